@@ -1,0 +1,66 @@
+#include "bindings/errors.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "ring/clock.hpp"
+
+namespace ringcast::bindings {
+namespace {
+
+std::atomic<u32> forks{0};
+
+const char* remedy(int error) {
+    switch (error) {
+        case EMFILE:
+        case ENFILE: return "too many open descriptors: raise the limit with 'ulimit -n', or close publishers and subscribers";
+        case ENOMEM: return "out of memory or mappings: use a smaller capacity_bytes, or raise vm.max_map_count";
+        case ENOSPC: return "close some of them first";
+        case EINVAL: return "the kernel does not support what is needed: see 'ringcast doctor'";
+        default: return "see 'ringcast doctor'";
+    }
+}
+
+void translate(const std::exception_ptr& p, void*) {
+    const auto set = [](const char* name, auto&&... args) {
+        nb::object type = nb::module_::import_("ringcast.errors").attr(name);
+        PyErr_SetObject(type.ptr(), type(args...).ptr());
+    };
+    try {
+        std::rethrow_exception(p);
+    } catch (const Corrupt& e) {
+        set("CorruptRing", e.what());
+    } catch (const OsRefused& e) {
+        const std::string what = std::string(e.what()) + " (" + std::strerror(e.error) + ")";
+        set("ResourceLimit", what.c_str(), remedy(e.error));
+    } catch (const NoReliableSlot& e) {
+        set("QosMismatch", "reliable delivery", e.what(), "close another reliable subscriber, or subscribe with reliable=False");
+    }
+}
+
+}  // namespace
+
+void translate_core_failures() { nb::register_exception_translator(translate); }
+
+u32 generation() { return forks.load(std::memory_order_relaxed); }
+void forked() { forks.fetch_add(1, std::memory_order_relaxed); }
+
+i64 deadline(nb::handle timeout) {
+    if (timeout.is_none()) return kForever;
+    const double seconds = PyFloat_AsDouble(timeout.ptr());
+    if (seconds == -1.0 && PyErr_Occurred()) {
+        PyErr_SetString(PyExc_TypeError, "timeout must be a number of seconds, or None to wait for ever");
+        throw nb::python_error();
+    }
+    if (std::isnan(seconds)) throw nb::value_error("timeout must not be NaN");
+    if (seconds > 1e9) return kForever;
+    return steady_ns() + static_cast<i64>(std::fmax(seconds, 0.0) * 1e9);
+}
+
+void check_signals() {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+}  // namespace ringcast::bindings

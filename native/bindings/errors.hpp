@@ -1,0 +1,45 @@
+// From the core's outcomes to the exceptions of ringcast.errors, built with their fields.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "ring/failure.hpp"
+#include "ring/layout.hpp"
+
+namespace ringcast::bindings {
+
+namespace nb = nanobind;
+
+// Raise ringcast.errors.NAME(*args).
+template <typename... Args>
+[[noreturn]] void raise(const char* name, Args&&... args) {
+    nb::object type = nb::module_::import_("ringcast.errors").attr(name);
+    nb::object error = type(std::forward<Args>(args)...);
+    PyErr_SetObject(type.ptr(), error.ptr());
+    throw nb::python_error();
+}
+
+void translate_core_failures();
+
+// Counts forks survived: an object that remembers another number belongs to the parent.
+u32 generation();
+void forked();
+
+class Owner {
+public:
+    void check(const char* what) const {
+        if (generation_ != generation()) [[unlikely]]
+            raise("ForkedError", what);
+    }
+    bool mine() const { return generation_ == generation(); }
+
+private:
+    u32 generation_ = generation();
+};
+
+// A wait that Python asked for: None is for ever, a number is seconds. Returns the deadline in steady time.
+i64 deadline(nb::handle timeout);
+// Run signal handlers; throws what they raise.
+void check_signals();
+
+}  // namespace ringcast::bindings

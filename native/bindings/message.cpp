@@ -1,0 +1,132 @@
+#include "bindings/message.hpp"
+
+#include <structmember.h>
+
+namespace ringcast::bindings {
+namespace {
+
+// From here on a copy takes longer than handing the GIL over.
+constexpr std::size_t kReleaseFrom = 32 * 1024;
+
+struct MessageObject {
+    PyObject_HEAD
+    PyObject* data;
+    PyObject* lender;  // RingBytes when data is a view, else null
+    PyObject* tag;
+    PyObject* publisher;
+    unsigned long long seq;
+    long long event_ns;
+    long long sent_ns;
+    long long received_ns;
+    unsigned long long lost;
+    char discardable;
+};
+
+PyTypeObject* message_type = nullptr;
+
+void dealloc(PyObject* self) {
+    auto* m = reinterpret_cast<MessageObject*>(self);
+    Py_XDECREF(m->data);
+    Py_XDECREF(m->lender);
+    Py_XDECREF(m->tag);
+    Py_XDECREF(m->publisher);
+    PyTypeObject* type = Py_TYPE(self);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+PyObject* repr(PyObject* self) {
+    auto* m = reinterpret_cast<MessageObject*>(self);
+    return PyUnicode_FromFormat("<Message %S #%llu from %S: %.200R%s>", m->tag, m->seq, m->publisher, m->data,
+                                m->lost != 0 ? " after a loss" : "");
+}
+
+PyObject* get_valid(PyObject* self, void*) {
+    auto* m = reinterpret_cast<MessageObject*>(self);
+    if (m->lender == nullptr) Py_RETURN_TRUE;
+    const auto* lent = nb::inst_ptr<RingBytes>(nb::handle(m->lender));
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return PyBool_FromLong(lent->ring->intact(lent->record));
+}
+
+PyMemberDef members[] = {
+    {"data", T_OBJECT, offsetof(MessageObject, data), READONLY, "The value as the tag's codec decodes it."},
+    {"tag", T_OBJECT, offsetof(MessageObject, tag), READONLY, "Name of the tag."},
+    {"publisher", T_OBJECT, offsetof(MessageObject, publisher), READONLY, "Who sent it: a PublisherInfo."},
+    {"seq", T_ULONGLONG, offsetof(MessageObject, seq), READONLY, "The publisher's sequence number, from 0."},
+    {"event_ns", T_LONGLONG, offsetof(MessageObject, event_ns), READONLY, "When it happened, UTC, as the application said."},
+    {"sent_ns", T_LONGLONG, offsetof(MessageObject, sent_ns), READONLY, "When it was sent, UTC."},
+    {"received_ns", T_LONGLONG, offsetof(MessageObject, received_ns), READONLY, "When it was received, UTC."},
+    {"lost", T_ULONGLONG, offsetof(MessageObject, lost), READONLY, "How many this reader lost just before it."},
+    {"discardable", T_BOOL, offsetof(MessageObject, discardable), READONLY, "The publisher can do without it."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyGetSetDef getset[] = {
+    {"valid", get_valid, nullptr, "False once the writer took the place of a message received with copy=False.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_members, members},
+    {Py_tp_getset, getset},
+    {Py_tp_doc, const_cast<char*>("One message as received.")},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"ringcast.Message", sizeof(MessageObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
+
+int lend(PyObject* self, Py_buffer* view, int flags) {
+    const auto* lent = nb::inst_ptr<RingBytes>(nb::handle(self));
+    auto* at = const_cast<std::byte*>(lent->ring->bytes(lent->record));
+    return PyBuffer_FillInfo(view, self, at, static_cast<Py_ssize_t>(lent->record.length), 1, flags);
+}
+
+PyType_Slot lent_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(lend)}, {0, nullptr}};
+
+}  // namespace
+
+void bind_message(nb::module_& m) {
+    nb::class_<RingBytes>(m, "RingBytes", nb::type_slots(lent_slots), "Bytes inside a ring, lent read-only.");
+    message_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+    if (message_type == nullptr) throw nb::python_error();
+    m.attr("Message") = nb::borrow(reinterpret_cast<PyObject*>(message_type));
+}
+
+nb::object copied_bytes(const RingView& ring, const Record& record) {
+    nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(record.length)));
+    if (!out.is_valid()) throw nb::python_error();
+    auto* to = reinterpret_cast<std::byte*>(PyBytes_AS_STRING(out.ptr()));
+    bool whole;
+    if (record.length < kReleaseFrom) {
+        whole = ring.copy(record, to);
+    } else {
+        nb::gil_scoped_release released;
+        whole = ring.copy(record, to);
+    }
+    return whole ? out : nb::object();
+}
+
+nb::object lent_bytes(const RingPtr& ring, const Record& record) { return nb::cast(RingBytes{ring, record}); }
+
+nb::object make_message(const Source& source, const Record& record, nb::object data, nb::object lender, const Arrival& arrival) {
+    if (!source.decode.is_none()) data = source.decode(data);
+    auto* m = PyObject_New(MessageObject, message_type);
+    if (m == nullptr) throw nb::python_error();
+    m->data = data.release().ptr();
+    m->lender = lender.release().ptr();
+    m->tag = source.tag.inc_ref().ptr();
+    m->publisher = source.publisher.inc_ref().ptr();
+    m->seq = record.seq;
+    m->event_ns = record.event_ns;
+    m->sent_ns = record.sent_ns;
+    m->received_ns = arrival.received_ns;
+    m->lost = arrival.lost;
+    m->discardable = (record.flags & kDiscardable) != 0;
+    return nb::steal(reinterpret_cast<PyObject*>(m));
+}
+
+}  // namespace ringcast::bindings

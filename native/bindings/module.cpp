@@ -1,0 +1,29 @@
+// ringcast._core
+#include "bindings/module.hpp"
+
+#include "bindings/errors.hpp"
+#include "bindings/message.hpp"
+#include "ring/counters.hpp"
+#include "ring/futex.hpp"
+#include "ring/memory.hpp"
+
+NB_MODULE(_core, m) {
+    using namespace ringcast;
+    using namespace ringcast::bindings;
+    // Objects alive at exit are the application's business; the kernel takes the memory back.
+    nb::set_leak_warnings(false);
+    translate_core_failures();
+    bind_message(m);
+    bind_writer(m);
+    bind_reader(m);
+    bind_history(m);
+    bind_monitor(m);
+    m.attr("PAGE_BYTES") = kPage;
+    m.attr("LATENCY_BUCKETS") = kLatencyBuckets;
+    m.attr("MAILBOX_BITS") = kMailboxBits;
+    m.attr("RELIABLE_SLOTS") = kReliableSlots;
+    m.def("latency_bucket_ns", &latency_bucket_end, "bucket"_a);
+    m.def("ring_memory_bytes", [](u64 depth, u64 capacity) { return Geometry::of(depth, capacity).file_bytes() + kPage; }, "depth"_a, "capacity_bytes"_a);
+    m.def("forked", &forked);
+    m.def("futex_waitv_available", &futex::wait_any_available);
+}

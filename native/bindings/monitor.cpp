@@ -1,0 +1,67 @@
+// RingMonitor: what the daemon may do with a ring that is not its own.
+#include <optional>
+
+#include "bindings/errors.hpp"
+#include "bindings/module.hpp"
+#include "ring/futex.hpp"
+#include "ring/view.hpp"
+
+namespace ringcast::bindings {
+namespace {
+
+class PyMonitor {
+public:
+    PyMonitor(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation)
+        : ring_(std::in_place, ring_fd, Geometry::of(depth, capacity_bytes), incarnation) {
+        check_page(bell_fd, kPage);
+        bell_ = map_plain(bell_fd, kPage, Access::write);
+    }
+
+    const RingView& ring() const {
+        if (!ring_) raise("ClosedError", "ring monitor");
+        return *ring_;
+    }
+    Doorbell& bell() const {
+        ring();
+        return *bell_.as<Doorbell>();
+    }
+
+    void bump_fanout() { bell().fanout_version.fetch_add(1); }
+
+    u32 free_slots(u32 pid) {
+        u32 freed = 0;
+        for (ReliableSlot& slot : bell().slots) {
+            u32 owner = pid;
+            freed += pid != 0 && slot.owner.compare_exchange_strong(owner, 0);
+        }
+        if (freed == 0) return 0;
+        bell().slots_version.fetch_add(1);
+        bell().space_bell.fetch_add(1);
+        futex::wake_all(bell().space_bell);
+        return freed;
+    }
+
+    void close() {
+        ring_.reset();
+        bell_ = Mapping();
+    }
+
+private:
+    std::optional<RingView> ring_;
+    Mapping bell_;
+};
+
+}  // namespace
+
+void bind_monitor(nb::module_& m) {
+    nb::class_<PyMonitor>(m, "RingMonitor")
+        .def(nb::init<int, int, u64, u64, u64>(), "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a)
+        .def("counters", [](const PyMonitor& p) { return header_counters(p.ring().header()); })
+        .def("last_sent_ns", [](const PyMonitor& p) { return p.ring().header().last_sent_ns.load(); })
+        .def("bump_fanout", &PyMonitor::bump_fanout)
+        .def("free_slots", &PyMonitor::free_slots, "pid"_a)
+        .def("close", &PyMonitor::close)
+        .def_prop_ro("next_seq", [](const PyMonitor& p) { return p.ring().tail(); });
+}
+
+}  // namespace ringcast::bindings

@@ -1,0 +1,364 @@
+// RingReader: receiving in Python. The loop polls with the GIL and sleeps without it.
+#include "ring/reader.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include "bindings/errors.hpp"
+#include "bindings/message.hpp"
+#include "bindings/module.hpp"
+
+namespace ringcast::bindings {
+namespace {
+
+struct CounterSlot {
+    std::shared_ptr<CounterPage> page;
+    u32 index;
+    bool held = true;
+    void release() {
+        if (std::exchange(held, false)) page->release(index);
+    }
+    ~CounterSlot() { release(); }
+};
+
+class PyBridge : public Owner {
+public:
+    std::shared_ptr<Bridge> open() {
+        check("session");
+        if (!bridge_) raise("ClosedError", "session");
+        return bridge_;
+    }
+    void close() {
+        const auto bridge = std::move(bridge_);
+        if (!bridge) return;
+        nb::gil_scoped_release released;
+        bridge->close();
+    }
+
+private:
+    std::shared_ptr<Bridge> bridge_ = std::make_shared<Bridge>();
+};
+
+class PyReader : public Owner {
+public:
+    PyReader(bool reliable, bool busy_poll, std::shared_ptr<CounterSlot> counters, std::string what)
+        : reliable_(reliable), what_(std::move(what)), slot_(std::move(counters)),
+          reader_(busy_poll, slot_ ? &slot_->page->at(slot_->index) : nullptr) {}
+    ~PyReader() {
+        if (!mine()) return;
+        reader_.close();
+    }
+
+    Reader& open() {
+        check(what_.c_str());
+        if (reader_.closed()) [[unlikely]]
+            raise("ClosedError", what_.c_str());
+        return reader_;
+    }
+
+    bool attach(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, i64 start, nb::object tag,
+                nb::object publisher, nb::object decode, bool prefault) {
+        Reader& reader = open();
+        if (reader.attached(incarnation)) return false;
+        const Geometry geometry = Geometry::of(depth, capacity_bytes);
+        auto ring = std::make_shared<const RingView>(ring_fd, geometry, incarnation);
+        check_page(bell_fd, kPage);
+        Mapping bell = map_plain(bell_fd, kPage, Access::write);
+        auto source = std::make_unique<Source>(ring, std::move(tag), std::move(publisher), std::move(decode));
+        Reader::MemberPtr member(new Reader::Member, [](Reader::Member* m) {
+            delete static_cast<Source*>(m->context);
+            delete m;
+        });
+        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()));
+        member->context = source.release();
+        (void)prefault;
+        reader.attach(std::move(member));
+        return true;
+    }
+
+    nb::object recv(nb::handle timeout, bool copy) {
+        const i64 until = deadline(timeout);
+        const Entered entered(*this);
+        for (;;) {
+            if (nb::object message = next(copy); message.is_valid()) return message;
+            wait(until, timeout);
+        }
+    }
+
+    nb::object recv_nowait(bool copy) {
+        const Entered entered(*this);
+        for (;;) {
+            if (nb::object message = next(copy); message.is_valid()) return message;
+            if (!reader_.settle()) raise("WouldBlock");
+        }
+    }
+
+    nb::list recv_many(std::size_t n, nb::handle timeout) {
+        if (n == 0) throw nb::value_error("recv_many needs room for at least one message");
+        const i64 until = deadline(timeout);
+        const Entered entered(*this);
+        nb::list out;
+        for (;;) {
+            i64 now = 0;
+            while (n > 0) {
+                nb::object message = next(true, &now);
+                if (!message.is_valid()) break;
+                out.append(message);
+                --n;
+            }
+            if (nb::len(out) > 0) return out;
+            wait(until, timeout);
+        }
+    }
+
+    // ---- the newest, whatever the cursors are at
+    nb::object newest() {
+        open();
+        return newest_of(reader_.members(), INT64_MIN);
+    }
+
+    nb::object wait_newer(i64 sent_ns, nb::handle timeout) {
+        const i64 until = deadline(timeout);
+        for (;;) {
+            Reader& reader = open();
+            const auto members = reader.members();
+            std::vector<futex::Watch> watches;
+            for (const auto& member : members) {
+                if (watches.size() == futex::kMaxVector) break;
+                Doorbell& bell = member->cursor->bell();
+                watches.push_back({&bell.bell, bell.bell.load()});
+                bell.waiting.store(1);
+            }
+            if (nb::object message = newest_of(members, sent_ns); message.is_valid()) return message;
+            raise_failure();
+            i64 left = futex::kSliceNs;
+            if (until != kForever) left = until - steady_ns();
+            if (left <= 0) late(timeout);
+            // Rings come and go while we sleep: look around more often than a receiver, who is told.
+            left = std::min<i64>(left, 50'000'000);
+            {
+                nb::gil_scoped_release released;
+                if (watches.empty())
+                    usleep(static_cast<useconds_t>(left / 1000));
+                else
+                    futex::wait_any(watches, left);
+            }
+            check_signals();
+        }
+    }
+
+    void fail(nb::object error) {
+        failure_ = std::move(error);
+        reader_.poke();
+    }
+
+    nb::dict counters() {
+        check(what_.c_str());
+        const SubscriberCounters& c = reader_.counters();
+        nb::dict out;
+        out["received"] = c.received.load();
+        out["lost"] = c.lost.load();
+        out["bytes"] = c.bytes.load();
+        out["corrupt"] = c.corrupt.load();
+        out["rings"] = reader_.members().size();
+        return out;
+    }
+
+    nb::list latency_histogram() {
+        check(what_.c_str());
+        nb::list out;
+        for (const auto& bucket : reader_.counters().latency) out.append(bucket.load());
+        return out;
+    }
+
+    std::vector<u64> incarnations() {
+        check(what_.c_str());
+        std::vector<u64> out;
+        for (const auto& member : reader_.members()) out.push_back(member->cursor->ring()->incarnation());
+        return out;
+    }
+
+    void close() {
+        if (mine()) reader_.close();
+    }
+    bool closed() const { return reader_.closed(); }
+    bool detach(u64 incarnation, bool drain) { return open().detach(incarnation, drain); }
+
+private:
+    class Entered {
+    public:
+        explicit Entered(PyReader& owner) : reader_(owner.open()) {
+            if (!reader_.enter()) raise("BusyError", owner.what_.c_str());
+        }
+        ~Entered() { reader_.leave(); }
+        Entered(const Entered&) = delete;
+
+    private:
+        Reader& reader_;
+    };
+
+    // The next message, or nothing. Bytes that were overwritten while being copied are looked for again.
+    nb::object next(bool copy, i64* shared_now = nullptr) {
+        Record record;
+        Reader::Member* from;
+        Peek peek = reader_.poll(record, from);
+        while (peek == Peek::ready) {
+            const Source& source = *static_cast<Source*>(from->context);
+            nb::object lender, data;
+            if (copy) {
+                data = copied_bytes(*source.ring, record);
+                if (!data.is_valid()) {
+                    peek = from->cursor->overtaken(record);
+                    continue;
+                }
+            } else {
+                lender = lent_bytes(source.ring, record);
+                data = nb::steal(PyMemoryView_FromObject(lender.ptr()));
+                if (!data.is_valid()) throw nb::python_error();
+            }
+            i64 now = shared_now != nullptr ? *shared_now : 0;
+            if (now == 0) now = utc_ns();
+            if (shared_now != nullptr) *shared_now = now;
+            const u64 lost = reader_.taken(*from, record, now, !copy);
+            return make_message(source, record, std::move(data), std::move(lender), {now, lost});
+        }
+        if (peek == Peek::corrupt) {
+            const Source& source = *static_cast<Source*>(from->context);
+            raise("CorruptRing", nb::str("tag {}, publisher {}").format(source.tag, source.publisher));
+        }
+        return {};
+    }
+
+    void wait(i64 until, nb::handle timeout) {
+        if (reader_.closed()) raise("ClosedError", what_.c_str());
+        raise_failure();
+        futex::Wait outcome;
+        {
+            nb::gil_scoped_release released;
+            outcome = reader_.wait(until);
+        }
+        if (outcome != futex::Wait::woken) {
+            check_signals();
+            if (until != kForever && steady_ns() >= until) late_unless_ready(until, timeout);
+        }
+        if (reader_.closed()) raise("ClosedError", what_.c_str());
+    }
+
+    void late_unless_ready(i64, nb::handle timeout) {
+        // A message that came together with the deadline is a message.
+        Record record;
+        Reader::Member* from;
+        if (reader_.poll(record, from) != Peek::empty) return;
+        late(timeout);
+    }
+
+    [[noreturn]] void late(nb::handle timeout) {
+        PyErr_Format(PyExc_TimeoutError, "no message within %S s", timeout.ptr());
+        throw nb::python_error();
+    }
+
+    void raise_failure() {
+        if (failure_.is_none()) [[likely]]
+            return;
+        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(failure_.ptr())), failure_.ptr());
+        throw nb::python_error();
+    }
+
+    nb::object newest_of(const std::vector<Reader::MemberPtr>& members, i64 after_ns) {
+        for (int attempt = 0; attempt < 64; ++attempt) {
+            const Reader::Member* best = nullptr;
+            Record newest;
+            newest.sent_ns = after_ns;
+            for (const auto& member : members) {
+                const RingView& ring = *member->cursor->ring();
+                const u64 tail = ring.tail();
+                Record record;
+                if (tail == 0 || ring.record(tail - 1, record) != Read::ok || record.sent_ns <= newest.sent_ns) continue;
+                best = member.get();
+                newest = record;
+            }
+            if (best == nullptr) return nb::object();
+            const Source& source = *static_cast<Source*>(best->context);
+            nb::object data = copied_bytes(*source.ring, newest);
+            if (data.is_valid()) return make_message(source, newest, std::move(data), {}, {utc_ns(), 0});
+        }
+        return nb::object();
+    }
+
+    const bool reliable_;
+    const std::string what_;
+    nb::object failure_ = nb::none();
+    std::shared_ptr<CounterSlot> slot_;
+    Reader reader_;
+};
+
+nb::dict counters_of(const SubscriberCounters* c) {
+    if (c == nullptr) throw nb::index_error("no such counter slot");
+    nb::dict out;
+    out["received"] = c->received.load();
+    out["lost"] = c->lost.load();
+    out["bytes"] = c->bytes.load();
+    out["corrupt"] = c->corrupt.load();
+    return out;
+}
+
+nb::list histogram_of(const SubscriberCounters* c) {
+    if (c == nullptr) throw nb::index_error("no such counter slot");
+    nb::list out;
+    for (const auto& bucket : c->latency) out.append(bucket.load());
+    return out;
+}
+
+nb::object or_none(nb::object value) { return value.is_valid() ? value : nb::none(); }
+
+}  // namespace
+
+void bind_reader(nb::module_& m) {
+    nb::class_<CounterSlot>(m, "CounterSlot")
+        .def_prop_ro("index", [](const CounterSlot& s) { return s.index; })
+        .def("release", &CounterSlot::release);
+    nb::class_<CounterPage>(m, "CounterPage")
+        .def(nb::init<u32>(), "slots"_a = 1024)
+        .def_prop_ro("fd", &CounterPage::fd)
+        .def("take", [](std::shared_ptr<CounterPage> page) {
+            const u32 index = page->take();
+            return std::make_shared<CounterSlot>(std::move(page), index);
+        });
+    nb::class_<CounterView>(m, "CounterView")
+        .def(nb::init<int>(), "fd"_a)
+        .def("counters", [](const CounterView& v, u32 index) { return counters_of(v.at(index)); }, "index"_a)
+        .def("latency_histogram", [](const CounterView& v, u32 index) { return histogram_of(v.at(index)); }, "index"_a);
+    nb::class_<PyBridge>(m, "Bridge")
+        .def(nb::init<>())
+        .def_prop_ro("mailbox_fd", [](PyBridge& b) { return b.open()->mailbox_fd(); })
+        .def("close", &PyBridge::close);
+
+    nb::class_<PyReader>(m, "RingReader")
+        .def(nb::init<bool, bool, std::shared_ptr<CounterSlot>, std::string>(), nb::kw_only(), "reliable"_a = false,
+             "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
+        .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
+             "start"_a = static_cast<i64>(Start::fresh), "tag"_a = nb::none(), "publisher"_a = nb::none(), "decode"_a = nb::none(),
+             "prefault"_a = false)
+        .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true)
+        .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
+        .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)
+        .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
+        .def("use_mailbox", [](PyReader& r) { return r.open().use_mailbox(); })
+        .def("use_bridge", [](PyReader& r, PyBridge& b) { return r.open().use_port(b.open()); }, "bridge"_a)
+        .def("newest", [](PyReader& r) { return or_none(r.newest()); })
+        .def("wait_newer", &PyReader::wait_newer, "sent_ns"_a, "timeout"_a = nb::none())
+        .def("poke", [](PyReader& r) { r.open().poke(); })
+        .def("fail", &PyReader::fail, "error"_a.none())
+        .def("counters", &PyReader::counters)
+        .def("latency_histogram", &PyReader::latency_histogram)
+        .def("close", &PyReader::close)
+        .def_prop_ro("closed", &PyReader::closed)
+        .def_prop_ro("incarnations", &PyReader::incarnations);
+    m.attr("START_NEW") = static_cast<i64>(Start::fresh);
+    m.attr("START_LATEST") = static_cast<i64>(Start::latest);
+    m.attr("START_EARLIEST") = static_cast<i64>(Start::earliest);
+}
+
+}  // namespace ringcast::bindings

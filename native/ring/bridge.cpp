@@ -1,0 +1,88 @@
+#include "ring/bridge.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "ring/failure.hpp"
+
+namespace ringcast {
+
+Port::Port() : eventfd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (eventfd.get() < 0) throw OsRefused("cannot create an eventfd", errno);
+}
+
+void Port::signal(u32 bit) {
+    mailbox::ring(box, bit);
+    raise();
+}
+
+void Port::raise() {
+    if (!raised.exchange(true)) eventfd_write(eventfd.get(), 1);
+}
+
+void Port::clear() {
+    // Read whatever the flag says: a raise may be between its flag and its write.
+    eventfd_t ignored;
+    raised.store(false);
+    eventfd_read(eventfd.get(), &ignored);
+}
+
+Bridge::Bridge() : fd_(make_memfd("ringcast-mailbox", kPage)), map_(map_plain(fd_.get(), kPage, Access::write)), process_(getpid()) {
+    seal_size(fd_.get());
+    // Signals are for the application's threads.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Bridge::~Bridge() { close(); }
+
+void Bridge::close() {
+    closing_.store(true);
+    if (process_ != getpid()) {
+        // After a fork there is no thread behind the handle, and joining it would wait for ever.
+        if (thread_.joinable()) new std::thread(std::move(thread_));
+        return;
+    }
+    mailbox::poke(*map_.as<MailboxPage>());
+    if (thread_.joinable()) thread_.join();
+}
+
+void Bridge::add(u64 incarnation, const std::shared_ptr<Port>& port) {
+    std::lock_guard lock(mutex_);
+    ports_[mailbox_bit(incarnation)].push_back(port);
+}
+
+void Bridge::remove(u64 incarnation, const Port* port) {
+    std::lock_guard lock(mutex_);
+    const auto found = ports_.find(mailbox_bit(incarnation));
+    if (found == ports_.end()) return;
+    auto& ports = found->second;
+    const auto at = std::find_if(ports.begin(), ports.end(), [&](const auto& p) { return p.get() == port; });
+    if (at != ports.end()) ports.erase(at);
+    if (ports.empty()) ports_.erase(found);
+}
+
+void Bridge::run() {
+    MailboxPage& box = *map_.as<MailboxPage>();
+    while (!closing_.load()) {
+        const u32 bell = box.bell.load();
+        box.sleeping.store(1);
+        const bool any = mailbox::collect(box, [&](u32 bit) {
+            std::lock_guard lock(mutex_);
+            const auto found = ports_.find(bit);
+            if (found == ports_.end()) return;
+            for (const auto& port : found->second) port->signal(bit);
+        });
+        if (!any && !closing_.load()) futex::wait(box.bell, bell, futex::kSliceNs);
+    }
+}
+
+}  // namespace ringcast

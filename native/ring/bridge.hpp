@@ -1,0 +1,50 @@
+// From mailbox to eventfd, for whoever waits with select, poll or an event loop.
+//
+// A session has one bridge: a native thread asleep on one mailbox. Each reader that wants a file descriptor has a
+// port: a private mailbox, filled by the bridge, and an eventfd.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "ring/mailbox.hpp"
+#include "ring/memory.hpp"
+
+namespace ringcast {
+
+struct Port {
+    Port();
+    void signal(u32 bit);
+    void raise();  // make the eventfd readable
+    void clear();
+
+    MailboxPage box{};
+    Descriptor eventfd;
+    std::atomic<bool> raised{false};
+};
+
+class Bridge {
+public:
+    Bridge();
+    ~Bridge();
+    int mailbox_fd() const { return fd_.get(); }
+    void add(u64 incarnation, const std::shared_ptr<Port>& port);
+    void remove(u64 incarnation, const Port* port);
+    void close();
+
+private:
+    void run();
+
+    Descriptor fd_;
+    Mapping map_;
+    std::mutex mutex_;
+    std::unordered_map<u32, std::vector<std::shared_ptr<Port>>> ports_;
+    std::atomic<bool> closing_{false};
+    pid_t process_;
+    std::thread thread_;
+};
+
+}  // namespace ringcast

@@ -1,0 +1,85 @@
+// A reader's position in one ring.
+//
+// `peek` finds the next whole message, counting what was overtaken; the caller takes its bytes and then calls
+// `advance`, or `overtaken` when the bytes were replaced while it copied them.
+#pragma once
+
+#include <memory>
+
+#include "ring/futex.hpp"
+#include "ring/view.hpp"
+
+namespace ringcast {
+
+enum class Peek { ready, empty, corrupt };
+
+enum class Start : i64 { fresh = -1, latest = -2, earliest = -3 };  // anything else is a sequence number
+
+class Cursor {
+public:
+    // Throws NoReliableSlot.
+    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process);
+    ~Cursor();
+    Cursor(const Cursor&) = delete;
+    Cursor& operator=(const Cursor&) = delete;
+
+    const RingPtr& ring() const { return ring_; }
+    Doorbell& bell() { return *bell_map_.as<Doorbell>(); }
+
+    Peek peek(Record& out) {
+        if (next_ >= tail_seen_) {
+            tail_seen_ = ring_->header().tail.load(std::memory_order_acquire);
+            if (next_ >= tail_seen_) return next_ == tail_seen_ ? Peek::empty : Peek::corrupt;
+        }
+        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_) [[likely]]
+            return Peek::ready;
+        return search(out);
+    }
+
+    // After the caller has the bytes of `record`. How many were lost before it. With `hold` it got a view into the
+    // ring, so a reliable publisher must spare the message until the next one is asked for.
+    u64 advance(const Record& record, bool hold) {
+        const u64 lost = lost_ + (record.ordinal - ordinal_);
+        lost_ = 0;
+        ordinal_ = record.ordinal + 1;
+        next_ = record.index + 1;
+        if (slot_ != nullptr && (next_ - published_ >= publish_every_ || record.pos - published_pos_ >= publish_bytes_)) {
+            published_pos_ = record.pos;
+            publish(hold ? record.index : next_);
+        }
+        return lost;
+    }
+
+    // The message just peeked is gone; look again.
+    Peek overtaken(Record& out) { return search(out); }
+
+    // Anything new, by the tail alone. Sequentially consistent: used between setting `waiting` and sleeping.
+    bool behind() const { return ring_->tail() != next_; }
+
+    // Tell the publisher how far we are. Done now and then while reading and always before sleeping.
+    void publish_position() {
+        if (slot_ != nullptr && (published_ != next_ || slot_->lapsed.load(std::memory_order_relaxed) != 0)) publish(next_);
+    }
+    u64 next() const { return next_; }
+
+private:
+    Peek search(Record& out);
+    void publish(u64 position);
+    void tell_writer();
+
+    RingPtr ring_;
+    Mapping bell_map_;
+    ReliableSlot* slot_ = nullptr;
+    u32 process_;
+    u64 from_seq_ = 0;  // earlier ones were not asked for
+    u64 next_ = 0;
+    u64 ordinal_ = 0;
+    u64 lost_ = 0;
+    u64 tail_seen_ = 0;
+    u64 published_ = 0;
+    u64 published_pos_ = 0;
+    u64 publish_every_;
+    u64 publish_bytes_;
+};
+
+}  // namespace ringcast

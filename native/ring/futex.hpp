@@ -1,0 +1,32 @@
+// The kernel's wait and wake on a word of shared memory.
+#pragma once
+
+#include <span>
+
+#include "ring/layout.hpp"
+
+namespace ringcast::futex {
+
+enum class Wait { woken, timeout, interrupted };
+
+// Longest uninterrupted sleep. Bounds what a hostile co-reader, a writer killed before its wake, or a signal that
+// arrives just before the sleep can cost.
+inline constexpr i64 kSliceNs = 250'000'000;
+
+inline constexpr std::size_t kMaxVector = 128;
+
+struct Watch {
+    const std::atomic<u32>* word;
+    u32 value;
+};
+
+// Sleep while *word == value, at most `for_ns`. Also returns woken when the value differs already.
+Wait wait(const std::atomic<u32>& word, u32 value, i64 for_ns);
+
+// The same on several words at once. Without kernel support returns timeout after at most a millisecond.
+Wait wait_any(std::span<const Watch> watches, i64 for_ns);
+bool wait_any_available();
+
+void wake_all(std::atomic<u32>& word);
+
+}  // namespace ringcast::futex

@@ -1,0 +1,107 @@
+// What lies in shared memory, and nothing else.
+//
+// A ring is one sealed memfd; its writer holds the only writable mapping.
+//
+//   0        4096             4096 + 64 * slots            + capacity
+//   +--------+----------------+----------------------------+
+//   | header | index: entries | bytes                      |   mapped once, and the bytes a second time right
+//   +--------+----------------+----------------------------+   behind, so that every message is contiguous
+//
+// Beside it lies a doorbell page that readers may write: a bad reader can delay wake-ups or reliable sends of
+// that ring, never alter data.
+//
+// Message `index` sits in entry `index & (slots - 1)` and its bytes at `pos & (capacity - 1)`. `index` is dense on
+// every ring; `seq` is the publisher's number, equal to it on the publisher's own ring; `ordinal` counts what the
+// stream should have had, so that a gap in it, and only that, is loss.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace ringcast {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+
+inline constexpr u64 kMagic = 0x3147'4E49'5243'5452;
+inline constexpr u32 kLayoutVersion = 1;
+inline constexpr std::size_t kPage = 4096;
+inline constexpr std::size_t kLine = 64;
+
+struct Header {
+    std::atomic<u64> magic;
+    std::atomic<u64> layout;
+    std::atomic<u64> incarnation;
+    std::atomic<u64> depth;
+    std::atomic<u64> capacity;
+    std::atomic<u64> created_ns;
+
+    // One line for all three: a reader needs them together, and the writer's store moves one line, not two.
+    alignas(kLine) std::atomic<u64> claim_seq;  // messages claimed: everything below claim_seq - depth is gone
+    std::atomic<u64> claim_pos;                 // bytes claimed: everything below claim_pos - capacity is gone
+    std::atomic<u64> tail;                      // messages complete
+
+    alignas(kLine) std::atomic<u64> sent;
+    std::atomic<u64> bytes;
+    std::atomic<u64> waits;     // sends that waited for a reliable reader
+    std::atomic<u64> overruns;  // reliable readers passed over
+    std::atomic<u64> wakes;
+    std::atomic<u64> last_sent_ns;
+    std::atomic<u64> adopted_version;  // the fan-out in use, and the first message sent with it
+    std::atomic<u64> adopted_seq;
+};
+static_assert(sizeof(Header) <= kPage);
+
+struct Entry {
+    std::atomic<u64> index;
+    std::atomic<u64> seq;
+    std::atomic<u64> ordinal;
+    std::atomic<u64> pos;
+    std::atomic<u64> length_flags;  // length in the low 40 bits, flags above
+    std::atomic<i64> event_ns;
+    std::atomic<i64> sent_ns;
+    std::atomic<i64> arrived_ns;  // on a mirror ring: when the node had it; 0 on the publisher's own
+};
+static_assert(sizeof(Entry) == kLine);
+
+inline constexpr u64 kLengthMask = (u64{1} << 40) - 1;
+inline constexpr u32 kDiscardable = 1;
+
+struct ReliableSlot {
+    std::atomic<u32> owner;   // process id, 0 when free
+    std::atomic<u32> lapsed;  // passed over: not waited for until it reads again
+    std::atomic<u64> position;
+};
+
+inline constexpr std::size_t kReliableSlots = 120;
+
+struct Doorbell {
+    std::atomic<u32> bell;
+    std::atomic<u32> waiting;
+    std::atomic<u32> fanout_version;
+    std::atomic<u32> slots_version;
+
+    alignas(kLine) std::atomic<u32> space_bell;
+    std::atomic<u32> space_waiting;
+
+    alignas(kLine) ReliableSlot slots[kReliableSlots];
+};
+static_assert(sizeof(Doorbell) <= kPage);
+
+// A mailbox stands for many rings: a publisher sets the bit of its own incarnation. Two rings may share a bit; it
+// says "look at these", never "this one has a message", so nobody has to hand out numbers.
+inline constexpr u32 kMailboxBits = 16384;
+
+struct MailboxPage {
+    std::atomic<u32> bell;
+    std::atomic<u32> sleeping;
+    alignas(kLine) std::atomic<u64> summary[kMailboxBits / 64 / 64];
+    alignas(kLine) std::atomic<u64> words[kMailboxBits / 64];
+};
+static_assert(sizeof(MailboxPage) <= kPage);
+
+inline u32 mailbox_bit(u64 incarnation) { return static_cast<u32>(incarnation % kMailboxBits); }
+
+}  // namespace ringcast

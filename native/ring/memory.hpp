@@ -1,0 +1,77 @@
+// Sealed shared memory: making it, checking what somebody else made, mapping it.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "ring/layout.hpp"
+
+namespace ringcast {
+
+class Descriptor {
+public:
+    Descriptor() = default;
+    explicit Descriptor(int fd) : fd_(fd) {}
+    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~Descriptor() { reset(); }
+    int get() const { return fd_; }
+    void reset();
+
+private:
+    int fd_ = -1;
+};
+
+class Mapping {
+public:
+    Mapping() = default;
+    Mapping(std::byte* at, std::size_t length) : at_(at), length_(length) {}
+    Mapping(Mapping&& other) noexcept : at_(std::exchange(other.at_, nullptr)), length_(std::exchange(other.length_, 0)) {}
+    Mapping& operator=(Mapping&& other) noexcept {
+        std::swap(at_, other.at_);
+        std::swap(length_, other.length_);
+        return *this;
+    }
+    ~Mapping();
+    std::byte* data() const { return at_; }
+    template <typename T>
+    T* as() const { return reinterpret_cast<T*>(at_); }
+    explicit operator bool() const { return at_ != nullptr; }
+
+private:
+    std::byte* at_ = nullptr;
+    std::size_t length_ = 0;
+};
+
+// Sizes that follow from a tag's attributes. A reader takes them from the grant, never from the ring's header.
+struct Geometry {
+    u64 depth;
+    u64 slots;
+    u64 capacity;
+
+    static Geometry of(u64 depth, u64 capacity_bytes);
+    std::size_t index_bytes() const { return slots * sizeof(Entry); }
+    std::size_t bytes_at() const { return kPage + index_bytes(); }
+    std::size_t file_bytes() const { return bytes_at() + capacity; }
+};
+
+enum class Access { read, write };
+
+Descriptor make_memfd(const char* name, std::size_t length);
+void seal_against_writers(int fd);  // no new writable mapping, no resize
+void seal_size(int fd);             // anyone may write, nobody may resize
+
+// Throw Corrupt when the descriptor is not sealed memory of that very size.
+void check_ring(int fd, const Geometry& geometry);
+void check_page(int fd, std::size_t length);
+
+Mapping map_ring(int fd, const Geometry& geometry, Access access);
+Mapping map_plain(int fd, std::size_t length, Access access);
+void touch_pages(std::byte* at, std::size_t length);
+
+u64 random_u64();
+
+}  // namespace ringcast

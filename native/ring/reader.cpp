@@ -1,0 +1,322 @@
+#include "ring/reader.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <thread>
+
+#include "ring/failure.hpp"
+
+namespace ringcast {
+namespace {
+
+constexpr int kSpins = 60;           // some two microseconds: less than a sleep and its wake-up
+constexpr u32 kMostCredit = 16;
+constexpr u32 kProbeEvery = 64;
+constexpr i64 kSweepNs = 1'000'000'000;
+constexpr i64 kBusySliceNs = 2'000'000;
+
+bool one_core() {
+    static const bool one = std::thread::hardware_concurrency() < 2;
+    return one;
+}
+
+}  // namespace
+
+Reader::Reader(bool busy_poll, SubscriberCounters* counters)
+    : busy_poll_(busy_poll),
+      own_counters_(counters != nullptr ? nullptr : std::make_unique<SubscriberCounters>()),
+      counters_(counters != nullptr ? counters : own_counters_.get()) {}
+
+Reader::~Reader() {
+    close();
+    drop_all();
+}
+
+// ---------------------------------------------------------------------------------------------------- any thread
+
+void Reader::attach(MemberPtr member) {
+    {
+        std::lock_guard lock(mutex_);
+        if (port_) bridge_->add(member->cursor->ring()->incarnation(), port_);
+        members_.push_back(std::move(member));
+        attention_.store(true);
+    }
+    poke();
+}
+
+bool Reader::attached(u64 incarnation) const {
+    std::lock_guard lock(mutex_);
+    return std::any_of(members_.begin(), members_.end(), [&](const auto& m) { return m->cursor->ring()->incarnation() == incarnation; });
+}
+
+bool Reader::detach(u64 incarnation, bool drain) {
+    {
+        std::lock_guard lock(mutex_);
+        const auto at = std::find_if(members_.begin(), members_.end(),
+                                     [&](const auto& m) { return m->cursor->ring()->incarnation() == incarnation; });
+        if (at == members_.end()) return false;
+        if (drain) {
+            (*at)->draining.store(true);
+        } else {
+            if (port_) bridge_->remove(incarnation, port_.get());
+            members_.erase(at);
+        }
+        attention_.store(true);
+    }
+    poke();
+    return true;
+}
+
+std::vector<Reader::MemberPtr> Reader::members() const {
+    std::lock_guard lock(mutex_);
+    return members_;
+}
+
+void Reader::poke() {
+    std::lock_guard lock(mutex_);
+    poked_.fetch_add(1);
+    futex::wake_all(poked_);
+    if (mailbox_map_) mailbox::poke(*mailbox_map_.as<MailboxPage>());
+    if (port_) port_->raise();
+    // Whoever sleeps on a doorbell sleeps on all of them, so ringing one that he knows would do; but which he
+    // knows is his secret.
+    for (const auto& member : members_) {
+        Doorbell& bell = member->cursor->bell();
+        bell.bell.fetch_add(1);
+        futex::wake_all(bell.bell);
+    }
+}
+
+void Reader::close() {
+    if (closed_.exchange(true)) return;
+    attention_.store(true);
+    poke();
+    if (enter()) leave();
+}
+
+int Reader::use_mailbox() {
+    {
+        std::lock_guard lock(mutex_);
+        if (!mailbox_map_) {
+            Descriptor fd = make_memfd("ringcast-mailbox", kPage);
+            Mapping map = map_plain(fd.get(), kPage, Access::write);
+            seal_size(fd.get());
+            mailbox_fd_ = std::move(fd);
+            mailbox_map_ = std::move(map);
+            attention_.store(true);
+        }
+    }
+    poke();
+    return mailbox_fd_.get();
+}
+
+int Reader::use_port(const std::shared_ptr<Bridge>& bridge) {
+    {
+        std::lock_guard lock(mutex_);
+        if (!port_) {
+            auto port = std::make_shared<Port>();
+            for (const auto& member : members_) bridge->add(member->cursor->ring()->incarnation(), port);
+            bridge_ = bridge;
+            port_ = std::move(port);
+            attention_.store(true);
+        }
+    }
+    poke();
+    return port_->eventfd.get();
+}
+
+// ---------------------------------------------------------------------------------------------------- receiving
+
+void Reader::refresh() {
+    attention_.store(false);
+    std::lock_guard lock(mutex_);
+    active_ = members_;
+    turn_ = 0;
+    box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
+    if (box_ == nullptr) return;
+    by_bit_.clear();
+    hot_.clear();
+    for (const auto& member : active_) {
+        member->hot = false;
+        by_bit_[mailbox_bit(member->cursor->ring()->incarnation())].push_back(member.get());
+    }
+    heat_all();
+}
+
+void Reader::heat(Member* member) {
+    if (std::exchange(member->hot, true)) return;
+    hot_.push_back(member);
+}
+
+void Reader::heat_all() {
+    for (const auto& member : active_) heat(member.get());
+}
+
+Peek Reader::emptied(Member& member, Peek peek) {
+    if (peek == Peek::corrupt) {
+        add(counters_->corrupt, 1);
+        drop(member);
+    } else if (member.draining.load(std::memory_order_relaxed) && !member.cursor->behind()) {
+        drop(member);
+    }
+    return peek;
+}
+
+void Reader::drop(Member& member) {
+    std::lock_guard lock(mutex_);
+    if (port_) bridge_->remove(member.cursor->ring()->incarnation(), port_.get());
+    std::erase_if(members_, [&](const auto& m) { return m.get() == &member; });
+    attention_.store(true);
+}
+
+void Reader::drop_all() {
+    std::lock_guard lock(mutex_);
+    if (port_)
+        for (const auto& member : members_) bridge_->remove(member->cursor->ring()->incarnation(), port_.get());
+    hot_.clear();
+    by_bit_.clear();
+    active_.clear();
+    members_.clear();
+}
+
+Peek Reader::poll_each(Record& out, Member*& from) {
+    for (std::size_t i = 0; i < active_.size(); ++i) {
+        // Turn by turn, so that no publisher starves the others.
+        turn_ = turn_ + 1 < active_.size() ? turn_ + 1 : 0;
+        const Peek peek = poll_one(*active_[turn_], out, from);
+        if (peek != Peek::empty) return peek;
+    }
+    return Peek::empty;
+}
+
+Peek Reader::poll_mailbox(Record& out, Member*& from) {
+    for (;;) {
+        while (!hot_.empty()) {
+            if (turn_ >= hot_.size()) turn_ = 0;
+            Member* member = hot_[turn_];
+            const Peek peek = poll_one(*member, out, from);
+            if (peek == Peek::ready) {
+                ++turn_;
+                return peek;
+            }
+            member->hot = false;
+            hot_[turn_] = hot_.back();
+            hot_.pop_back();
+            if (peek == Peek::corrupt) return peek;
+        }
+        const bool any = mailbox::collect(*box_, [&](u32 bit) {
+            const auto found = by_bit_.find(bit);
+            if (found == by_bit_.end()) return;
+            for (Member* member : found->second) heat(member);
+        });
+        if (!any || hot_.empty()) return Peek::empty;
+    }
+}
+
+u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
+    const u64 lost = from.cursor->advance(record, hold);
+    add(counters_->received, 1);
+    add(counters_->bytes, record.length);
+    if (lost != 0) add(counters_->lost, lost);
+    add(counters_->latency[latency_bucket(now_ns - record.sent_ns)], 1);
+    // Readable until a receive comes back empty, as select and poll expect.
+    if (port_ && !port_->raised.load(std::memory_order_relaxed)) port_->raise();
+    return lost;
+}
+
+bool Reader::settle() {
+    for (const auto& member : active_) member->cursor->publish_position();
+    if (!port_) return false;
+    port_->clear();
+    return ready();
+}
+
+// ---------------------------------------------------------------------------------------------------- waiting
+
+bool Reader::ready() {
+    if (attention_.load()) return true;
+    if (box_ != nullptr) return !mailbox::empty(*box_);
+    for (const auto& member : active_)
+        if (member->cursor->behind()) return true;
+    return false;
+}
+
+bool Reader::spin() {
+    if (one_core()) return false;
+    // Spinning pays when messages come fast from another core, and only costs when the publisher shares this one.
+    // So it is tried, and kept up only while it succeeds.
+    if (spin_credit_ == 0 && ++sleeps_ % kProbeEvery != 0) return false;
+    for (int i = 0; i < kSpins; ++i) {
+        if (ready()) {
+            spin_credit_ = std::min(kMostCredit, spin_credit_ + 4);
+            return true;
+        }
+        relax_cpu();
+    }
+    if (spin_credit_ > 0) --spin_credit_;
+    return false;
+}
+
+futex::Wait Reader::wait(i64 until_steady_ns) {
+    i64 left = futex::kSliceNs;
+    if (until_steady_ns != kForever) {
+        left = until_steady_ns - steady_ns();
+        if (left <= 0) return futex::Wait::timeout;
+    }
+    if (busy_poll_) {
+        const i64 until = steady_ns() + std::min(left, kBusySliceNs);
+        for (;;) {
+            for (int i = 0; i < 64; ++i) {
+                if (ready()) return futex::Wait::woken;
+                relax_cpu();
+            }
+            if (steady_ns() >= until) return futex::Wait::timeout;
+        }
+    }
+    if (spin()) return futex::Wait::woken;
+    for (const auto& member : active_) member->cursor->publish_position();
+    if (port_) return wait_port(left);
+    return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
+}
+
+futex::Wait Reader::wait_direct(i64 for_ns) {
+    std::array<futex::Watch, futex::kMaxVector> watches;
+    std::size_t n = 0;
+    if (active_.empty()) watches[n++] = {&poked_, poked_.load()};
+    for (const auto& member : active_) {
+        if (n == watches.size()) break;
+        Doorbell& bell = member->cursor->bell();
+        watches[n++] = {&bell.bell, bell.bell.load()};
+        bell.waiting.store(1);
+    }
+    if (ready()) return futex::Wait::woken;
+    return futex::wait_any({watches.data(), n}, for_ns);
+}
+
+futex::Wait Reader::wait_mailbox(i64 for_ns) {
+    const u32 bell = box_->bell.load();
+    box_->sleeping.store(1);
+    if (ready()) return futex::Wait::woken;
+    const futex::Wait outcome = futex::wait(box_->bell, bell, for_ns);
+    // A publisher killed between its tail and its bit leaves a message that nobody announced.
+    if (const i64 now = steady_ns(); now >= next_sweep_ns_) {
+        next_sweep_ns_ = now + kSweepNs;
+        heat_all();
+    }
+    return outcome;
+}
+
+futex::Wait Reader::wait_port(i64 for_ns) {
+    port_->clear();
+    if (ready()) return futex::Wait::woken;
+    pollfd fd{port_->eventfd.get(), POLLIN, 0};
+    const int ms = static_cast<int>(std::min(for_ns, futex::kSliceNs) / 1'000'000) + 1;
+    const int rc = ::poll(&fd, 1, ms);
+    if (rc < 0 && errno == EINTR) return futex::Wait::interrupted;
+    return rc > 0 ? futex::Wait::woken : futex::Wait::timeout;
+}
+
+}  // namespace ringcast

@@ -1,0 +1,120 @@
+// Cursors over any number of rings, received from and waited on together.
+//
+// One thread at a time receives (`enter` says no to a second one); any thread may attach, detach, poke or close, which
+// leave their wish in a list and raise `attention`. Three ways to wait: on the doorbells themselves (up to eight
+// rings), on one mailbox that publishers ring, or on an eventfd written by the session's bridge.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "ring/bridge.hpp"
+#include "ring/clock.hpp"
+#include "ring/counters.hpp"
+#include "ring/cursor.hpp"
+#include "ring/mailbox.hpp"
+
+namespace ringcast {
+
+inline constexpr std::size_t kDirectRings = 8;
+
+class Reader {
+public:
+    // `context` is the caller's own and comes back with every message of that ring.
+    struct Member {
+        std::unique_ptr<Cursor> cursor;
+        void* context = nullptr;
+        std::atomic<bool> draining{false};  // its publisher left: let go once everything is read
+        bool hot = false;                   // on the list of those worth a look
+    };
+    using MemberPtr = std::shared_ptr<Member>;
+
+    Reader(bool busy_poll, SubscriberCounters* counters);
+    ~Reader();
+
+    // ---- any thread
+    void attach(MemberPtr member);
+    bool attached(u64 incarnation) const;
+    bool detach(u64 incarnation, bool drain);
+    std::vector<MemberPtr> members() const;
+    void poke();
+    void close();
+    bool closed() const { return closed_.load(std::memory_order_relaxed); }
+    int use_mailbox();
+    int use_port(const std::shared_ptr<Bridge>& bridge);
+
+    // ---- the receiving thread, between enter and leave
+    bool enter() { return !busy_.exchange(true, std::memory_order_acquire); }
+    void leave() {
+        if (closed()) drop_all();
+        busy_.store(false, std::memory_order_release);
+    }
+
+    // The next message of any ring, without waiting. `corrupt` names the ring in `from` and lets go of it.
+    Peek poll(Record& out, Member*& from) {
+        if (attention_.load(std::memory_order_acquire)) refresh();
+        if (box_ != nullptr) return poll_mailbox(out, from);
+        if (active_.size() == 1) return poll_one(*active_[0], out, from);
+        return poll_each(out, from);
+    }
+    u64 taken(Member& from, const Record& record, i64 now_ns, bool hold);
+
+    // Sleep until there may be something, a signal, a slice of time or the deadline. Without the GIL.
+    futex::Wait wait(i64 until_steady_ns);
+    // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared.
+    bool settle();
+
+    SubscriberCounters& counters() { return *counters_; }
+
+private:
+    Peek poll_one(Member& member, Record& out, Member*& from) {
+        from = &member;
+        const Peek peek = member.cursor->peek(out);
+        if (peek == Peek::ready) [[likely]]
+            return peek;
+        return emptied(member, peek);
+    }
+    Peek poll_each(Record& out, Member*& from);
+    Peek poll_mailbox(Record& out, Member*& from);
+    Peek emptied(Member& member, Peek peek);
+    void refresh();
+    void drop(Member& member);
+    void drop_all();
+    void heat(Member* member);
+    void heat_all();
+    bool ready();
+    bool spin();
+    futex::Wait wait_direct(i64 for_ns);
+    futex::Wait wait_mailbox(i64 for_ns);
+    futex::Wait wait_port(i64 for_ns);
+
+    const bool busy_poll_;
+    std::unique_ptr<SubscriberCounters> own_counters_;
+    SubscriberCounters* counters_;
+
+    std::atomic<bool> busy_{false};
+    std::atomic<bool> closed_{false};
+    std::atomic<bool> attention_{false};
+    std::atomic<u32> poked_{0};  // what a reader without rings sleeps on
+
+    mutable std::mutex mutex_;  // members_, and what waiting is changed to
+    std::vector<MemberPtr> members_;
+
+    std::vector<MemberPtr> active_;
+    std::size_t turn_ = 0;
+    Descriptor mailbox_fd_;
+    Mapping mailbox_map_;
+    MailboxPage* box_ = nullptr;
+    std::shared_ptr<Port> port_;
+    std::shared_ptr<Bridge> bridge_;
+    std::unordered_map<u32, std::vector<Member*>> by_bit_;
+    std::vector<Member*> hot_;
+    i64 next_sweep_ns_ = 0;
+
+    u32 spin_credit_ = 1;
+    u32 sleeps_ = 0;
+};
+
+}  // namespace ringcast

@@ -1,0 +1,96 @@
+// A ring as its readers see it: read-only, and nothing in it believed before it is checked.
+//
+// Reading is optimistic. Copy the entry, bounds-check it, copy the bytes, acquire fence, and only then ask the claim
+// whether the writer may have touched them meanwhile. Checking the entry alone is not enough: new messages overwrite
+// bytes of old ones whose entry is still intact.
+#pragma once
+
+#include <memory>
+
+#include "ring/memory.hpp"
+#include "ring/words.hpp"
+
+namespace ringcast {
+
+// A private copy of an entry.
+struct Record {
+    u64 index = 0;
+    u64 seq = 0;
+    u64 ordinal = 0;
+    u64 pos = 0;
+    u64 length = 0;
+    u32 flags = 0;
+    i64 event_ns = 0;
+    i64 sent_ns = 0;
+    i64 arrived_ns = 0;
+};
+
+enum class Read { ok, overwritten, corrupt };
+
+class RingView {
+public:
+    // Throws Corrupt when the descriptor or the header does not fit the grant, OsRefused when it cannot be mapped.
+    RingView(int ring_fd, const Geometry& geometry, u64 incarnation);
+
+    const Geometry& geometry() const { return geometry_; }
+    u64 incarnation() const { return incarnation_; }
+    const Header& header() const { return *map_.as<const Header>(); }
+    u64 tail() const { return header().tail.load(); }
+
+    // The entry of message `index`, which must lie below a tail that was seen.
+    Read record(u64 index, Record& out) const {
+        const Entry& e = entry(index);
+        out.index = e.index.load(std::memory_order_relaxed);
+        out.seq = e.seq.load(std::memory_order_relaxed);
+        out.ordinal = e.ordinal.load(std::memory_order_relaxed);
+        out.pos = e.pos.load(std::memory_order_relaxed);
+        const u64 length_flags = e.length_flags.load(std::memory_order_relaxed);
+        out.length = length_flags & kLengthMask;
+        out.flags = static_cast<u32>(length_flags >> 40);
+        out.event_ns = e.event_ns.load(std::memory_order_relaxed);
+        out.sent_ns = e.sent_ns.load(std::memory_order_relaxed);
+        out.arrived_ns = e.arrived_ns.load(std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        // Order matters: an entry that is being replaced looks like garbage and is not.
+        if (header().claim_seq.load(std::memory_order_relaxed) > index + geometry_.depth) return Read::overwritten;
+        if (out.index != index || out.length > geometry_.capacity || (out.pos & 7) != 0) return Read::corrupt;
+        return intact(out) ? Read::ok : Read::overwritten;
+    }
+
+    // Where the message's bytes are; contiguous, whatever `pos` is.
+    const std::byte* bytes(const Record& record) const { return data_ + (record.pos & (geometry_.capacity - 1)); }
+
+    // Copy the bytes out; false when they were overwritten meanwhile.
+    bool copy(const Record& record, std::byte* to) const {
+        copy_out(to, bytes(record), record.length);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return intact(record);
+    }
+
+    bool intact(const Record& record) const {
+        return header().claim_pos.load(std::memory_order_relaxed) <= record.pos + geometry_.capacity &&
+               header().claim_seq.load(std::memory_order_relaxed) <= record.index + geometry_.depth;
+    }
+
+    // The oldest message still whole, at or after `from`; the tail when there is none.
+    u64 oldest(u64 from = 0) const;
+
+    // The first message whose sequence number is `seq` or more. On the publisher's own ring that is `seq` itself.
+    u64 find(u64 seq) const;
+
+    // False when claim and tail cannot both be true: the writer damaged its own ring.
+    bool plausible() const;
+
+private:
+    const Entry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
+
+    Geometry geometry_;
+    u64 incarnation_;
+    Mapping map_;
+    const Entry* entries_;
+    const std::byte* data_;
+};
+
+using RingPtr = std::shared_ptr<const RingView>;
+
+}  // namespace ringcast

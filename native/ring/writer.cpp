@@ -1,0 +1,141 @@
+#include "ring/writer.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "ring/counters.hpp"
+
+namespace ringcast {
+
+Writer::Writer(u64 depth, u64 capacity_bytes, u64 incarnation, bool prefault)
+    : geometry_(Geometry::of(depth, capacity_bytes)), incarnation_(incarnation != 0 ? incarnation : random_u64()) {
+    ring_fd_ = make_memfd("ringcast-ring", geometry_.file_bytes());
+    ring_map_ = map_ring(ring_fd_.get(), geometry_, Access::write);
+    seal_against_writers(ring_fd_.get());
+    bell_fd_ = make_memfd("ringcast-bell", kPage);
+    bell_map_ = map_plain(bell_fd_.get(), kPage, Access::write);
+    seal_size(bell_fd_.get());
+    if (prefault) touch_pages(ring_map_.data(), geometry_.file_bytes());
+
+    header_ = ring_map_.as<Header>();
+    entries_ = reinterpret_cast<Entry*>(ring_map_.data() + kPage);
+    data_ = ring_map_.data() + geometry_.bytes_at();
+    bell_ = bell_map_.as<Doorbell>();
+    header_->layout.store(kLayoutVersion);
+    header_->incarnation.store(incarnation_);
+    header_->depth.store(depth);
+    header_->capacity.store(geometry_.capacity);
+    header_->created_ns.store(static_cast<u64>(utc_ns()));
+    header_->magic.store(kMagic);
+}
+
+std::byte* Writer::claim(std::size_t length) {
+    // Never backwards: bytes behind a reservation that was given up or cut short may be scribbled on already.
+    claim_high_ = std::max(claim_high_, end_of(length));
+    header_->claim_seq.store(next_ + 1, std::memory_order_relaxed);
+    header_->claim_pos.store(claim_high_, std::memory_order_relaxed);
+    // Whoever sees a byte written from here on, sees the claim too (with the reader's acquire fence).
+    std::atomic_thread_fence(std::memory_order_release);
+    return data_ + (next_pos_ & (geometry_.capacity - 1));
+}
+
+u64 Writer::complete(std::size_t length, const Stamp& stamp) {
+    const u64 seq = next_;
+    Entry& e = entries_[seq & (geometry_.slots - 1)];
+    constexpr auto relaxed = std::memory_order_relaxed;
+    e.index.store(seq, relaxed);
+    e.seq.store(seq, relaxed);
+    e.ordinal.store(seq, relaxed);
+    e.pos.store(next_pos_, relaxed);
+    e.length_flags.store(length | u64{stamp.flags} << 40, relaxed);
+    e.event_ns.store(stamp.event_ns, relaxed);
+    e.sent_ns.store(stamp.sent_ns, relaxed);
+    e.arrived_ns.store(stamp.arrived_ns, relaxed);
+    next_pos_ = end_of(length);
+    next_ = seq + 1;
+    add(header_->sent, 1);
+    add(header_->bytes, length);
+    header_->last_sent_ns.store(static_cast<u64>(stamp.sent_ns), relaxed);
+    header_->tail.store(next_, std::memory_order_release);
+    return seq;
+}
+
+void Writer::announce() {
+    // Sequentially consistent against the reader that sets `waiting` (or the daemon that bumps the version) and then
+    // looks at the tail: one of the two sees the other.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const u32 version = bell_->fanout_version.load(std::memory_order_relaxed);
+    if (version != fanout_seen_) {
+        fanout_.refresh();
+        fanout_seen_ = version;
+        header_->adopted_seq.store(next_ - 1, std::memory_order_relaxed);
+        header_->adopted_version.store(version, std::memory_order_release);
+    }
+    u32 woken = 0;
+    if (bell_->waiting.load(std::memory_order_relaxed) != 0) {
+        bell_->waiting.store(0);
+        bell_->bell.fetch_add(1);
+        futex::wake_all(bell_->bell);
+        ++woken;
+    }
+    if (!fanout_.empty()) woken += fanout_.ring(mailbox_bit(incarnation_));
+    if (woken != 0) add(header_->wakes, woken);
+}
+
+void Writer::attach_fanout(Descriptor socket) {
+    fanout_.attach(std::move(socket));
+    fanout_.refresh();
+}
+
+bool Writer::spares(u64 position, std::size_t length) const {
+    if (position >= next_) return true;
+    if (next_ + 1 - position > geometry_.depth) return false;
+    return entries_[position & (geometry_.slots - 1)].pos.load(std::memory_order_relaxed) + geometry_.capacity >= end_of(length);
+}
+
+void Writer::rescan() {
+    slots_seen_ = bell_->slots_version.load();
+    slowest_ = kNobody;
+    for (const ReliableSlot& slot : bell_->slots)
+        if (slot.owner.load(std::memory_order_acquire) != 0 && slot.lapsed.load(std::memory_order_relaxed) == 0)
+            slowest_ = std::min(slowest_, slot.position.load(std::memory_order_acquire));
+}
+
+futex::Wait Writer::wait_for_room(std::size_t length, i64 until_steady_ns) {
+    add(header_->waits, 1);
+    announce();  // those we wait for may be asleep
+    const u32 bell = bell_->space_bell.load();
+    bell_->space_waiting.store(1);
+    if (room(length)) return futex::Wait::woken;
+    const i64 left = until_steady_ns - steady_ns();
+    if (left <= 0) return futex::Wait::timeout;
+    // Short slices: a dead reader gives no sign, and without a daemon nobody else frees its slot.
+    const futex::Wait outcome = futex::wait(bell_->space_bell, bell, std::min<i64>(left, 20'000'000));
+    reap();
+    return outcome;
+}
+
+std::vector<u32> Writer::pass_over(std::size_t length) {
+    std::vector<u32> owners;
+    for (ReliableSlot& slot : bell_->slots) {
+        const u32 owner = slot.owner.load();
+        if (owner == 0 || slot.lapsed.load() != 0 || spares(slot.position.load(), length)) continue;
+        slot.lapsed.store(1);
+        owners.push_back(owner);
+    }
+    add(header_->overruns, owners.size());
+    rescan();
+    return owners;
+}
+
+void Writer::reap() {
+    for (ReliableSlot& slot : bell_->slots) {
+        u32 owner = slot.owner.load();
+        if (owner != 0 && kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH) slot.owner.compare_exchange_strong(owner, 0);
+    }
+    rescan();
+}
+
+}  // namespace ringcast

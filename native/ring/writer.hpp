@@ -1,0 +1,96 @@
+// The one writer of a ring.
+//
+// Appending never waits for readers, except for reliable ones, and then outside: `room` says whether the next message
+// may be claimed and `wait_for_room` sleeps. What the writer needs to know it keeps privately; it never reads its own
+// shared memory back, but for the positions of messages it has to spare.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ring/clock.hpp"
+#include "ring/fanout.hpp"
+#include "ring/memory.hpp"
+#include "ring/words.hpp"
+
+namespace ringcast {
+
+struct Part {
+    const std::byte* data;
+    std::size_t length;
+};
+
+struct Stamp {
+    i64 event_ns;
+    i64 sent_ns;
+    u32 flags = 0;
+    i64 arrived_ns = 0;
+};
+
+class Writer {
+public:
+    Writer(u64 depth, u64 capacity_bytes, u64 incarnation, bool prefault);
+
+    int ring_fd() const { return ring_fd_.get(); }
+    int bell_fd() const { return bell_fd_.get(); }
+    u64 incarnation() const { return incarnation_; }
+    const Geometry& geometry() const { return geometry_; }
+    u64 next_seq() const { return next_; }
+    bool fits(std::size_t length) const { return length <= geometry_.capacity; }
+    const Header& header() const { return *header_; }
+
+    // May a message of this length be claimed without taking a reliable reader's place?
+    bool room(std::size_t length) {
+        if (bell_->slots_version.load(std::memory_order_acquire) != slots_seen_) rescan();
+        return slowest_ == kNobody || spares(slowest_, length) || (rescan(), spares(slowest_, length));
+    }
+    // Sleep until a reliable reader made room, a signal, a slice of time or the deadline.
+    futex::Wait wait_for_room(std::size_t length, i64 until_steady_ns);
+    // Stop waiting for the readers in the way; their process ids. They are waited for again once they read.
+    std::vector<u32> pass_over(std::size_t length);
+    // Free the slots of processes that are gone.
+    void reap();
+
+    // Claim, write, complete. The caller has asked `fits` and, for reliable readers, `room`.
+    u64 append(std::span<const Part> parts, std::size_t length, const Stamp& stamp) {
+        std::byte* to = claim(length);
+        for (const Part& part : parts) {
+            copy_in(to, part.data, part.length);
+            to += part.length;
+        }
+        return complete(length, stamp);
+    }
+    // A claim may be given up by claiming again; what it took from readers stays taken.
+    std::byte* claim(std::size_t length);
+    u64 complete(std::size_t length, const Stamp& stamp);
+    // After one or several appends: mailboxes first learnt of, then one wake for all who sleep.
+    void announce();
+
+    void attach_fanout(Descriptor socket);
+
+private:
+    static constexpr u64 kNobody = UINT64_MAX;
+
+    u64 end_of(std::size_t length) const { return next_pos_ + ((length + 7) & ~std::size_t{7}); }
+    bool spares(u64 position, std::size_t length) const;
+    void rescan();
+
+    Geometry geometry_;
+    u64 incarnation_;
+    Descriptor ring_fd_, bell_fd_;
+    Mapping ring_map_, bell_map_;
+    Header* header_;
+    Entry* entries_;
+    std::byte* data_;
+    Doorbell* bell_;
+
+    u64 next_ = 0;
+    u64 next_pos_ = 0;
+    u64 claim_high_ = 0;
+    u64 slowest_ = kNobody;
+    u32 slots_seen_ = 0;
+    u32 fanout_seen_ = 0;
+    Fanout fanout_;
+};
+
+}  // namespace ringcast

@@ -1,0 +1,271 @@
+"""The native core: rings, cursors and their waiting. Checked against the built module by stubtest.
+
+Nothing here allocates, locks or logs on the per-message path beyond the one uncontended mutex of a writer. Every
+object made before a fork raises ForkedError in the child.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, final
+
+from typing_extensions import Buffer
+
+PAGE_BYTES: Final[int]
+LATENCY_BUCKETS: Final[int]
+MAILBOX_BITS: Final[int]
+RELIABLE_SLOTS: Final[int]
+
+START_NEW: Final[int]
+"""Begin after what the ring holds at the moment of attaching."""
+START_LATEST: Final[int]
+"""Begin with the newest message held."""
+START_EARLIEST: Final[int]
+"""Begin with the oldest message held."""
+
+@final
+class Message:
+    """One message as received. Made by the core only."""
+
+    @property
+    def data(self) -> Any: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def tag(self) -> Any: ...
+    @property
+    def publisher(self) -> Any: ...
+    @property
+    def event_ns(self) -> int: ...
+    @property
+    def sent_ns(self) -> int: ...
+    @property
+    def received_ns(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def discardable(self) -> bool: ...
+    @property
+    def valid(self) -> bool:
+        """False once the ring's writer took the place of a message received with copy=False."""
+
+@final
+class Reservation:
+    """Writable room inside the ring; memoryview(reservation) is the room, commit() sends it."""
+
+    def commit(self, length: int | None = None, event_ns: int | None = None, discardable: bool = False) -> int: ...
+    def cancel(self) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __enter__(self) -> memoryview: ...
+    def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
+    def __len__(self) -> int: ...
+
+class RingWriter:
+    """One publisher's ring: the only writable mapping of a sealed memfd."""
+
+    def __init__(
+        self,
+        *,
+        depth: int,
+        capacity_bytes: int,
+        max_wait_s: float = 0.1,
+        skip_slow: bool = False,
+        prefault: bool = False,
+        encode: Callable[[Any], Any] | None = None,
+        incarnation: int = 0,
+    ) -> None:
+        """`encode` maps a value to a buffer, or to a tuple of buffers sent as one message. Incarnation 0: random."""
+
+    @property
+    def ring_fd(self) -> int: ...
+    @property
+    def bell_fd(self) -> int: ...
+    @property
+    def incarnation(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def capacity_bytes(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int:
+        """What the ring can come to occupy: header, index and bytes."""
+
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def next_seq(self) -> int: ...
+    def send(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int: ...
+    def send_many(self, items: Sequence[Any]) -> int:
+        """Send each item as a message of its own, with one wake-up; returns the number of the last one.
+
+        All are of one moment: they share one send time. If an item cannot be sent, those before it were.
+        """
+
+    def reserve(self, length: int) -> Reservation: ...
+    def attach_fanout(self, socket_fd: int) -> None:
+        """Take over the publisher's end of the socket on which the daemon announces mailboxes."""
+
+    def counters(self) -> dict[str, int]:
+        """sent, bytes, waits (for reliable readers), overruns (readers passed over), wakes."""
+
+    def close(self) -> None: ...
+
+class RingReader:
+    """Cursors over any number of rings, waited on together. Base of a subscriber."""
+
+    def __init__(
+        self,
+        *,
+        reliable: bool = False,
+        busy_poll: bool = False,
+        counters: CounterSlot | None = None,
+        what: str = "subscriber",
+    ) -> None: ...
+    def attach(
+        self,
+        ring_fd: int,
+        bell_fd: int,
+        *,
+        depth: int,
+        capacity_bytes: int,
+        incarnation: int,
+        start: int = ...,
+        tag: Any = None,
+        publisher: Any = None,
+        decode: Callable[[Any], Any] | None = None,
+        prefault: bool = False,
+    ) -> bool:
+        """Map a ring and put a cursor on it; False when that incarnation is attached already.
+
+        The descriptors stay the caller's. `start` is START_NEW, START_LATEST, START_EARLIEST or a sequence number.
+        Raises CorruptRing when seals, size or header do not fit the geometry, QosMismatch when reliable was asked
+        for and no slot is free.
+        """
+
+    def detach(self, incarnation: int, drain: bool = True) -> bool:
+        """Let go of a ring; with `drain`, after what it still holds has been read."""
+
+    @property
+    def incarnations(self) -> list[int]: ...
+    @property
+    def closed(self) -> bool: ...
+    def recv(self, timeout: float | None = None, copy: bool = True) -> Message:
+        """The next message. Raises TimeoutError, ClosedError, BusyError, CorruptRing, or `fail`'s error."""
+
+    def recv_nowait(self, copy: bool = True) -> Message:
+        """The next message, or WouldBlock."""
+
+    def recv_many(self, n: int, timeout: float | None = None) -> list[Message]:
+        """Wait for at least one message, return at most `n`."""
+
+    def use_mailbox(self) -> int:
+        """Wait on one mailbox instead of on each ring; returns its descriptor, to be passed to publishers."""
+
+    def use_bridge(self, bridge: Bridge) -> int:
+        """Signal arrivals on an eventfd; returns it. From then on the bridge's mailbox is the one to be passed."""
+
+    def newest(self) -> Message | None:
+        """The newest message held by any attached ring, without moving a cursor."""
+
+    def wait_newer(self, sent_ns: int, timeout: float | None = None) -> Message:
+        """Wait until the newest message was sent after `sent_ns`; cursors do not move. For blackboards."""
+
+    def poke(self) -> None:
+        """Wake whoever waits, so that it looks again."""
+
+    def fail(self, error: BaseException | None) -> None:
+        """Make every later receive raise `error` once what is held has been read; None takes it back."""
+
+    def counters(self) -> dict[str, int]:
+        """received, lost, bytes, corrupt, and the number of rings."""
+
+    def latency_histogram(self) -> list[int]: ...
+    def close(self) -> None: ...
+
+class RingHistory:
+    """Random access to the rings of a tag: no message, no system call."""
+
+    def __init__(self) -> None: ...
+    def attach(
+        self,
+        ring_fd: int,
+        *,
+        depth: int,
+        capacity_bytes: int,
+        incarnation: int,
+        tag: Any = None,
+        publisher: Any = None,
+        decode: Callable[[Any], Any] | None = None,
+        limit: int = 0,
+    ) -> bool:
+        """`limit` shows at most that many of the newest messages; 0 shows all that are held."""
+
+    def detach(self, incarnation: int) -> bool: ...
+    @property
+    def incarnations(self) -> list[int]: ...
+    @property
+    def closed(self) -> bool: ...
+    def latest(self, back: int = 0, copy: bool = True) -> Message:
+        """The newest message, or the one `back` before it, by send time over all rings."""
+
+    def at(self, seq: int, incarnation: int = 0, copy: bool = True) -> Message:
+        """By sequence number. With several rings attached, `incarnation` says which (0: the only one)."""
+
+    def range(self, first: int, last: int, incarnation: int = 0) -> list[Message]:
+        """Those still held of first..last, both included; `lost` of each counts the missing ones before it."""
+
+    def bounds(self, incarnation: int = 0) -> tuple[int, int]:
+        """(oldest held, newest); (n, n - 1) when empty."""
+
+    def close(self) -> None: ...
+
+class RingMonitor:
+    """The daemon's hold on a ring: counters and liveness, never data."""
+
+    def __init__(self, ring_fd: int, bell_fd: int, *, depth: int, capacity_bytes: int, incarnation: int) -> None: ...
+    def counters(self) -> dict[str, int]: ...
+    @property
+    def next_seq(self) -> int: ...
+    def last_sent_ns(self) -> int: ...
+    def bump_fanout(self) -> None:
+        """Tell the publisher that its fan-out socket has news."""
+
+    def free_slots(self, pid: int) -> int:
+        """Free the reliable slots of a dead process and wake the publisher; how many there were."""
+
+    def close(self) -> None: ...
+
+class CounterPage:
+    """One session's subscriber counters in a sealed memfd."""
+
+    def __init__(self, slots: int = 1024) -> None: ...
+    @property
+    def fd(self) -> int: ...
+    def take(self) -> CounterSlot: ...
+
+class CounterSlot:
+    @property
+    def index(self) -> int: ...
+    def release(self) -> None: ...
+
+class CounterView:
+    """Somebody else's counter page, read-only."""
+
+    def __init__(self, fd: int) -> None: ...
+    def counters(self, index: int) -> dict[str, int]: ...
+    def latency_histogram(self, index: int) -> list[int]: ...
+
+class Bridge:
+    """A native thread that turns mailbox rings into eventfd writes, one per session."""
+
+    def __init__(self) -> None: ...
+    @property
+    def mailbox_fd(self) -> int: ...
+    def close(self) -> None: ...
+
+def latency_bucket_ns(bucket: int) -> int:
+    """Upper bound of a histogram bucket in nanoseconds."""
+
+def ring_memory_bytes(depth: int, capacity_bytes: int) -> int: ...
+def forked() -> None:
+    """Called in the child after a fork: every native object made before it is dead there."""
+
+def futex_waitv_available() -> bool: ...

@@ -1,0 +1,257 @@
+"""Every control message, as a value. Each request carries an `id`, which its answer repeats; notices carry none.
+
+One packet of a SOCK_SEQPACKET Unix socket is one message: MessagePack of a tagged struct, with the descriptors
+named in a struct's docstring travelling beside it (SCM_RIGHTS), in that order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.tag import TagAttributes
+
+PROTOCOL_VERSION = 1
+
+
+class _Wire(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
+    pass
+
+
+# ------------------------------------------------------------------ requests: client to daemon
+
+
+class Hello(_Wire, frozen=True, tag="hello"):
+    """First message of a session. Descriptors: the session's counter page (optional)."""
+
+    id: int
+    version: int = PROTOCOL_VERSION
+    program: str = ""
+
+
+class OpenTag(_Wire, frozen=True, tag="open"):
+    """Create or join. `requested` holds only the attributes that the caller named."""
+
+    id: int
+    name: str
+    requested: dict[str, Any] = {}
+    create: bool = True
+
+
+class DestroyTag(_Wire, frozen=True, tag="destroy"):
+    id: int
+    name: str
+    force: bool = False
+
+
+class Publish(_Wire, frozen=True, tag="publish"):
+    """Ask for the publication right. Descriptors: ring, bell, the daemon's end of the fan-out socket."""
+
+    id: int
+    tag: str
+    incarnation: int
+    depth: int
+    capacity_bytes: int
+
+
+class Unpublish(_Wire, frozen=True, tag="unpublish"):
+    id: int
+    publisher: int
+
+
+class Subscribe(_Wire, frozen=True, tag="subscribe"):
+    """Ask for the subscription right. Descriptors: a mailbox (when `mailbox`).
+
+    A `RingUp` notice for each ring that is there comes before the answer. A history sees rings that outlived their
+    publishers too, and is nobody's subscriber.
+    """
+
+    id: int
+    pattern: str
+    subscription: int
+    role: Literal["subscriber", "history"] = "subscriber"
+    reliable: bool = False
+    mailbox: bool = False
+    counter_index: int = -1
+
+
+class UseMailbox(_Wire, frozen=True, tag="mailbox"):
+    """From now on publishers ring this mailbox for the subscription. Descriptors: the mailbox."""
+
+    id: int
+    subscription: int
+
+
+class Unsubscribe(_Wire, frozen=True, tag="unsubscribe"):
+    id: int
+    subscription: int
+
+
+class ListTags(_Wire, frozen=True, tag="list_tags"):
+    id: int
+    pattern: str = "**"
+    local: bool = False
+
+
+class ListPublishers(_Wire, frozen=True, tag="list_publishers"):
+    id: int
+    tag: str
+
+
+class ListSubscribers(_Wire, frozen=True, tag="list_subscribers"):
+    id: int
+    tag: str
+
+
+class GetStatus(_Wire, frozen=True, tag="status"):
+    id: int
+
+
+class Bye(_Wire, frozen=True, tag="bye"):
+    id: int
+
+
+Request = (
+    Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe
+    | ListTags | ListPublishers | ListSubscribers | GetStatus | Bye
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------ what listings hold
+
+
+class TagStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `ringcast tags`. Counters are sums over the publishers on this node."""
+
+    name: str
+    id: int
+    attributes: TagAttributes
+    publishers: int
+    subscribers: int
+    sent: int
+    bytes: int
+    last_sent_ns: int
+
+
+class PublisherStatus(msgspec.Struct, frozen=True, kw_only=True):
+    info: PublisherInfo
+    alive: bool
+    counters: dict[str, int]
+    last_sent_ns: int
+
+
+class SubscriberStatus(msgspec.Struct, frozen=True, kw_only=True):
+    info: SubscriberInfo
+    counters: dict[str, int]
+    latency: list[int]
+
+
+# ------------------------------------------------------------------ answers: daemon to client
+
+
+class Welcome(_Wire, frozen=True, tag="welcome"):
+    id: int
+    node: str
+    daemon_pid: int
+    version: int = PROTOCOL_VERSION
+
+
+class TagOpened(_Wire, frozen=True, tag="opened"):
+    id: int
+    name: str
+    tag_id: int
+    attributes: TagAttributes
+
+
+class Published(_Wire, frozen=True, tag="published"):
+    id: int
+    info: PublisherInfo
+    subscribers: int
+
+
+class Done(_Wire, frozen=True, tag="done"):
+    id: int
+
+
+class TagListing(_Wire, frozen=True, tag="tags"):
+    """`more` says that another packet with the same id follows."""
+
+    id: int
+    rows: list[TagStatus]
+    more: bool = False
+
+
+class PublisherListing(_Wire, frozen=True, tag="publishers"):
+    id: int
+    rows: list[PublisherStatus]
+    more: bool = False
+
+
+class SubscriberListing(_Wire, frozen=True, tag="subscribers"):
+    id: int
+    rows: list[SubscriberStatus]
+    more: bool = False
+
+
+class Status(_Wire, frozen=True, tag="daemon"):
+    id: int
+    node: str
+    pid: int
+    version: str
+    uptime_s: float
+    clients: int
+    tags: int
+    rings: int
+    budget_bytes: int
+    used_bytes: int
+    bad_messages: int
+    until_idle: bool
+
+
+class Refused(_Wire, frozen=True, tag="refused"):
+    """`error` names a class of ringcast.errors, `fields` its arguments."""
+
+    id: int
+    error: str
+    fields: dict[str, Any]
+
+
+# ------------------------------------------------------------------ notices: daemon to client
+
+
+class RingUp(_Wire, frozen=True, tag="ring_up"):
+    """A ring to read. Descriptors: ring, bell. `born_after`: it is younger than the subscription."""
+
+    subscription: int
+    info: PublisherInfo
+    attributes: TagAttributes
+    depth: int
+    capacity_bytes: int
+    born_after: bool
+    alive: bool = True
+
+
+class RingDown(_Wire, frozen=True, tag="ring_down"):
+    """A publisher left; what its ring still holds may be read to the end."""
+
+    subscription: int
+    incarnation: int
+
+
+class TagGone(_Wire, frozen=True, tag="tag_gone"):
+    """The tag was destroyed by force while you held rights on it."""
+
+    name: str
+
+
+class SubscriberCount(_Wire, frozen=True, tag="subscriber_count"):
+    publisher: int
+    count: int
+
+
+Answer = (
+    Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | Status | Refused
+)  # fmt: skip
+Notice = RingUp | RingDown | TagGone | SubscriberCount
