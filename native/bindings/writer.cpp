@@ -9,8 +9,7 @@
 
 #include "bindings/errors.hpp"
 #include "bindings/module.hpp"
-#include "ring/counters.hpp"
-#include "ring/writer.hpp"
+#include "path/sender.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -81,10 +80,10 @@ i64 event_time(nb::handle event_ns, i64 now) {
 class PyWriter : public Owner {
 public:
     PyWriter(u64 depth, u64 capacity_bytes, double max_wait_s, bool skip_slow, bool prefault, nb::object encode, u64 incarnation)
-        : writer_(std::make_unique<Writer>(depth, capacity_bytes, incarnation, prefault)),
+        : writer_(std::make_unique<Sender>(depth, capacity_bytes, incarnation, prefault)),
           max_wait_ns_(static_cast<i64>(max_wait_s * 1e9)), skip_slow_(skip_slow), encode_(std::move(encode)) {}
 
-    Writer& open() {
+    Sender& open() {
         check("publisher");
         if (!writer_) [[unlikely]]
             raise("ClosedError", "publisher");
@@ -106,7 +105,7 @@ public:
         nb::object encoded = encode_.is_none() ? nb::borrow(data) : encode_(data);
         Payload payload(encoded);
         const auto guard = lock();
-        Writer& writer = open();
+        Sender& writer = open();
         make_room(writer, payload.length());
         const u64 seq = put(writer, payload, event_ns, discardable, utc_ns());
         writer.announce();
@@ -120,11 +119,11 @@ public:
         const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.ptr());
         if (n == 0) throw nb::value_error("send_many needs at least one message");
         const auto guard = lock();
-        Writer& writer = open();
+        Sender& writer = open();
         const i64 now = utc_ns();
         u64 seq = 0;
         struct Announce {
-            Writer& writer;
+            Sender& writer;
             ~Announce() { writer.announce(); }  // those before a bad item were sent
         } announce{writer};
         for (Py_ssize_t i = 0; i < n; ++i) {
@@ -141,7 +140,7 @@ public:
 
     std::byte* reserve(std::size_t length) {
         const auto guard = lock();
-        Writer& writer = open();
+        Sender& writer = open();
         make_room(writer, length);
         reserved_ = true;
         return writer.claim(length);
@@ -149,7 +148,7 @@ public:
 
     u64 commit(std::size_t length, nb::handle event_ns, bool discardable) {
         const auto guard = lock();
-        Writer& writer = open();
+        Sender& writer = open();
         const i64 now = utc_ns();
         const u64 seq = writer.complete(length, {event_time(event_ns, now), now, discardable ? kDiscardable : 0});
         reserved_ = false;
@@ -167,8 +166,7 @@ public:
     }
 
     nb::dict counters() {
-        const Header& h = open().header();
-        return header_counters(h);
+        return header_counters(open().header());
     }
 
     void close() {
@@ -182,14 +180,14 @@ public:
     nb::object& encode() { return encode_; }
 
 private:
-    u64 put(Writer& writer, const Payload& payload, nb::handle event_ns, bool discardable, i64 now) {
+    u64 put(Sender& writer, const Payload& payload, nb::handle event_ns, bool discardable, i64 now) {
         const Stamp stamp{event_time(event_ns, now), now, discardable ? kDiscardable : 0};
         if (payload.length() < kReleaseFrom) return writer.append(payload.parts(), payload.length(), stamp);
         nb::gil_scoped_release released;
         return writer.append(payload.parts(), payload.length(), stamp);
     }
 
-    void make_room(Writer& writer, std::size_t length) {
+    void make_room(Sender& writer, std::size_t length) {
         if (reserved_) [[unlikely]]
             raise("ReservationError", "a reservation is open on this publisher; commit or cancel it first");
         if (!writer.fits(length)) [[unlikely]]
@@ -199,7 +197,7 @@ private:
         wait_for_room(writer, length);
     }
 
-    void wait_for_room(Writer& writer, std::size_t length) {
+    void wait_for_room(Sender& writer, std::size_t length) {
         const i64 begin = steady_ns();
         while (!writer.room(length)) {
             bool late;
@@ -218,7 +216,7 @@ private:
         }
     }
 
-    std::unique_ptr<Writer> writer_;
+    std::unique_ptr<Sender> writer_;
     std::mutex mutex_;
     i64 max_wait_ns_;
     bool skip_slow_;

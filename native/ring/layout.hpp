@@ -49,8 +49,6 @@ struct Header {
     std::atomic<u64> overruns;  // reliable readers passed over
     std::atomic<u64> wakes;
     std::atomic<u64> last_sent_ns;
-    std::atomic<u64> adopted_version;  // the fan-out in use, and the first message sent with it
-    std::atomic<u64> adopted_seq;
 };
 static_assert(sizeof(Header) <= kPage);
 

@@ -12,9 +12,9 @@
 namespace ringcast {
 namespace {
 
-constexpr int kSpins = 60;           // some two microseconds: less than a sleep and its wake-up
+constexpr i64 kSpinNs = 2'000;  // less than a sleep and its wake-up; by the clock, for what `pause` costs varies tenfold
 constexpr u32 kMostCredit = 16;
-constexpr u32 kProbeEvery = 64;
+constexpr u32 kProbeEvery = 256;
 constexpr i64 kSweepNs = 1'000'000'000;
 constexpr i64 kBusySliceNs = 2'000'000;
 
@@ -249,13 +249,14 @@ bool Reader::spin() {
     // Spinning pays when messages come fast from another core, and only costs when the publisher shares this one.
     // So it is tried, and kept up only while it succeeds.
     if (spin_credit_ == 0 && ++sleeps_ % kProbeEvery != 0) return false;
-    for (int i = 0; i < kSpins; ++i) {
+    const i64 until = steady_ns() + kSpinNs;
+    do {
         if (ready()) {
             spin_credit_ = std::min(kMostCredit, spin_credit_ + 4);
             return true;
         }
         relax_cpu();
-    }
+    } while (steady_ns() < until);
     if (spin_credit_ > 0) --spin_credit_;
     return false;
 }

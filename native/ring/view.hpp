@@ -72,6 +72,11 @@ public:
                header().claim_seq.load(std::memory_order_relaxed) <= record.index + geometry_.depth;
     }
 
+    void prefetch(u64 index, u64 pos) const {
+        __builtin_prefetch(&entry(index));
+        __builtin_prefetch(data_ + (pos & (geometry_.capacity - 1)));
+    }
+
     // The oldest message still whole, at or after `from`; the tail when there is none.
     u64 oldest(u64 from = 0) const;
 

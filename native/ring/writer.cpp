@@ -41,52 +41,25 @@ std::byte* Writer::claim(std::size_t length) {
     return data_ + (next_pos_ & (geometry_.capacity - 1));
 }
 
-u64 Writer::complete(std::size_t length, const Stamp& stamp) {
-    const u64 seq = next_;
-    Entry& e = entries_[seq & (geometry_.slots - 1)];
+u64 Writer::complete(std::size_t length, const Stamp& stamp, const Origin& origin) {
+    const u64 index = next_;
+    Entry& e = entries_[index & (geometry_.slots - 1)];
     constexpr auto relaxed = std::memory_order_relaxed;
-    e.index.store(seq, relaxed);
-    e.seq.store(seq, relaxed);
-    e.ordinal.store(seq, relaxed);
+    e.index.store(index, relaxed);
+    e.seq.store(origin.seq, relaxed);
+    e.ordinal.store(origin.ordinal, relaxed);
     e.pos.store(next_pos_, relaxed);
     e.length_flags.store(length | u64{stamp.flags} << 40, relaxed);
     e.event_ns.store(stamp.event_ns, relaxed);
     e.sent_ns.store(stamp.sent_ns, relaxed);
     e.arrived_ns.store(stamp.arrived_ns, relaxed);
     next_pos_ = end_of(length);
-    next_ = seq + 1;
+    next_ = index + 1;
     add(header_->sent, 1);
     add(header_->bytes, length);
     header_->last_sent_ns.store(static_cast<u64>(stamp.sent_ns), relaxed);
     header_->tail.store(next_, std::memory_order_release);
-    return seq;
-}
-
-void Writer::announce() {
-    // Sequentially consistent against the reader that sets `waiting` (or the daemon that bumps the version) and then
-    // looks at the tail: one of the two sees the other.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    const u32 version = bell_->fanout_version.load(std::memory_order_relaxed);
-    if (version != fanout_seen_) {
-        fanout_.refresh();
-        fanout_seen_ = version;
-        header_->adopted_seq.store(next_ - 1, std::memory_order_relaxed);
-        header_->adopted_version.store(version, std::memory_order_release);
-    }
-    u32 woken = 0;
-    if (bell_->waiting.load(std::memory_order_relaxed) != 0) {
-        bell_->waiting.store(0);
-        bell_->bell.fetch_add(1);
-        futex::wake_all(bell_->bell);
-        ++woken;
-    }
-    if (!fanout_.empty()) woken += fanout_.ring(mailbox_bit(incarnation_));
-    if (woken != 0) add(header_->wakes, woken);
-}
-
-void Writer::attach_fanout(Descriptor socket) {
-    fanout_.attach(std::move(socket));
-    fanout_.refresh();
+    return index;
 }
 
 bool Writer::spares(u64 position, std::size_t length) const {
@@ -105,7 +78,6 @@ void Writer::rescan() {
 
 futex::Wait Writer::wait_for_room(std::size_t length, i64 until_steady_ns) {
     add(header_->waits, 1);
-    announce();  // those we wait for may be asleep
     const u32 bell = bell_->space_bell.load();
     bell_->space_waiting.store(1);
     if (room(length)) return futex::Wait::woken;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ring/clock.hpp"
-#include "ring/fanout.hpp"
+#include "ring/futex.hpp"
 #include "ring/memory.hpp"
 #include "ring/words.hpp"
 
@@ -25,6 +25,12 @@ struct Stamp {
     i64 sent_ns;
     u32 flags = 0;
     i64 arrived_ns = 0;
+};
+
+// Where a message stands in its publisher's stream. On the publisher's own ring both are the index.
+struct Origin {
+    u64 seq;
+    u64 ordinal;
 };
 
 class Writer {
@@ -53,20 +59,34 @@ public:
 
     // Claim, write, complete. The caller has asked `fits` and, for reliable readers, `room`.
     u64 append(std::span<const Part> parts, std::size_t length, const Stamp& stamp) {
+        return append(parts, length, stamp, {next_, next_});
+    }
+    u64 append(std::span<const Part> parts, std::size_t length, const Stamp& stamp, const Origin& origin) {
         std::byte* to = claim(length);
         for (const Part& part : parts) {
             copy_in(to, part.data, part.length);
             to += part.length;
         }
-        return complete(length, stamp);
+        return complete(length, stamp, origin);
     }
     // A claim may be given up by claiming again; what it took from readers stays taken.
     std::byte* claim(std::size_t length);
-    u64 complete(std::size_t length, const Stamp& stamp);
-    // After one or several appends: mailboxes first learnt of, then one wake for all who sleep.
-    void announce();
+    u64 complete(std::size_t length, const Stamp& stamp) { return complete(length, stamp, {next_, next_}); }
+    u64 complete(std::size_t length, const Stamp& stamp, const Origin& origin);
+    // One wake for all who sleep on this ring; whether there was anybody. The caller has fenced its tail.
+    bool wake() {
+        if (bell_->waiting.load(std::memory_order_relaxed) == 0) return false;
+        bell_->waiting.store(0);
+        bell_->bell.fetch_add(1);
+        futex::wake_all(bell_->bell);
+        return true;
+    }
+    u32 fanout_version() const { return bell_->fanout_version.load(std::memory_order_relaxed); }
 
-    void attach_fanout(Descriptor socket);
+    // The entry and bytes of a message this writer still holds, in its own mapping.
+    const Entry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
+    const std::byte* bytes(const Entry& e) const { return data_ + (e.pos.load(std::memory_order_relaxed) & (geometry_.capacity - 1)); }
+    Header& header() { return *header_; }
 
 private:
     static constexpr u64 kNobody = UINT64_MAX;
@@ -89,8 +109,6 @@ private:
     u64 claim_high_ = 0;
     u64 slowest_ = kNobody;
     u32 slots_seen_ = 0;
-    u32 fanout_seen_ = 0;
-    Fanout fanout_;
 };
 
 }  // namespace ringcast

@@ -1,0 +1,125 @@
+#include "path/fanout.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "ring/failure.hpp"
+
+namespace ringcast {
+
+//  0       4        8        16       24       32
+//  +-------+--------+--------+--------+--------+
+//  | op    | chunk  | id     | key    | every  |   one packet each; the last two only for a link.
+//  +-------+--------+--------+--------+--------+   `add` carries the mailbox's or the link's descriptor
+struct Fanout::Announcement {
+    u32 op;
+    u32 chunk;
+    u64 id;
+    u64 key;
+    u64 every;
+};
+
+namespace {
+
+constexpr u32 kAddMailbox = 1;
+constexpr u32 kRemoveMailbox = 2;
+constexpr u32 kAddLink = 3;
+constexpr u32 kRemoveLink = 4;
+// Answers to the daemon: op, reserved, id, seq.
+constexpr u32 kAdopted = 5;
+constexpr u32 kTooLong = 6;
+
+constexpr ssize_t kShort = 16;
+constexpr ssize_t kLong = 32;
+
+}  // namespace
+
+bool Fanout::receive(int socket, Announcement& out, Descriptor& fd) {
+    static_assert(sizeof(Announcement) == kLong);
+    out = {};
+    iovec iov{&out, sizeof out};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &iov;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    ssize_t n;
+    do n = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0) return false;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+        int received;
+        std::memcpy(&received, CMSG_DATA(c), sizeof received);
+        fd = Descriptor(received);
+    }
+    if (n != kShort && n != kLong) out.op = 0;
+    return true;
+}
+
+void Fanout::attach(Descriptor socket) {
+    socket_ = std::move(socket);
+    fresh_ = true;
+}
+
+void Fanout::refresh(u64 next) {
+    if (socket_.get() < 0) return;
+    Announcement a;
+    Descriptor fd;
+    while (receive(socket_.get(), a, fd)) {
+        // The first word of a new daemon retires what the one before had announced.
+        if (std::exchange(fresh_, false)) {
+            mailboxes_.clear();
+            links_.clear();
+        }
+        try {
+            take(a, std::move(fd), next);
+        } catch (const Corrupt&) {
+        } catch (const OsRefused&) {
+        }
+        fd.reset();
+    }
+}
+
+void Fanout::take(const Announcement& a, Descriptor fd, u64 next) {
+    const auto remove = [&](auto& from) { std::erase_if(from, [&](const auto& e) { return id_of(e) == a.id; }); };
+    switch (a.op) {
+        case kRemoveMailbox: return remove(mailboxes_);
+        case kRemoveLink: return remove(links_);
+        case kAddMailbox: {
+            check_page(fd.get(), kPage);
+            Mapping map = map_plain(fd.get(), kPage, Access::write);
+            remove(mailboxes_);
+            mailboxes_.push_back({a.id, std::move(map)});
+            return;
+        }
+        case kAddLink:
+            if (fd.get() < 0) return;
+            remove(links_);
+            links_.emplace_back(std::move(fd), a.id, a.key, a.every, static_cast<std::uint16_t>(std::min<u32>(a.chunk, UINT16_MAX)));
+            return answer(kAdopted, a.id, next);
+    }
+}
+
+void Fanout::answer(u32 op, u64 id, u64 seq) {
+    const u64 packet[3] = {op, id, seq};
+    ::send(socket_.get(), packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Fanout::push(std::span<const Outgoing> messages) {
+    if (std::any_of(messages.begin(), messages.end(), [](const Outgoing& m) { return m.length > kInlineBytes; }))
+        return hand_over(messages);
+    for (Link& link : links_) link.push(messages, *counters_);
+}
+
+void Fanout::hand_over(std::span<const Outgoing> messages) {
+    // From this message on the pump carries the stream: two senders on one channel would not keep the order.
+    for (const Link& link : links_) answer(kTooLong, link.id(), messages.front().seq);
+    links_.clear();
+}
+
+}  // namespace ringcast

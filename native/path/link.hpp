@@ -1,0 +1,61 @@
+// One socket to one remote node, as a publisher or a mirror uses it from the thread that writes the ring.
+//
+// The daemon opened, connected and marked the socket; whoever holds the link may push what its channel carries and
+// learns nothing else. Sockets do not block: what the kernel has no room for, and what a peer refuses, is counted and
+// left to the transport's repair.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <span>
+
+#include "ring/memory.hpp"
+#include "wire/datagram.hpp"
+
+namespace ringcast {
+
+// A message as its writer has it: bytes in the writer's own mapping, which nobody else can overwrite.
+struct Outgoing {
+    u64 seq;
+    i64 event_ns;
+    i64 sent_ns;
+    u32 flags;
+    u32 length;
+    const std::byte* bytes;
+};
+
+struct LinkCounters {
+    std::atomic<u64> messages{0};
+    std::atomic<u64> datagrams{0};
+    std::atomic<u64> bytes{0};
+    std::atomic<u64> refused{0};  // no room in the socket, or no one there
+};
+
+class Link {
+public:
+    static constexpr std::size_t kBatch = 32;
+
+    Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk);
+    Link(Link&&) = default;
+    Link& operator=(Link&&) = default;
+
+    u64 id() const { return id_; }
+    // Time scaling at the publisher is this test, a function of the origin number alone: any two proxies agree.
+    bool due(u64 seq) const { return seq % every_ == 0; }
+
+    // Push up to kBatch messages that are due. `counters` is the channel's.
+    void push(std::span<const Outgoing> messages, LinkCounters& counters);
+
+private:
+    wire::Header header(const Outgoing& message) const;
+    void push_pieces(const Outgoing& message, LinkCounters& counters);
+
+    Descriptor socket_;
+    u64 id_;
+    u64 key_;
+    u64 every_;
+    std::uint16_t chunk_;
+};
+
+}  // namespace ringcast

@@ -1,0 +1,102 @@
+#include "wire/reassembly.hpp"
+
+#include <algorithm>
+
+namespace ringcast::wire {
+
+Reassembly::Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns)
+    : next_((first + step - 1) / step * step), step_(step), most_bytes_(most_bytes), patience_ns_(patience_ns) {}
+
+void Reassembly::refuse(const Header& header) {
+    if (header.length > most_bytes_ || (header.seq >= next_ && (header.seq - next_) % step_ != 0))
+        ++counters_.mismatched;
+    else
+        ++counters_.late;
+}
+
+Reassembly::Slot* Reassembly::slot_of(u64 seq) {
+    for (Slot& slot : slots_)
+        if (slot.used && slot.header.seq == seq) return &slot;
+    return nullptr;
+}
+
+Reassembly::Slot* Reassembly::first_held() {
+    Slot* first = nullptr;
+    for (Slot& slot : slots_)
+        if (slot.used && (first == nullptr || slot.header.seq < first->header.seq)) first = &slot;
+    return first;
+}
+
+i64 Reassembly::oldest_ns() const {
+    i64 oldest = INT64_MAX;
+    for (const Slot& slot : slots_)
+        if (slot.used) oldest = std::min(oldest, slot.since_ns);
+    return oldest;
+}
+
+void Reassembly::drop(Slot& slot) {
+    slot.used = false;
+    --held_;
+}
+
+void Reassembly::hold(const Header& header, std::span<const std::byte> piece, i64 now_ns) {
+    Slot* slot = slot_of(header.seq);
+    if (slot == nullptr) {
+        const auto free = std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.used; });
+        if (free == slots_.end()) {
+            // Full: the oldest hope makes room for the newest fact. It is lost, and counted when its turn is passed.
+            Slot* oldest = first_held();
+            if (oldest->header.seq > header.seq) {
+                ++counters_.late;
+                return;
+            }
+            if (!oldest->complete) {
+                ++counters_.abandoned;
+                drop(*oldest);
+                slot = oldest;
+            } else {
+                ++counters_.late;
+                return;
+            }
+        } else {
+            slot = &*free;
+        }
+        slot->used = true;
+        slot->complete = false;
+        slot->header = header;
+        slot->since_ns = now_ns;
+        slot->missing = pieces(header.length, header.chunk);
+        // Room is kept from message to message, so that it grows to the largest and then stays.
+        if (slot->bytes.size() < header.length) slot->bytes.resize(header.length);
+        slot->have.assign(slot->missing, false);
+        ++held_;
+    }
+    const Header& known = slot->header;
+    if (known.length != header.length || known.chunk != header.chunk || known.sent_ns != header.sent_ns) {
+        ++counters_.mismatched;
+        return;
+    }
+    const u32 index = header.chunk == 0 ? 0 : header.offset / header.chunk;
+    if (slot->have[index]) {
+        ++counters_.duplicates;
+        return;
+    }
+    slot->have[index] = true;
+    std::copy(piece.begin(), piece.end(), slot->bytes.begin() + header.offset);
+    slot->complete = --slot->missing == 0;
+}
+
+u64 Reassembly::complete_after(u64 seq) const {
+    return static_cast<u64>(std::count_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.used && s.complete && s.header.seq > seq; }));
+}
+
+bool Reassembly::may_skip_to(const Slot& slot, i64 now_ns) const {
+    // Everything before the first one held is missing altogether.
+    return now_ns - slot.since_ns >= patience_ns_ || complete_after(next_) >= kLaterOnes || held_ == kWindow;
+}
+
+bool Reassembly::may_give_up(const Slot& slot, i64 now_ns) const {
+    return now_ns - slot.since_ns >= patience_ns_ || complete_after(slot.header.seq) >= kLaterOnes;
+}
+
+}  // namespace ringcast::wire
