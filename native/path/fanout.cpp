@@ -10,16 +10,17 @@
 
 namespace ringcast {
 
-//  0       4        8        16       24       32
-//  +-------+--------+--------+--------+--------+
-//  | op    | chunk  | id     | key    | every  |   one packet each; the last two only for a link.
-//  +-------+--------+--------+--------+--------+   `add` carries the mailbox's or the link's descriptor
+//  0       4        8        16       24       32          40
+//  +-------+--------+--------+--------+--------+-----------+
+//  | op    | chunk  | id     | key    | every  | first seq |   one packet each; the last three only for a link.
+//  +-------+--------+--------+--------+--------+-----------+   `add` carries the mailbox's or the link's descriptor
 struct Fanout::Announcement {
     u32 op;
     u32 chunk;
     u64 id;
     u64 key;
     u64 every;
+    u64 first_seq;
 };
 
 namespace {
@@ -28,12 +29,11 @@ constexpr u32 kAddMailbox = 1;
 constexpr u32 kRemoveMailbox = 2;
 constexpr u32 kAddLink = 3;
 constexpr u32 kRemoveLink = 4;
-// Answers to the daemon: op, reserved, id, seq.
-constexpr u32 kAdopted = 5;
-constexpr u32 kTooLong = 6;
+// The one answer to the daemon: op, id, seq, eight bytes each.
+constexpr u64 kTooLong = 5;
 
 constexpr ssize_t kShort = 16;
-constexpr ssize_t kLong = 32;
+constexpr ssize_t kLong = 40;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ void Fanout::attach(Descriptor socket) {
     fresh_ = true;
 }
 
-void Fanout::refresh(u64 next) {
+void Fanout::refresh() {
     if (socket_.get() < 0) return;
     Announcement a;
     Descriptor fd;
@@ -77,7 +77,7 @@ void Fanout::refresh(u64 next) {
             links_.clear();
         }
         try {
-            take(a, std::move(fd), next);
+            take(a, std::move(fd));
         } catch (const Corrupt&) {
         } catch (const OsRefused&) {
         }
@@ -85,7 +85,7 @@ void Fanout::refresh(u64 next) {
     }
 }
 
-void Fanout::take(const Announcement& a, Descriptor fd, u64 next) {
+void Fanout::take(const Announcement& a, Descriptor fd) {
     const auto remove = [&](auto& from) { std::erase_if(from, [&](const auto& e) { return id_of(e) == a.id; }); };
     switch (a.op) {
         case kRemoveMailbox: return remove(mailboxes_);
@@ -100,14 +100,9 @@ void Fanout::take(const Announcement& a, Descriptor fd, u64 next) {
         case kAddLink:
             if (fd.get() < 0) return;
             remove(links_);
-            links_.emplace_back(std::move(fd), a.id, a.key, a.every, static_cast<std::uint16_t>(std::min<u32>(a.chunk, UINT16_MAX)));
-            return answer(kAdopted, a.id, next);
+            links_.emplace_back(std::move(fd), a.id, a.key, a.every, static_cast<std::uint16_t>(std::min<u32>(a.chunk, UINT16_MAX)), a.first_seq);
+            return;
     }
-}
-
-void Fanout::answer(u32 op, u64 id, u64 seq) {
-    const u64 packet[3] = {op, id, seq};
-    ::send(socket_.get(), packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void Fanout::push(std::span<const Outgoing> messages) {
@@ -118,7 +113,10 @@ void Fanout::push(std::span<const Outgoing> messages) {
 
 void Fanout::hand_over(std::span<const Outgoing> messages) {
     // From this message on the pump carries the stream: two senders on one channel would not keep the order.
-    for (const Link& link : links_) answer(kTooLong, link.id(), messages.front().seq);
+    for (const Link& link : links_) {
+        const u64 packet[3] = {kTooLong, link.id(), messages.front().seq};
+        ::send(socket_.get(), packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
     links_.clear();
 }
 

@@ -24,12 +24,13 @@ public:
     // A new daemon announces everything again: what the old one said is replaced as it arrives.
     void attach(Descriptor socket);
 
-    // Read all announcements waiting; `next` is the first message that new links will carry. Damaged announcements
-    // are skipped: the daemon is trusted, its bytes are still checked.
-    void refresh(u64 next);
+    // Read all announcements waiting. Damaged ones are skipped: the daemon is trusted, its bytes are still checked.
+    void refresh();
 
     bool has_links() const { return !links_.empty(); }
+    std::span<Link> links() { return links_; }
     void push(std::span<const Outgoing> messages);
+    void push(Link& link, std::span<const Outgoing> messages) { link.push(messages, *counters_); }
 
     bool has_mailboxes() const { return !mailboxes_.empty(); }
     u32 ring(u32 bit) {
@@ -50,8 +51,7 @@ private:
     static u64 id_of(const Mailbox& box) { return box.id; }
     static u64 id_of(const Link& link) { return link.id(); }
     static bool receive(int socket, Announcement& out, Descriptor& fd);
-    void take(const Announcement& a, Descriptor fd, u64 next);
-    void answer(u32 op, u64 id, u64 seq);
+    void take(const Announcement& a, Descriptor fd);
     void hand_over(std::span<const Outgoing> messages);
 
     Descriptor socket_;

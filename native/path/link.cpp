@@ -38,8 +38,8 @@ bool send_segmented(int socket, std::span<iovec> parts, std::uint16_t segment) {
 
 }  // namespace
 
-Link::Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk)
-    : socket_(std::move(socket)), id_(id), key_(key), every_(std::max<u64>(every, 1)), chunk_(std::max<std::uint16_t>(chunk, 64)) {}
+Link::Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq)
+    : socket_(std::move(socket)), id_(id), key_(key), every_(std::max<u64>(every, 1)), chunk_(std::max<std::uint16_t>(chunk, 64)), first_seq_(first_seq) {}
 
 wire::Header Link::header(const Outgoing& message) const {
     wire::Header h;

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <span>
+#include <utility>
 
 #include "ring/memory.hpp"
 #include "wire/datagram.hpp"
@@ -36,11 +37,13 @@ class Link {
 public:
     static constexpr std::size_t kBatch = 32;
 
-    Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk);
+    Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq = UINT64_MAX);
     Link(Link&&) = default;
     Link& operator=(Link&&) = default;
 
     u64 id() const { return id_; }
+    // Where the link begins, once: what was sent between the subscription and the first look at it is still due.
+    u64 take_first_seq() { return std::exchange(first_seq_, UINT64_MAX); }
     // Time scaling at the publisher is this test, a function of the origin number alone: any two proxies agree.
     bool due(u64 seq) const { return seq % every_ == 0; }
 
@@ -56,6 +59,7 @@ private:
     u64 key_;
     u64 every_;
     std::uint16_t chunk_;
+    u64 first_seq_;
 };
 
 }  // namespace ringcast

@@ -12,8 +12,9 @@ void Sender::announce() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const u32 version = fanout_version();
     if (version != fanout_seen_) [[unlikely]] {
-        fanout_.refresh(pushed_ < next_seq() ? entry(pushed_).seq.load(std::memory_order_relaxed) : UINT64_MAX);
+        fanout_.refresh();
         fanout_seen_ = version;
+        catch_up();
     }
     if (fanout_.has_links()) push();
     pushed_ = next_seq();
@@ -22,20 +23,37 @@ void Sender::announce() {
     if (woken != 0) add(header().wakes, woken);
 }
 
+Outgoing Sender::outgoing(u64 index) const {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const Entry& e = entry(index);
+    const u64 length_flags = e.length_flags.load(relaxed);
+    return {e.seq.load(relaxed), e.event_ns.load(relaxed), e.sent_ns.load(relaxed), static_cast<u32>(length_flags >> 40),
+            static_cast<u32>(length_flags & kLengthMask), bytes(e)};
+}
+
 void Sender::push() {
     std::array<Outgoing, Link::kBatch> batch;
     std::size_t n = 0;
     for (u64 index = pushed_; index < next_seq(); ++index) {
-        constexpr auto relaxed = std::memory_order_relaxed;
-        const Entry& e = entry(index);
-        const u64 length_flags = e.length_flags.load(relaxed);
-        batch[n++] = {e.seq.load(relaxed), e.event_ns.load(relaxed), e.sent_ns.load(relaxed), static_cast<u32>(length_flags >> 40),
-                      static_cast<u32>(length_flags & kLengthMask), bytes(e)};
+        batch[n++] = outgoing(index);
         if (n < batch.size()) continue;
         fanout_.push({batch.data(), n});
         n = 0;
     }
     if (n > 0) fanout_.push({batch.data(), n});
+}
+
+void Sender::catch_up() {
+    const u64 oldest = oldest_whole();
+    for (Link& link : fanout_.links()) {
+        const u64 first = link.take_first_seq();
+        u64 index = pushed_;
+        while (index > oldest && entry(index - 1).seq.load(std::memory_order_relaxed) >= first) --index;
+        for (; index < pushed_; ++index) {
+            const Outgoing message = outgoing(index);
+            fanout_.push(link, {&message, 1});
+        }
+    }
 }
 
 void Sender::attach_fanout(Descriptor socket) {

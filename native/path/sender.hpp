@@ -26,7 +26,9 @@ public:
     const LinkCounters& link_counters() const { return fanout_.counters(); }
 
 private:
+    Outgoing outgoing(u64 index) const;
     void push();
+    void catch_up();
 
     Fanout fanout_;
     u32 fanout_seen_ = 0;

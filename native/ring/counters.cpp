@@ -3,12 +3,15 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <stdexcept>
 
 #include "ring/failure.hpp"
 
 namespace ringcast {
 
-CounterPage::CounterPage(u32 slots) : fd_(make_memfd("ringcast-counters", slots * sizeof(SubscriberCounters))) {
+CounterPage::CounterPage(u32 slots) {
+    if (slots < 1 || slots > kMostCounterSlots) throw std::invalid_argument("a counter page has from 1 to 65536 slots");
+    fd_ = make_memfd("ringcast-counters", slots * sizeof(SubscriberCounters));
     map_ = map_plain(fd_.get(), slots * sizeof(SubscriberCounters), Access::write);
     seal_against_writers(fd_.get());
     for (u32 i = slots; i-- > 0;) free_.push_back(i);

@@ -14,6 +14,9 @@ namespace ringcast {
 // Four buckets per doubling from 64 ns: 19 % wide, which is what a p99 is worth.
 inline constexpr u32 kLatencyBuckets = 120;
 
+// Both times may be anything: one of them came out of a ring.
+inline i64 elapsed_ns(i64 from_ns, i64 to_ns) { return static_cast<i64>(static_cast<u64>(to_ns) - static_cast<u64>(from_ns)); }
+
 inline u32 latency_bucket(i64 ns) {
     if (ns < 64) return 0;
     const u64 v = static_cast<u64>(ns);
@@ -43,8 +46,11 @@ inline void add(std::atomic<u64>& counter, u64 n) {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
+inline constexpr u32 kMostCounterSlots = 65536;
+
 class CounterPage {
 public:
+    // Throws std::invalid_argument.
     explicit CounterPage(u32 slots);
     int fd() const { return fd_.get(); }
     u32 take();  // throws OsRefused when all are taken

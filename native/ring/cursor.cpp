@@ -7,6 +7,10 @@
 #include "ring/failure.hpp"
 
 namespace ringcast {
+namespace {
+constexpr int kAttempts = 64;
+constexpr int kStartAttempts = 1000;
+}  // namespace
 
 Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process)
     : ring_(std::move(ring)),
@@ -15,51 +19,73 @@ Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process
       // An eighth of the ring: often enough to keep the writer going, seldom enough to leave it its cache lines.
       publish_every_(std::max<u64>(1, ring_->geometry().depth / 8)),
       publish_bytes_(std::max<u64>(1, ring_->geometry().capacity / 8)) {
-    if (reliable) {
-        // Taken before the start is looked up, so that nothing between the two is overwritten unseen.
-        for (ReliableSlot& slot : this->bell().slots) {
-            u32 nobody = 0;
-            if (!slot.owner.compare_exchange_strong(nobody, process)) continue;
-            slot_ = &slot;
-            break;
-        }
-        if (slot_ == nullptr) throw NoReliableSlot();
-        slot_->lapsed.store(0);
-        slot_->position.store(ring_->oldest());
-        this->bell().slots_version.fetch_add(1);
-    }
-    const u64 tail = ring_->tail();
-    switch (static_cast<Start>(start)) {
-        case Start::fresh: next_ = tail; break;
-        case Start::latest: next_ = std::max(ring_->oldest(), tail > 0 ? tail - 1 : 0); break;
-        case Start::earliest: next_ = ring_->oldest(); break;
-        default: from_seq_ = static_cast<u64>(start); next_ = std::max(ring_->oldest(), ring_->find(from_seq_));
-    }
-    next_ = std::min(next_, tail);
-    ordinal_ = next_;
-    Record record;
-    if (next_ < tail && ring_->record(next_, record) == Read::ok) {
-        ordinal_ = record.ordinal;
-        // A number that is gone already is loss.
-        if (from_seq_ != 0 || start == 0) lost_ = record.seq - std::min(record.seq, from_seq_);
-    } else if (tail > 0 && ring_->record(tail - 1, record) == Read::ok) {
-        ordinal_ = record.ordinal + 1;
-    }
-    published_pos_ = record.pos;
+    if (reliable && !take_slot()) throw NoReliableSlot();
+    // The slot first, so that nothing is overwritten unseen between looking up the start and reading it.
+    start_at(start);
     if (slot_ != nullptr) publish(next_);
 }
 
 Cursor::~Cursor() {
     // In a child after fork the slot is the parent's.
     if (slot_ == nullptr || process_ != static_cast<u32>(getpid())) return;
-    slot_->owner.store(0);
-    slot_->lapsed.store(0);
+    u32 owner = process_;
+    if (!slot_->owner.compare_exchange_strong(owner, 0)) return;
     bell().slots_version.fetch_add(1);
     tell_writer();
 }
 
+bool Cursor::take_slot() {
+    for (ReliableSlot& slot : bell().slots) {
+        u32 nobody = 0;
+        if (!slot.owner.compare_exchange_strong(nobody, process_)) continue;
+        slot_ = &slot;
+        slot.lapsed.store(0);
+        slot.position.store(ring_->oldest());
+        bell().slots_version.fetch_add(1);
+        return true;
+    }
+    slot_ = nullptr;
+    return false;
+}
+
+void Cursor::start_at(i64 start) {
+    const bool numbered = start >= 0;
+    if (numbered) from_seq_ = static_cast<u64>(start);
+    // The writer may overtake the place while it is being looked up; then it is looked up again.
+    for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
+        const u64 tail = ring_->tail();
+        const u64 oldest = ring_->oldest();
+        switch (static_cast<Start>(start)) {
+            case Start::fresh: next_ = tail; break;
+            case Start::latest: next_ = std::max(oldest, tail > 0 ? tail - 1 : 0); break;
+            case Start::earliest: next_ = oldest; break;
+            default: next_ = std::max(oldest, ring_->find(from_seq_));
+        }
+        next_ = std::min(next_, tail);
+        if (next_ == 0) return;
+        Record record;
+        // A number that is gone already is loss.
+        if (next_ == tail && ring_->outline(tail - 1, record)) {
+            ordinal_ = record.ordinal + 1;
+            published_pos_ = record.pos + record.length;
+            if (numbered) lost_ = record.seq + 1 - std::min(record.seq + 1, from_seq_);
+            return;
+        }
+        if (next_ < tail && ring_->record(next_, record) == Read::ok) {
+            ordinal_ = record.ordinal;
+            published_pos_ = record.pos;
+            if (numbered && next_ == oldest) lost_ = record.seq - std::min(record.seq, from_seq_);
+            return;
+        }
+    }
+    // Damaged, or faster than anybody can look: reading will tell.
+    ordinal_ = next_;
+}
+
 void Cursor::publish(u64 position) {
     published_ = position;
+    // Somebody who took us for dead gave the slot away, and it may be another reader's by now.
+    if (slot_->owner.load(std::memory_order_relaxed) != process_ && !take_slot()) return;
     slot_->position.store(position);
     if (slot_->lapsed.load(std::memory_order_relaxed) != 0) {
         slot_->lapsed.store(0);
@@ -78,16 +104,16 @@ Peek Cursor::search(Record& out) {
     // Not asked for, overtaken, or damaged? When overtaken go on at the oldest whole message, each time a little
     // further from the writer's heels.
     u64 margin = 0;
-    for (int attempt = 0; attempt < 64;) {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
         const u64 tail = ring_->tail();
         if (tail <= next_) return tail == next_ ? Peek::empty : Peek::corrupt;
         tail_seen_ = tail;
         const Read read = ring_->record(next_, out);
         if (read == Read::corrupt) return Peek::corrupt;
         if (read == Read::ok) {
+            if (out.ordinal - ordinal_ >= kMostLost) return Peek::corrupt;
             if (out.seq >= from_seq_) return Peek::ready;
-            ordinal_ = out.ordinal + 1;
-            ++next_;
+            skip_unasked(tail);
             continue;
         }
         if (!ring_->plausible()) return Peek::corrupt;
@@ -95,9 +121,24 @@ Peek Cursor::search(Record& out) {
         // was lost.
         next_ = std::min(std::max(ring_->oldest(next_) + margin, next_ + 1), tail);
         margin = margin * 2 + 1;
-        ++attempt;
     }
+    // Empty means that the end was seen: a reader that waits for the next announcement relies on it.
+    next_ = tail_seen_;
     return Peek::empty;
+}
+
+void Cursor::skip_unasked(u64 tail) {
+    const u64 to = std::clamp(ring_->find(from_seq_), next_ + 1, tail);
+    Record before;
+    ordinal_ = ring_->outline(to - 1, before) ? before.ordinal + 1 : ordinal_ + (to - next_);
+    next_ = to;
+}
+
+u64 Cursor::lost_at_end() const {
+    Record last;
+    if (next_ == 0 || !ring_->outline(next_ - 1, last) || last.seq < from_seq_) return lost_;
+    const u64 lost = lost_ + std::min(last.ordinal + 1 - ordinal_, last.seq + 1 - from_seq_);
+    return lost < kMostLost ? lost : 0;
 }
 
 }  // namespace ringcast

@@ -4,6 +4,7 @@
 // `advance`, or `overtaken` when the bytes were replaced while it copied them.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "ring/futex.hpp"
@@ -17,6 +18,8 @@ enum class Start : i64 { fresh = -1, latest = -2, earliest = -3 };  // anything 
 
 class Cursor {
     static constexpr u64 kAhead = 8;
+    // No stream loses that many between two messages; a gap like this, or backwards, is damage.
+    static constexpr u64 kMostLost = u64{1} << 48;
 
 public:
     // Throws NoReliableSlot.
@@ -33,7 +36,7 @@ public:
             tail_seen_ = ring_->header().tail.load(std::memory_order_acquire);
             if (next_ >= tail_seen_) return next_ == tail_seen_ ? Peek::empty : Peek::corrupt;
         }
-        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_) [[likely]]
+        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost) [[likely]]
             return Peek::ready;
         return search(out);
     }
@@ -41,16 +44,20 @@ public:
     // After the caller has the bytes of `record`. How many were lost before it. With `hold` it got a view into the
     // ring, so a reliable publisher must spare the message until the next one is asked for.
     u64 advance(const Record& record, bool hold) {
-        const u64 lost = lost_ + (record.ordinal - ordinal_);
+        // What was overtaken before the first message asked for is no loss.
+        const u64 lost = lost_ + std::min(record.ordinal - ordinal_, record.seq - from_seq_);
         lost_ = 0;
         ordinal_ = record.ordinal + 1;
         next_ = record.index + 1;
         // The lines of a message come from the writer's core, at a hundred nanoseconds each. Ask for them early, but
         // never beyond the tail: there the writer is at work.
         if (next_ + kAhead < tail_seen_) ring_->prefetch(next_ + kAhead, record.pos + kAhead * ((record.length + 7) & ~u64{7}));
-        if (slot_ != nullptr && (next_ - published_ >= publish_every_ || record.pos - published_pos_ >= publish_bytes_)) {
-            published_pos_ = record.pos;
-            publish(hold ? record.index : next_);
+        if (slot_ != nullptr) {
+            const u64 done = hold ? record.pos : record.pos + record.length;
+            if (next_ - published_ >= publish_every_ || done - published_pos_ >= publish_bytes_) {
+                published_pos_ = done;
+                publish(hold ? record.index : next_);
+            }
         }
         return lost;
     }
@@ -67,8 +74,14 @@ public:
     }
     u64 next() const { return next_; }
 
+    // What was lost and will not be told with a later message, because the ring ends here.
+    u64 lost_at_end() const;
+
 private:
+    void start_at(i64 start);
+    bool take_slot();
     Peek search(Record& out);
+    void skip_unasked(u64 tail);
     void publish(u64 position);
     void tell_writer();
 

@@ -61,7 +61,9 @@ Wait wait_any(std::span<const Watch> watches, i64 for_ns) {
 
 bool wait_any_available() {
     static const bool available = [] {
-        return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, CLOCK_MONOTONIC) == -1 && errno != ENOSYS;
+        // Nothing to wait for is an invalid argument to a kernel that knows the call. Old ones and sandboxes say
+        // otherwise, and believing them would turn every wait into a spin.
+        return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, CLOCK_MONOTONIC) == -1 && errno == EINVAL;
     }();
     return available;
 }

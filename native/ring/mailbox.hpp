@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <iterator>
 
 #include "ring/futex.hpp"
 #include "ring/layout.hpp"
@@ -11,7 +12,10 @@ namespace ringcast::mailbox {
 // Publisher's side, after its tail is stored. Returns whether somebody was woken.
 inline bool ring(MailboxPage& box, u32 bit) {
     const u32 word = bit / 64;
-    if (box.words[word].fetch_or(u64{1} << (bit % 64)) == 0) box.summary[word / 64].fetch_or(u64{1} << (word % 64));
+    const u64 in_summary = u64{1} << (word % 64);
+    box.words[word].fetch_or(u64{1} << (bit % 64));
+    // Whatever the word was before: who set its first bit may have been killed before he could say so here.
+    if ((box.summary[word / 64].load() & in_summary) == 0) box.summary[word / 64].fetch_or(in_summary);
     if (box.sleeping.load() == 0) return false;
     box.sleeping.store(0);
     box.bell.fetch_add(1);

@@ -9,6 +9,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <stdexcept>
 
 #include "ring/failure.hpp"
 
@@ -43,10 +44,12 @@ void Descriptor::reset() {
 }
 
 Mapping::~Mapping() {
-    if (at_ != nullptr) munmap(at_, length_);
+    if (length_ != 0) munmap(at_, length_);
 }
 
 Geometry Geometry::of(u64 depth, u64 capacity_bytes) {
+    if (depth < 1 || depth > kMostDepth) throw std::invalid_argument("depth must be from 1 to 2**32 messages");
+    if (capacity_bytes < 1 || capacity_bytes > kMostCapacity) throw std::invalid_argument("capacity_bytes must be from 1 to 2**38");
     // At least a page of entries, so that the bytes begin on a page and can be mapped again.
     return {depth, std::bit_ceil(depth < 64 ? u64{64} : depth), std::bit_ceil(capacity_bytes < kPage ? u64{kPage} : capacity_bytes)};
 }

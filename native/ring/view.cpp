@@ -6,13 +6,15 @@
 
 namespace ringcast {
 namespace {
-// More than any writer claims ahead of its tail: it claims one message at a time.
-constexpr u64 kMostAhead = 1;
+// A writer claims one message at a time; the tail of the one before may become visible later than that claim.
+constexpr u64 kMostAhead = 2;
 }  // namespace
 
-RingView::RingView(int ring_fd, const Geometry& geometry, u64 incarnation) : geometry_(geometry), incarnation_(incarnation) {
-    check_ring(ring_fd, geometry);
-    map_ = map_ring(ring_fd, geometry, Access::read);
+RingView::RingView(int ring_fd, const Geometry& geometry, u64 incarnation)
+    : RingView((check_ring(ring_fd, geometry), map_ring(ring_fd, geometry, Access::read)), geometry, incarnation) {}
+
+RingView::RingView(Mapping memory, const Geometry& geometry, u64 incarnation)
+    : geometry_(geometry), incarnation_(incarnation), map_(std::move(memory)) {
     entries_ = reinterpret_cast<const Entry*>(map_.data() + kPage);
     data_ = map_.data() + geometry.bytes_at();
     if (header().magic.load() != kMagic) throw Corrupt("it does not begin like a ring");
@@ -21,16 +23,18 @@ RingView::RingView(int ring_fd, const Geometry& geometry, u64 incarnation) : geo
 }
 
 u64 RingView::oldest(u64 from) const {
+    // The tail first, so that everything below it lies below the claim.
+    const u64 tail = header().tail.load();
     const u64 claim_seq = header().claim_seq.load();
     const u64 claim_pos = header().claim_pos.load();
-    const u64 tail = header().tail.load();
     u64 low = std::max(from, claim_seq > geometry_.depth ? claim_seq - geometry_.depth : 0);
     u64 high = tail;
     // Positions only grow, so the first one that the claim has spared can be bisected. A damaged index gives a
     // wrong place, never an endless search; the reading that follows checks it.
     while (low < high) {
         const u64 middle = low + (high - low) / 2;
-        if (entry(middle).pos.load(std::memory_order_relaxed) + geometry_.capacity >= claim_pos)
+        // One that lies ahead of the claim was replaced while we looked: gone, and all before it.
+        if (claim_pos - entry(middle).pos.load(std::memory_order_relaxed) <= geometry_.capacity)
             high = middle;
         else
             low = middle + 1;
@@ -56,10 +60,11 @@ u64 RingView::find(u64 seq) const {
 }
 
 bool RingView::plausible() const {
+    // The claim lies between the tail before it was looked at and the one after, or that far ahead of it.
+    const u64 before = header().tail.load();
     const u64 claim_seq = header().claim_seq.load();
-    // Loaded after the claim, so it can only be further on.
-    const u64 tail = header().tail.load();
-    return claim_seq <= tail + kMostAhead;
+    const u64 after = header().tail.load();
+    return before <= claim_seq && claim_seq <= after + kMostAhead;
 }
 
 }  // namespace ringcast

@@ -31,6 +31,8 @@ class RingView {
 public:
     // Throws Corrupt when the descriptor or the header does not fit the grant, OsRefused when it cannot be mapped.
     RingView(int ring_fd, const Geometry& geometry, u64 incarnation);
+    // Over memory mapped already. Throws Corrupt when the header does not fit the grant.
+    RingView(Mapping memory, const Geometry& geometry, u64 incarnation);
 
     const Geometry& geometry() const { return geometry_; }
     u64 incarnation() const { return incarnation_; }
@@ -39,22 +41,17 @@ public:
 
     // The entry of message `index`, which must lie below a tail that was seen.
     Read record(u64 index, Record& out) const {
-        const Entry& e = entry(index);
-        out.index = e.index.load(std::memory_order_relaxed);
-        out.seq = e.seq.load(std::memory_order_relaxed);
-        out.ordinal = e.ordinal.load(std::memory_order_relaxed);
-        out.pos = e.pos.load(std::memory_order_relaxed);
-        const u64 length_flags = e.length_flags.load(std::memory_order_relaxed);
-        out.length = length_flags & kLengthMask;
-        out.flags = static_cast<u32>(length_flags >> 40);
-        out.event_ns = e.event_ns.load(std::memory_order_relaxed);
-        out.sent_ns = e.sent_ns.load(std::memory_order_relaxed);
-        out.arrived_ns = e.arrived_ns.load(std::memory_order_relaxed);
-        std::atomic_thread_fence(std::memory_order_acquire);
+        copy_entry(index, out);
         // Order matters: an entry that is being replaced looks like garbage and is not.
-        if (header().claim_seq.load(std::memory_order_relaxed) > index + geometry_.depth) return Read::overwritten;
+        if (claimed_since(index) > geometry_.depth) return Read::overwritten;
         if (out.index != index || out.length > geometry_.capacity || (out.pos & 7) != 0) return Read::corrupt;
         return intact(out) ? Read::ok : Read::overwritten;
+    }
+
+    // What the entry says of a message whose bytes may be gone. False when the entry itself is, or is damaged.
+    bool outline(u64 index, Record& out) const {
+        copy_entry(index, out);
+        return claimed_since(index) <= geometry_.slots && out.index == index;
     }
 
     // Where the message's bytes are; contiguous, whatever `pos` is.
@@ -67,9 +64,10 @@ public:
         return intact(record);
     }
 
+    // Distances rather than sums: these cannot overflow, and a place ahead of the claim is as far off as one long gone.
     bool intact(const Record& record) const {
-        return header().claim_pos.load(std::memory_order_relaxed) <= record.pos + geometry_.capacity &&
-               header().claim_seq.load(std::memory_order_relaxed) <= record.index + geometry_.depth;
+        return header().claim_pos.load(std::memory_order_relaxed) - record.pos <= geometry_.capacity &&
+               claimed_since(record.index) <= geometry_.depth;
     }
 
     void prefetch(u64 index, u64 pos) const {
@@ -88,6 +86,22 @@ public:
 
 private:
     const Entry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
+    u64 claimed_since(u64 index) const { return header().claim_seq.load(std::memory_order_relaxed) - index; }
+
+    void copy_entry(u64 index, Record& out) const {
+        const Entry& e = entry(index);
+        out.index = e.index.load(std::memory_order_relaxed);
+        out.seq = e.seq.load(std::memory_order_relaxed);
+        out.ordinal = e.ordinal.load(std::memory_order_relaxed);
+        out.pos = e.pos.load(std::memory_order_relaxed);
+        const u64 length_flags = e.length_flags.load(std::memory_order_relaxed);
+        out.length = length_flags & kLengthMask;
+        out.flags = static_cast<u32>(length_flags >> 40);
+        out.event_ns = e.event_ns.load(std::memory_order_relaxed);
+        out.sent_ns = e.sent_ns.load(std::memory_order_relaxed);
+        out.arrived_ns = e.arrived_ns.load(std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_acquire);
+    }
 
     Geometry geometry_;
     u64 incarnation_;

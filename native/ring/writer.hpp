@@ -87,6 +87,12 @@ public:
     const Entry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
     const std::byte* bytes(const Entry& e) const { return data_ + (e.pos.load(std::memory_order_relaxed) & (geometry_.capacity - 1)); }
     Header& header() { return *header_; }
+    // The oldest message whose bytes no claim has touched.
+    u64 oldest_whole() const {
+        u64 oldest = next_ > geometry_.depth ? next_ - geometry_.depth : 0;
+        while (oldest < next_ && entry(oldest).pos.load(std::memory_order_relaxed) + geometry_.capacity < claim_high_) ++oldest;
+        return oldest;
+    }
 
 private:
     static constexpr u64 kNobody = UINT64_MAX;

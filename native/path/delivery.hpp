@@ -1,0 +1,72 @@
+// The thread that takes datagrams from other nodes and puts them into mirror rings. Native, without the GIL.
+//
+// It owns one socket and sleeps in the very call that receives: another call to wait first would cost as much as the
+// rest of the work. Nothing from the network is believed; what is not a datagram of a channel that was opened is
+// counted by reason and dropped. It never waits for a reader.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "path/mirror.hpp"
+
+namespace ringcast {
+
+struct DeliveryCounters {
+    std::atomic<u64> datagrams{0};
+    std::atomic<u64> truncated{0};
+    std::atomic<u64> foreign{0};
+    std::atomic<u64> newer{0};
+    std::atomic<u64> malformed{0};
+    std::atomic<u64> stranger{0};  // no channel has that key
+};
+
+class Delivery {
+public:
+    explicit Delivery(Descriptor socket);
+    ~Delivery();
+
+    // ---- any thread
+    std::shared_ptr<Mirror> open(const ChannelSpec& spec);
+    void close_channel(u64 key);
+    // From now on the mirror pushes to others too: a proxy's stage.
+    void attach_fanout(u64 key, Descriptor socket);
+    const DeliveryCounters& counters() const { return counters_; }
+    int thread_id() const { return thread_id_.load(); }
+    void close();
+
+private:
+    static constexpr std::size_t kBatch = 32;
+    static constexpr std::size_t kDatagramBytes = 65'536;
+
+    template <typename Add>
+    void request(Add&& add);
+    void take_requests();
+    void run();
+    void receive();
+    void handle(std::span<const std::byte> datagram, i64 now_ns);
+    void tick();
+
+    Descriptor socket_;
+    std::mutex mutex_;
+    std::vector<std::shared_ptr<Mirror>> new_mirrors_;
+    std::vector<std::pair<u64, Descriptor>> new_fanouts_;
+    std::vector<u64> closed_;
+    std::atomic<bool> requests_{false};
+    std::atomic<bool> closing_{false};
+    std::atomic<int> thread_id_{0};
+
+    // ---- the thread's own
+    std::unordered_map<u64, std::shared_ptr<Mirror>> mirrors_;
+    std::vector<Mirror*> touched_;
+    std::unique_ptr<std::byte[]> buffers_;
+    i64 wake_at_ns_ = kForever;
+    i64 timeout_ns_ = 0;
+    DeliveryCounters counters_;
+    std::thread thread_;
+};
+
+}  // namespace ringcast

@@ -1,0 +1,46 @@
+#include "path/mirror.hpp"
+
+#include "ring/counters.hpp"
+
+namespace ringcast {
+
+Mirror::Mirror(const ChannelSpec& spec)
+    : spec_(spec),
+      ring_(spec.depth, spec.capacity_bytes, spec.incarnation, false),
+      reassembly_(spec.first_seq, spec.every, static_cast<u32>(std::min<u64>(ring_.geometry().capacity, wire::kMostBytes)), spec.patience_ns),
+      stream_next_(reassembly_.next()) {}
+
+void Mirror::accept(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns) {
+    add(counters_.datagrams, 1);
+    reassembly_.accept(header, piece, now_ns, [&](const wire::Whole& whole) { put(whole); });
+}
+
+void Mirror::tick(i64 now_ns) {
+    reassembly_.tick(now_ns, [&](const wire::Whole& whole) { put(whole); });
+}
+
+void Mirror::put(const wire::Whole& whole) {
+    ordinal_ += whole.lost;
+    const Part part{whole.bytes.data(), whole.bytes.size()};
+    const Stamp stamp{whole.event_ns, whole.sent_ns, whole.flags, utc_ns()};
+    ring_.append({&part, 1}, whole.bytes.size(), stamp, {whole.seq, ordinal_++});
+    note(whole.bytes.size(), whole.lost, whole.sent_ns);
+}
+
+void Mirror::complete(const wire::Header& header) {
+    const u64 lost = (header.seq - stream_next_) / spec_.every;
+    ordinal_ += lost;
+    stream_next_ = header.seq + spec_.every;
+    ring_.complete(header.length, {header.event_ns, header.sent_ns, header.flags, utc_ns()}, {header.seq, ordinal_++});
+    note(header.length, lost, header.sent_ns);
+}
+
+void Mirror::note(u64 length, u64 lost, i64 sent_ns) {
+    add(counters_.messages, 1);
+    add(counters_.bytes, length);
+    if (lost != 0) add(counters_.lost, lost);
+    counters_.last_delay_ns.store(utc_ns() - sent_ns, std::memory_order_relaxed);
+    news_ = true;
+}
+
+}  // namespace ringcast

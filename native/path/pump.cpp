@@ -1,0 +1,152 @@
+#include "path/pump.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "ring/counters.hpp"
+
+namespace ringcast {
+namespace {
+
+constexpr std::size_t kBatchBytes = 256 * 1024;
+
+}  // namespace
+
+Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
+    : spec_(spec),
+      socket_(std::move(socket)),
+      reader_(false, nullptr),
+      link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk),
+      next_seq_(spec.first_seq),
+      buffer_(kBatchBytes) {
+    auto member = std::make_shared<Reader::Member>();
+    member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), spec.reliable, static_cast<i64>(spec.first_seq), static_cast<u32>(getpid()));
+    reader_.attach(std::move(member));
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Pump::~Pump() { close(); }
+
+void Pump::stop_before(u64 seq) {
+    stop_before_.store(seq);
+    reader_.poke();
+}
+
+void Pump::close() {
+    closing_.store(true);
+    if (spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
+    reader_.close();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Pump::run() {
+    thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
+    if (!reader_.enter()) return;
+    while (!closing_.load() && !finished()) {
+        if (fill()) {
+            if (flush()) continue;
+            state_.store(State::broken);
+            break;
+        }
+        reader_.wait(kForever);
+    }
+    reader_.leave();
+    // The slot of a reliable reader goes with it, or the publisher would wait for a thread that is no more.
+    reader_.close();
+    if (state_.load() == State::running) state_.store(State::done);
+}
+
+bool Pump::fill() {
+    filled_ = 0;
+    batch_.clear();
+    Record record;
+    Reader::Member* from;
+    while (!finished() && batch_.size() < (spec_.stream ? 4096 : Link::kBatch)) {
+        Peek peek = reader_.poll(record, from);
+        if (peek != Peek::ready) break;
+        if (!link_.due(record.seq)) {
+            add(lost_, reader_.taken(*from, record, record.sent_ns, false));
+            next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+            continue;
+        }
+        if (record.seq >= stop_before_.load()) {
+            next_seq_.store(record.seq, std::memory_order_relaxed);
+            break;
+        }
+        const std::size_t head = spec_.stream ? wire::kHeaderBytes : 0;
+        const std::size_t need = head + record.length;
+        if (filled_ + need > buffer_.size()) {
+            if (filled_ > 0) break;
+            buffer_.resize(need);
+        }
+        std::byte* to = buffer_.data() + filled_;
+        if (!from->cursor->ring()->copy(record, to + head)) continue;  // overtaken; the next poll says by how many
+        const Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), to + head};
+        if (spec_.stream) {
+            wire::Header h;
+            h.key = spec_.key;
+            h.seq = message.seq;
+            h.event_ns = message.event_ns;
+            h.sent_ns = message.sent_ns;
+            h.length = message.length;
+            h.flags = static_cast<std::uint16_t>(message.flags);
+            std::memcpy(to, &h, sizeof h);
+        }
+        filled_ += spec_.stream ? need : (need + 7) & ~std::size_t{7};
+        batch_.push_back(message);
+        add(lost_, reader_.taken(*from, record, record.sent_ns, false));
+        next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+    }
+    return !batch_.empty();
+}
+
+bool Pump::flush() {
+    if (spec_.stream) return send_stream();
+    for (const Outgoing& message : batch_) {
+        link_.push({&message, 1}, counters_);
+        pace(message.length);
+    }
+    return true;
+}
+
+bool Pump::send_stream() {
+    std::size_t done = 0;
+    while (done < filled_) {
+        const ssize_t n = ::send(socket_.get(), buffer_.data() + done, filled_ - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) {
+            done += static_cast<std::size_t>(n);
+            continue;
+        }
+        if (n < 0 && errno == EINTR) continue;
+        if (n == 0 || errno != EAGAIN) return false;
+        pollfd fd{socket_.get(), POLLOUT, 0};
+        ::poll(&fd, 1, 250);
+        if (closing_.load()) return false;
+    }
+    add(counters_.messages, batch_.size());
+    add(counters_.bytes, filled_);
+    return true;
+}
+
+void Pump::pace(std::size_t bytes) {
+    if (spec_.most_bytes_per_s == 0) return;
+    const i64 now = steady_ns();
+    paced_until_ns_ = std::max(paced_until_ns_, now) + static_cast<i64>(bytes) * 1'000'000'000 / static_cast<i64>(spec_.most_bytes_per_s);
+    const i64 left = paced_until_ns_ - now;
+    if (left <= 100'000) return;
+    const timespec t{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+    nanosleep(&t, nullptr);
+}
+
+}  // namespace ringcast

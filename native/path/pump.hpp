@@ -1,0 +1,70 @@
+// A dedicated thread that owns a cursor on a ring and sends what it reads to one other node.
+//
+// For streams (TCP), for the history that a late joiner asks for, for messages too long to be sent in one burst, and
+// for any channel with a scheduling policy of its own: this thread is what gets it. It copies, validates and then
+// sends; never straight from ring memory.
+#pragma once
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "path/link.hpp"
+#include "ring/reader.hpp"
+
+namespace ringcast {
+
+struct PumpSpec {
+    u64 key = 0;
+    u64 every = 1;
+    u64 first_seq = 0;
+    bool reliable = false;
+    bool stream = true;
+    std::uint16_t chunk = 0;
+    u64 most_bytes_per_s = 0;  // datagrams only; 0 is unpaced
+};
+
+class Pump {
+public:
+    enum class State { running, done, broken };
+
+    Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec);
+    ~Pump();
+
+    // Somebody else sends `seq` and everything after it: finish what is before.
+    void stop_before(u64 seq);
+    void close();
+
+    State state() const { return state_.load(); }
+    u64 next_seq() const { return next_seq_.load(std::memory_order_relaxed); }
+    int thread_id() const { return thread_id_.load(); }
+    const LinkCounters& counters() const { return counters_; }
+    u64 lost() const { return lost_.load(std::memory_order_relaxed); }
+
+private:
+    void run();
+    bool fill();   // false when there was nothing
+    bool flush();  // false when the other side is gone
+    bool send_stream();
+    void pace(std::size_t bytes);
+    bool finished() const { return next_seq_.load(std::memory_order_relaxed) >= stop_before_.load(); }
+
+    PumpSpec spec_;
+    Descriptor socket_;
+    Reader reader_;
+    Link link_;
+    LinkCounters counters_;
+    std::atomic<u64> lost_{0};
+    std::atomic<u64> next_seq_;
+    std::atomic<u64> stop_before_{UINT64_MAX};
+    std::atomic<bool> closing_{false};
+    std::atomic<State> state_{State::running};
+    std::atomic<int> thread_id_{0};
+    std::vector<std::byte> buffer_;
+    std::size_t filled_ = 0;
+    std::vector<Outgoing> batch_;
+    i64 paced_until_ns_ = 0;
+    std::thread thread_;
+};
+
+}  // namespace ringcast
