@@ -208,6 +208,10 @@ class Status(_Wire, frozen=True, tag="daemon"):
     used_bytes: int
     bad_messages: int
     until_idle: bool
+    slow_clients: int = 0
+    """Disconnected because they did not read their notices."""
+    lingering: int = 0
+    """Of `rings`, those that outlived their publishers."""
 
 
 class Refused(_Wire, frozen=True, tag="refused"):

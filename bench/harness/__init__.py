@@ -1,0 +1,1 @@
+"""What every benchmark shares: processes, rounds, rows. Knows no peer and no question."""

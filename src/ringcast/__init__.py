@@ -1,0 +1,71 @@
+"""Ringcast: real-time push-pull messaging. One ring per publisher, a cursor per reader.
+
+    with ringcast.connect() as session:
+        tag = session.tag("lab/temperature")
+        pub, sub = tag.publisher(), tag.subscribe()
+        pub.send(b"21.5")
+        sub.recv(timeout=1.0).data
+        tag.history().latest().data
+"""
+
+try:
+    import ringcast._core  # noqa: F401
+except ImportError as exc:
+    raise ImportError(
+        "Ringcast's native core is not built; run 'make setup' in the source tree, or 'pip install .'"
+    ) from exc
+
+from ringcast import errors
+from ringcast.codec import Codec, CodecKind
+from ringcast.control.messages import PublisherStatus, Status, SubscriberStatus, TagStatus
+from ringcast.errors import (
+    BadMessage,
+    BadTagName,
+    BrokenError,
+    BusyError,
+    ClosedError,
+    CodecError,
+    CorruptRing,
+    DaemonRunning,
+    DaemonUnavailable,
+    DecodeError,
+    Empty,
+    EncodeError,
+    ForkedError,
+    HistoryError,
+    MessageTooLarge,
+    NoSpace,
+    NotYet,
+    Overwritten,
+    QosMismatch,
+    ReservationError,
+    ResourceLimit,
+    RingcastError,
+    SlowSubscriber,
+    TagConflict,
+    TagDestroyed,
+    TagError,
+    TagInUse,
+    UnknownTag,
+    WouldBlock,
+)
+from ringcast.history import History
+from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.message import Message, Reservation
+from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue
+from ringcast.publisher import Publisher
+from ringcast.session import Session, connect
+from ringcast.stats import SubscriberStats
+from ringcast.subscriber import Subscriber
+from ringcast.tag import TagAttributes
+from ringcast.taghandle import Tag
+
+__all__ = [
+    "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ClosedError",
+    "Codec", "CodecError", "CodecKind", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
+    "EncodeError", "ForkedError", "History", "HistoryError", "Message", "MessageQueue", "MessageTooLarge", "NoSpace",
+    "NotYet", "Overwritten", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch", "Reservation",
+    "ReservationError", "ResourceLimit", "RingcastError", "Session", "SlowSubscriber", "Status", "Subscriber",
+    "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict", "TagDestroyed",
+    "TagError", "TagInUse", "TagStatus", "UnknownTag", "WouldBlock", "connect", "errors",
+]  # fmt: skip

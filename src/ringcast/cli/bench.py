@@ -1,0 +1,60 @@
+"""`ringcast bench`: run the benchmarks of the source checkout, with the peers beside.
+
+The benchmarks are no part of the package: they bring peers, a C compiler's work and minutes of waiting. This verb only
+finds them and hands over; what they measure is written in `bench/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import ringcast
+
+HELP = "measure this library beside others"
+
+NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "all")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", choices=NAMES, help=f"what to measure: {', '.join(NAMES)}")
+    parser.add_argument("--quick", action="store_true", help="fewer samples: under a minute per question")
+    parser.add_argument(
+        "--json", action="store_true", help="print one list of {name, value, unit, reference, target, met}"
+    )
+    parser.add_argument(
+        "--peers", metavar="A,B", default="", help="only these peers, as files in bench/peers are named"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    folder = find_benchmarks()
+    if folder is None:
+        print(
+            "ringcast bench: there is no bench/ folder here; run this inside a checkout of the source (there, "
+            "'make bench' also installs the peers)",
+            file=sys.stderr,
+        )
+        return 1
+    command = [sys.executable, str(folder / f"{args.name.replace('-', '_')}.py")]
+    command += ["--quick"] if args.quick else []
+    command += ["--json"] if args.json else []
+    command += ["--peers", args.peers] if args.peers else []
+    benchmark = subprocess.Popen(command)
+    while True:
+        try:
+            return benchmark.wait()
+        except KeyboardInterrupt:
+            # Ctrl-C went to the benchmark too, which ends what it started before it ends itself; twice is impatience.
+            continue
+
+
+def find_benchmarks() -> Path | None:
+    """The checkout's `bench/`: beside the package's source, or above the working directory."""
+    for start in (Path(ringcast.__file__).resolve(), Path.cwd() / "_"):
+        for parent in start.parents:
+            if (parent / "bench" / "harness" / "command.py").is_file():
+                return parent / "bench"
+    return None

@@ -1,0 +1,95 @@
+"""`ringcast daemon`: serve this node's clients until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import re
+import signal
+import sys
+
+from ringcast.errors import RingcastError
+
+HELP = "run this node's daemon"
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_NODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--socket", metavar="PATH", help="listen here (default: RINGCAST_SOCKET, or the usual place)")
+    parser.add_argument("--name", metavar="NODE", type=_node, help="this node's name (default: the host's)")
+    parser.add_argument("--budget", metavar="SIZE", type=_size, help="memory for rings, as 2G (default: half of all)")
+    parser.add_argument("--until-idle", action="store_true", help="end when the last client has left")
+    parser.add_argument("--idle-linger", metavar="S", type=_seconds, default=1.0, help="wait so long (default: 1 s)")
+    parser.add_argument("--verbose", action="store_true", help="say more on standard error")
+    # For ringcast.connect(): detach from the caller, and write to this descriptor when clients may connect.
+    parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.ready_fd is not None and os.fork():
+        os._exit(0)
+    logging.basicConfig(
+        level=logging.INFO if args.verbose else logging.WARNING,
+        format=f"%(asctime)s ringcast daemon[{os.getpid()}] %(levelname)s: %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        asyncio.run(_serve(args))
+    except RingcastError as exc:
+        print(f"ringcast daemon: {exc}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _serve(args: argparse.Namespace) -> None:
+    from ringcast import _core
+    from ringcast.daemon.lifecycle import Claim, default_socket_path
+    from ringcast.daemon.machine import memory_bytes, node_name, raise_file_limit
+    from ringcast.daemon.server import Server
+
+    max_files = raise_file_limit()
+    claim = Claim(args.socket or default_socket_path())
+    try:
+        server = Server(
+            claim, _core, node=args.name or node_name(), budget_bytes=args.budget or memory_bytes() // 2,
+            max_files=max_files, idle_linger_s=args.idle_linger if args.until_idle else None,
+        )  # fmt: skip
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.stop)
+        logging.getLogger("ringcast.daemon").info("listening on %s", claim.socket_path)
+        if args.ready_fd is not None:
+            os.write(args.ready_fd, b"ready\n")
+            os.close(args.ready_fd)
+        await server.run()
+    finally:
+        claim.close()
+
+
+def _size(text: str) -> int:
+    found = _SIZE.fullmatch(text.strip())
+    size = int(float(found[1]) * 1024 ** _POWERS[found[2].upper()]) if found else 0
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it as 512M or 2G")
+    return size
+
+
+def _node(text: str) -> str:
+    if not _NODE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a node's name: up to 64 letters, digits and _ . -")
+    return text
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 86400")
+    return seconds

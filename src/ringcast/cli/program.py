@@ -1,0 +1,127 @@
+"""The program `ringcast`: finds the verb, runs it, and turns what went wrong into one sentence and an exit code.
+
+A verb is the module `ringcast.cli.<verb>` with `HELP`, `configure(parser)` and `run(args) -> int`; only the one that
+was asked for is imported. Invariant: a user's mistake never shows a traceback (unless `--debug` asks for it). Exit
+codes: 0 done, 1 it could not be done, 2 it was asked for wrongly, 130 ended by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+
+from ringcast.errors import RingcastError
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+VERBS = {
+    "demo": "see publishers and subscribers of every kind at work, for some seconds",
+    "doctor": "what this machine allows, and how to get the rest",
+    "daemon": "run this node's daemon (programs start one by themselves when none runs)",
+    "tags": "list tags, and who publishes and subscribes",
+    "pub": "publish values, lines of standard input, or a counter",
+    "sub": "subscribe, and print what arrives",
+    "pull": "read from a tag's history: latest, n-th latest, by number",
+    "hz": "how often publishers send, by their own count",
+    "bw": "how many bytes publishers send, by their own count",
+    "delay": "how long messages take from sending to receiving",
+    "bench": "measure this library beside others",
+    "lab": "a network of several nodes on this machine, to try things on",
+}
+"""What `ringcast --help` lists. A table, so that listing verbs imports none of them."""
+
+_EXAMPLES = """\
+examples:
+  ringcast demo                              everything at once, ends by itself
+  ringcast sub 'lab/**'                      print all that is sent below lab/
+  ringcast pub lab/temp 21.5                 send one message
+  ringcast VERB --help                       what a verb does, with examples
+"""
+
+
+class Misuse(Exception):
+    """The command line asks for something that makes no sense; the argument is the sentence to print."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ringcast` with these arguments (the process's own by default); returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    # Options before the verb take no value, so the first word that is not an option is the verb.
+    at = next((i for i, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    debug = "--debug" in arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # other people's text on a terminal that cannot show it
+    try:
+        program = _program()
+        program.parse_args(arguments[:at])
+        if at == len(arguments):
+            program.print_help(sys.stderr)
+            return MISUSED
+        return _run(arguments[at], arguments[at + 1 :])
+    except SystemExit as exc:  # argparse has said what there is to say
+        return exc.code if isinstance(exc.code, int) else MISUSED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. What is still buffered must not fail a second time at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except Misuse as exc:
+        return _say(exc, MISUSED, debug)
+    except (RingcastError, TimeoutError) as exc:
+        return _say(exc, FAILED, debug)
+
+
+def _run(verb: str, rest: list[str]) -> int:
+    if verb not in VERBS:
+        close = difflib.get_close_matches(verb, VERBS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "'ringcast --help' lists all"
+        raise Misuse(f"there is no verb {verb!r}; {hint}")
+    module = importlib.import_module(f"ringcast.cli.{verb}")
+    parser = argparse.ArgumentParser(
+        prog=f"ringcast {verb}", description=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    module.configure(parser)
+    parser.add_argument("--debug", action="store_true", help="show where an error came from")
+    code: int = module.run(parser.parse_args(rest))
+    sys.stdout.flush()
+    return code
+
+
+def _program() -> argparse.ArgumentParser:
+    width = max(map(len, VERBS))
+    listing = "\n".join(f"  {verb:{width}}  {line}" for verb, line in VERBS.items())
+    parser = argparse.ArgumentParser(
+        prog="ringcast",
+        usage="ringcast VERB [options]",
+        description=f"Real-time push-pull messaging: publish, subscribe, and pull from history.\n\nverbs:\n{listing}",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    parser.add_argument("--debug", action="store_true", help="show where an error came from")
+    return parser
+
+
+class _Version(argparse.Action):
+    """argparse's own would need the version, and with it importlib.metadata, on every start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib import metadata
+
+        print(f"ringcast {metadata.version('ringcast')}")
+        parser.exit()
+
+
+def _say(error: Exception, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    print(f"ringcast: {error}", file=sys.stderr)
+    return code

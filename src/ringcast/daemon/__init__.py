@@ -1,0 +1,1 @@
+"""The daemon of a node: pure parts (table, budget, attributes), the local role, and the shell."""

@@ -1,0 +1,73 @@
+"""How much memory rings may come to occupy on this node, and which of the rings left behind make room. Pure.
+
+A memfd has no size limit and running out is SIGBUS in whoever touches the page, so what a ring can grow to is
+counted when it is made. Invariant: the sizes of all rings held never exceed the budget; a live ring is never
+evicted; a refusal evicts nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from ringcast.errors import NoSpace
+
+MAX_LINGERING_PER_TAG = 8
+
+
+class Budget:
+    """Rings are known by the number of their publisher."""
+
+    def __init__(
+        self, total_bytes: int, *, max_lingering: int, max_lingering_per_tag: int = MAX_LINGERING_PER_TAG
+    ) -> None:
+        self.total_bytes = total_bytes
+        self._max_lingering = max_lingering
+        self._max_lingering_per_tag = max_lingering_per_tag
+        self._sizes: dict[int, int] = {}
+        self._lingering: OrderedDict[int, str] = OrderedDict()  # oldest first
+        self._used_bytes = 0
+        self._lingering_bytes = 0
+
+    @property
+    def used_bytes(self) -> int:
+        return self._used_bytes
+
+    @property
+    def lingering(self) -> int:
+        """How many rings outlived their publishers."""
+        return len(self._lingering)
+
+    def admit(self, ring: int, size_bytes: int) -> list[int]:
+        """Take a new ring in; returns the lingering ones that must go for it. Raises NoSpace."""
+        live_bytes = self._used_bytes - self._lingering_bytes
+        if live_bytes + size_bytes > self.total_bytes:
+            raise NoSpace(size_bytes, self.total_bytes - live_bytes, self.total_bytes)
+        evicted = []
+        while self._used_bytes + size_bytes > self.total_bytes:
+            evicted.append(self._evict(next(iter(self._lingering))))
+        self._sizes[ring] = size_bytes
+        self._used_bytes += size_bytes
+        return evicted
+
+    def linger(self, ring: int, tag: str) -> list[int]:
+        """Keep the ring of a publisher that left while there is room; returns those that must go for it."""
+        self._lingering[ring] = tag
+        self._lingering_bytes += self._sizes[ring]
+        evicted = []
+        of_tag = [other for other, its_tag in self._lingering.items() if its_tag == tag]
+        for other in of_tag[: max(0, len(of_tag) - self._max_lingering_per_tag)]:
+            evicted.append(self._evict(other))
+        while len(self._lingering) > self._max_lingering:
+            evicted.append(self._evict(next(iter(self._lingering))))
+        return evicted
+
+    def release(self, ring: int) -> None:
+        """The ring is gone, live or lingering."""
+        size = self._sizes.pop(ring)
+        self._used_bytes -= size
+        if self._lingering.pop(ring, None) is not None:
+            self._lingering_bytes -= size
+
+    def _evict(self, ring: int) -> int:
+        self.release(ring)
+        return ring

@@ -1,0 +1,268 @@
+"""How the tag table spreads: changes are pushed at once, and neighbours compare their tables all the time. Pure.
+
+A push reaches everybody in a small mesh and, passed on once by each who had not heard it, nearly everybody in a large
+one; comparison (one sum, then sums of buckets, then versions, then the rows that are missing) brings the rest and
+heals whatever was lost. Invariants: rows of a node are seen exactly while membership says that the node is there and
+they are of the life it leads; no message is larger than a page or a digest of the nodes that are there. Knows links
+only as somewhere to send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+from ringcast.control.peering import NodeRecord, Replication, TableDelta, TableDigest, TableSummary
+from ringcast.daemon.events import Action, Changed, Send
+from ringcast.daemon.links import Links
+from ringcast.daemon.pages import Page, cut, decode_page_untrusted
+from ringcast.daemon.roster import SMALL
+from ringcast.daemon.rows import Change, Delta, TagRow
+from ringcast.daemon.sketch import BUCKETS, Sketch, key_of
+from ringcast.daemon.succession import Succession
+from ringcast.daemon.table import Digest, TagTable
+from ringcast.daemon.timing import Timing
+
+MAX_STRANGERS = 256
+"""Rows may arrive before word of their node does; of so many unknown nodes they are kept, out of sight."""
+_HAS_ALL = (2**63, 0)
+_HAS_NOTHING = (-1, 0)
+
+
+class Gossip:
+    """Keeps `table` like those of the other nodes. The table's own rows are written by others, who say so (`local`)."""
+
+    def __init__(self, table: TagTable, links: Links, timing: Timing, rng: Random, now_ns: int) -> None:
+        self.silent = False
+        """While another daemon has this one's name, it tells nothing."""
+        self._table = table
+        self._links = links
+        self._timing = timing
+        self._rng = rng
+        self._succession = Succession(table)
+        self._lives: dict[str, int] = {}  # of the nodes that are here, this one left out
+        self._known: Digest = {}
+        self._sketch = Sketch()
+        self._theirs: dict[int, Digest] = {}  # what a peer is known to have
+        self._news: dict[str, int] = {}  # node: the version up to which it is no news
+        self._push_ns: int | None = None
+        self._summary_ns = now_ns
+        self._changes: list[Change] = []
+        self._out: list[Action] = []
+        self._refresh([table.node])
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return len(self._lives) + 1
+
+    def due_ns(self) -> int | None:
+        if self.silent:
+            return None
+        times = [self._summary_ns] if self._links.numbered else []
+        return min(times + ([self._push_ns] if self._push_ns is not None else []), default=None)
+
+    # ------------------------------------------------------------------ what happens
+
+    def local(self, changes: list[Change], now_ns: int) -> list[Action]:
+        """This node's own rows changed."""
+        self._out += self._succession.superseded(changes)
+        rows = [change.row for change in changes if isinstance(change.row, TagRow)]
+        self._changes += self._succession.appoint(rows, self._lives)
+        return self._finish(now_ns)
+
+    def node_up(self, record: NodeRecord, now_ns: int) -> list[Action]:
+        """A node is here, or leads another life than was known."""
+        new = record.name not in self._lives
+        self._toggle(record.name)
+        self._lives[record.name] = record.life
+        self._toggle(record.name)
+        if self._show(record.name) or new:
+            self._changes += self._succession.nodes_changed(self._lives)
+        return self._finish(now_ns)
+
+    def node_down(self, name: str, now_ns: int) -> list[Action]:
+        self._toggle(name)
+        self._lives.pop(name, None)
+        self._show(name)
+        self._changes += self._succession.nodes_changed(self._lives)
+        return self._finish(now_ns)
+
+    def unlinked(self, peer: int) -> None:
+        self._theirs.pop(peer, None)
+
+    def compare(self, link: int) -> list[Action]:
+        return [] if self.silent else [Send(link, TableSummary(sums=[self._sketch.total]))]
+
+    def tick(self, now_ns: int) -> list[Action]:
+        if now_ns >= self._summary_ns:
+            self._summary_ns = now_ns + self._timing.summary_ns
+            peers = self._links.peers()
+            link = self._links.to(self._rng.choice(peers)) if peers else None
+            if link is not None:
+                self._out += self.compare(link.number)
+        return self._finish(now_ns)
+
+    def handle(self, link: int, peer: NodeRecord, message: Replication, now_ns: int) -> list[Action]:
+        """Raises BadMessage; nothing has changed then."""
+        if isinstance(message, TableSummary):
+            self._summary(link, message)
+        elif isinstance(message, TableDigest):
+            self._digest(link, peer, message)
+        else:
+            self._delta(peer, decode_page_untrusted(message.page))
+        return self._finish(now_ns)
+
+    # ------------------------------------------------------------------ comparing
+
+    def _summary(self, link: int, message: TableSummary) -> None:
+        if len(message.sums) != 1:
+            buckets = self._sketch.differing(message.sums)
+        elif message.sums[0] == self._sketch.total:
+            return
+        elif self.size <= SMALL:
+            buckets = list(range(BUCKETS))
+        else:
+            self._out.append(Send(link, TableSummary(sums=list(self._sketch.sums))))
+            return
+        if buckets:
+            self._out.append(Send(link, self._versions(buckets, answer=True)))
+
+    def _versions(self, buckets: Iterable[int], *, answer: bool) -> TableDigest:
+        chosen = set(buckets)
+        names = (name for name in self._known if self._is_here(name) and key_of(name) % BUCKETS in chosen)
+        return TableDigest(buckets=sorted(chosen), versions={name: self._known[name] for name in names}, answer=answer)
+
+    def _digest(self, link: int, peer: NodeRecord, message: TableDigest) -> None:
+        theirs = message.versions
+        self._theirs.setdefault(peer.incarnation, {}).update(theirs)
+        mine = self._versions(message.buckets, answer=False)
+        self._outlive(theirs)
+        wanted = {name: theirs.get(name, _HAS_NOTHING) for name in mine.versions}
+        for page in self._pages(wanted):
+            self._out.append(Send(link, TableDelta(page=page.content)))
+        lacking = any(
+            theirs[name] > self._known.get(name, _HAS_NOTHING) for name in theirs if name in self._lives
+        )  # fmt: skip
+        if lacking and message.answer:
+            self._out.append(Send(link, mine))
+
+    def _outlive(self, theirs: Digest) -> None:
+        """Somebody knows more of this node's rows than it does: it returned with old state, and begins a new life."""
+        life, version = theirs.get(self._table.node, _HAS_NOTHING)
+        mine = self._known[self._table.node]
+        if life == mine[0] and version > mine[1]:
+            earlier = Delta(node=self._table.node, incarnation=life + 1, since=0, through=0, floor=0, entries=[])
+            self._table.apply([earlier])
+            self._refresh([self._table.node])
+
+    # ------------------------------------------------------------------ rows that arrive
+
+    def _delta(self, peer: NodeRecord, deltas: list[Delta]) -> None:
+        theirs = self._theirs.setdefault(peer.incarnation, {})
+        fresh: list[Delta] = []
+        for delta in deltas:
+            reached = (delta.incarnation, delta.through)
+            theirs[delta.node] = max(theirs.get(delta.node, _HAS_NOTHING), reached)
+            if reached > self._known.get(delta.node, _HAS_NOTHING) and self._admits(delta.node):
+                fresh.append(delta)
+        if not fresh:
+            return
+        shown = [self._withdraw(delta) for delta in fresh]
+        changes = self._table.apply(fresh)
+        self._changes += changes
+        self._refresh(delta.node for delta in fresh)
+        for delta in fresh:
+            self._show(delta.node)
+            if delta.node == peer.name and self.size <= SMALL:
+                self._news.pop(delta.node, None)  # its owner told everybody
+        if any(shown):
+            self._changes += self._succession.nodes_changed(self._lives)
+
+    def _admits(self, name: str) -> bool:
+        if self._is_here(name) or name in self._known:
+            return True
+        return len(self._known) < self.size + MAX_STRANGERS
+
+    def _withdraw(self, delta: Delta) -> bool:
+        """Hide the rows of an earlier life, or of a node that is not known to be here; whether any were seen."""
+        name = delta.node
+        new_life = delta.incarnation > self._known.get(name, (delta.incarnation, 0))[0]
+        if name == self._table.node or (name in self._lives and not new_life):
+            return False
+        return self._hide(name)
+
+    # ------------------------------------------------------------------ what is seen
+
+    def _is_here(self, name: str) -> bool:
+        return name in self._lives or name == self._table.node
+
+    def _show(self, name: str) -> bool:
+        """Show a node's rows while it is here and they are of the life it leads; whether any went out of sight."""
+        if name == self._table.node:
+            return False
+        life = self._lives.get(name)
+        if life is None or self._known.get(name, (life, 0))[0] < life:
+            return self._hide(name)
+        self._changes += self._table.set_present(name, True)
+        return False
+
+    def _hide(self, name: str) -> bool:
+        changes = self._table.set_present(name, False)
+        self._succession.withdrawn(changes)
+        self._changes += changes
+        return bool(changes)
+
+    def _toggle(self, name: str) -> None:
+        """Before and after each change of what the sums are made of."""
+        known = self._known.get(name)
+        if known is not None and self._is_here(name):
+            self._sketch.toggle(key_of(name), known[0] * 0xD6E8FEB86659FD93 + known[1])
+
+    def _refresh(self, names: Iterable[str]) -> None:
+        """The table learnt of these nodes' rows: remember how far it is, and that there is news."""
+        digest = self._table.digest()
+        for name in names:
+            old, new = self._known.get(name, _HAS_NOTHING), digest.get(name, _HAS_NOTHING)
+            if new == old or new == _HAS_NOTHING:
+                continue
+            self._toggle(name)
+            self._known[name] = new
+            self._toggle(name)
+            self._news.setdefault(name, 0)
+            self._news[name] = min(self._news[name], old[1]) if old[0] == new[0] else 0
+
+    # ------------------------------------------------------------------ pushing
+
+    def _finish(self, now_ns: int) -> list[Action]:
+        contests = self._succession.superseded(self._changes)
+        if self._changes:
+            self._out.append(Changed(self._changes))
+            self._changes = []
+        self._out += contests
+        self._refresh([self._table.node])
+        if self._news and not self.silent:
+            if self._push_ns is None:
+                self._push_ns = now_ns + self._timing.push_of(self.size)
+            if self._push_ns <= now_ns:
+                self._push()
+        out, self._out = self._out, []
+        return out
+
+    def _push(self) -> None:
+        self._push_ns = None
+        pages = self._pages({n: (self._known[n][0], since) for n, since in self._news.items() if self._is_here(n)})
+        self._news.clear()
+        peers = self._links.peers()
+        fanout = self._timing.fanout_of(self.size)
+        for peer in peers if len(peers) <= fanout else self._rng.sample(peers, fanout):
+            link = self._links.to(peer)
+            theirs = self._theirs.setdefault(peer, {})
+            for page in pages:
+                if link is not None and any(theirs.get(n, _HAS_NOTHING) < v for n, v in page.covers.items()):
+                    theirs.update(page.covers)
+                    self._out.append(Send(link.number, TableDelta(page=page.content)))
+
+    def _pages(self, wanted: Digest) -> list[Page]:
+        """What one lacks who has `wanted` of these nodes, and all of the others."""
+        return cut(self._table.delta(dict.fromkeys(self._known, _HAS_ALL) | wanted)) if wanted else []

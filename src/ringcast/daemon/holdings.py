@@ -1,0 +1,141 @@
+"""What clients of this node hold: rings they publish on, subscriptions, mailboxes. Values with identity, no rules.
+
+The rules are in `ringcast.daemon.local`. `Core` is the part of the native module that the daemon uses; tests give a
+fake one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Literal, Protocol
+
+from ringcast.control.messages import PublisherStatus, RingUp, SubscriberStatus
+from ringcast.daemon.descriptor import Descriptor
+from ringcast.daemon.fanout import FanOut, Mailbox
+from ringcast.daemon.rows import PublisherRow
+from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.tag import TagAttributes
+
+
+class Monitor(Protocol):
+    def counters(self) -> dict[str, int]: ...
+    def last_sent_ns(self) -> int: ...
+    def bump_fanout(self) -> None: ...
+    def free_slots(self, pid: int) -> int: ...
+    def close(self) -> None: ...
+
+
+class Counters(Protocol):
+    def counters(self, index: int) -> dict[str, int]: ...
+    def latency_histogram(self, index: int) -> list[int]: ...
+
+
+class Core(Protocol):
+    def RingMonitor(
+        self, ring_fd: int, bell_fd: int, *, depth: int, capacity_bytes: int, incarnation: int
+    ) -> Monitor: ...
+    def CounterView(self, fd: int) -> Counters: ...
+    def ring_memory_bytes(self, depth: int, capacity_bytes: int) -> int: ...
+
+
+class Ring:
+    """A ring of this node; `owner` is the client that publishes on it, None once it outlived its publisher."""
+
+    def __init__(
+        self, row: PublisherRow, owner: int, attributes: TagAttributes, fds: list[Descriptor], monitor: Monitor
+    ) -> None:
+        self.row = row
+        self.owner: int | None = owner
+        self.attributes = attributes
+        self.fds = (fds[0], fds[1])
+        self.monitor = monitor
+        self.fanout = FanOut(fds[2], monitor.bump_fanout)
+        self.announced = 0
+        """Subscribers the publisher was last told of."""
+
+    @property
+    def info(self) -> PublisherInfo:
+        return self.row.info
+
+    @property
+    def number(self) -> int:
+        return self.row.info.id
+
+    @property
+    def tag(self) -> str:
+        return self.row.info.tag
+
+    @property
+    def alive(self) -> bool:
+        return self.owner is not None
+
+    def up(self, subscription: int, *, born_after: bool) -> RingUp:
+        return RingUp(
+            subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
+            capacity_bytes=self.row.capacity_bytes, born_after=born_after, alive=self.alive,
+        )  # fmt: skip
+
+    def status(self) -> PublisherStatus:
+        return PublisherStatus(
+            info=self.info, alive=self.alive, counters=self.monitor.counters(), last_sent_ns=self.monitor.last_sent_ns()
+        )  # fmt: skip
+
+
+class Subscription:
+    """A subscription or, with role history, a reader that is nobody's subscriber. `number` is its client's choice."""
+
+    def __init__(
+        self,
+        client: Client,
+        number: int,
+        info: SubscriberInfo,
+        role: Literal["subscriber", "history"],
+        counter_index: int,
+    ) -> None:
+        self.client = client
+        self.number = number
+        self.info = info
+        self.role = role
+        self.mailbox: Mailbox | None = None
+        self._counter_index = counter_index
+
+    @property
+    def pattern(self) -> str:
+        return self.info.pattern
+
+    @property
+    def counts(self) -> bool:
+        return self.role == "subscriber"
+
+    def status(self) -> SubscriberStatus:
+        counters: dict[str, int] = {}
+        latency: list[int] = []
+        if self.client.counters is not None and self._counter_index >= 0:
+            try:
+                counters = self.client.counters.counters(self._counter_index)
+                latency = self.client.counters.latency_histogram(self._counter_index)
+            except (IndexError, TypeError, ValueError):  # the index is the client's word
+                pass
+        return SubscriberStatus(info=self.info, counters=counters, latency=latency)
+
+
+class Client:
+    """A session, as SO_PEERCRED and its greeting describe it, and what it holds."""
+
+    def __init__(self, number: int, pid: int, user: str, program: str, counters: Counters | None) -> None:
+        self.number = number
+        self.pid = pid
+        self.user = user
+        self.program = program
+        self.counters = counters
+        self.rings: dict[int, Ring] = {}
+        self.subscriptions: dict[int, Subscription] = {}
+        self._mailboxes: weakref.WeakValueDictionary[tuple[int, int], Mailbox] = weakref.WeakValueDictionary()
+
+    def mailbox(self, descriptor: Descriptor, number: int) -> Mailbox:
+        """The mailbox behind the descriptor: the one known already, so that publishers ring it once, or a new one."""
+        file = descriptor.same_file()
+        known = self._mailboxes.get(file)
+        if known is None:
+            known = self._mailboxes[file] = Mailbox(number, descriptor)
+        return known

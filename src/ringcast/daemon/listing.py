@@ -1,0 +1,67 @@
+"""Listings, cut into pages that fit one packet each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from ringcast.control.framing import MAX_PACKET_BYTES
+from ringcast.control.messages import (
+    PublisherListing,
+    PublisherStatus,
+    SubscriberListing,
+    SubscriberStatus,
+    TagListing,
+    TagStatus,
+)
+from ringcast.daemon.holdings import Ring
+from ringcast.daemon.rows import PublisherRow, SubscriberRow, TagRow
+from ringcast.tag import tag_id
+
+_R = TypeVar("_R", TagStatus, PublisherStatus, SubscriberStatus)
+
+_ENVELOPE_BYTES = 64
+_encoder = msgspec.msgpack.Encoder()
+
+
+def tag_status(
+    row: TagRow, rings: Iterable[Ring], publishers: list[PublisherRow], subscribers: list[SubscriberRow]
+) -> TagStatus:
+    """A row of `ringcast tags`. Rings left behind count in the sums, so that a publisher's leaving undoes nothing."""
+    sent = size = last = 0
+    for ring in rings:
+        counters = ring.monitor.counters()
+        sent += counters.get("sent", 0)
+        size += counters.get("bytes", 0)
+        last = max(last, ring.monitor.last_sent_ns())
+    return TagStatus(
+        name=row.name, id=tag_id(row.name), attributes=row.attributes, publishers=sum(p.alive for p in publishers),
+        subscribers=len(subscribers), sent=sent, bytes=size, last_sent_ns=last,
+    )  # fmt: skip
+
+
+def tag_pages(request_id: int, rows: Iterable[TagStatus]) -> list[TagListing]:
+    return [TagListing(id=request_id, rows=page, more=more) for page, more in _pages(rows)]
+
+
+def publisher_pages(request_id: int, rows: Iterable[PublisherStatus]) -> list[PublisherListing]:
+    return [PublisherListing(id=request_id, rows=page, more=more) for page, more in _pages(rows)]
+
+
+def subscriber_pages(request_id: int, rows: Iterable[SubscriberStatus]) -> list[SubscriberListing]:
+    return [SubscriberListing(id=request_id, rows=page, more=more) for page, more in _pages(rows)]
+
+
+def _pages(rows: Iterable[_R]) -> Iterator[tuple[list[_R], bool]]:
+    page: list[_R] = []
+    room = MAX_PACKET_BYTES - _ENVELOPE_BYTES
+    for row in rows:
+        size = len(_encoder.encode(row))
+        if page and size > room:
+            yield page, True
+            page, room = [], MAX_PACKET_BYTES - _ENVELOPE_BYTES
+        page.append(row)
+        room -= size
+    yield page, False

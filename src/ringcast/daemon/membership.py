@@ -1,0 +1,408 @@
+"""Who belongs to the mesh: hello, rumours and their comparison, suspicion and its refutation. Pure.
+
+`(event, now_ns) -> actions`; no socket, clock or thread, and no chance but the given one. Invariants: nodes whose
+messages get through end up with the same roster, however many were lost, repeated or reordered before; a living
+daemon that is thought dead says otherwise as soon as it hears of it. Clocks are never compared: ages are told as
+durations, all times are this node's own. Knows nothing of the tag table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from ringcast.control.peering import (
+    MAX_RUMOURS,
+    PROTOCOL_VERSION,
+    Ack,
+    Hello,
+    NodeRecord,
+    PeerMessage,
+    Ping,
+    PingFor,
+    Refusal,
+    RosterDigest,
+    RosterSummary,
+    Rumour,
+    Rumours,
+)
+from ringcast.daemon.calls import Calls
+from ringcast.daemon.detector import Detector
+from ringcast.daemon.events import (
+    Action,
+    Announce,
+    Close,
+    DialFailed,
+    Event,
+    Leave,
+    LinkDown,
+    Linked,
+    LinkUp,
+    Offence,
+    Received,
+    Scouted,
+    Send,
+    Tick,
+    Unlinked,
+    Wanted,
+)
+from ringcast.daemon.links import Link, Links
+from ringcast.daemon.names import Names
+from ringcast.daemon.roster import SMALL, Roster, Status
+from ringcast.daemon.timing import Timing
+
+MAX_REFUSALS = 256
+MAX_REASON_CHARS = 1000
+
+
+class Membership:
+    """The membership of the daemon that `me` describes. `seeds` are addresses where others may be found."""
+
+    def __init__(
+        self,
+        me: NodeRecord,
+        *,
+        rng: Random,
+        now_ns: int,
+        seeds: tuple[str, ...] = (),
+        mesh: str = "",
+        timing: Timing | None = None,
+    ) -> None:
+        self.mesh = mesh
+        self.timing = timing or Timing()
+        self.roster = Roster(me)
+        self.names = Names(self.roster)
+        self.links = Links(me.incarnation, self.timing, rng)
+        self.refusals: dict[str, str] = {}
+        """{address: why the daemon there does not want this one}"""
+        self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns)
+        self._detector = Detector(self.links, self.timing, rng)
+        self._rng = rng
+        self._started_ns = self._now_ns = self._probe_ns = now_ns
+        self._push_ns: int | None = None
+        self._expiry_ns: dict[int, int] = {}  # of suspects
+        self._refused: set[int] = set()
+        self._unsettled = False
+        self._left = False
+        self._out: list[Action] = []
+        self._handlers: dict[type[Any], Callable[[Any], None]] = {
+            LinkUp: self._link_up, LinkDown: self._link_down, DialFailed: self._dial_failed, Received: self._received,
+            Offence: self._offence, Scouted: self._scouted, Announce: self._announced, Wanted: self._wanted,
+            Leave: self._leave, Tick: self._tick,
+        }  # fmt: skip
+        self._readers: dict[type[Any], Callable[[Link, Any], None]] = {
+            Ping: self._ping, Ack: self._ack, PingFor: self._ping_for, Rumours: self._rumours,
+            RosterSummary: self._summary, RosterDigest: self._digest,
+        }  # fmt: skip
+
+    # ------------------------------------------------------------------ what the shell calls
+
+    def handle(self, event: Event, now_ns: int) -> list[Action]:
+        self._now_ns = now_ns
+        self._handlers[type(event)](event)
+        if self._unsettled and len(self.roster) <= SMALL:
+            self._call_the_missing()
+        if self.roster.news:
+            if self._push_ns is None:
+                self._push_ns = now_ns + self.timing.push_of(len(self.roster))
+            if self._push_ns <= now_ns:
+                self._push()
+        out, self._out = self._out, []
+        return out
+
+    def due_ns(self) -> int | None:
+        """When `Tick` is to come; None when nothing will happen without another event."""
+        probe_ns = self._probe_ns if len(self.roster) > 1 or self.links.numbered else None
+        times = (probe_ns, self._calls.due_ns, self._push_ns, self._detector.due_ns())
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def me(self) -> NodeRecord:
+        return self.roster.me
+
+    @property
+    def serving(self) -> bool:
+        """False while an older daemon has this one's name."""
+        return not self.me.yields
+
+    def link_to(self, name: str) -> int | None:
+        """The link with the node of that name."""
+        holder = self.names.holders.get(name)
+        link = self.links.to(holder.incarnation) if holder else None
+        return link.number if link else None
+
+    def peer(self, link: int) -> NodeRecord | None:
+        """Who is at the other end; None until it said so."""
+        known = self.links.numbered.get(link)
+        member = self.roster.members.get(known.peer) if known and known.peer is not None else None
+        return member.record if member else None
+
+    # ------------------------------------------------------------------ links
+
+    def _link_up(self, event: LinkUp) -> None:
+        link = Link(event.link, event.address, self._now_ns, self._now_ns - self._started_ns)
+        self.links.add(link)
+        hello = Hello(record=self.me, mesh=self.mesh, age_ns=link.age_ns, roster=self.roster.sketch.total)
+        self._send(link, hello)
+
+    def _link_down(self, event: LinkDown) -> None:
+        link = self.links.remove(event.link)
+        if link is None:
+            return
+        if link.peer is None:
+            if link.address is not None:
+                self.links.failed(link.address, self._now_ns)
+                self._calls.again(self._now_ns + self.timing.redial_ns)
+            return
+        member = self.roster.members.get(link.peer)
+        if member is not None and self.links.to(link.peer) is None:
+            self._unsettled = True
+            self._out.append(Unlinked(member.record))
+            if member.status is not Status.DEAD and link.peer in self.roster.neighbours():
+                self._out += self._calls.reach(member.record, self._now_ns, patient=False)
+
+    def _dial_failed(self, event: DialFailed) -> None:
+        self.links.failed(event.address, self._now_ns)
+        self._calls.again(self._now_ns + self.timing.redial_ns)
+        for incarnation in self.roster.neighbours():
+            record = self.roster.members[incarnation].record
+            if event.address in record.control and self.links.to(incarnation) is None:
+                if event.refused:
+                    self._refused.add(incarnation)
+                self._probe(incarnation)
+
+    def _received(self, event: Received) -> None:
+        link, message = self.links.numbered.get(event.link), event.message
+        if link is None:
+            return
+        link.heard_ns = self._now_ns
+        if isinstance(message, Hello) and link.peer is None:
+            self._hello(link, message)
+        elif isinstance(message, Hello) and message.record.incarnation == link.peer:
+            pass  # it says the same again
+        elif isinstance(message, Refusal):
+            if link.address is not None and len(self.refusals) < MAX_REFUSALS:
+                self.refusals[link.address] = message.reason
+            self._close(link, f"refused: {message.reason}")
+        elif link.peer is None or type(message) not in self._readers:
+            self._close(link, f"{type(message).__name__} out of turn")
+        else:
+            self._detector.heard(link.peer)
+            self._readers[type(message)](link, message)
+
+    def _offence(self, event: Offence) -> None:
+        link = self.links.numbered.get(event.link)
+        if link is not None:
+            self._refuse(link, event.reason)
+
+    def _hello(self, link: Link, hello: Hello) -> None:
+        record = hello.record
+        if hello.version != PROTOCOL_VERSION or hello.mesh != self.mesh:
+            mine, theirs = (self.mesh, PROTOCOL_VERSION), (hello.mesh, hello.version)
+            self._refuse(link, f"this node is of mesh {mine[0]!r} (protocol {mine[1]}), not {theirs[0]!r} ({theirs[1]})")
+        elif record.incarnation == self.me.incarnation:
+            if link.address is not None:
+                self.links.is_own(link.address)
+            self._close(link, "this is me")
+        else:
+            first = self.links.identify(link, record.incarnation)
+            self._bury_predecessors(record)
+            self._hear(Rumour(record), link)
+            if record.incarnation in self.roster.members:
+                self._greeted(link, hello, first)
+            else:
+                self._refuse(link, "there are too many nodes in this mesh")
+
+    def _greeted(self, link: Link, hello: Hello, first: bool) -> None:
+        peer = hello.record.incarnation
+        self._refused.discard(peer)
+        if link.address is not None:
+            self.refusals.pop(link.address, None)
+            self._calls.answered(link.address, peer)
+        self._out += self.names.meet(link.age_ns, hello)
+        self._object(link)
+        self._out += self._detector.linked(peer)
+        if first:
+            self._out.append(Linked(link.number, self.roster.members[peer].record))
+        surplus = self.links.superfluous(peer)
+        if surplus is not None:
+            self._close(surplus, "there is another link")
+        if link.dialled and hello.roster != self.roster.sketch.total:
+            self._send(link, RosterSummary(sums=list(self.roster.sketch.sums)))
+
+    def _bury_predecessors(self, record: NodeRecord) -> None:
+        """A daemon that answers where another of its name did has taken its place."""
+        for other in self.roster.named(record.name):
+            same = other.incarnation in (record.incarnation, self.me.incarnation)
+            if not same and set(other.control) & set(record.control) and self.links.to(other.incarnation) is None:
+                self._hear(Rumour(other, Status.DEAD), None)
+
+    # ------------------------------------------------------------------ whom this node wants
+
+    def _call_the_missing(self) -> None:
+        self._unsettled = False
+        self._out += self._calls.missing(self._now_ns)
+
+    def _scouted(self, event: Scouted) -> None:
+        if not self.roster.is_here(event.incarnation):
+            self._out += self._calls.scouted(event.address, self._now_ns)
+
+    def _wanted(self, event: Wanted) -> None:
+        holder = self.names.holders.get(event.node)
+        link = self.links.to(holder.incarnation) if holder else None
+        if link is not None:
+            link.used_ns = self._now_ns
+        elif holder is not None:
+            self._out += self._calls.reach(holder, self._now_ns, patient=False)
+
+    def _announced(self, event: Announce) -> None:
+        changes = {key: value for key, value in event._asdict().items() if value not in (None, getattr(self.me, key))}
+        if changes:
+            self.roster.describe(**changes)
+
+    def _leave(self, event: Leave) -> None:
+        """Say goodbye to everybody, so that nobody need find out."""
+        self._left = True
+        self.roster.describe()
+        self.roster.news.clear()
+        self._push_ns = None
+        for peer in self.links.peers():
+            self._tell(self.links.to(peer), [Rumour(self.me, Status.DEAD)])
+
+    # ------------------------------------------------------------------ rumours
+
+    def _rumours(self, link: Link, message: Rumours) -> None:
+        for rumour in message.rumours:
+            self._hear(rumour, link)
+
+    def _hear(self, rumour: Rumour, link: Link | None) -> None:
+        record, status = rumour.record, Status(rumour.status)
+        incarnation = record.incarnation
+        if incarnation == self.me.incarnation:
+            if record.counter * 4 + status > self.me.counter * 4 and not self._left:
+                # I am alive, whatever is said; or they remember more of me than I do.
+                self.roster.describe(above=record.counter)
+        elif self.roster.merge(record, status, self._now_ns, link.number if link else None):
+            self._unsettled = True
+            self._expiry_ns.pop(incarnation, None)
+            if status is Status.SUSPECT:
+                self._expiry_ns[incarnation] = self._now_ns + self.timing.suspicion_of(len(self.roster))
+            elif status is Status.DEAD:
+                self._refused.discard(incarnation)
+                self._detector.unreachable(incarnation)
+            self._out += self.names.settle(record.name)
+        elif status is not Status.DEAD:
+            known = self.roster.members.get(incarnation)
+            if known is not None and known.status is Status.DEAD:
+                self._tell(link, [known.rumour])
+
+    def _push(self) -> None:
+        """Pass news on: to everybody, or to some in a large mesh; what they miss, comparison brings."""
+        self._push_ns = None
+        news = self.roster.take_news()
+        peers = self.links.peers()
+        fanout = self.timing.fanout_of(len(self.roster))
+        for peer in peers if len(peers) <= fanout else self._rng.sample(peers, fanout):
+            link = self.links.to(peer)
+            self._tell(link, [rumour for rumour, by in news if link is not None and by != link.number])
+
+    def _tell(self, link: Link | None, rumours: list[Rumour]) -> None:
+        for first in range(0, len(rumours) if link else 0, MAX_RUMOURS):
+            self._send(link, Rumours(rumours=rumours[first : first + MAX_RUMOURS]))
+
+    def _object(self, link: Link) -> None:
+        """Tell a peer that lives what is thought of it, so that it can object."""
+        member = self.roster.members.get(link.peer) if link.peer is not None else None
+        if member is not None and member.status is not Status.ALIVE:
+            self._tell(link, [member.rumour])
+
+    def _summary(self, link: Link, message: RosterSummary) -> None:
+        buckets = self.roster.sketch.differing(message.sums)
+        if buckets:
+            self._send(link, RosterDigest(buckets=buckets, ranks=self.roster.ranks(buckets), answer=True))
+
+    def _digest(self, link: Link, message: RosterDigest) -> None:
+        rumours, lacking = self.roster.compare(message.buckets, message.ranks)
+        self._tell(link, rumours)
+        if lacking and message.answer:
+            self._send(link, RosterDigest(buckets=message.buckets, ranks=self.roster.ranks(message.buckets)))
+
+    # ------------------------------------------------------------------ who no longer answers
+
+    def _ping(self, link: Link, message: Ping) -> None:
+        self._send(link, Ack(seq=message.seq))
+        self._object(link)
+        if message.roster != self.roster.sketch.total:
+            self._send(link, RosterSummary(sums=list(self.roster.sketch.sums)))
+
+    def _ack(self, link: Link, message: Ack) -> None:
+        self._out += self._detector.acked(message.seq)
+        self._object(link)
+
+    def _ping_for(self, link: Link, message: PingFor) -> None:
+        self._out += self._detector.help(link.number, message, self.roster.sketch.total)
+        member = self.roster.members.get(message.target)
+        if member is not None and self.links.to(message.target) is None:
+            self._out += self._calls.reach(member.record, self._now_ns, patient=False)
+
+    def _probe(self, incarnation: int) -> None:
+        self._out += self._detector.probe(incarnation, self.roster.sketch.total, self._now_ns)
+
+    def _tick(self, event: Tick) -> None:
+        now_ns = self._now_ns
+        if now_ns >= self._probe_ns:
+            self._probe_ns = now_ns + self.timing.probe_ns
+            target = self._detector.next_target(self.roster.neighbours())
+            if target is not None:
+                self._probe(target)
+            self._tidy()
+            self._call_the_missing()
+        elif self._calls.due_ns is not None and now_ns >= self._calls.due_ns:
+            self._call_the_missing()
+        sends, missing = self._detector.expire(now_ns)
+        self._out += sends
+        for incarnation in missing:
+            self._suspect(incarnation)
+        for incarnation in [i for i, expiry_ns in self._expiry_ns.items() if expiry_ns <= now_ns]:
+            self._give_up(incarnation)
+
+    def _suspect(self, incarnation: int) -> None:
+        member = self.roster.members.get(incarnation)
+        if member is None or member.status is not Status.ALIVE:
+            return
+        self._hear(Rumour(member.record, Status.SUSPECT), None)
+        if incarnation in self._refused:
+            self._expiry_ns[incarnation] = self._now_ns + self.timing.refused_ns
+
+    def _give_up(self, incarnation: int) -> None:
+        member = self.roster.members[incarnation]
+        link = self.links.to(incarnation)
+        if link is not None and link.heard_ns > member.since_ns:
+            # It is there, and only the word of its suspicion was lost.
+            self._expiry_ns[incarnation] = self._now_ns + self.timing.probe_ns
+            self._object(link)
+        else:
+            self._hear(Rumour(member.record, Status.DEAD), None)
+
+    def _tidy(self) -> None:
+        for link in self.links.silent(self._now_ns - self.timing.hello_ns):
+            self._close(link, "no hello")
+        needed = set(self.roster.neighbours())
+        for link in list(self.links.idle(needed, self._now_ns - self.timing.idle_ns)):
+            self._close(link, "no longer needed")
+        self.roster.forget_dead(self._now_ns - self.timing.forget_ns)
+
+    # ------------------------------------------------------------------ decide, then act
+
+    def _send(self, link: Link | None, message: PeerMessage) -> None:
+        if link is not None:
+            self._out.append(Send(link.number, message))
+
+    def _refuse(self, link: Link, reason: str) -> None:
+        self._send(link, Refusal(reason=reason[:MAX_REASON_CHARS]))
+        self._close(link, reason)
+
+    def _close(self, link: Link, reason: str) -> None:
+        self._out.append(Close(link.number, reason))
+        self._link_down(LinkDown(link.number))

@@ -1,0 +1,23 @@
+"""An error of this process as an answer that a client raises again (`ringcast.refusal` is the client's half)."""
+
+from __future__ import annotations
+
+import inspect
+
+from ringcast.control.messages import Refused
+from ringcast.errors import RingcastError
+
+_MAX_SHOWN_CHARS = 1000
+
+
+def refuse(request_id: int, error: RingcastError) -> Refused:
+    """Every error keeps its constructor's arguments as attributes of the same names; those are the fields."""
+    parameters = inspect.signature(type(error).__init__).parameters
+    fields = {name: _short(getattr(error, name)) for name in parameters if name != "self"}
+    return Refused(id=request_id, error=type(error).__name__, fields=fields)
+
+
+def _short(value: object) -> object:
+    """A schema may nearly fill a packet, and a conflict names two of them."""
+    text = repr(value)
+    return value if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "..."

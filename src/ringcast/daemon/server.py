@@ -1,0 +1,236 @@
+"""The daemon's shell: the listening socket, the clients' sockets and their processes, in one asyncio loop.
+
+It owns sockets, time and the log; what a request means is `ringcast.daemon.local`'s business. Invariants: nothing here
+blocks or polls, so an idle daemon uses no CPU; whatever one client does, the others do not notice; what a client held
+is withdrawn as soon as its connection or its process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+import socket
+import time
+from functools import partial
+from importlib import metadata
+
+from ringcast.control import link
+from ringcast.control.messages import PROTOCOL_VERSION, Bye, Done, GetStatus, Hello, Request, Status, Welcome
+from ringcast.daemon.budget import Budget
+from ringcast.daemon.connection import Connection
+from ringcast.daemon.descriptor import Descriptor, own
+from ringcast.daemon.door import Door, no_descriptors
+from ringcast.daemon.effects import Send
+from ringcast.daemon.fanout import FanOut, Flushed
+from ringcast.daemon.holdings import Core
+from ringcast.daemon.lifecycle import Claim
+from ringcast.daemon.local import Local
+from ringcast.daemon.machine import Peer, peer_of
+from ringcast.daemon.processes import Processes
+from ringcast.daemon.refusal import refuse
+from ringcast.daemon.table import TagTable
+from ringcast.errors import BadMessage, RingcastError
+
+logger = logging.getLogger("ringcast.daemon")
+
+PACKETS_PER_TURN = 16
+RETRY_S = 0.05
+
+
+class Server:
+    """Serve the clients that connect to `claim`'s socket until `stop`, or until idle for `idle_linger_s` if given."""
+
+    def __init__(
+        self, claim: Claim, core: Core, *, node: str, budget_bytes: int, max_files: int, idle_linger_s: float | None
+    ) -> None:
+        self._node = node
+        self._until_idle = idle_linger_s is not None
+        self.local = Local(TagTable(node, time.time_ns()), Budget(budget_bytes, max_lingering=max_files // 8), core)
+        self.bad_messages = 0
+        self.slow_clients = 0
+        self._loop = asyncio.get_running_loop()
+        self._started = self._loop.time()
+        self._stopped = asyncio.Event()
+        self._numbers = itertools.count(1)
+        self._connections: dict[int, Connection] = {}
+        self._peers: dict[int, Peer] = {}
+        self._processes = Processes(self._loop, self._process_died)
+        self._door = Door(
+            claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
+            idle_linger_s=idle_linger_s,
+        )  # fmt: skip
+
+    async def run(self) -> None:
+        self._door.open()
+        try:
+            await self._stopped.wait()
+        finally:
+            self._close()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _enter(self, sock: socket.socket) -> None:
+        connection = Connection(next(self._numbers), sock, self._loop, self._read, self._broken)
+        peer = peer_of(sock)
+        try:
+            self._processes.watch(sock, peer.pid)
+        except ProcessLookupError:
+            connection.close()
+            return
+        except OSError as exc:
+            connection.push(refuse(0, no_descriptors(exc)))
+            connection.close()
+            return
+        self._peers[connection.number] = peer
+        self._connections[connection.number] = connection
+
+    # ------------------------------------------------------------------ requests
+
+    def _read(self, connection: Connection) -> None:
+        for _ in range(PACKETS_PER_TURN):
+            if not connection.reading:
+                return
+            try:
+                received = self._receive(connection)
+                if received is None:
+                    return
+                self._handle(connection, received)
+            except BadMessage as exc:
+                self.bad_messages += 1
+                logger.warning("process %d: %s", self._peers[connection.number].pid, exc)
+                connection.push(refuse(0, exc))
+                self._broken(connection, "bad message")
+            except Exception:
+                # A mistake of ours costs the client that met it its connection, never the others theirs.
+                logger.exception("a request could not be handled")
+                self._broken(connection, "mistake")
+
+    def _receive(self, connection: Connection) -> link.Received[Request] | None:
+        try:
+            received = link.receive_request(connection.socket)
+        except BlockingIOError:
+            return None
+        except OSError:
+            received = None
+        if received is None:
+            self._broken(connection, "gone")
+        return received
+
+    def _handle(self, connection: Connection, received: link.Received[Request]) -> None:
+        request, fds = received.message, own(received.fds)
+        if received.limit is not None:
+            connection.push(refuse(request.id, received.limit))
+        elif not connection.greeted:
+            self._greet(connection, request, fds)
+        elif isinstance(request, GetStatus):
+            connection.push(self._status(request.id))
+        elif isinstance(request, Bye):
+            connection.push(Done(id=request.id))
+            connection.end()
+        else:
+            self._deliver(self.local.handle(connection.number, request, fds))
+
+    def _greet(self, connection: Connection, hello: Request, fds: list[Descriptor]) -> None:
+        if not isinstance(hello, Hello):
+            raise BadMessage(f"{type(hello).__name__} before hello")
+        if hello.version != PROTOCOL_VERSION:
+            reason = (
+                f"this daemon speaks control protocol {PROTOCOL_VERSION} and the client {hello.version}; use the same "
+                "version of ringcast in both, and start the daemon again"
+            )
+            connection.push(refuse(hello.id, BadMessage(reason)))
+            connection.end()
+            return
+        peer = self._peers[connection.number]
+        try:
+            self.local.join(connection.number, peer.pid, peer.user, hello, fds)
+        except BadMessage:
+            raise
+        except RingcastError as exc:
+            connection.push(refuse(hello.id, exc))
+            return
+        connection.greeted = True
+        connection.push(Welcome(id=hello.id, node=self._node, daemon_pid=os.getpid()))
+
+    def _status(self, request_id: int) -> Status:
+        return Status(
+            id=request_id, node=self._node, pid=os.getpid(), version=_version(),
+            uptime_s=self._loop.time() - self._started, clients=len(self.local.clients), tags=len(self.local.table),
+            rings=len(self.local.rings), budget_bytes=self.local.budget.total_bytes,
+            used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
+            lingering=self.local.budget.lingering, until_idle=self._until_idle,
+        )  # fmt: skip
+
+    def _deliver(self, out: list[Send]) -> None:
+        for client, message, fds in out:
+            connection = self._connections.get(client)
+            if connection is not None:
+                connection.push(message, fds)
+        for fanout, outcome in self.local.take_stalled():
+            self._watch(fanout, outcome)
+
+    def _watch(self, fanout: FanOut, outcome: Flushed) -> None:
+        """Go on with a publisher's announcements when its socket has room; a publisher reads it only when it sends."""
+        if fanout.unwatch is not None:
+            fanout.unwatch()
+        if outcome is Flushed.FULL:
+            self._loop.add_writer(fanout.fileno(), self._retry, fanout)
+            fanout.unwatch = partial(self._unwatch, fanout.fileno())
+        else:
+            fanout.unwatch = self._loop.call_later(RETRY_S, self._retry, fanout).cancel
+
+    def _unwatch(self, fd: int) -> None:
+        self._loop.remove_writer(fd)
+
+    def _retry(self, fanout: FanOut) -> None:
+        if fanout.unwatch is not None:
+            fanout.unwatch()
+            fanout.unwatch = None
+        self.local.retry(fanout)
+        self._deliver([])
+
+    # ------------------------------------------------------------------ departures
+
+    def _broken(self, connection: Connection, reason: str) -> None:
+        """Stop serving a connection. What it held is withdrawn afterwards: this may be in the middle of a delivery."""
+        if connection.closed:
+            return
+        connection.close()
+        if reason == "slow":
+            self.slow_clients += 1
+            logger.warning("client %d does not read its notices; disconnected", connection.number)
+        self._loop.call_soon(self._departed, connection, reason)
+
+    def _departed(self, connection: Connection, reason: str) -> None:
+        if self._connections.pop(connection.number, None) is None:
+            return
+        peer = self._peers.pop(connection.number)
+        self._deliver(self.local.leave(connection.number))
+        if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
+            self._processes.release(peer.pid)
+        if not self._connections:
+            self._door.nobody_inside()
+
+    def _process_died(self, pid: int) -> None:
+        for number in [number for number, peer in self._peers.items() if peer.pid == pid]:
+            connection = self._connections[number]
+            connection.close()
+            self._departed(connection, "died")
+        self.local.process_died(pid)
+
+    def _close(self) -> None:
+        self._door.close()
+        for connection in self._connections.values():
+            connection.close()
+        self._processes.close()
+        self.local.close()
+
+
+def _version() -> str:
+    try:
+        return metadata.version("ringcast")
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,204 @@
+"""The tag table: every node's tags, publishers and subscribers, as this node sees them. Pure: no socket, clock, thread.
+
+Each node writes its own rows only; copies converge by exchanging digests and deltas (`ringcast.daemon.replica`).
+Invariant: the answers to queries are a function of the replicas of the nodes that are present, and every mutation
+returns the changes it made to those answers, so that a shell can react without comparing tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ringcast.daemon.attributes import resolve
+from ringcast.daemon.matching import PatternIndex
+from ringcast.daemon.replica import Replica
+from ringcast.daemon.rows import Change, ChangeKind, Delta, PublisherRow, Row, SubscriberRow, TagRow
+from ringcast.errors import BadMessage, UnknownTag
+from ringcast.tag import is_pattern, matches
+
+Digest = dict[str, tuple[int, int]]
+"""{node: (incarnation, version known without gaps)}"""
+
+_ID = tuple[str, str]
+"""(owner, key)"""
+
+
+class TagTable:
+    """The table of the node called `node`, which leads the life `incarnation` (larger than all before it)."""
+
+    def __init__(self, node: str, incarnation: int, max_tombstones: int = 1024) -> None:
+        self.node = node
+        self._max_tombstones = max_tombstones
+        self._own = Replica(node, incarnation, max_tombstones)
+        self._replicas: dict[str, Replica] = {node: self._own}
+        self._absent: set[str] = set()
+        self._tags: dict[str, dict[str, TagRow]] = {}
+        self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
+        self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
+        self._youngest = 0
+
+    # ------------------------------------------------------------------ queries
+
+    def tag(self, name: str) -> TagRow | None:
+        """The row that counts for a tag: of several, the one born first, in its latest term."""
+        rows = self._tags.get(name)
+        return min(rows.values(), key=lambda row: (row.born, -row.term, row.owner)) if rows else None
+
+    def tags(self, pattern: str = "**") -> list[TagRow]:
+        names: Iterable[str] = sorted(self._tags) if is_pattern(pattern) else (pattern,)
+        rows = (self.tag(name) for name in names if matches(pattern, name))
+        return [row for row in rows if row is not None]
+
+    def publishers(self, tag: str) -> list[PublisherRow]:
+        """Who publishes on the tag, with the rings left behind (`alive` False)."""
+        return self._publishers.exact(tag)
+
+    def subscribers(self, tag: str) -> list[SubscriberRow]:
+        """Whose pattern selects the tag."""
+        return list(self._subscribers.matching(tag))
+
+    def __len__(self) -> int:
+        return len(self._tags)
+
+    # ------------------------------------------------------------------ this node's own rows
+
+    def open_tag(self, name: str, requested: dict[str, Any], create: bool = True) -> tuple[TagRow, list[Change]]:
+        """Join the tag, or create it here. Raises UnknownTag, TagConflict, QosMismatch."""
+        known = self.tag(name)
+        attributes = resolve(name, requested, known.attributes if known else None)
+        if known is not None:
+            return known, []
+        if not create:
+            raise UnknownTag(name)
+        row = TagRow(name=name, attributes=attributes, primary=self.node, born=self._youngest + 1)
+        return row, self.put(row)
+
+    def put(self, row: Row) -> list[Change]:
+        """Write a row of this node, in place of the one with its key."""
+        if row.owner != self.node:
+            raise ValueError(f"{row.key} belongs to node {row.owner!r}, not to {self.node!r}")
+        before = self._own.row(row.key)
+        self._own.write(row.key, row)
+        return self._show(before, row)
+
+    def remove(self, key: str) -> list[Change]:
+        """Withdraw a row of this node; nothing happens when there is none."""
+        before = self._own.row(key)
+        if before is None:
+            return []
+        self._own.write(key, None)
+        return self._show(before, None)
+
+    # ------------------------------------------------------------------ replication
+
+    @property
+    def incarnation(self) -> int:
+        return self._own.incarnation
+
+    def digest(self) -> Digest:
+        return {node: (replica.incarnation, replica.through) for node, replica in self._replicas.items()}
+
+    def delta(self, theirs: Digest, max_entries: int | None = None) -> list[Delta]:
+        """What the sender of a digest lacks."""
+        found = []
+        for node, replica in self._replicas.items():
+            incarnation, version = theirs.get(node, (-1, 0))
+            if incarnation <= replica.incarnation:
+                delta = replica.delta(version if incarnation == replica.incarnation else None, max_entries)
+                if delta is not None:
+                    found.append(delta)
+        return found
+
+    def apply(self, deltas: Iterable[Delta]) -> list[Change]:
+        """Take in deltas: any of them, in any order, any number of times.
+
+        Raises BadMessage, before anything changed, when a delta speaks for a node about rows that are not its own.
+        """
+        deltas = list(deltas)
+        for delta in deltas:
+            _check_untrusted(delta)
+        changes: list[Change] = []
+        for delta in deltas:
+            changes += self._apply(delta)
+        return changes
+
+    def set_present(self, node: str, present: bool) -> list[Change]:
+        """Hide or show a node's rows: membership decides who is there, what the node wrote is kept."""
+        if present == (node not in self._absent):
+            return []
+        replica = self._replicas.get(node)
+        rows = list(replica.rows().values()) if replica else []
+        if present:
+            self._absent.discard(node)
+            return [change for row in rows for change in self._show(None, row)]
+        changes = [change for row in rows for change in self._show(row, None)]
+        self._absent.add(node)
+        return changes
+
+    def _apply(self, delta: Delta) -> list[Change]:
+        if delta.node == self.node:
+            # Peers remember an earlier life of this node with a clock that was ahead: outlive it.
+            if delta.incarnation > self._own.incarnation:
+                self._own.incarnation = delta.incarnation + 1
+            return []
+        replica = self._replicas.get(delta.node)
+        before: dict[str, Row] = {}
+        if replica is None or replica.incarnation < delta.incarnation:
+            before = replica.rows() if replica else {}
+            replica = Replica(delta.node, delta.incarnation, self._max_tombstones)
+            self._replicas[delta.node] = replica
+        elif replica.incarnation > delta.incarnation:
+            return []
+        touched = {key: (row, None) for key, row in before.items()} | {
+            key: (before.get(key, old), new) for key, (old, new) in replica.merge(delta).items()
+        }
+        return [change for old, new in touched.values() for change in self._show(old, new)]
+
+    # ------------------------------------------------------------------ what is seen
+
+    def _show(self, old: Row | None, new: Row | None) -> list[Change]:
+        row = new if new is not None else old
+        if row is None or row.owner in self._absent:
+            return []
+        if isinstance(row, TagRow):
+            return self._show_tag(row.name, row.owner, new if isinstance(new, TagRow) else None)
+        where = (row.owner, row.key)
+        if isinstance(old, PublisherRow):
+            self._publishers.discard(old.info.tag, where)
+        if isinstance(old, SubscriberRow):
+            self._subscribers.discard(old.info.pattern, where)
+        if isinstance(new, PublisherRow):
+            self._publishers.add(new.info.tag, where, new)
+        if isinstance(new, SubscriberRow):
+            self._subscribers.add(new.info.pattern, where, new)
+        return _difference(old, new)
+
+    def _show_tag(self, name: str, owner: str, new: TagRow | None) -> list[Change]:
+        before = self.tag(name)
+        rows = self._tags.setdefault(name, {})
+        rows.pop(owner, None)
+        if new is not None:
+            rows[owner] = new
+            self._youngest = max(self._youngest, new.born)
+        if not rows:
+            del self._tags[name]
+        return _difference(before, self.tag(name))
+
+
+def _difference(old: Row | None, new: Row | None) -> list[Change]:
+    if old == new:
+        return []
+    if new is None:
+        return [Change(ChangeKind.REMOVED, old)] if old is not None else []
+    return [Change(ChangeKind.ADDED if old is None else ChangeKind.CHANGED, new)]
+
+
+def _check_untrusted(delta: Delta) -> None:
+    if not 0 <= delta.since <= delta.through:
+        raise BadMessage(f"a delta from version {delta.since} to {delta.through}")
+    for entry in delta.entries:
+        if not delta.since < entry.version <= delta.through:
+            raise BadMessage(f"version {entry.version} in a delta from {delta.since} to {delta.through}")
+        if entry.row is not None and (entry.row.owner != delta.node or entry.row.key != entry.key):
+            raise BadMessage(f"node {delta.node!r} speaks for {entry.row.owner!r} about {entry.key!r}")

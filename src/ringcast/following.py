@@ -1,0 +1,187 @@
+"""How a subscriber follows publishers: which rings it reads, from which message on, and by which bell it is woken.
+
+A ring that was there before the subscription is read from where `start` says, counted from the moment of the
+subscription and not from the later one in which the ring arrives here: a publisher may have been told of this reader
+and have sent in between. A ring born after it is read from its first message. After a daemon's restart every ring not
+known yet is of the second kind. Rings already attached are recognised by their incarnation and left alone.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any, Literal
+
+from ringcast import _core
+from ringcast.connection import Connection
+from ringcast.control.link import close_all
+from ringcast.control.messages import Done, RingUp, Subscribe, UseMailbox
+from ringcast.decoding import Decoders
+from ringcast.errors import BusyError, ClosedError, Overwritten, QosMismatch, RingcastError
+from ringcast.rights import Subscription, copies
+from ringcast.tag import TagAttributes
+
+_FIRST = {"new": _core.START_NEW, "latest": _core.START_LATEST, "earliest": _core.START_EARLIEST}
+# Waiting on each ring's own bell is fastest up to here; beyond, and on kernels that cannot wait for several words,
+# publishers ring one mailbox instead.
+_DIRECT_RINGS = 8 if _core.futex_waitv_available() else 1
+
+
+def first_message(start: str | int) -> int:
+    """Where `start` begins, as the core counts. Raises ValueError."""
+    if isinstance(start, str) and start in _FIRST:
+        return _FIRST[start]
+    if isinstance(start, int) and not isinstance(start, bool) and start >= 0:
+        return start
+    raise ValueError(f"start is 'new', 'latest', 'earliest' or a sequence number, not {start!r}")
+
+
+def check_reliable(tag: str, attributes: TagAttributes) -> None:
+    """Raises QosMismatch when publishers on the tag wait for nobody."""
+    if attributes.max_wait_s == 0:
+        raise QosMismatch(
+            "reliable delivery",
+            f"tag {tag!r} has max_wait_s=0",
+            "subscribe with reliable=False, or make the tag with a bound",
+        )
+
+
+def sent_since(history: _core.RingHistory, moment_ns: int) -> tuple[int, int]:
+    """(oldest held, first sent at `moment_ns` or later) in a history of one ring; the second may be yet to come."""
+    oldest, newest = history.bounds()
+    low, high = oldest, (newest + 1) % 2**64  # an empty ring's newest is one below 0
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            early = history.at(middle, copy=False).sent_ns < moment_ns
+        except Overwritten:  # by something younger
+            early = True
+        if early:
+            low = middle + 1
+        else:
+            high = middle
+    return oldest, low
+
+
+class Following(Subscription):
+    """A subscriber's right."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        number: int,
+        pattern: str,
+        reader: _core.RingReader,
+        *,
+        first: int,
+        decoders: Decoders,
+        reliable: bool = False,
+        counter_index: int = -1,
+        role: Literal["subscriber", "history"] = "subscriber",
+    ) -> None:
+        super().__init__(connection, number, pattern)
+        self.reliable = reliable
+        self.mailbox_fd: int | None = None
+        self._reader = weakref.ref(reader)
+        self._first = first
+        self._since_ns = time.time_ns()
+        self._decoders = decoders
+        self._counter_index = counter_index
+        self._role = role
+        self._bridged = False
+        self._consumer: object = None
+
+    def request(self) -> tuple[Subscribe, tuple[int, ...]]:
+        mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
+        return Subscribe(
+            id=0, pattern=self.pattern, subscription=self.number, role=self._role, reliable=self.reliable,
+            mailbox=bool(mailbox), counter_index=self._counter_index,
+        ), mailbox  # fmt: skip
+
+    def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
+        reader = self._reader()
+        if reader is None:
+            return
+        if self.reliable:
+            check_reliable(up.info.tag, up.attributes)
+        reader.attach(
+            ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.info.incarnation,
+            start=self._start_on(up, ring_fd), tag=up.info.tag, publisher=up.info,
+            decode=self._decoders.of(up.info.tag, up.attributes), prefault=up.attributes.prefault,
+        )  # fmt: skip
+        if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
+            self.mailbox_fd = reader.use_mailbox()
+            # Publishers ring it from their next send on; what they sent before is found by looking once more.
+            self._connection.post(
+                UseMailbox(id=0, subscription=self.number), (self.mailbox_fd,), lambda _: self._look_again()
+            )
+
+    def _start_on(self, up: RingUp, ring_fd: int) -> int:
+        if up.born_after or self.standing:
+            return _core.START_EARLIEST
+        if self._first not in (_core.START_NEW, _core.START_LATEST):
+            return self._first
+        history = _core.RingHistory()
+        history.attach(ring_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.info.incarnation)
+        oldest, first = sent_since(history, self._since_ns)
+        return first if self._first == _core.START_NEW else max(oldest, first - 1)
+
+    def ring_down(self, incarnation: int) -> None:
+        reader = self._reader()
+        if reader is not None:
+            with self.lock:
+                if not self.closed:
+                    reader.detach(incarnation, drain=True)
+
+    def fail(self, error: RingcastError) -> None:
+        self.failure = error
+        if (reader := self._reader()) is not None:
+            reader.fail(error)
+
+    def use_bridge(self, reader: _core.RingReader, bridge: _core.Bridge) -> int:
+        """Have arrivals signalled on an eventfd; returns it. Raises ClosedError, and as `Connection.call` does."""
+        with self.lock:
+            if self.closed:
+                raise ClosedError("subscriber")
+            event_fd = reader.use_bridge(bridge)
+            self.mailbox_fd = bridge.mailbox_fd
+            if self._bridged:
+                return event_fd
+            fds = copies((self.mailbox_fd,))
+        try:
+            self._connection.call(UseMailbox(id=0, subscription=self.number), Done, fds)
+        finally:
+            close_all(fds)
+        self._bridged = True
+        self._look_again()
+        return event_fd
+
+    # ---------------------------------------------------------------- one consumer at a time
+
+    def consumed_by(self, consumer: object) -> None:
+        """Raises BusyError when a callback or a queue is on it already, ClosedError."""
+        with self.lock:
+            if self.closed:
+                raise ClosedError("subscriber")
+            if self._consumer is not None:
+                raise BusyError("subscriber")
+            self._consumer = consumer
+
+    def interrupt(self, consumer: object, reason: Exception) -> None:
+        """Let the consumer have `reason` from its next receive that would wait."""
+        with self.lock:
+            if self._consumer is consumer and (reader := self._reader()) is not None:
+                reader.fail(reason)
+
+    def consumer_left(self, consumer: object) -> None:
+        """Receiving works as before."""
+        with self.lock:
+            if self._consumer is consumer:
+                self._consumer = None
+                if (reader := self._reader()) is not None:
+                    reader.fail(self.failure)
+
+    def _look_again(self) -> None:
+        reader: Any = self._reader()
+        if reader is not None and not reader.closed:
+            reader.poke()

@@ -1,0 +1,192 @@
+"""A history: the rings of a tag at any index. Pull: no message, no system call.
+
+`latest`, `at`, `range`, `bounds` are the native methods themselves. Rings whose publishers have left are part of a
+history for as long as the node's memory allows. Numbers are one publisher's: where several number their messages, the
+only one alive is meant, and if there is no such one the caller has to say.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ringcast import _core
+from ringcast.attachment import Attachment
+from ringcast.connection import Connection
+from ringcast.control.messages import ListPublishers, PublisherListing, PublisherStatus, RingUp, Subscribe
+from ringcast.decoding import Decoders
+from ringcast.errors import HistoryError, RingcastError
+from ringcast.identity import PublisherInfo
+from ringcast.message import Message
+from ringcast.publisher import Publisher
+from ringcast.rights import Subscription
+
+if TYPE_CHECKING:
+    from ringcast.taghandle import Tag
+
+Whose = PublisherInfo | PublisherStatus | Publisher | int
+
+_LAST = 2**64 - 1
+
+
+def incarnation_of(whose: Whose) -> int:
+    """The stream that `whose` names: a publisher, its info or status, or its incarnation. Raises TypeError."""
+    if isinstance(whose, PublisherStatus):
+        return whose.info.incarnation
+    if isinstance(whose, PublisherInfo | Publisher):
+        return whose.incarnation
+    if isinstance(whose, int) and not isinstance(whose, bool):
+        return whose
+    raise TypeError(f"publisher is a PublisherInfo, PublisherStatus, Publisher or an incarnation, not {whose!r}")
+
+
+class History(_core.RingHistory):
+    """Made by `tag.history()`.
+
+    - `latest(back=0)`: the newest message, or the one `back` before it, by send time over all publishers
+    - `at(seq)`: by sequence number
+    - `range(first, last)`: those still held, both ends included; `lost` of each counts the missing ones before it
+    - `bounds()`: (oldest held, newest); (n, n - 1) when empty
+
+    They raise Empty, Overwritten, NotYet, HistoryError (it does not go back that far; several publishers number their
+    messages), CorruptRing, DecodeError, ClosedError, ForkedError. With `copy=False` the first two lend a view of the
+    ring instead of copying; ask `msg.valid` after having used it.
+    """
+
+    def __init__(
+        self,
+        attachment: Attachment,
+        tag: Tag,
+        decoders: Decoders,
+        *,
+        depth: int | None = None,
+        publisher: Whose | None = None,
+    ) -> None:
+        if depth is not None and depth < 1:
+            raise ValueError(f"depth is at least 1, not {depth}")
+        attachment.check()
+        super().__init__()
+        self._attachment = attachment
+        self._tag = tag
+        self._only: int | None = None
+        self._right = _Holding(
+            attachment.connection, attachment.holdings.number(), tag.name, self, decoders=decoders, limit=depth or 0,
+            incarnation=None if publisher is None else incarnation_of(publisher),
+        )  # fmt: skip
+        try:
+            attachment.holdings.subscribe(self._right)
+        except BaseException:
+            self._right.close(super().close)
+            raise
+        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self._right)
+        self._finalizer.atexit = False
+        attachment.owns(self)
+
+    @property
+    def tag(self) -> Tag:
+        return self._tag
+
+    def since(self, seq: int) -> list[Message]:
+        """Everything held from `seq` on; `lost` of the first says how many are gone. Raises as `range` does."""
+        return self.range(seq, _LAST)
+
+    def rearranged(self) -> None:
+        """Rings came or went. With one of them numbers need no explanation and the native methods stand bare; with
+        several, an instance's attributes hide them behind the question whose is meant."""
+        self._only = None
+        for name in ("at", "range", "bounds"):
+            if len(self.incarnations) > 1:
+                setattr(self, name, self._asking(getattr(super(), name)))
+            else:
+                self.__dict__.pop(name, None)
+
+    def _asking(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        me = weakref.ref(self)  # or the history would hold itself
+
+        def ask(*numbers: int, incarnation: int = 0, **options: Any) -> Any:
+            history = me()
+            assert history is not None
+            return native(*numbers, incarnation=incarnation or history._whose(), **options)
+
+        return ask
+
+    def _whose(self) -> int:
+        if self._only is None:
+            pages = self._attachment.connection.call_pages(ListPublishers(id=0, tag=self._tag.name), PublisherListing)
+            held = set(self.incarnations)
+            alive = [row.info for page in pages for row in page.rows if row.alive and row.info.incarnation in held]
+            if len(alive) != 1:
+                names = ", ".join(map(str, alive)) or "none of them alive"
+                raise HistoryError(
+                    f"{len(held)} publishers number their messages on {self._tag.name!r} ({names}); say whose you mean with "
+                    "tag.history(publisher=...), one of tag.publishers(left=True)"
+                )
+            self._only = alive[0].incarnation
+        return self._only
+
+    def close(self) -> None:
+        """Let go of the rings. A second call does nothing, and so does one in a forked child."""
+        if self._attachment.is_forked or not self._right.close(super().close):
+            return
+        self._finalizer.detach()
+        self._attachment.holdings.release(self._right)
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<History of {self._tag.name!r}{' closed' if self.closed else ''}>"
+
+
+class _Holding(Subscription):
+    """A history's right: it is shown rings, and is nobody's subscriber."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        number: int,
+        tag: str,
+        history: History,
+        *,
+        decoders: Decoders,
+        limit: int,
+        incarnation: int | None,
+    ) -> None:
+        super().__init__(connection, number, tag)
+        self._history = weakref.ref(history)
+        self._decoders = decoders
+        self._limit = limit
+        self._incarnation = incarnation
+
+    def request(self) -> tuple[Subscribe, tuple[int, ...]]:
+        return Subscribe(id=0, pattern=self.pattern, subscription=self.number, role="history"), ()
+
+    def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
+        history = self._history()
+        if history is None or self._incarnation not in (None, up.info.incarnation):
+            return
+        history.attach(
+            ring_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.info.incarnation,
+            tag=up.info.tag, publisher=up.info, decode=self._decoders.of(up.info.tag, up.attributes), limit=self._limit,
+        )  # fmt: skip
+        history.rearranged()
+
+    def ring_down(self, incarnation: int) -> None:
+        """The node let go of a ring, for want of memory or because its tag was destroyed. Keeping the mapping would
+        keep the memory."""
+        history = self._history()
+        with self.lock:
+            if history is not None and not self.closed:
+                history.detach(incarnation)
+                history.rearranged()
+
+    def fail(self, error: RingcastError) -> None:
+        """What is held can still be read."""
+        self.failure = error

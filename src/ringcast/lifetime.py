@@ -1,0 +1,49 @@
+"""What a process owes its sessions: at exit they are closed, in a forked child they are dead.
+
+At exit, because a native waiter woken while the interpreter is being torn down would abort the process. After a fork,
+because the child shares the parent's sockets and mappings: it must let go of them without a word to anybody, and
+without taking a lock whose holder did not come along.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from typing import Protocol
+
+from ringcast import _core
+
+
+class Mortal(Protocol):
+    def close(self) -> None: ...
+
+    def forked(self) -> None: ...
+
+
+_alive: weakref.WeakSet[Mortal] = weakref.WeakSet()
+
+
+def remember(session: Mortal) -> None:
+    """Close `session` at exit unless it is closed by then; tell it of forks."""
+    _alive.add(session)
+
+
+def forget(session: Mortal) -> None:
+    _alive.discard(session)
+
+
+def _close_all() -> None:
+    for session in list(_alive):
+        session.close()
+
+
+def _in_child() -> None:
+    _core.forked()
+    for session in list(_alive):
+        session.forked()
+    _alive.clear()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,120 @@
+"""A publisher: a ring that this process writes, and the right to have it found.
+
+`send`, `send_many`, `reserve` are the native methods themselves; nothing of Python runs per message.
+"""
+
+from __future__ import annotations
+
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from ringcast import _core
+from ringcast.attachment import Attachment
+from ringcast.errors import ClosedError, RingcastError
+from ringcast.identity import PublisherInfo
+from ringcast.rights import Publication
+
+if TYPE_CHECKING:
+    from ringcast.taghandle import Tag
+
+
+class Publisher(_core.RingWriter):
+    """Made by `tag.publisher()` or `session.publisher(name)`.
+
+    `send(data, event_ns=None, discardable=False)` returns the message's sequence number. Raises ClosedError,
+    ForkedError, MessageTooLarge, EncodeError (the tag's codec or schema), SlowSubscriber (a reliable reader made no
+    room within the tag's `max_wait_s`; nothing was written), TagDestroyed.
+    """
+
+    def __init__(self, attachment: Attachment, tag: Tag, on_slow: Literal["raise", "skip"] = "raise") -> None:
+        if on_slow not in ("raise", "skip"):
+            raise ValueError(f"on_slow is 'raise' or 'skip', not {on_slow!r}")
+        attachment.check()
+        attributes = tag.attributes
+        super().__init__(
+            depth=attributes.depth,
+            capacity_bytes=attributes.capacity_bytes,
+            max_wait_s=attributes.max_wait_s,
+            skip_slow=on_slow == "skip",
+            prefault=attributes.prefault,
+            encode=tag.codec.encode,
+        )
+        self._tag = tag
+        self._attachment = attachment
+        self._right = Publication(attachment.connection, tag.name, self)
+        try:
+            attachment.holdings.publish(self._right)
+        except BaseException:
+            super().close()
+            raise
+        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self._right)
+        self._finalizer.atexit = False
+        attachment.owns(self)
+
+    @property
+    def tag(self) -> Tag:
+        return self._tag
+
+    @property
+    def info(self) -> PublisherInfo:
+        """Who this publisher is, as every message shows it. After a daemon's restart the `id` is another one."""
+        assert self._right.info is not None
+        return self._right.info
+
+    @property
+    def subscribers(self) -> int:
+        """How many subscriptions select this tag, as far as the daemon has said."""
+        return self._right.subscribers
+
+    def wait_for_subscribers(self, n: int = 1, timeout: float | None = None) -> int:
+        """Wait until at least `n` subscriptions select this tag; returns how many do.
+
+        Raises TimeoutError, ClosedError, ForkedError, TagDestroyed.
+        """
+        self._attachment.check()
+        right = self._right
+        with right.changed:
+            found = right.changed.wait_for(
+                lambda: right.subscribers >= n or right.failure is not None or self.closed, timeout
+            )
+            if right.failure is not None:
+                raise right.failure
+            if self.closed:
+                raise ClosedError("publisher")
+            if not found:
+                raise TimeoutError(f"{right.subscribers} of {n} subscribers on {right.tag!r} after {timeout:g} s")
+            return right.subscribers
+
+    def fail(self, error: RingcastError) -> None:
+        """Let every later send raise `error`. Called when the tag was destroyed by force."""
+
+        def refuse(*_: Any, **__: Any) -> NoReturn:
+            raise error
+
+        # An instance's attribute hides the class's method: the native path stays free of a check for the rarest case.
+        for name in ("send", "send_many", "reserve"):
+            setattr(self, name, refuse)
+
+    def close(self) -> None:
+        """Give the right back. Readers may read what the ring still holds; histories keep it as the daemon's memory
+        allows. A second call does nothing, and so does one in a forked child."""
+        if self._attachment.is_forked or self.closed:
+            return
+        with self._right.lock:
+            super().close()
+        with self._right.changed:
+            self._right.changed.notify_all()
+        self._finalizer.detach()
+        self._attachment.holdings.release(self._right)
+
+    def __enter__(self) -> Publisher:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Publisher on {self._tag.name!r}{' closed' if self.closed else ''}>"

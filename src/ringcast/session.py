@@ -1,0 +1,200 @@
+"""A session: a program's place at its node's daemon, and the door to everything else.
+
+Thread-safe. Whatever it gives out is closed with it; closing happens at the latest when the interpreter exits. Must
+not know how any of it works: see `ringcast.attachment`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+from typing import Any, Literal
+
+from ringcast.attachment import Attachment
+from ringcast.codec import find
+from ringcast.control.messages import GetStatus, ListTags, OpenTag, Status, TagListing, TagOpened, TagStatus
+from ringcast.daemon.lifecycle import default_socket_path, ensure_running
+from ringcast.decoding import Decoders
+from ringcast.errors import DaemonUnavailable
+from ringcast.publisher import Publisher
+from ringcast.subscriber import Start, Subscriber
+from ringcast.tag import TagAttributes, check_name, check_pattern, is_pattern
+from ringcast.taghandle import Tag
+
+_START_ATTEMPTS = 3
+
+
+class _NotNamed:
+    """Stands for an attribute that the caller left out, which is not the same as one with the default's value."""
+
+    def __repr__(self) -> str:
+        return "<as it is>"
+
+
+NOT_NAMED: Any = _NotNamed()
+
+
+def connect(socket: str | os.PathLike[str] | None = None, start: bool = True, program: str | None = None) -> Session:
+    """Open a session with this node's daemon.
+
+    `socket` is where it listens (default: RINGCAST_SOCKET, or the user's runtime directory). With `start`, a daemon is
+    started when none runs: as a process of its own, shared by all programs of this user, ending after the last of
+    them. `program` is the name under which others see this one.
+    Raises DaemonUnavailable, ResourceLimit.
+    """
+    path = os.path.abspath(socket) if socket is not None else default_socket_path()
+    name = program if program is not None else os.path.basename(sys.argv[0] if sys.argv else "") or "python"
+    for attempt in range(_START_ATTEMPTS):
+        try:
+            return Session(Attachment(path, name))
+        except DaemonUnavailable:
+            # A daemon that was about to end may have been reached on its last breath; then once more.
+            if not start or attempt == _START_ATTEMPTS - 1:
+                raise
+        ensure_running(path)
+    raise AssertionError("unreachable")
+
+
+class Session:
+    """Made by `ringcast.connect()`; use it with `with` or `async with`, or call `close`."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+
+    @property
+    def node(self) -> str:
+        """This node's name."""
+        return self._attachment.connection.welcome.node
+
+    @property
+    def socket_path(self) -> str:
+        return self._attachment.connection.path
+
+    @property
+    def connected(self) -> bool:
+        """False while the daemon is away. What is open goes on working, and the session attaches again by itself."""
+        return self._attachment.connection.connected
+
+    @property
+    def closed(self) -> bool:
+        return self._attachment.closed
+
+    # ---------------------------------------------------------------- tags
+
+    def tag(
+        self,
+        name: str,
+        *,
+        codec: str = NOT_NAMED,
+        schema: object = NOT_NAMED,
+        depth: int = NOT_NAMED,
+        capacity_bytes: int = NOT_NAMED,
+        max_wait_s: float = NOT_NAMED,
+        prefault: bool = NOT_NAMED,
+        create: bool = True,
+    ) -> Tag:
+        """Create the tag, or join it as it is. An attribute left out is taken as it is, or from the default when the
+        tag is created; one that is named must agree.
+
+        `codec`: "bytes" (default), "json", "msgpack", "numpy" or an installed one. `schema`: for json and msgpack a
+        type (msgspec.Struct, dataclass, TypedDict) or JSON schema, for numpy `{"dtype": ..., "shape": [...]}`; given as
+        a type, messages are decoded into it. `depth` and `capacity_bytes`: how many messages and bytes a publisher's
+        ring holds. `max_wait_s`: how long a publisher waits for reliable readers; 0 refuses them. `prefault`: commit
+        all memory at once.
+        Raises BadTagName, TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range),
+        DaemonUnavailable, ClosedError, ForkedError.
+        """
+        check_name(name)
+        self._attachment.check()
+        named = {
+            "codec": codec, "depth": depth, "capacity_bytes": capacity_bytes, "max_wait_s": max_wait_s,
+            "prefault": prefault,
+        }  # fmt: skip
+        requested = {key: value for key, value in named.items() if value is not NOT_NAMED}
+        given = None if schema is NOT_NAMED else schema
+        if schema is not NOT_NAMED:
+            requested["schema"] = None if schema is None else find(self._codec_of(name, codec)).describe(schema)
+        elif codec is not NOT_NAMED:
+            find(codec)
+        opened = self._attachment.connection.call(
+            OpenTag(id=0, name=name, requested=requested, create=create), TagOpened
+        )
+        return Tag(self._attachment, opened, given)
+
+    def tags(self, pattern: str = "**") -> list[TagStatus]:
+        """The tags that match, with counters. Raises BadTagName, DaemonUnavailable, ClosedError, ForkedError."""
+        return self._list(ListTags(id=0, pattern=check_pattern(pattern)))
+
+    def local_tags(self) -> list[TagStatus]:
+        """The tags that somebody on this node created or uses. Raises DaemonUnavailable, ClosedError, ForkedError."""
+        return self._list(ListTags(id=0, local=True))
+
+    # ---------------------------------------------------------------- shortcuts
+
+    def publisher(self, name: str, *, on_slow: Literal["raise", "skip"] = "raise", **attributes: Any) -> Publisher:
+        """`tag(name, **attributes).publisher(on_slow)`. Raises as those two do."""
+        return self.tag(name, **attributes).publisher(on_slow)
+
+    def subscribe(
+        self,
+        pattern: str,
+        *,
+        start: Start = "new",
+        reliable: bool = False,
+        busy_poll: bool = False,
+        **attributes: Any,
+    ) -> Subscriber:
+        """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
+        subscription to every tag that matches, now or later. Each message then says its `tag`, and is decoded by that
+        tag's codec. Raises as `tag` and `Tag.subscribe` do, and TypeError for attributes beside a wildcard.
+        """
+        if not is_pattern(pattern):
+            return self.tag(pattern, **attributes).subscribe(start, reliable, busy_poll)
+        if attributes:
+            raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
+        return Subscriber(
+            self._attachment, check_pattern(pattern), Decoders(), start=start, reliable=reliable, busy_poll=busy_poll
+        )
+
+    # ---------------------------------------------------------------- the daemon
+
+    def status(self) -> Status:
+        """What the daemon says of itself. Raises DaemonUnavailable, ClosedError, ForkedError."""
+        return self._attachment.connection.call(GetStatus(id=0), Status)
+
+    def close(self) -> None:
+        """Close everything this session gave out and say goodbye. A second call does nothing, and so does one in a
+        forked child."""
+        self._attachment.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "connected" if self.connected else "daemon away"
+        return f"<Session at {self.socket_path}: {state}>"
+
+    def _codec_of(self, name: str, codec: str) -> str:
+        """Which codec is to understand a schema: the one named beside it, else the tag's own."""
+        if codec is not NOT_NAMED:
+            return codec
+        rows = self._list(ListTags(id=0, pattern=name))
+        return rows[0].attributes.codec if rows else TagAttributes().codec
+
+    def _list(self, request: ListTags) -> list[TagStatus]:
+        pages = self._attachment.connection.call_pages(request, TagListing)
+        return [row for page in pages for row in page.rows]

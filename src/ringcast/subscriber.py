@@ -1,0 +1,211 @@
+"""A subscriber: cursors over the rings that match a pattern, and the right to be shown them.
+
+`recv`, `recv_nowait`, `recv_many` are the native methods themselves. A subscriber belongs to one thread or task at a
+time; more of them share the rings, not the cursor. How rings come and go is in `ringcast.following`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal
+
+from ringcast import _core
+from ringcast.attachment import Attachment
+from ringcast.decoding import Decoders, Undecoded
+from ringcast.errors import ClosedError, ResourceLimit
+from ringcast.following import Following, first_message
+from ringcast.message import Message
+from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
+from ringcast.stats import SubscriberStats, summarise
+from ringcast.tag import is_pattern
+
+if TYPE_CHECKING:
+    from ringcast.readiness import Readiness
+    from ringcast.taghandle import Tag
+
+Start = Literal["new", "latest", "earliest"] | int
+
+
+class Subscriber(_core.RingReader):
+    """Made by `tag.subscribe()` or `session.subscribe(pattern)`.
+
+    `recv(timeout=None, copy=True)` returns the next Message. Raises TimeoutError, ClosedError, ForkedError, BusyError
+    (another thread receives on it), DecodeError and CorruptRing (concern one message or ring; receive again to go on),
+    TagDestroyed, QosMismatch and ResourceLimit (a ring that appeared could not be read as asked).
+    """
+
+    def __init__(
+        self,
+        attachment: Attachment,
+        pattern: str,
+        decoders: Decoders,
+        *,
+        start: Start = "new",
+        reliable: bool = False,
+        busy_poll: bool = False,
+        role: Literal["subscriber", "history"] = "subscriber",
+        tag: Tag | None = None,
+    ) -> None:
+        first = first_message(start)
+        attachment.check()
+        try:
+            slot = attachment.counters.take()
+        except ResourceLimit:  # more subscribers than the page has room for: these count for themselves only
+            slot = None
+        super().__init__(reliable=reliable, busy_poll=busy_poll, counters=slot)
+        self._attachment = attachment
+        self._tag = tag  # kept open: a restarted daemon is to make it as it was
+        self._ready: Readiness | None = None
+        self._right = Following(
+            attachment.connection, attachment.holdings.number(), pattern, self, first=first, decoders=decoders,
+            reliable=reliable, counter_index=-1 if slot is None else slot.index, role=role,
+        )  # fmt: skip
+        if is_pattern(pattern):
+            self._right.mailbox_fd = self.use_mailbox()
+        try:
+            attachment.holdings.subscribe(self._right)
+        except BaseException:
+            self._right.close(super().close)
+            raise
+        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self._right)
+        self._finalizer.atexit = False
+        attachment.owns(self)
+
+    @property
+    def pattern(self) -> str:
+        """What was subscribed to: a tag's name, or a wildcard."""
+        return self._right.pattern
+
+    @property
+    def tag(self) -> Tag | None:
+        """The tag subscribed to; None for a wildcard, where each message says its own."""
+        return self._tag
+
+    @property
+    def reliable(self) -> bool:
+        return self._right.reliable
+
+    @property
+    def latest(self) -> Message | None:
+        """The newest message that any publisher's ring holds, whether received or not; None when there is none.
+
+        Raises ClosedError, ForkedError, DecodeError.
+        """
+        return self.newest()
+
+    def stats(self) -> SubscriberStats:
+        """Counters and latency percentiles since this subscriber was made. Raises ForkedError."""
+        return summarise(self.counters(), self.latency_histogram(), _core.latency_bucket_ns)
+
+    # ---------------------------------------------------------------- loops and event loops
+
+    def __iter__(self) -> Iterator[Message]:
+        """Messages until somebody closes the subscriber. Raises as `recv` does otherwise."""
+        receive = self.recv
+        while True:
+            try:
+                message = receive()
+            except ClosedError:
+                return
+            yield message
+
+    def fileno(self) -> int:
+        """A descriptor that is readable while there is something to receive: for select, poll and event loops.
+
+        When it is, call `recv_nowait` until it raises WouldBlock; that makes the descriptor quiet again. Never read
+        it, and do not close it. Raises ClosedError, ForkedError, DaemonUnavailable, ResourceLimit.
+        """
+        self._attachment.check()
+        return self._right.use_bridge(self, self._attachment.bridge())
+
+    async def recv_async(self, timeout: float | None = None, copy: bool = True) -> Message:
+        """`recv` for asyncio. Raises as `recv` does, and DaemonUnavailable when its first call finds no daemon."""
+        if self._ready is None:
+            from ringcast.readiness import Readiness  # loads asyncio, which most programs do without
+
+            self._ready = Readiness(self.fileno())
+            weakref.finalize(self, self._ready.close).atexit = False
+        return await self._ready.receive(lambda: self.recv_nowait(copy), lambda: self._right.failure, timeout)
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        while True:
+            try:
+                message = await self.recv_async()
+            except ClosedError:
+                return
+            yield message
+
+    # ---------------------------------------------------------------- notification services
+
+    def on_message(
+        self, callback: Callable[[Message], object], blocking: bool = True, on_error: OnError | None = None
+    ) -> Callback:
+        """Call `callback` for messages, on a thread of its own.
+
+        Blocking: one after the other, none left out; what the ring overwrites meanwhile shows in `lost`. Otherwise:
+        when the callback took its time, the newest wins, and `skipped` counts the others. An exception in the
+        callback is logged, counted in `failed` and given to `on_error(error, message)`; the thread goes on.
+        Raises ClosedError, ForkedError, BusyError (there is a callback or queue on it already), ValueError
+        (non-blocking on a reliable subscription).
+        """
+        self._check_choice(blocking)
+        service = Callback(self, self._right, callback, blocking, on_error)
+        self._right.consumed_by(service)
+        return self._attachment.employs(service)
+
+    def queue(self, maxsize: int = 1024, blocking: bool = True, on_error: OnError | None = None) -> MessageQueue:
+        """A bounded queue filled by a thread of its own. When it is full a blocking one leaves messages in the ring;
+        a non-blocking one drops its oldest and counts it in `skipped`. Raises as `on_message` does, and ValueError
+        for a `maxsize` below 1."""
+        self._check_choice(blocking)
+        service = MessageQueue(self, self._right, maxsize, blocking, on_error)
+        self._right.consumed_by(service)
+        return self._attachment.employs(service)
+
+    def event(self) -> ArrivalEvent:
+        """Something like threading.Event, set whenever a message arrives; receiving stays yours.
+
+        Raises as `tag.subscribe` does.
+        """
+        # As a history it is nobody's subscriber, so that publishers count one reader and not two.
+        watcher = Subscriber(self._attachment, self.pattern, Undecoded(), role="history")
+        return self._attachment.employs(ArrivalEvent(self, watcher, watcher._right))
+
+    def blackboard(self) -> Blackboard:
+        """The newest message, for any number of threads, which may wait for a newer one.
+
+        Raises ClosedError, ForkedError.
+        """
+        self._attachment.check()
+        return Blackboard(self)
+
+    def _check_choice(self, blocking: bool) -> None:
+        self._attachment.check()
+        if self.reliable and not blocking:
+            raise ValueError("a reliable subscription delivers every message and blocking=False does not: choose one")
+
+    # ---------------------------------------------------------------- the end
+
+    def close(self) -> None:
+        """Give the right back; whoever waits on it gets ClosedError. A second call does nothing, and so does one in a
+        forked child."""
+        if self._attachment.is_forked or not self._right.close(super().close):
+            return
+        if self._ready is not None:
+            self._ready.close()
+        self._finalizer.detach()
+        self._attachment.dismiss(self)
+        self._attachment.holdings.release(self._right)
+
+    def __enter__(self) -> Subscriber:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Subscriber to {self.pattern!r}{' closed' if self.closed else ''}>"

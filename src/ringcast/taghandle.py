@@ -1,0 +1,119 @@
+"""A distribution tag as a session holds it. What a tag is as a value, is in `ringcast.tag`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ringcast.attachment import Attachment
+from ringcast.codec import Codec
+from ringcast.control.messages import (
+    DestroyTag,
+    Done,
+    ListPublishers,
+    ListSubscribers,
+    PublisherListing,
+    PublisherStatus,
+    SubscriberListing,
+    SubscriberStatus,
+    TagOpened,
+)
+from ringcast.decoding import Decoders, bind
+from ringcast.following import check_reliable
+from ringcast.history import History, Whose
+from ringcast.publisher import Publisher
+from ringcast.subscriber import Start, Subscriber
+from ringcast.tag import TagAttributes
+
+
+class Tag:
+    """Made by `session.tag(name)`. Many handles of one tag may exist; what they give is independent of them."""
+
+    def __init__(self, attachment: Attachment, opened: TagOpened, schema: object) -> None:
+        self._attachment = attachment
+        self._name = opened.name
+        self._id = opened.tag_id
+        self._attributes = opened.attributes
+        self._codec = bind(opened.attributes, schema)
+        attachment.holdings.opened(self)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def id(self) -> int:
+        """The tag's number, the same on every node."""
+        return self._id
+
+    @property
+    def attributes(self) -> TagAttributes:
+        """What the tag's users have agreed on."""
+        return self._attributes
+
+    @property
+    def codec(self) -> Codec:
+        return self._codec
+
+    def publisher(self, on_slow: Literal["raise", "skip"] = "raise") -> Publisher:
+        """Take the publication right and make a ring.
+
+        `on_slow` says what `send` does when a reliable reader made no room within the tag's `max_wait_s`: raise
+        SlowSubscriber, or send all the same and let that reader lose.
+        Raises DaemonUnavailable, UnknownTag (destroyed meanwhile), NoSpace (the node's memory budget), ResourceLimit,
+        ClosedError, ForkedError, ValueError.
+        """
+        return Publisher(self._attachment, self, on_slow)
+
+    def subscribe(self, start: Start = "new", reliable: bool = False, busy_poll: bool = False) -> Subscriber:
+        """Take the subscription right; every publisher there is is attached on return, later ones as they come.
+
+        `start` is what is received first of rings that are there already: "new" (sent from now on), "latest" (the
+        newest and what follows), "earliest" (all that is held) or a sequence number. Rings of publishers that come
+        later are read from their first message. `reliable`: publishers wait for this reader, up to the tag's
+        `max_wait_s`. `busy_poll`: burn a core instead of sleeping.
+        Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more),
+        ResourceLimit, ClosedError, ForkedError, ValueError.
+        """
+        if reliable:
+            check_reliable(self._name, self._attributes)
+        return Subscriber(
+            self._attachment, self._name, self._decoders(), start=start, reliable=reliable, busy_poll=busy_poll, tag=self
+        )
+
+    def history(self, depth: int | None = None, publisher: Whose | None = None) -> History:
+        """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`
+        shows one publisher's only (one of `publishers(left=True)`, say).
+
+        Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
+        """
+        return History(self._attachment, self, self._decoders(), depth=depth, publisher=publisher)
+
+    def publishers(self, left: bool = False) -> list[PublisherStatus]:
+        """Who publishes here, with counters; with `left`, also publishers that left a ring behind (`alive` is False).
+
+        Raises DaemonUnavailable, ClosedError, ForkedError.
+        """
+        pages = self._attachment.connection.call_pages(ListPublishers(id=0, tag=self._name), PublisherListing)
+        return [row for page in pages for row in page.rows if left or row.alive]
+
+    def subscribers(self) -> list[SubscriberStatus]:
+        """Who receives this tag, wildcards included, with counters.
+
+        Raises DaemonUnavailable, ClosedError, ForkedError.
+        """
+        pages = self._attachment.connection.call_pages(ListSubscribers(id=0, tag=self._name), SubscriberListing)
+        return [row for page in pages for row in page.rows]
+
+    def destroy(self, force: bool = False) -> None:
+        """Remove the tag from the table. With `force`, whoever holds a right on it gets TagDestroyed.
+
+        Raises TagInUse (others hold rights), UnknownTag, DaemonUnavailable, ClosedError, ForkedError.
+        """
+        self._attachment.connection.call(DestroyTag(id=0, name=self._name, force=force), Done)
+        self._attachment.holdings.destroyed(self._name)
+
+    def _decoders(self) -> Decoders:
+        return Decoders((self._name, self._attributes, self._codec))
+
+    def __repr__(self) -> str:
+        return f"<Tag {self._name!r} of {self._attributes.codec}>"

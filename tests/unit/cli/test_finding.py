@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from ringcast.cli.checks import kernel, limits, scheduling, software
+from ringcast.cli.checks.finding import Finding, healthy
+
+
+def test_what_is_not_ok_has_a_remedy_and_what_is_ok_needs_none() -> None:
+    with pytest.raises(ValueError, match="remedy"):
+        Finding(name="x", state="limited", value="")
+    with pytest.raises(ValueError, match="remedy"):
+        Finding(name="x", state="ok", value="", remedy="Do this.")
+
+
+def test_only_what_is_needed_and_missing_is_ill() -> None:
+    missing = Finding(name="x", state="missing", value="", remedy="Get it.")
+    needed = Finding(name="y", state="missing", value="", remedy="Get it.", needed=True)
+    assert healthy([missing])
+    assert not healthy([missing, needed])
+
+
+@pytest.mark.parametrize("look", [kernel.look, limits.look, scheduling.look, software.look])
+def test_every_look_finds_something_on_any_machine(look: object) -> None:
+    findings = look()  # type: ignore[operator]
+    assert findings
+    assert all(finding.value and (not finding.remedy or finding.remedy.endswith(".")) for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "said"),
+    [(0, "ok", "allowed"), (errno.EPERM, "limited", "not permitted"), (None, "limited", "could not be tried")],
+)
+def test_a_refused_policy_is_a_limit_with_its_reason(code: int | None, state: str, said: str) -> None:
+    for judge in (scheduling._fifo, scheduling._deadline):
+        finding = judge(code)
+        assert finding.state == state
+        assert finding.value.startswith(said)

@@ -1,0 +1,94 @@
+"""Every message survives the way there; nothing larger than a packet leaves."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from ringcast.control import messages as m
+from ringcast.control.framing import MAX_PACKET_BYTES, decode_reply_untrusted, decode_request_untrusted, encode
+from ringcast.errors import BadMessage
+from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.tag import TagAttributes
+
+PUBLISHER = PublisherInfo(id=1, node="n", tag="a/b", incarnation=2**64 - 1, pid=4, user="u")
+SUBSCRIBER = SubscriberInfo(id=1, node="n", pattern="a/*", pid=4, user="u")
+COUNTERS = {"sent": 2**63}
+
+REQUESTS: list[Any] = [
+    m.Hello(id=1, program="p"),
+    m.OpenTag(id=2**63, name="a", requested={"depth": 5, "schema": {"x": [1, None]}}),
+    m.DestroyTag(id=1, name="a", force=True),
+    m.Publish(id=1, tag="a", incarnation=2**64 - 1, depth=1, capacity_bytes=1),
+    m.Unpublish(id=1, publisher=1),
+    m.Subscribe(id=1, pattern="a/*", subscription=3, role="history"),
+    m.UseMailbox(id=1, subscription=3),
+    m.Unsubscribe(id=1, subscription=3),
+    m.ListTags(id=1),
+    m.ListPublishers(id=1, tag="a"),
+    m.ListSubscribers(id=1, tag="a"),
+    m.GetStatus(id=1),
+    m.Bye(id=1),
+]
+REPLIES: list[Any] = [
+    m.Welcome(id=1, node="n", daemon_pid=1),
+    m.TagOpened(id=1, name="a", tag_id=2, attributes=TagAttributes()),
+    m.Published(id=1, info=PUBLISHER, subscribers=0),
+    m.Done(id=1),
+    m.TagListing(
+        id=1,
+        rows=[
+            m.TagStatus(
+                name="a", id=1, attributes=TagAttributes(), publishers=1, subscribers=1, sent=1, bytes=1, last_sent_ns=1
+            )
+        ],
+    ),
+    m.PublisherListing(
+        id=1, rows=[m.PublisherStatus(info=PUBLISHER, alive=True, counters=COUNTERS, last_sent_ns=1)], more=True
+    ),
+    m.SubscriberListing(id=1, rows=[m.SubscriberStatus(info=SUBSCRIBER, counters=COUNTERS, latency=[1, 2])]),
+    m.Status(
+        id=1, node="n", pid=1, version="1", uptime_s=1.5, clients=1, tags=1, rings=1, budget_bytes=1, used_bytes=1,
+        bad_messages=0, until_idle=False,
+    ),
+    m.Refused(id=1, error="UnknownTag", fields={"name": "a"}),
+    m.RingUp(
+        subscription=1, info=PUBLISHER, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True,
+        alive=False,
+    ),
+    m.RingDown(subscription=1, incarnation=2**64 - 1),
+    m.TagGone(name="a"),
+    m.SubscriberCount(publisher=1, count=2),
+]  # fmt: skip
+
+
+def test_every_message_is_tried_here() -> None:
+    assert {type(message) for message in REQUESTS} == set(get_args(m.Request))
+    assert {type(message) for message in REPLIES} == set(get_args(m.Answer)) | set(get_args(m.Notice))
+
+
+@pytest.mark.parametrize("message", REQUESTS, ids=lambda message: type(message).__name__)
+def test_requests_survive(message: Any) -> None:
+    assert decode_request_untrusted(encode(message)) == message
+
+
+@pytest.mark.parametrize("message", REPLIES, ids=lambda message: type(message).__name__)
+def test_replies_survive(message: Any) -> None:
+    assert decode_reply_untrusted(encode(message)) == message
+
+
+def test_nothing_larger_than_a_packet_leaves() -> None:
+    with pytest.raises(BadMessage, match="of one packet"):
+        encode(m.Hello(id=1, program="x" * MAX_PACKET_BYTES))
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [b"", b"\xc1", b"\x80", b"\x81\xa1t\xa4nope", b"\x91" * 5000 + b"\x00", bytes(MAX_PACKET_BYTES + 1)],
+    ids=["empty", "reserved", "no kind", "unknown kind", "deep", "long"],
+)
+def test_what_is_no_message_is_a_bad_message(packet: bytes) -> None:
+    for decode in (decode_request_untrusted, decode_reply_untrusted):
+        with pytest.raises(BadMessage):
+            decode(packet)

@@ -1,0 +1,204 @@
+"""The tag table of one node: tags, publishers, subscribers, and the changes it reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.daemon.rows import Change, ChangeKind, Delta, Entry, PublisherRow, SubscriberRow, TagRow, tag_key
+from ringcast.daemon.table import TagTable
+from ringcast.errors import BadMessage, QosMismatch, TagConflict, UnknownTag
+from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.tag import TagAttributes
+
+
+def publisher(number: int, tag: str, node: str = "n1", alive: bool = True) -> PublisherRow:
+    info = PublisherInfo(id=number, node=node, tag=tag, incarnation=number + 1000, pid=1, user="u")
+    return PublisherRow(info=info, depth=16, capacity_bytes=4096, alive=alive)
+
+
+def subscriber(number: int, pattern: str, node: str = "n1") -> SubscriberRow:
+    return SubscriberRow(info=SubscriberInfo(id=number, node=node, pattern=pattern, pid=1, user="u"))
+
+
+def synchronise(*tables: TagTable) -> None:
+    for _ in tables:
+        for ours in tables:
+            for theirs in tables:
+                ours.apply(theirs.delta(ours.digest()))
+
+
+@pytest.fixture
+def table() -> TagTable:
+    return TagTable("n1", incarnation=1)
+
+
+def test_opening_a_tag_creates_it_once(table: TagTable) -> None:
+    row, changes = table.open_tag("lab/temp", {"depth": 8})
+    assert row.attributes == TagAttributes(depth=8)
+    assert row.primary == "n1"
+    assert changes == [Change(ChangeKind.ADDED, row)]
+    assert table.open_tag("lab/temp", {}) == (row, [])
+    assert table.tags() == [row]
+    assert len(table) == 1
+
+
+def test_an_unknown_tag_is_not_created_unless_asked(table: TagTable) -> None:
+    with pytest.raises(UnknownTag):
+        table.open_tag("lab/temp", {}, create=False)
+    assert table.tags() == []
+
+
+def test_a_conflict_leaves_the_tag_as_it_is(table: TagTable) -> None:
+    table.open_tag("lab/temp", {"depth": 8})
+    with pytest.raises(TagConflict) as conflict:
+        table.open_tag("lab/temp", {"depth": 9})
+    assert (conflict.value.attribute, conflict.value.existing, conflict.value.requested) == ("depth", 8, 9)
+    with pytest.raises(QosMismatch):
+        table.open_tag("lab/other", {"depth": 0})
+    assert [row.name for row in table.tags()] == ["lab/temp"]
+
+
+def test_tags_are_found_by_pattern(table: TagTable) -> None:
+    for name in ("lab/b/temp", "lab/a/temp", "lab/a/hum", "@system/clock"):
+        table.open_tag(name, {})
+    assert [row.name for row in table.tags("lab/*/temp")] == ["lab/a/temp", "lab/b/temp"]
+    assert [row.name for row in table.tags()] == ["lab/a/hum", "lab/a/temp", "lab/b/temp"]
+    assert [row.name for row in table.tags("@system/*")] == ["@system/clock"]
+    assert [row.name for row in table.tags("lab/a/hum")] == ["lab/a/hum"]
+    assert table.tags("nowhere") == []
+
+
+def test_subscribers_are_found_by_the_pattern_they_gave(table: TagTable) -> None:
+    for number, pattern in enumerate(["lab/temp", "lab/*", "**", "other"]):
+        table.put(subscriber(number, pattern))
+    assert {row.info.pattern for row in table.subscribers("lab/temp")} == {"lab/temp", "lab/*", "**"}
+    table.remove(subscriber(1, "lab/*").key)
+    assert {row.info.pattern for row in table.subscribers("lab/temp")} == {"lab/temp", "**"}
+
+
+def test_a_publisher_lives_and_leaves_its_ring_behind(table: TagTable) -> None:
+    row = publisher(5, "lab/temp")
+    assert table.put(row) == [Change(ChangeKind.ADDED, row)]
+    left = publisher(5, "lab/temp", alive=False)
+    assert table.put(left) == [Change(ChangeKind.CHANGED, left)]
+    assert table.publishers("lab/temp") == [left]
+    assert table.remove(row.key) == [Change(ChangeKind.REMOVED, left)]
+    assert table.remove(row.key) == []
+    assert table.publishers("lab/temp") == []
+
+
+def test_a_node_writes_its_own_rows_only(table: TagTable) -> None:
+    with pytest.raises(ValueError, match="belongs to node 'n2'"):
+        table.put(publisher(1, "a", node="n2"))
+
+
+# ---------------------------------------------------------------------- several nodes
+
+
+def test_rows_of_other_nodes_arrive_as_changes(table: TagTable) -> None:
+    other = TagTable("n2", incarnation=1)
+    row, _ = other.open_tag("lab/temp", {"depth": 8})
+    other.put(subscriber(1, "lab/*", node="n2"))
+    changes = table.apply(other.delta(table.digest()))
+    assert {(change.kind, change.row.owner) for change in changes} == {(ChangeKind.ADDED, "n2")}
+    assert table.open_tag("lab/temp", {}) == (row, [])
+    assert len(table.subscribers("lab/temp")) == 1
+    assert table.apply(other.delta({})) == []
+    assert other.delta(table.digest()) == []
+
+
+def test_a_tag_created_on_two_nodes_at_once_is_the_same_everywhere() -> None:
+    one, two = TagTable("n1", 1), TagTable("n2", 1)
+    two.open_tag("older", {})
+    two.open_tag("lab/temp", {"depth": 2})
+    one.open_tag("lab/temp", {"depth": 1})
+    synchronise(one, two)
+    first, second = one.tag("lab/temp"), two.tag("lab/temp")
+    assert first == second
+    assert first is not None
+    assert first.attributes.depth == 1  # n2's was its second tag: born later
+
+
+def test_the_backup_takes_over_and_the_old_primary_yields() -> None:
+    one, two = TagTable("n1", 1), TagTable("n2", 1)
+    row, _ = one.open_tag("lab/temp", {"depth": 8})
+    synchronise(one, two)
+    two.set_present("n1", False)
+    assert two.tag("lab/temp") is None
+    mine = TagRow(name=row.name, attributes=row.attributes, primary="n2", born=row.born, term=row.term + 1)
+    two.put(mine)
+    two.set_present("n1", True)
+    synchronise(one, two)
+    assert one.tag("lab/temp") == two.tag("lab/temp") == mine
+
+
+def test_an_absent_nodes_rows_are_hidden_and_come_back(table: TagTable) -> None:
+    other = TagTable("n2", 1)
+    other.open_tag("lab/temp", {})
+    row = publisher(1, "lab/temp", node="n2")
+    other.put(row)
+    table.apply(other.delta({}))
+    gone = table.set_present("n2", False)
+    assert {change.kind for change in gone} == {ChangeKind.REMOVED}
+    assert len(gone) == 2
+    assert table.set_present("n2", False) == []
+    assert table.publishers("lab/temp") == []
+    other.put(subscriber(2, "**", node="n2"))
+    assert table.apply(other.delta(table.digest())) == []
+    assert len(table.set_present("n2", True)) == 3
+    assert table.publishers("lab/temp") == [row]
+
+
+def test_a_node_that_restarts_replaces_what_it_had(table: TagTable) -> None:
+    before = TagTable("n2", incarnation=1)
+    before.put(publisher(1, "a", node="n2"))
+    before.put(publisher(2, "a", node="n2"))
+    old = before.delta({})
+    table.apply(old)
+    after = TagTable("n2", incarnation=2)
+    after.put(publisher(2, "a", node="n2"))
+    changes = table.apply(after.delta(table.digest()))
+    assert [(change.kind, change.row.key) for change in changes] == [(ChangeKind.REMOVED, "pub:1")]
+    assert table.apply(old) == []
+    assert [row.info.id for row in table.publishers("a")] == [2]
+
+
+def test_a_node_whose_clock_went_back_outlives_its_earlier_self(table: TagTable) -> None:
+    earlier = TagTable("n2", incarnation=50)
+    earlier.put(publisher(1, "a", node="n2"))
+    table.apply(earlier.delta({}))
+    later = TagTable("n2", incarnation=7)
+    later.put(publisher(2, "b", node="n2"))
+    synchronise(table, later)
+    assert later.incarnation == 51
+    assert table.publishers("a") == []
+    assert [row.info.id for row in table.publishers("b")] == [2]
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        Delta(node="n2", incarnation=1, since=0, through=1, floor=0, entries=[Entry("pub:1", 1, publisher(1, "a"))]),
+        Delta(
+            node="n2", incarnation=1, since=0, through=1, floor=0, entries=[Entry("pub:2", 1, publisher(1, "a", "n2"))]
+        ),
+        Delta(node="n2", incarnation=1, since=0, through=1, floor=0, entries=[Entry("pub:1", 2, None)]),
+        Delta(node="n2", incarnation=1, since=5, through=1, floor=0, entries=[]),
+    ],
+    ids=["another's row", "another key", "version outside", "backwards"],
+)
+def test_a_delta_that_lies_changes_nothing(table: TagTable, delta: Delta) -> None:
+    good = TagTable("n3", 1)
+    good.open_tag("a", {})
+    with pytest.raises(BadMessage):
+        table.apply([*good.delta({}), delta])
+    assert table.tags() == []
+
+
+def test_destroying_a_tag_reaches_the_others() -> None:
+    one, two = TagTable("n1", 1), TagTable("n2", 1)
+    row, _ = one.open_tag("a", {})
+    synchronise(one, two)
+    assert one.remove(tag_key("a")) == [Change(ChangeKind.REMOVED, row)]
+    synchronise(one, two)
+    assert two.tags() == []

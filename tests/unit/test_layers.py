@@ -1,0 +1,88 @@
+"""Imports go one way. What must be pure imports no socket, clock, thread or asyncio."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[2] / "src" / "ringcast"
+
+# Lower layers first. A module may import from its own layer and from those above it in this list.
+LAYERS: list[set[str]] = [
+    {"errors", "tag", "identity"},
+    {"control", "codec", "_core"},
+    {"message", "scaling", "placement", "qos", "clock", "measure", "transport"},
+    {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
+     "decoding", "following", "holdings", "lifetime", "readiness", "refusal", "rights", "stats", "variables", "record",
+     "adapt"},
+    {"cli", "console", "conference", "lab", "spark", "testing", "__main__", "__init__"},
+]  # fmt: skip
+
+PURE = {
+    "tag.py", "identity.py", "errors.py", "stats.py", "control/messages.py", "control/framing.py", "control/peering.py",
+    "daemon/table.py", "daemon/rows.py", "daemon/replica.py", "daemon/membership.py", "daemon/gossip.py",
+    "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "lab/topology.py",
+}  # fmt: skip
+IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
+
+
+def modules() -> list[Path]:
+    return sorted(SRC.rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            if node.module == "ringcast":
+                names |= {f"ringcast.{alias.name}" for alias in node.names}
+    return names
+
+
+def layer_of(name: str) -> int | None:
+    for i, layer in enumerate(LAYERS):
+        if name in layer:
+            return i
+    return None
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SRC)))
+def test_imports_go_one_way(path: Path) -> None:
+    own = path.relative_to(SRC).parts[0].removesuffix(".py")
+    mine = layer_of(own)
+    assert mine is not None, f"{own} has no layer: add it to LAYERS"
+    for name in imported(path):
+        if not name.startswith("ringcast."):
+            continue
+        other = name.split(".")[1]
+        theirs = layer_of(other)
+        if theirs is None:  # a name that ringcast/__init__ gives out
+            continue
+        assert theirs <= mine, f"{own} imports {name}, which is above it"
+
+
+@pytest.mark.parametrize("name", sorted(PURE))
+def test_pure_modules_touch_nothing(name: str) -> None:
+    path = SRC / name
+    if not path.exists():
+        pytest.fail(f"{name} is listed as pure and is not there")
+    assert not {module.split(".")[0] for module in imported(path)} & IMPURE_MODULES
+
+
+def test_only_bindings_know_python() -> None:
+    native = SRC.parents[1] / "native"
+    for path in native.rglob("*.[ch]pp"):
+        if "bindings" not in path.parts:
+            text = path.read_text()
+            assert "Python.h" not in text, path
+            assert "nanobind" not in text, path
+
+
+def test_nothing_is_called_utils() -> None:
+    bad = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
+    assert not [path for path in modules() if path.stem in bad or set(path.parts) & bad]
