@@ -8,65 +8,66 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from harness.cast import Contender
 from harness.command import main
+from harness.process import Worker
 from harness.rows import Row, at_most, entry, scaled
 from harness.run import Run
-from harness.stage import stage
+from harness.stage import Stage
 from harness.stats import quantiles
 
-NS = 1e-3
+US = 1e-3
 FEW, MANY = 1, 8
 WARM_UP = 100
-WAITING_GAP_NS = 1_000_000
+WAITING_GAP_NS = 500_000
 BUSY_GAP_NS = 50_000
 LIMIT_S = 20.0
 ASLEEP = 0.9
 
-Samples = dict[tuple[str, int, str], list[int]]
-"""By what the subscribers do, their number, and the contender."""
+WAITING, BUSY = "waiting", "busy"
+
+Samples = dict[tuple[str, int], list[int]]
+"""By what the subscribers do, and their number."""
 
 
-def _measure(run: Run, contender: Contender, sinks: int, count: int) -> tuple[dict[str, list[int]], float]:
-    """Samples with waiting and with busy subscribers, and the smallest share of messages one of them slept before."""
-    with stage(contender, run.folder) as scene:
-        source, *subscribers = scene.cast(
-            {"end": "source", "fan_out": True}, *[{"end": "sink", "fan_out": True}] * sinks
-        )
+def _waiting(source: Worker, sinks: list[Worker], count: int) -> tuple[list[int], float]:
+    """What sends cost while the subscribers wait, and the smallest share of messages one of them slept before."""
+    for sink in sinks:
+        sink.ask("expect", LIMIT_S, count=WARM_UP + count)
+        sink.post("listen", count=WARM_UP + count)
+    pids = [sink.pids[0] for sink in sinks]
+    source.ask("pace", LIMIT_S, count=WARM_UP, gap_ns=WAITING_GAP_NS, sleepers=pids)
+    samples = source.ask("pace", LIMIT_S, count=count, gap_ns=WAITING_GAP_NS, sleepers=pids)
+    return samples, min(sink.reply(LIMIT_S)["sleeps"] / (WARM_UP + count) for sink in sinks)
+
+
+def _busy(source: Worker, sinks: list[Worker], count: int) -> list[int]:
+    """What they cost while the subscribers compute."""
+    for sink in sinks:
+        sink.post("toil", seconds=(WARM_UP + count) * BUSY_GAP_NS / 1e9 + 0.1)
+    source.ask("pace", LIMIT_S, count=WARM_UP, gap_ns=BUSY_GAP_NS, sleepers=[])
+    samples = source.ask("pace", LIMIT_S, count=count, gap_ns=BUSY_GAP_NS, sleepers=[])
+    for sink in sinks:
+        sink.reply(LIMIT_S)
+    return list(samples)
+
+
+def _measure(run: Run, scene: Stage, count: int) -> Samples:
+    """Samples with few and with many subscribers.
+
+    Those that were busy have messages waiting, so each number gets fresh ends rather than every peer's queues emptied.
+    """
+    taken: Samples = {}
+    for number in (FEW, MANY):
+        source, *sinks = scene.cast({"end": "source", "fan_out": True}, *[{"end": "sink", "fan_out": True}] * number)
         source.pin(run.cores[0])
-        for subscriber in subscribers:
-            subscriber.pin(run.cores[-1])
-            subscriber.ask("expect", LIMIT_S, count=WARM_UP + count)
-            subscriber.post("listen", count=WARM_UP + count)
-        source.ask("pace", LIMIT_S, count=WARM_UP, gap_ns=WAITING_GAP_NS)
-        waiting = source.ask("pace", LIMIT_S, count=count, gap_ns=WAITING_GAP_NS)
-        asleep = min(subscriber.reply(LIMIT_S)["sleeps"] / (WARM_UP + count) for subscriber in subscribers)
-        seconds = (WARM_UP + count) * BUSY_GAP_NS / 1e9 + 0.2
-        for subscriber in subscribers:
-            subscriber.post("toil", seconds=seconds)
-        source.ask("pace", LIMIT_S, count=WARM_UP, gap_ns=BUSY_GAP_NS)
-        busy = source.ask("pace", LIMIT_S, count=count, gap_ns=BUSY_GAP_NS)
-        for subscriber in subscribers:
-            subscriber.reply(LIMIT_S)
-    return {"waiting": waiting, "busy": busy}, asleep
-
-
-def _collect(run: Run) -> Samples:
-    pool: Samples = defaultdict(list)
-    rounds, count = (1, 500) if run.quick else (3, 2000)
-    for sinks in (FEW, MANY):
-        what = f"fan-out ({sinks})"
-        for _, contender in run.alternate(what, rounds, run.offering("fan-out")):
-            taken = run.attempt(what, contender, _measure, run, contender, sinks, count)
-            if taken is None:
-                continue
-            for state, samples in taken[0].items():
-                pool[state, sinks, contender.name] += samples
-            if taken[1] < ASLEEP:
-                run.notes.append(
-                    f"{contender.name}, {what}: a subscriber slept before only {taken[1]:.0%} of the messages"
-                )
-    return pool
+        for sink in sinks:
+            sink.pin(run.cores[-1])
+        taken[WAITING, number], asleep = _waiting(source, sinks, count)
+        if asleep < ASLEEP:
+            who = f"{scene.contender.name}, fan-out to {number}"
+            run.notes.append(f"{who}: a subscriber slept before only {asleep:.0%} of the messages")
+        taken[BUSY, number] = _busy(source, sinks, count)
+    return taken
 
 
 def measure(run: Run) -> list[Row]:
@@ -74,15 +75,22 @@ def measure(run: Run) -> list[Row]:
     if len(run.cores) < 2:
         run.notes.append("fan-out needs two cores; not measured")
         return []
-    figures = {key: quantiles(samples)[0] * NS for key, samples in _collect(run).items() if samples}
-    ours = next((contender.name for contender in run.contenders if contender.ours), "ringcast")
+    rounds, count = (1, 300) if run.quick else (3, 2000)
+    pool: dict[tuple[str, int, str], list[int]] = defaultdict(list)
+    for _, contender in run.alternate("fan-out", rounds, run.offering("fan-out")):
+        for taken in run.each(
+            contender, [("fan-out", count)], lambda scene, count: _measure(run, scene, count)
+        ).values():
+            for (state, number), samples in taken.items():
+                pool[state, number, contender.name] += samples
+    figures = {key: quantiles(samples)[0] * US for key, samples in pool.items()}
     rows = []
-    for state, factor in (("waiting", 2.0), ("busy", 1.2)):
-        value, reference = figures.get((state, MANY, ours)), figures.get((state, FEW, ours))
+    for state, factor in ((WAITING, 2.0), (BUSY, 1.2)):
+        value, reference = figures.get((state, MANY, run.ours)), figures.get((state, FEW, run.ours))
         name = f"cost per send p50, {MANY} {state} subscribers: at most {factor:g} times that with {FEW}"
         rows.append(at_most(name, value, "us", scaled(reference, factor), reference))
-    for (state, sinks, who), figure in figures.items():
-        rows.append(entry("cost per send p50", who, f"{sinks} {state}", figure, "us"))
+    for (state, number, who), figure in figures.items():
+        rows.append(entry("cost per send p50", who, f"{number} {state}", figure, "us"))
     return rows
 
 

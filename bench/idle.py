@@ -9,20 +9,19 @@ import contextlib
 import time
 
 from harness import machine
-from harness.cast import Contender
 from harness.command import main
+from harness.process import PeerFailed
 from harness.rows import Row, at_most, entry
 from harness.run import Run
 from harness.stage import Stage, stage
 
-SETTLE_S = 2.0
+SETTLE_S = 1.0
 LIMIT_S = 30.0
 MEASURABLE_PERCENT = 0.1
 
 
-def _enter(run: Run, contender: Contender, stack: contextlib.ExitStack) -> Stage:
-    """A stage with a source that is silent and a sink that waits."""
-    scene = stack.enter_context(stage(contender, run.folder))
+def _rest(scene: Stage) -> Stage:
+    """Open a source that stays silent and a sink that waits."""
     _, sink = scene.cast({"end": "source", "fan_out": False}, {"end": "sink", "fan_out": False})
     sink.ask("expect", LIMIT_S, count=1)
     sink.post("rest")
@@ -31,40 +30,51 @@ def _enter(run: Run, contender: Contender, stack: contextlib.ExitStack) -> Stage
 
 def _cpu_ns(scene: Stage) -> int:
     """Of the sink, and of the server where there is one; not of the worker that only started the server."""
-    server = scene.workers[0].pids[1:]
+    server = [scene.server_pid] if scene.server_pid is not None else []
     return sum(machine.cpu_ns(pid) for pid in [*server, scene.workers[-1].pids[0]])
 
 
-def _leave(scene: Stage) -> None:
-    """Wake the sink: it must have been listening all the time."""
+def _wake(scene: Stage) -> None:
+    """Send one message: the sink must have been listening all the time."""
     *_, source, sink = scene.workers
     source.ask("pump", LIMIT_S, count=1)
     sink.reply(LIMIT_S)
 
 
+def _shares(run: Run, scenes: list[Stage], seconds: float) -> dict[str, float]:
+    """Percent of a core by contender, over `seconds` of silence."""
+    time.sleep(SETTLE_S)
+    before = [_cpu_ns(scene) for scene in scenes]
+    started = time.monotonic_ns()
+    time.sleep(seconds)
+    elapsed = time.monotonic_ns() - started
+    after = [_cpu_ns(scene) for scene in scenes]
+    return {
+        scene.contender.name: 100 * (now - then) / elapsed
+        for scene, now, then in zip(scenes, after, before, strict=True)
+    }
+
+
 def measure(run: Run) -> list[Row]:
     """The rows of this question: the issue's line, then everybody's share."""
-    seconds = 5.0 if run.quick else 15.0
-    percent: dict[str, float] = {}
+    waiting = [contender for contender in run.offering("stream") if "block" in contender.offers]
     with contextlib.ExitStack() as stack:
-        scenes: dict[Contender, Stage] = {}
-        waiting = [contender for contender in run.offering("stream") if "block" in contender.offers]
+        scenes: list[Stage] = []
         for _, contender in run.alternate("idle", 1, waiting):
-            if scene := run.attempt("idle", contender, _enter, run, contender, stack):
-                scenes[contender] = scene
-        time.sleep(SETTLE_S)
-        before = {contender: _cpu_ns(scene) for contender, scene in scenes.items()}
-        started = time.monotonic_ns()
-        time.sleep(seconds)
-        elapsed = time.monotonic_ns() - started
-        after = {contender: _cpu_ns(scene) for contender, scene in scenes.items()}
-        for contender, scene in scenes.items():
-            run.attempt("idle", contender, _leave, scene)
-            percent[contender.name] = 100 * (after[contender] - before[contender]) / elapsed
-    ours = next((contender.name for contender in run.contenders if contender.ours), "ringcast")
-    peers = [share for who, share in percent.items() if who != ours]
+            try:
+                scenes.append(_rest(stack.enter_context(stage(contender, run.troupe))))
+            except PeerFailed as exc:
+                run.notes.append(f"{contender.name} failed in idle: {exc}")
+        percent = _shares(run, scenes, 4.0 if run.quick else 15.0)
+        for scene in scenes:
+            try:
+                _wake(scene)
+            except PeerFailed as exc:
+                del percent[scene.contender.name]
+                run.notes.append(f"{scene.contender.name} failed in idle, it did not wake up: {exc}")
+    peers = [share for who, share in percent.items() if who != run.ours]
     name = "idle, daemon and a subscribed session together: no measurable CPU (under 0.1 % of a core)"
-    rows = [at_most(name, percent.get(ours), "%", MEASURABLE_PERCENT, min(peers, default=None))]
+    rows = [at_most(name, percent.get(run.ours), "%", MEASURABLE_PERCENT, min(peers, default=None))]
     rows += [entry("idle CPU of subscriber and server", who, "", share, "%") for who, share in percent.items()]
     return rows
 

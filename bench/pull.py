@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from harness.cast import Contender
 from harness.command import main
-from harness.process import PeerLacks
 from harness.rows import Row, at_most, entry
 from harness.run import Run
-from harness.stage import stage
+from harness.stage import Stage
 from harness.stats import quantiles
 
 US = 1e-3
@@ -22,20 +20,17 @@ WARM_UP = 100
 LATEST, ABSOLUTE = "the latest", "by number"
 
 
-def _measure(run: Run, contender: Contender, count: int) -> dict[str, list[int]]:
-    with stage(contender, run.folder) as scene:
-        keeper, puller = scene.cast({"end": "keeper"}, {"end": "puller"})
-        keeper.pin(run.cores[0])
-        puller.pin(run.cores[-1])
-        seq = keeper.ask("keep", LIMIT_S, count=KEPT)
-        puller.ask("pull_latest", LIMIT_S, count=WARM_UP)
-        taken = {LATEST: puller.ask("pull_latest", LIMIT_S, count=count)}
-        try:
-            puller.ask("pull_at", LIMIT_S, count=WARM_UP, seq=seq)
-            taken[ABSOLUTE] = puller.ask("pull_at", LIMIT_S, count=count, seq=seq)
-        except PeerLacks:
-            pass  # the others have been asked for; this peer numbers nothing
-        return taken
+def _measure(run: Run, scene: Stage, count: int) -> dict[str, list[int]]:
+    keeper, puller = scene.cast({"end": "keeper"}, {"end": "puller"})
+    keeper.pin(run.cores[0])
+    puller.pin(run.cores[-1])
+    seq = keeper.ask("keep", LIMIT_S, count=KEPT)
+    puller.ask("pull_latest", LIMIT_S, count=WARM_UP)
+    taken = {LATEST: puller.ask("pull_latest", LIMIT_S, count=count)}
+    if scene.contender.offers >= {"pull-at"}:
+        puller.ask("pull_at", LIMIT_S, count=WARM_UP, seq=seq)
+        taken[ABSOLUTE] = puller.ask("pull_at", LIMIT_S, count=count, seq=seq)
+    return taken
 
 
 def measure(run: Run) -> list[Row]:
@@ -43,14 +38,14 @@ def measure(run: Run) -> list[Row]:
     pool: dict[tuple[str, str], list[int]] = defaultdict(list)
     rounds, count = (1, 3000) if run.quick else (3, 20000)
     for _, contender in run.alternate("pull", rounds, run.offering("pull")):
-        for kind, samples in (run.attempt("pull", contender, _measure, run, contender, count) or {}).items():
-            pool[kind, contender.name] += samples
+        for taken in run.each(contender, [("pull", count)], lambda scene, count: _measure(run, scene, count)).values():
+            for kind, samples in taken.items():
+                pool[kind, contender.name] += samples
     figures = {key: [value * US for value in quantiles(samples)] for key, samples in pool.items()}
-    ours = next((contender.name for contender in run.contenders if contender.ours), "ringcast")
     rows = []
     for kind in (LATEST, ABSOLUTE):
-        value = figures[kind, ours][0] if (kind, ours) in figures else None
-        peers = [figure[0] for (what, who), figure in figures.items() if what == kind and who != ours]
+        value = figures[kind, run.ours][0] if (kind, run.ours) in figures else None
+        peers = [figure[0] for (what, who), figure in figures.items() if what == kind and who != run.ours]
         rows.append(at_most(f"pull of a message, {kind}, p50: under 1 us", value, "us", 1.0, min(peers, default=None)))
     for (kind, who), figure in figures.items():
         for label, value in zip(("p50", "p99", "p99.9"), figure, strict=True):

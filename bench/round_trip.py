@@ -7,14 +7,14 @@ asyncio.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 
-from harness.cast import Contender
 from harness.command import main
 from harness.floors import FLOORS, ping_pong
 from harness.load import load
-from harness.rows import Row, at_most, entry, scaled
+from harness.rows import Row, at_most, entry, plain, scaled
 from harness.run import Run
-from harness.stage import stage
+from harness.stage import Stage
 from harness.stats import quantiles
 
 US = 1e-3
@@ -22,6 +22,22 @@ WARM_UP = 300
 LIMIT_S = 10.0
 ONE, TWO = "one core", "two cores"
 LOADED = "beside a CPU load"
+LABELS = ("p50", "p99", "p99.9")
+WAYS = {"block": "", "poll": ", busy polling", "asyncio": ", asyncio", "floor": ""}
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of waiting, and the situations to measure it in."""
+
+    waits: str
+    situations: list[str]
+    count: int
+    limit_s: float
+
+
+Figures = dict[tuple[str, str, str], tuple[float, float, float]]
+"""p50, p99 and p99.9 by way of waiting, situation, and who."""
 
 Samples = dict[tuple[str, str, str], list[int]]
 """By way of waiting, situation, contender."""
@@ -35,45 +51,40 @@ def _situations(run: Run) -> list[str]:
     return [ONE] if len(run.cores) == 1 else [ONE, TWO]
 
 
-def _measure(
-    run: Run, contender: Contender, waits: str, situations: list[str], count: int, limit_s: float
-) -> dict[str, list[int]]:
-    """Open a pair once and take it through the situations; the pong side echoes all the while."""
+def _pair(run: Run, scene: Stage, way: Way) -> dict[str, list[int]]:
+    """Open a pair and take it through the situations; the pong side echoes all the while."""
+    ping, pong = scene.cast(*[{"end": "link", "side": side, "waits": way.waits} for side in ("ping", "pong")])
+    pong.post("pong")
     taken = {}
-    with stage(contender, run.folder) as scene:
-        sides = [{"end": "link", "side": side, "waits": waits} for side in ("ping", "pong")]
-        ping, pong = scene.cast(*sides)
-        pong.post("pong")
-        for situation in situations:
-            here, there = _cores(run, situation)
-            for worker in scene.workers:
-                worker.pin(here, there)
-            ping.pin(here)
-            pong.pin(there)
-            with load({here, there} if LOADED in situation else set()):
-                ping.ask("ping", LIMIT_S, count=WARM_UP, limit_s=limit_s)
-                taken[situation] = ping.ask("ping", LIMIT_S, count=count, limit_s=limit_s)
-        ping.ask("stop", LIMIT_S)
-        pong.reply(LIMIT_S)
+    for situation in way.situations:
+        here, there = _cores(run, situation)
+        for worker in scene.workers:
+            worker.pin(here, there)
+        ping.pin(here)
+        pong.pin(there)
+        with load({here, there} if LOADED in situation else set()):
+            ping.ask("ping", LIMIT_S, count=WARM_UP, limit_s=way.limit_s)
+            taken[situation] = ping.ask("ping", LIMIT_S, count=way.count, limit_s=way.limit_s)
+    ping.ask("stop", LIMIT_S)
+    pong.reply(LIMIT_S)
     return taken
 
 
 def _collect(run: Run) -> Samples:
     """All samples of all contenders, pooled over rounds of alternating order."""
     pool: Samples = defaultdict(list)
-    rounds, count, limit_s = (2, 2000, 0.4) if run.quick else (6, 10000, 3.0)
+    rounds, count, limit_s = (2, 1500, 0.3) if run.quick else (6, 10000, 3.0)
     calm = _situations(run)
     loaded = [f"{situation}, {LOADED}" for situation in calm]
-    # The processes of a pair are worth more than one use: every other round adds the load.
-    plans = [("block", calm, loaded, rounds), ("asyncio", calm, [], rounds // 2)]
-    if len(run.cores) > 1:
-        plans.append(("poll", [TWO], [], rounds // 2))
-    for waits, always, sometimes, times in plans:
-        what = f"round trip ({waits})"
-        for number, contender in run.alternate(what, times, run.offering(waits)):
-            situations = always + (sometimes if number % 2 else [])
-            taken = run.attempt(what, contender, _measure, run, contender, waits, situations, count, limit_s)
-            for situation, samples in (taken or {}).items():
+    for number, contender in run.alternate("round trip", rounds, run.contenders):
+        # Blocking at rest is what most is asked of; the others need not be taken in every round.
+        ways = [Way("block", calm + (loaded if number % 2 else []), count, limit_s)]
+        if number % 2 == 0:
+            ways += [Way("asyncio", calm, count, limit_s), Way("poll", calm[1:], count, limit_s)]
+        parts = [(f"round trip ({way.waits})", way) for way in ways if way.waits in contender.offers and way.situations]
+        taken = run.each(contender, parts, lambda scene, way: (way.waits, _pair(run, scene, way)))
+        for waits, figures in taken.values():
+            for situation, samples in figures.items():
                 pool[waits, situation, contender.name] += samples
     for situation in calm:
         here, there = _cores(run, situation)
@@ -82,45 +93,72 @@ def _collect(run: Run) -> Samples:
     return pool
 
 
-def _lines(run: Run, p50: dict[tuple[str, str, str], float], ours: str) -> list[Row]:
-    """The lines of the issue's table."""
+def _best(figures: Figures, waits: str, situation: str, label: str, ours: str) -> tuple[str, float | None]:
+    """The peer with the lowest figure, and the figure."""
+    peers = {
+        who: figure[LABELS.index(label)]
+        for (way, where, who), figure in figures.items()
+        if (way, where) == (waits, situation) and who != ours
+    }
+    if not peers:
+        return "none measured", None
+    best = min(peers, key=peers.__getitem__)
+    return best, peers[best]
+
+
+def _of(figures: Figures, waits: str, situation: str, label: str, who: str) -> float | None:
+    figure = figures.get((waits, situation, who))
+    return figure[LABELS.index(label)] if figure else None
+
+
+def _asked(run: Run, figures: Figures) -> list[Row]:
+    """The issue's lines that have a target."""
     rows = []
     for situation in _situations(run):
-        value = p50.get(("block", situation, ours))
-        blocking = {
-            name: v
-            for (waits, where, name), v in p50.items()
-            if (waits, where) == ("block", situation) and name != ours
-        }
-        best = min(blocking, key=blocking.__getitem__) if blocking else None
-        reference = blocking[best] if best else None
+        value = _of(figures, "block", situation, "p50", run.ours)
+        rival, reference = _best(figures, "block", situation, "p50", run.ours)
         factor = 5.0 if situation == ONE else 1.4
-        head = f"round trip p50, {situation}"
-        name = f"{head}: {factor:g} times faster than the fastest blocking peer ({best or 'none measured'})"
+        name = f"round trip p50, {situation}: {factor:g} times faster than the fastest blocking peer ({rival})"
         rows.append(at_most(name, value, "us", scaled(reference, 1 / factor), reference))
-        if situation == ONE:
-            for floor, limit, words in ((FLOORS[0], 1.0, "not slower than"), (FLOORS[1], 1.6, "at most 1.6 times")):
-                reference = p50.get(("floor", situation, floor))
-                rows.append(at_most(f"{head}: {words} {floor}", value, "us", scaled(reference, limit), reference))
-    if len(run.cores) > 1:
-        polling = [v for (waits, _, name), v in p50.items() if waits == "poll" and name != ours]
-        value = p50.get(("poll", TWO, ours))
+    value = _of(figures, "block", ONE, "p50", run.ours)
+    for floor, factor, words in ((FLOORS[0], 1.0, "not slower than"), (FLOORS[1], 1.6, "at most 1.6 times")):
+        reference = _of(figures, "floor", ONE, "p50", floor)
         rows.append(
-            at_most("round trip p50, two cores, busy polling: under 4 us", value, "us", 4.0, min(polling, default=None))
+            at_most(f"round trip p50, one core: {words} {floor}", value, "us", scaled(reference, factor), reference)
         )
+    if len(run.cores) > 1:
+        value = _of(figures, "poll", TWO, "p50", run.ours)
+        _, reference = _best(figures, "poll", TWO, "p50", run.ours)
+        rows.append(at_most("round trip p50, two cores, busy polling: under 4 us", value, "us", 4.0, reference))
+    return rows
+
+
+def _reported(run: Run, figures: Figures) -> list[Row]:
+    """The issue's lines that are only to be reported beside the peers'."""
+    rows = []
+    for situation in _situations(run):
+        for waits, where, label in (
+            ("block", f"{situation}, {LOADED}", "p99"),
+            ("block", f"{situation}, {LOADED}", "p99.9"),
+            ("asyncio", situation, "p50"),
+        ):
+            rival, reference = _best(figures, waits, where, label, run.ours)
+            name = f"round trip {label}, {where}{WAYS[waits]}: beside the best peer ({rival})"
+            rows.append(plain(name, _of(figures, waits, where, label, run.ours), "us", reference))
     return rows
 
 
 def measure(run: Run) -> list[Row]:
     """The rows of this question: the issue's lines, then everybody's percentiles."""
-    pool = {key: samples for key, samples in _collect(run).items() if samples}
-    figures = {key: tuple(value * US for value in quantiles(samples)) for key, samples in pool.items()}
-    ours = next((contender.name for contender in run.contenders if contender.ours), "ringcast")
-    rows = _lines(run, {key: figure[0] for key, figure in figures.items()}, ours)
-    ways = {"block": "", "poll": ", busy polling", "asyncio": ", asyncio", "floor": ""}
-    for (waits, situation, name), figure in figures.items():
-        for label, value in zip(("p50", "p99", "p99.9"), figure, strict=True):
-            rows.append(entry(f"round trip, {situation}{ways[waits]}", name, label, value, "us"))
+    figures: Figures = {}
+    for key, samples in _collect(run).items():
+        if samples:
+            p50, p99, p999 = quantiles(samples)
+            figures[key] = (p50 * US, p99 * US, p999 * US)
+    rows = _asked(run, figures) + _reported(run, figures)
+    for (waits, situation, who), figure in figures.items():
+        for label, value in zip(LABELS, figure, strict=True):
+            rows.append(entry(f"round trip, {situation}{WAYS[waits]}", who, label, value, "us"))
     return rows
 
 

@@ -11,12 +11,11 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
-from harness.cast import Contender
 from harness.command import main
 from harness.process import PeerFailed, Worker
 from harness.rows import Row, at_least, entry, plain, scaled
 from harness.run import Run
-from harness.stage import stage
+from harness.stage import Stage
 from harness.stats import median
 
 LIMIT_S = 20.0
@@ -45,9 +44,6 @@ MANY = Kind(
 )
 BIG = Kind("large", "1 MiB, every byte touched", "pump_large", "drain_large", {"size": LARGE}, 16, 4096, "MiB/s")
 KINDS = (SINGLE, MANY, BIG)
-
-Rates = dict[str, list[float]]
-"""Messages per second of each stream, by kind."""
 
 
 def _stream(source: Worker, sink: Worker, kind: Kind, count: int) -> float:
@@ -81,42 +77,25 @@ def _settle(source: Worker, sink: Worker, kind: Kind, seconds: float) -> int:
     return count
 
 
-def _measure(run: Run, contender: Contender, kinds: list[Kind], seconds: float, repeats: int) -> Rates:
-    """The rates of as many of `kinds` as go well, in order; the rest are missing."""
-    rates: Rates = {}
-    with stage(contender, run.folder) as scene:
-        # The source comes first: peers that listen do so there.
-        source, sink = scene.cast({"end": "source", "fan_out": False}, {"end": "sink", "fan_out": False})
-        source.pin(run.cores[0])
-        sink.pin(run.cores[-1])
-        for kind in kinds:
-            try:
-                count = _settle(source, sink, kind, seconds)
-                rates[kind.key] = [_stream(source, sink, kind, count) for _ in range(repeats)]
-            except PeerFailed as exc:
-                run.notes.append(f"{contender.name} failed in throughput ({kind.title}): {exc}")
-                # What is left of this stream would reach the next one.
-                break
-    return rates
+def _measure(run: Run, scene: Stage, kind: Kind, seconds: float, repeats: int) -> list[float]:
+    # The source comes first: peers that listen do so there.
+    source, sink = scene.cast({"end": "source", "fan_out": False}, {"end": "sink", "fan_out": False})
+    source.pin(run.cores[0])
+    sink.pin(run.cores[-1])
+    count = _settle(source, sink, kind, seconds)
+    return [_stream(source, sink, kind, count) for _ in range(repeats)]
 
 
 def _collect(run: Run) -> dict[tuple[str, str], float]:
     """The median rate by kind and contender."""
-    rounds, repeats, seconds = (1, 3, 0.25) if run.quick else (3, 3, 1.0)
+    rounds, repeats, seconds = (1, 3, 0.12) if run.quick else (3, 3, 1.0)
     rates: dict[tuple[str, str], list[float]] = defaultdict(list)
-    hopeless: set[tuple[str, str]] = set()
     for _, contender in run.alternate("throughput", rounds, run.offering(SINGLE.key)):
-        todo = [kind for kind in KINDS if kind.key in contender.offers and (kind.key, contender.name) not in hopeless]
-        while todo:
-            taken = run.attempt("throughput", contender, _measure, run, contender, todo, seconds, repeats)
-            if taken is None:
-                break
-            for key, values in taken.items():
-                rates[key, contender.name] += values
-            if failed := todo[len(taken) : len(taken) + 1]:
-                hopeless.add((failed[0].key, contender.name))
-            todo = todo[len(taken) + 1 :]
-    return {key: median(values) for key, values in rates.items() if values}
+        parts = [(f"throughput ({kind.title})", kind) for kind in KINDS if kind.key in contender.offers]
+        taken = run.each(contender, parts, lambda scene, kind: (kind.key, _measure(run, scene, kind, seconds, repeats)))
+        for key, values in taken.values():
+            rates[key, contender.name] += values
+    return {key: median(values) for key, values in rates.items()}
 
 
 def _best(rates: dict[tuple[str, str], float], kinds: tuple[Kind, ...], ours: str) -> tuple[str, float | None]:
@@ -131,18 +110,19 @@ def _best(rates: dict[tuple[str, str], float], kinds: tuple[Kind, ...], ours: st
 
 def measure(run: Run) -> list[Row]:
     """The rows of this question: the issue's lines, then everybody's rates."""
+    if len(run.cores) < 2:
+        run.notes.append("throughput was measured with both ends on the only core")
     rates = _collect(run)
-    ours = next((contender.name for contender in run.contenders if contender.ours), "ringcast")
     rows = []
     for kind, factor in ((SINGLE, 3.0), (MANY, 10.0), (BIG, 2.0)):
-        rival, reference = _best(rates, (kind,) if kind is not MANY else (SINGLE,), ours)
+        rival, reference = _best(rates, (kind,) if kind is not MANY else (SINGLE,), run.ours)
         name = f"throughput, {kind.title}: {factor:g} times the fastest peer ({rival}"
         name += ", one call per message)" if kind is MANY else ")"
-        value = rates.get((kind.key, ours))
+        value = rates.get((kind.key, run.ours))
         rows.append(at_least(name, value, kind.unit, scaled(reference, factor), reference))
-    rival, reference = _best(rates, (MANY,), ours)
+    rival, reference = _best(rates, (MANY,), run.ours)
     name = f"throughput, {MANY.title}: beside the fastest peer's own batches ({rival})"
-    rows.append(plain(name, rates.get((MANY.key, ours)), MANY.unit, reference))
+    rows.append(plain(name, rates.get((MANY.key, run.ours)), MANY.unit, reference))
     for kind in KINDS:
         for (key, name), rate in rates.items():
             if key == kind.key:

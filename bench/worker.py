@@ -9,6 +9,7 @@ worker never outlives the runner: the kernel kills it when the runner dies.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -55,6 +56,7 @@ class Worker:
     def open(self, peer: str, end: str, place: dict[str, Any], **options: Any) -> None:
         """Open an end; `end` is the name of one of `Peer`'s methods."""
         where = Place(Path(place["folder"]), place["port"], place["token"])
+        gc.collect()  # of the ends before: some libraries release in finalizers
         self.end = getattr(self.peers[peer], end)(where, **options)
 
     def serve(self, peer: str, place: dict[str, Any]) -> int:

@@ -10,6 +10,7 @@ Invariant: no end waits for ever on what may be lost. A lossy peer's `recv` rais
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from array import array
@@ -26,6 +27,10 @@ STOP = b"stop".ljust(len(PAYLOAD), b"\0")
 """As long as the payload, for peers whose types have a fixed length."""
 IDLE_S = 3.0
 """A sink that hears nothing for this long takes the rest for lost."""
+
+
+PATIENCE_NS = 50_000_000
+"""How long a paced source waits for its sinks to sleep again."""
 
 
 class NotOffered(Exception):
@@ -87,6 +92,11 @@ class Link(End):
         self.send(STOP)
 
 
+def asleep(state: int) -> bool:
+    """Whether the process behind an open `/proc/PID/stat` sleeps: the letter after its name in brackets."""
+    return os.pread(state, 256, 0).rpartition(b")")[2][1:2] == b"S"
+
+
 class Source(End):
     """The sending end of a stream. Subclasses give `send`; it blocks rather than lose, where the peer can."""
 
@@ -118,21 +128,26 @@ class Source(End):
         """Send one large message; the default copies, for peers that take bytes only."""
         self.send(body.tobytes())
 
-    def pace(self, count: int, gap_ns: int) -> list[int]:
-        """Nanoseconds of each of `count` sends, `gap_ns` apart, so that the sinks wait again before the next.
+    def pace(self, count: int, gap_ns: int, sleepers: list[int]) -> list[int]:
+        """Nanoseconds of each of `count` sends, `gap_ns` apart and not before all `sleepers` (process ids) sleep again.
 
         The gap is spun, not slept: a sleeping core would add its own wake-up to the first thing it does.
         """
         send, clock = self.send, time.perf_counter_ns
         samples = array("q")
-        due = clock()
+        states = [os.open(f"/proc/{pid}/stat", os.O_RDONLY) for pid in sleepers]
         for _ in repeat(None, count):
-            due += gap_ns
+            due = clock() + gap_ns
             while clock() < due:
+                pass
+            late = due + PATIENCE_NS
+            while not all(asleep(state) for state in states) and clock() < late:
                 pass
             start = clock()
             send(PAYLOAD)
             samples.append(clock() - start)
+        for state in states:
+            os.close(state)
         self.flush()
         return samples.tolist()
 
@@ -245,8 +260,8 @@ class Puller(End):
 class Peer:
     """A library, or one way of using it. `offers` names what it can do; the runner asks for nothing else.
 
-    The words: `block`, `poll`, `asyncio` (ways a link waits), `stream`, `batch`, `large` (throughput), `fan-out`,
-    `pull`.
+    The words: `block`, `poll`, `asyncio` (ways a link waits); `stream`, `batch`, `large` (throughput); `fan-out`;
+    `pull` and `pull-at` (the latest, and by number).
     """
 
     name: str

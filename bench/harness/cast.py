@@ -55,17 +55,13 @@ def adapters(wanted: frozenset[str]) -> list[str]:
     return [OURS, *(name for name in found if not wanted or name in wanted)]
 
 
-def assemble(wanted: frozenset[str], folder: Path) -> Cast:
-    """Ask every adapter, all at once, what it is and can do.
-
-    Raises:
-        ValueError: `wanted` names no adapter.
-    """
+def assemble(names: list[str], folder: Path) -> Cast:
+    """Ask these adapters, all at once, what they are and can do."""
     contenders: list[Contender] = []
     absent: dict[str, str] = {}
     asked: list[tuple[str, Path, Worker]] = []
     with contextlib.ExitStack() as stack:
-        for adapter in adapters(wanted):
+        for adapter in names:
             python = Path(sys.executable) if adapter == OURS else PEERS_PYTHON
             if not python.exists():
                 absent[adapter] = "the peers' environment is missing; bench/setup_peers.sh makes it"

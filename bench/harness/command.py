@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from harness import machine
-from harness.cast import assemble
+from harness.cast import Cast, adapters, assemble
 from harness.rows import Row, about, as_json, note
 from harness.run import Run
 from harness.tables import show
+from harness.troupe import Troupe
 
 Measure = Callable[[Run], list[Row]]
 
@@ -39,36 +40,46 @@ def main(description: str, measures: Sequence[Measure], argv: Sequence[str] | No
     Returns 0, 1 when ours could not run, 2 for bad options, 130 after Ctrl-C.
     """
     args = _parse(argv, description)
+    errors = Console(stderr=True)
+    try:
+        wanted = adapters(frozenset(filter(None, args.peers.split(","))))
+    except ValueError as exc:
+        errors.print(f"error: {exc}", markup=False, soft_wrap=True)
+        return 2
     # A terminated run cleans up as an interrupted one does.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    errors = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    before = machine.usage()
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-") as name:
         try:
-            with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-                rows, absent = _measure(args, measures, Path(name), progress, errors)
-        except ValueError as exc:
-            errors.print(f"error: {exc}", markup=False)
-            return 2
+            with _bar(errors) as progress, Troupe(Path(name), reuse=args.quick) as troupe:
+                rows = _measure(assemble(wanted, troupe.folder), troupe, args.quick, measures, progress)
         except KeyboardInterrupt:
             errors.print("interrupted; everything that was started has been ended")
             return 130
+    used = machine.usage() - before
+    rows.append(about("during the run, CPU used by other programs", used.others_percent, "% of a core"))
+    rows.append(about("during the run, time the hypervisor gave to other machines", used.stolen_percent, "% of a core"))
     if args.json:
+        for row in rows:
+            if row.is_note:
+                errors.print(row.name, markup=False, soft_wrap=True)
         print(as_json(rows))
     else:
         show(rows, Console())
-    return 1 if "ringcast" in absent else 0
+    return 1 if any(row.name.startswith("skipped ringcast") for row in rows) else 0
 
 
-def _measure(
-    args: argparse.Namespace, measures: Sequence[Measure], folder: Path, progress: Progress, errors: Console
-) -> tuple[list[Row], dict[str, str]]:
+def _bar(errors: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+
+
+def _measure(cast: Cast, troupe: Troupe, quick: bool, measures: Sequence[Measure], progress: Progress) -> list[Row]:
     cores = machine.cores()
-    cast = assemble(frozenset(filter(None, args.peers.split(","))), folder)
     rows = [about(f"machine: {machine.describe()}", len(cores), "cores used")]
-    for who, why in cast.absent.items():
-        errors.print(f"skipped {who}: {why}", markup=False, soft_wrap=True)
-        rows.append(note(f"skipped {who}: {why}"))
+    versions = ", ".join(f"{one.name} {one.version}" for one in cast.contenders)
+    rows.append(note(f"measured: {versions}"))
+    rows += [note(f"skipped {who}: {why}") for who, why in cast.absent.items()]
     task = progress.add_task("", total=0)
     total = 0
 
@@ -77,21 +88,10 @@ def _measure(
         total += steps
         progress.update(task, description=what, total=total)
 
-    run = Run(
-        cast.contenders,
-        cores,
-        folder,
-        args.quick,
-        expect,
-        lambda text: progress.update(task, description=text, advance=1),
-    )
-    before = machine.usage()
+    def advance(what: str) -> None:
+        progress.update(task, description=what, advance=1)
+
+    run = Run(cast.contenders, cores, troupe, quick, expect, advance)
     for measure in measures:
         rows += measure(run)
-    for remark in run.notes:
-        errors.print(remark, markup=False, soft_wrap=True)
-        rows.append(note(remark))
-    used = machine.usage() - before
-    rows.append(about("during the run, CPU used by other programs", used.others_percent, "% of a core"))
-    rows.append(about("during the run, time the hypervisor gave to other machines", used.stolen_percent, "% of a core"))
-    return rows, cast.absent
+    return rows + [note(remark) for remark in run.notes]

@@ -115,17 +115,19 @@ class Worker:
 
     def kill(self) -> None:
         """End the worker's whole group: first by closing its input, so that it can clean up, then by force."""
+        if self._selector.get_map() is None:
+            return
         try:
             self._commands.close()
-        except BrokenPipeError:
-            pass
-        try:
             self._process.wait(CLOSE_S)
-        except subprocess.TimeoutExpired:
+        except (BrokenPipeError, subprocess.TimeoutExpired):
             pass
-        self._slay()
+        self.slay()
 
-    def _slay(self) -> None:
+    def slay(self) -> None:
+        """End the worker's whole group at once. A second time does nothing."""
+        if self._selector.get_map() is None:
+            return
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -148,4 +150,4 @@ class Worker:
         if kind is None:
             self.kill()
         else:
-            self._slay()
+            self.slay()

@@ -29,6 +29,11 @@ class Row:
     met: bool | None = None
     cell: tuple[str, str, str] | None = None
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it says something in words only."""
+        return not self.unit
+
 
 def tidy(value: float | None) -> float | None:
     """Four significant digits: more is noise. None where nothing was measured."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from harness.cast import Contender
 from harness.process import PeerFailed, PeerLacks
+from harness.stage import Stage, stage
+from harness.troupe import Troupe
 
 T = TypeVar("T")
+Part = TypeVar("Part")
 
 
 @dataclass
@@ -22,18 +24,23 @@ class Run:
 
     contenders: tuple[Contender, ...]
     cores: list[int]
-    folder: Path
+    troupe: Troupe
     quick: bool
     expect: Callable[[str, int], None]
     advance: Callable[[str], None]
     notes: list[str] = field(default_factory=list)
     _failed: set[tuple[str, str]] = field(default_factory=set)
 
+    @property
+    def ours(self) -> str:
+        """The name under which Ringcast's figures stand."""
+        return next((contender.name for contender in self.contenders if contender.ours), "ringcast")
+
     def offering(self, what: str) -> list[Contender]:
         """The contenders that can do `what`."""
         return [contender for contender in self.contenders if what in contender.offers]
 
-    def alternate(self, what: str, rounds: int, who: list[Contender]) -> Iterator[tuple[int, Contender]]:
+    def alternate(self, what: str, rounds: int, who: Sequence[Contender]) -> Iterator[tuple[int, Contender]]:
         """Every contender once per round, each round in the opposite order: the machine's drift hits all alike."""
         self.expect(what, rounds * len(who))
         for number in range(rounds):
@@ -41,13 +48,25 @@ class Run:
                 self.advance(f"{what}: {contender.name}")
                 yield number, contender
 
-    def attempt(self, what: str, contender: Contender, measure: Callable[..., T], *arguments: Any) -> T | None:
-        """The measurement's result, or None with a note why not. One that failed is not tried again in this run."""
-        if (what, contender.name) in self._failed:
-            return None
-        try:
-            return measure(*arguments)
-        except (PeerFailed, PeerLacks) as exc:
-            self._failed.add((what, contender.name))
-            self.notes.append(f"{contender.name} failed in {what}: {exc}")
-            return None
+    def each(
+        self, contender: Contender, parts: Sequence[tuple[str, Part]], measure: Callable[[Stage, Part], T]
+    ) -> dict[str, T]:
+        """Measure the named parts one after the other on one stage, and return those that went well.
+
+        A part that fails is noted and not tried again in this run; the parts after it get a fresh stage.
+        """
+        results: dict[str, T] = {}
+        todo = [(name, part) for name, part in parts if (contender.name, name) not in self._failed]
+        while todo:
+            name = todo[0][0]
+            try:
+                with stage(contender, self.troupe) as scene:
+                    while todo:
+                        name, part = todo[0]
+                        results[name] = measure(scene, part)
+                        todo.pop(0)
+            except (PeerFailed, PeerLacks) as exc:
+                self._failed.add((contender.name, name))
+                self.notes.append(f"{contender.name} failed in {name}: {exc}")
+                todo.pop(0)
+        return results

@@ -1,7 +1,7 @@
-"""One measurement's set of processes: a private place, the peer's server where it needs one, and the ends.
+"""One contender's set of processes: the server where it needs one, and the ends, in a place of their own.
 
-Invariant: when a stage is left, by whatever way, its processes are gone and what a killed one left in shared memory
-too.
+Invariant: when a stage is left by an error its processes are killed; left in order, they go back to the troupe with
+nothing open.
 """
 
 from __future__ import annotations
@@ -10,107 +10,131 @@ import contextlib
 import itertools
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from harness.cast import Contender
 from harness.process import PeerFailed, Worker
+from harness.troupe import Troupe
 
-OPEN_S = 15.0
+OPEN_S = 12.0
 CLOSE_S = 3.0
-SHM = Path("/dev/shm")
 _numbers = itertools.count()
 
 
-def free_port() -> int:
+class Stage:
+    """The processes that measure one contender. `workers` are those taking part now, the server's first."""
+
+    def __init__(self, contender: Contender, troupe: Troupe) -> None:
+        self.contender = contender
+        self.workers: list[Worker] = []
+        self._troupe = troupe
+        self._place = self._new_place()
+
+    def serve(self) -> None:
+        """Start the server.
+
+        Raises:
+            PeerFailed: it did not come up.
+        """
+        worker = self._hire()
+        worker.pids.append(worker.ask("serve", OPEN_S, peer=self.contender.name, place=self._place))
+
+    @property
+    def server_pid(self) -> int | None:
+        return self.workers[0].pids[1] if self.contender.serves else None
+
+    def cast(self, *ends: dict[str, Any]) -> list[Worker]:
+        """Open one worker per description `{"end": ..., options}` and let them find each other; earlier ends close.
+
+        Raises:
+            PeerFailed: one did not come up, or they did not find each other.
+            PeerLacks: the peer does not offer this.
+        """
+        first = 1 if self.contender.serves else 0
+        for worker in self.workers[first:]:
+            worker.ask("close", CLOSE_S)
+        new = self._new_place()
+        # Names are always new; where there is a server, its address stays.
+        self._place = self._place | {"token": new["token"]} if self.contender.serves else new
+        while len(self.workers) < first + len(ends):
+            self._hire()
+        workers = self.workers[first : first + len(ends)]
+        self._open(workers, ends)
+        return workers
+
+    def close(self) -> None:
+        """Let every end release what it holds, then the server, and let the workers go.
+
+        Raises:
+            PeerFailed: one could not.
+        """
+        for worker in reversed(self.workers):
+            worker.post("close")
+        for worker in reversed(self.workers):
+            worker.reply(CLOSE_S)
+        for worker in self.workers:
+            self._troupe.release(self.contender, worker)
+
+    def abandon(self) -> None:
+        """Kill all workers."""
+        for worker in self.workers:
+            worker.slay()
+
+    def other_errors(self) -> list[str]:
+        """What workers have complained about that nobody has read yet."""
+        return [text for worker in self.workers if (text := worker.last_words())]
+
+    def _open(self, workers: list[Worker], ends: tuple[dict[str, Any], ...]) -> None:
+        # In order, because some peers need the first to be there.
+        for worker, end in zip(workers, ends, strict=True):
+            worker.ask("open", OPEN_S, peer=self.contender.name, place=self._place, **end)
+        for worker in workers:
+            worker.post("match", others=len(ends) - 1, timeout_s=OPEN_S - 1)
+        for worker in workers:
+            worker.reply(OPEN_S)
+
+    def _hire(self) -> Worker:
+        self.workers.append(self._troupe.hire(self.contender))
+        return self.workers[-1]
+
+    def _new_place(self) -> dict[str, Any]:
+        number = next(_numbers)
+        folder = self._troupe.folder / f"s{number}"
+        folder.mkdir()
+        # The folder's random name keeps runs beside each other apart where names are the machine's.
+        token = f"{self._troupe.folder.name.rpartition('-')[2]}_{number}"
+        return {"folder": str(folder), "port": _free_port(), "token": token}
+
+
+def _free_port() -> int:
     """A TCP port on loopback that nobody holds now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-@dataclass
-class Stage:
-    """The processes of one measurement of one contender."""
-
-    contender: Contender
-    place: dict[str, Any]
-    folder: Path
-    stack: contextlib.ExitStack
-    workers: list[Worker] = field(default_factory=list)
-
-    def _start(self) -> Worker:
-        worker = self.stack.enter_context(Worker(self.contender.python, self.contender.adapter, self.folder))
-        self.workers.append(worker)
-        return worker
-
-    def serve(self) -> Worker:
-        """Start the server.
-
-        Raises:
-            PeerFailed: it did not come up.
-        """
-        worker = self._start()
-        worker.pids.append(worker.ask("serve", OPEN_S, peer=self.contender.name, place=self.place))
-        return worker
-
-    def cast(self, *ends: dict[str, Any]) -> list[Worker]:
-        """Open one worker per description `{"end": ..., options}`, then let them all find each other.
-
-        Raises:
-            PeerFailed: one did not come up, or they did not find each other.
-            PeerLacks: the peer does not offer this.
-        """
-        workers = []
-        # Importing a library takes long: start all, then open in order, because some peers need the first to be there.
-        for _ in ends:
-            workers.append(self._start())
-        for worker, end in zip(workers, ends, strict=True):
-            worker.ask("open", OPEN_S, peer=self.contender.name, place=self.place, **end)
-        for worker in workers:
-            worker.post("match", others=len(ends) - 1, timeout_s=OPEN_S - 1)
-        for worker in workers:
-            worker.reply(OPEN_S)
-        return workers
-
-    def close(self) -> None:
-        """Let every end release what it holds, the server last. What was measured stays measured if one cannot."""
-        with contextlib.suppress(PeerFailed):
-            for worker in reversed(self.workers):
-                worker.post("close")
-            for worker in reversed(self.workers):
-                worker.reply(CLOSE_S)
-
-
-def _litter(patterns: tuple[str, ...]) -> set[Path]:
-    return {path for pattern in patterns for path in SHM.glob(pattern)}
-
-
 @contextlib.contextmanager
-def stage(contender: Contender, folder: Path) -> Iterator[Stage]:
-    """Set a stage for a contender in a new folder below `folder`.
+def stage(contender: Contender, troupe: Troupe) -> Iterator[Stage]:
+    """Set a stage for a contender, its server running.
 
     Raises:
         PeerFailed: the server did not come up.
     """
-    number = next(_numbers)
-    inner = folder / f"s{number}"
-    inner.mkdir()
-    place = {"folder": str(inner), "port": free_port(), "token": f"{folder.name.rpartition('-')[2]}_{number}"}
-    before = _litter(contender.leftovers)
+    scene = Stage(contender, troupe)
     try:
-        with contextlib.ExitStack() as stack:
-            scene = Stage(contender, place, inner, stack)
-            if contender.serves:
-                scene.serve()
-            try:
-                yield scene
-            except PeerFailed as exc:
-                # One end mostly fails because the other did: say what that one said.
-                others = [text for worker in scene.workers if (text := worker.last_words())]
-                raise PeerFailed("; the other side: ".join([str(exc), *others])) from exc
+        if contender.serves:
+            scene.serve()
+        yield scene
+    except PeerFailed as exc:
+        # One end mostly fails because the other did: say what that one said.
+        others = scene.other_errors()
+        scene.abandon()
+        raise PeerFailed("; the other side: ".join([str(exc), *others])) from exc
+    except BaseException:
+        scene.abandon()
+        raise
+    else:
+        try:
             scene.close()
-    finally:
-        for path in _litter(contender.leftovers) - before:
-            path.unlink(missing_ok=True)
+        except PeerFailed:
+            scene.abandon()  # what was measured stays measured

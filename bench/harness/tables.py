@@ -54,7 +54,7 @@ def _figures(title: str, rows: Sequence[Row]) -> Table:
 
 def show(rows: Sequence[Row], console: Console) -> None:
     """Print all rows."""
-    console.print(_asked([row for row in rows if row.cell is None and row.unit]))
+    console.print(_asked([row for row in rows if row.cell is None and not row.is_note]))
     for title in dict.fromkeys(row.cell[0] for row in rows if row.cell):
         if title != RUN:
             console.print()
@@ -63,5 +63,5 @@ def show(rows: Sequence[Row], console: Console) -> None:
     for row in rows:
         if row.cell and row.cell[0] == RUN:
             console.print(f"{row.name}: {number(row.value)} {row.unit}", markup=False, soft_wrap=True)
-        elif not row.unit:
+        elif row.is_note:
             console.print(row.name, markup=False, soft_wrap=True)

@@ -64,10 +64,10 @@ class _Link(AsyncLink):
         self._held = _Client(place)
         self.loop = self._held.loop
         out, heard = ("there", "back") if side == "ping" else ("back", "there")
-        self._subject = out
+        self._subject = f"{place.token}.{out}"
         self._answer: asyncio.Future[bytes] = self.loop.create_future()
         self._over = asyncio.Event()
-        self._held.run(self._held.subscribe(heard, self._take if side == "ping" else self._echo))
+        self._held.run(self._held.subscribe(f"{place.token}.{heard}", self._take if side == "ping" else self._echo))
 
     async def _take(self, message: Msg) -> None:
         self._answer.set_result(message.data)
@@ -100,6 +100,7 @@ class _Link(AsyncLink):
 class _Source(Source):
     def __init__(self, place: Place) -> None:
         self._held = _Client(place)
+        self._subject = f"{place.token}.stream"
 
     def pump(self, count: int) -> None:
         self._held.run(self._pump(count))
@@ -108,7 +109,7 @@ class _Source(Source):
         # Publishing only fills a buffer; without a flush now and then the client would swallow the whole stream first.
         client = self._held.client
         for number in range(1, count + 1):
-            await client.publish("stream", PAYLOAD)
+            await client.publish(self._subject, PAYLOAD)
             if number % FLUSH_EVERY == 0:
                 await client.flush()
         await client.flush()
@@ -121,7 +122,7 @@ class _Source(Source):
         body = np.empty(size // 8, dtype=np.uint64)
         for value in range(count):
             body.fill(value)
-            await client.publish("stream", body.tobytes())
+            await client.publish(self._subject, body.tobytes())
             if value % 16 == 15:
                 await client.flush()
         await client.flush()
@@ -135,7 +136,7 @@ class _Sink(Sink):
         self._held = _Client(place)
         self._over = asyncio.Event()
         self._tally = Tally(self._over.set)
-        self._held.run(self._held.subscribe("stream", self._take))
+        self._held.run(self._held.subscribe(f"{place.token}.stream", self._take))
 
     async def _take(self, message: Msg) -> None:
         self._tally.add(message.data)
@@ -219,7 +220,7 @@ class Nats(Peer):
     name = "nats"
     # No poll: the event loop always sleeps. No fan-out: publishing hands the message to a task that writes it later,
     # and the server multiplies it, so the call's time says nothing about the number of subscribers.
-    offers = frozenset({"block", "asyncio", "stream", "large", "pull"})
+    offers = frozenset({"block", "asyncio", "stream", "large", "pull", "pull-at"})
     serves = True
 
     def version(self) -> str:

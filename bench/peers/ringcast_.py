@@ -36,6 +36,10 @@ class _Held(End):
 
     def __init__(self, place: Place) -> None:
         self.session = ringcast.connect(_socket(place), start=False, program="bench")
+        self._token = place.token
+
+    def tag(self, name: str, **attributes: Any) -> ringcast.Tag:
+        return self.session.tag(f"bench/{self._token}/{name}", **attributes)
 
     def close(self) -> None:
         self.session.close()
@@ -45,8 +49,8 @@ class _Link(_Held, Link):
     def __init__(self, place: Place, side: str, waits: str) -> None:
         super().__init__(place)
         out, heard = ("there", "back") if side == "ping" else ("back", "there")
-        self._sub = self.session.tag(f"bench/{heard}").subscribe(busy_poll=waits == "poll")
-        self._pub = self.session.tag(f"bench/{out}").publisher()
+        self._sub = self.tag(heard).subscribe(busy_poll=waits == "poll")
+        self._pub = self.tag(out).publisher()
         self.send = self._pub.send
 
     def match(self, others: int, timeout_s: float) -> None:
@@ -101,8 +105,8 @@ class _AsyncLink(AsyncLink):
 class _Source(_Held, Source):
     def __init__(self, place: Place, fan_out: bool) -> None:
         super().__init__(place)
-        self._pub = self.session.tag("bench/stream", **SMALL).publisher()
-        self._large = None if fan_out else self.session.tag("bench/large", **LARGE).publisher()
+        self._pub = self.tag("stream", **SMALL).publisher()
+        self._large = None if fan_out else self.tag("large", **LARGE).publisher()
         self.send = self._pub.send
 
     def match(self, others: int, timeout_s: float) -> None:
@@ -127,8 +131,8 @@ class _Source(_Held, Source):
 class _Sink(_Held, Sink):
     def __init__(self, place: Place, fan_out: bool) -> None:
         super().__init__(place)
-        self._sub = self.session.tag("bench/stream", **SMALL).subscribe(reliable=not fan_out)
-        self._large = None if fan_out else self.session.tag("bench/large", **LARGE).subscribe(reliable=True)
+        self._sub = self.tag("stream", **SMALL).subscribe(reliable=not fan_out)
+        self._large = None if fan_out else self.tag("large", **LARGE).subscribe(reliable=True)
         self.recv = self._sub.recv
 
     def drain(self, count: int) -> dict[str, int]:
@@ -166,7 +170,7 @@ def _seen(first_ns: int, last_ns: int, received: int, span: int) -> dict[str, in
 class _Keeper(_Held, Keeper):
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self._pub = self.session.tag("bench/kept").publisher()
+        self._pub = self.tag("kept").publisher()
 
     def keep(self, count: int) -> int:
         for _ in repeat(None, count):
@@ -177,14 +181,14 @@ class _Keeper(_Held, Keeper):
 class _Puller(_Held, Puller):
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        history = self.session.tag("bench/kept").history()
+        history = self.tag("kept").history()
         self.latest: Any = history.latest
         self.at: Any = history.at
 
 
 class Ringcast(Peer):
     name = "ringcast"
-    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out", "pull"})
+    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out", "pull", "pull-at"})
     serves = True
 
     def version(self) -> str:

@@ -4,11 +4,14 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include "ring/clock.hpp"
 
 namespace ringcast::bindings {
 namespace {
+
+constexpr double kLifetime = 1e9;  // seconds; keeps sums of times far from overflow
 
 std::atomic<u32> forks{0};
 
@@ -55,8 +58,13 @@ i64 deadline(nb::handle timeout) {
         throw nb::python_error();
     }
     if (std::isnan(seconds)) throw nb::value_error("timeout must not be NaN");
-    if (seconds > 1e9) return kForever;
+    if (seconds > kLifetime) return kForever;
     return steady_ns() + static_cast<i64>(std::fmax(seconds, 0.0) * 1e9);
+}
+
+i64 duration(double seconds, const char* name) {
+    if (!(seconds >= 0)) throw nb::value_error((std::string(name) + " must be zero or more seconds").c_str());
+    return static_cast<i64>(std::fmin(seconds, kLifetime) * 1e9);
 }
 
 void check_signals() {

@@ -39,6 +39,8 @@ private:
 
 // A wait that Python asked for: None is for ever, a number is seconds. Returns the deadline in steady time.
 i64 deadline(nb::handle timeout);
+// A duration in seconds, as nanoseconds; what is longer than a lifetime is cut. Throws ValueError.
+i64 duration(double seconds, const char* name);
 // Run signal handlers; throws what they raise.
 void check_signals();
 

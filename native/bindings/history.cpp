@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "bindings/errors.hpp"
 #include "bindings/message.hpp"
@@ -45,18 +46,25 @@ public:
         const RingView& ring = *held->source.ring;
         for (int attempt = 0; attempt < kAttempts; ++attempt) {
             const u64 tail = ring.tail();
-            const u64 index = ring.find(seq);
-            if (index >= tail) {
-                if (tail == 0) raise("Empty");
-                Record last;
-                if (ring.record(tail - 1, last) != Read::ok) continue;
-                raise("NotYet", seq, last.seq);
+            if (tail == 0) raise("Empty");
+            Record last, record;
+            if (!ring.outline(tail - 1, last)) {
+                check_plausible(*held);
+                continue;
             }
-            Record record;
-            if (index < shown_from(*held, tail) || ring.record(index, record) != Read::ok || record.seq != seq) break;
+            if (seq > last.seq) raise("NotYet", seq, last.seq);
+            const u64 index = ring.find(seq);
+            if (index < shown_from(*held, tail) || index >= tail) break;
+            const Read read = ring.record(index, record);
+            if (read == Read::corrupt) raise_corrupt(held->source);
+            // Numbers move under a search; but one that is not found again is not there.
+            if (read != Read::ok || record.seq != seq) {
+                if (attempt >= kMisses) break;
+                continue;
+            }
             if (nb::object message = take(*held, record, copy); message.is_valid()) return message;
         }
-        const auto [oldest, newest] = bounds(incarnation);
+        const auto [oldest, newest] = bounds_of(*held);
         raise("Overwritten", seq, oldest, newest);
     }
 
@@ -65,17 +73,21 @@ public:
         const RingView& ring = *held->source.ring;
         nb::list out;
         u64 expected = first;
-        u64 index = std::max(ring.find(first), shown_from(*held, ring.tail()));
-        while (index < ring.tail()) {
+        check_plausible(*held);
+        // Those that are there now: a writer faster than us must not keep us here.
+        const u64 tail = ring.tail();
+        u64 index = std::max(ring.find(first), shown_from(*held, tail));
+        while (index < tail) {
             Record record;
             const Read read = ring.record(index, record);
-            if (read == Read::corrupt) raise("CorruptRing", nb::str("tag {}").format(held->source.tag));
+            if (read == Read::corrupt) raise_corrupt(held->source);
             nb::object data;
             if (read == Read::ok) {
                 if (record.seq > last) break;
                 data = copied_bytes(ring, record);
             }
             if (!data.is_valid()) {
+                check_plausible(*held);
                 index = std::max(ring.oldest(index), index + 1);
                 continue;
             }
@@ -87,19 +99,7 @@ public:
         return out;
     }
 
-    std::pair<u64, u64> bounds(u64 incarnation) {
-        const auto held = which(incarnation);
-        const RingView& ring = *held->source.ring;
-        for (;;) {
-            const u64 tail = ring.tail();
-            const u64 oldest = shown_from(*held, tail);
-            if (oldest >= tail) return {tail, tail - 1};
-            Record first, last;
-            const Read a = ring.record(oldest, first), b = ring.record(tail - 1, last);
-            if (a == Read::ok && b == Read::ok) return {first.seq, last.seq};
-            if (a == Read::corrupt || b == Read::corrupt) raise("CorruptRing", nb::str("tag {}").format(held->source.tag));
-        }
-    }
+    std::pair<i64, i64> bounds(u64 incarnation) { return bounds_of(*which(incarnation)); }
 
     std::vector<u64> incarnations() {
         open();
@@ -110,12 +110,21 @@ public:
 
     void close() {
         closed_ = true;
-        held_.clear();
+        clear();
     }
+    // What a decoder does when it goes may lead back here, so the list is empty by then.
+    void clear() { std::exchange(held_, {}).clear(); }
     bool closed() const { return closed_; }
+
+    int visit(visitproc visit, void* arg) const {
+        for (const auto& held : held_)
+            if (const int rc = held->source.visit(visit, arg); rc != 0) return rc;
+        return 0;
+    }
 
 private:
     static constexpr int kAttempts = 1000;
+    static constexpr int kMisses = 3;
 
     struct Held {
         Source source;
@@ -145,6 +154,30 @@ private:
         return held;
     }
 
+    static void check_plausible(const Held& held) {
+        if (!held.source.ring->plausible()) raise_corrupt(held.source);
+    }
+
+    // Signed, because the newest of an empty history is one below 0.
+    static std::pair<i64, i64> bounds_of(const Held& held) {
+        const RingView& ring = *held.source.ring;
+        const auto pair = [](u64 first, u64 last) { return std::pair(static_cast<i64>(first), static_cast<i64>(last)); };
+        for (int attempt = 0; attempt < kAttempts; ++attempt) {
+            const u64 tail = ring.tail();
+            if (tail == 0) return pair(0, UINT64_MAX);
+            const u64 oldest = shown_from(held, tail);
+            Record first, last;
+            if (ring.outline(tail - 1, last)) {
+                if (oldest >= tail) return pair(last.seq + 1, last.seq);
+                const Read read = ring.record(oldest, first);
+                if (read == Read::ok) return pair(first.seq, last.seq);
+                if (read == Read::corrupt) raise_corrupt(held.source);
+            }
+            check_plausible(held);
+        }
+        raise_corrupt(held.source);
+    }
+
     static u64 shown_from(const Held& held, u64 tail) {
         const u64 oldest = held.source.ring->oldest();
         return held.limit == 0 || tail <= held.limit ? oldest : std::max(oldest, tail - held.limit);
@@ -158,10 +191,15 @@ private:
         if (back >= tail) raise("HistoryError", nb::str("only {} message(s) were sent; back={} asks for more").format(tail, back));
         const u64 index = tail - 1 - back;
         // With nothing to go back the bounds need not be looked up.
-        if (back > 0 && index < shown_from(held, tail)) raise("Overwritten", index, shown_from(held, tail), tail - 1);
+        if (back > 0 && index < shown_from(held, tail)) {
+            const auto [oldest, newest] = bounds_of(held);
+            raise("Overwritten", newest - static_cast<i64>(back), oldest, newest);
+        }
         const Read read = ring.record(index, out);
-        if (read == Read::corrupt) raise("CorruptRing", nb::str("tag {}").format(held.source.tag));
-        return read == Read::ok ? &held : nullptr;
+        if (read == Read::corrupt) raise_corrupt(held.source);
+        if (read == Read::ok) return &held;
+        check_plausible(held);
+        return nullptr;
     }
 
     const Held* merged_latest(const std::vector<std::shared_ptr<Held>>& rings, u64 back, Record& out) {
@@ -177,7 +215,9 @@ private:
             while (p.next > p.from) {
                 const Read read = p.held->source.ring->record(--p.next, p.record);
                 if (read == Read::ok) return true;
-                if (read == Read::overwritten) return false;
+                if (read == Read::corrupt) raise_corrupt(p.held->source);
+                check_plausible(*p.held);
+                return false;
             }
             return false;
         };
@@ -204,8 +244,9 @@ private:
             data = copied_bytes(*held.source.ring, record);
             if (!data.is_valid()) return data;
         } else {
-            lender = lent_bytes(held.source.ring, record);
-            data = nb::steal(PyMemoryView_FromObject(lender.ptr()));
+            LentBytes lent = lent_bytes(held.source.ring, record);
+            lender = std::move(lent.lender);
+            data = std::move(lent.view);
         }
         return make_message(held.source, record, std::move(data), std::move(lender), {utc_ns(), 0});
     }
@@ -217,7 +258,7 @@ private:
 }  // namespace
 
 void bind_history(nb::module_& m) {
-    nb::class_<PyHistory>(m, "RingHistory")
+    nb::class_<PyHistory>(m, "RingHistory", nb::type_slots(collectable<PyHistory>::slots))
         .def(nb::init<>())
         .def("attach", &PyHistory::attach, "ring_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "tag"_a = nb::none(), "publisher"_a = nb::none(), "decode"_a = nb::none(), "limit"_a = 0)

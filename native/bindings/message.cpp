@@ -2,6 +2,9 @@
 
 #include <structmember.h>
 
+#include "bindings/errors.hpp"
+#include "bindings/gil.hpp"
+
 namespace ringcast::bindings {
 namespace {
 
@@ -80,6 +83,12 @@ PyType_Spec spec = {"ringcast.Message", sizeof(MessageObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
 
 int lend(PyObject* self, Py_buffer* view, int flags) {
+    // An instance made by calling __new__ by hand has nothing to lend.
+    if (!nb::inst_ready(self)) {
+        PyErr_SetString(PyExc_BufferError, "nothing was lent");
+        view->obj = nullptr;
+        return -1;
+    }
     const auto* lent = nb::inst_ptr<RingBytes>(nb::handle(self));
     auto* at = const_cast<std::byte*>(lent->ring->bytes(lent->record));
     return PyBuffer_FillInfo(view, self, at, static_cast<Py_ssize_t>(lent->record.length), 1, flags);
@@ -104,13 +113,22 @@ nb::object copied_bytes(const RingView& ring, const Record& record) {
     if (record.length < kReleaseFrom) {
         whole = ring.copy(record, to);
     } else {
-        nb::gil_scoped_release released;
+        const Released released;
         whole = ring.copy(record, to);
     }
     return whole ? out : nb::object();
 }
 
-nb::object lent_bytes(const RingPtr& ring, const Record& record) { return nb::cast(RingBytes{ring, record}); }
+LentBytes lent_bytes(const RingPtr& ring, const Record& record) {
+    nb::object lender = nb::cast(RingBytes{ring, record});
+    nb::object view = nb::steal(PyMemoryView_FromObject(lender.ptr()));
+    if (!view.is_valid()) throw nb::python_error();
+    return {std::move(lender), std::move(view)};
+}
+
+void raise_corrupt(const Source& source) {
+    raise("CorruptRing", nb::str("tag {}, publisher {}").format(source.tag, source.publisher));
+}
 
 nb::object make_message(const Source& source, const Record& record, nb::object data, nb::object lender, const Arrival& arrival) {
     if (!source.decode.is_none()) data = source.decode(data);

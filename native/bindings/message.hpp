@@ -21,6 +21,13 @@ struct Source {
     nb::object tag;
     nb::object publisher;
     nb::object decode;
+
+    int visit(visitproc visit, void* arg) const {
+        Py_VISIT(tag.ptr());
+        Py_VISIT(publisher.ptr());
+        Py_VISIT(decode.ptr());
+        return 0;
+    }
 };
 
 struct Arrival {
@@ -32,7 +39,14 @@ void bind_message(nb::module_& m);
 
 // The message's bytes as Python will own them, or null when they were overwritten while being copied.
 nb::object copied_bytes(const RingView& ring, const Record& record);
-nb::object lent_bytes(const RingPtr& ring, const Record& record);
+
+struct LentBytes {
+    nb::object lender, view;
+};
+LentBytes lent_bytes(const RingPtr& ring, const Record& record);
+
+// Raise CorruptRing with the ring's tag and publisher.
+[[noreturn]] void raise_corrupt(const Source& source);
 
 nb::object make_message(const Source& source, const Record& record, nb::object data, nb::object lender, const Arrival& arrival);
 

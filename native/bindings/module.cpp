@@ -23,7 +23,12 @@ NB_MODULE(_core, m) {
     m.attr("LATENCY_BUCKETS") = kLatencyBuckets;
     m.attr("MAILBOX_BITS") = kMailboxBits;
     m.attr("RELIABLE_SLOTS") = kReliableSlots;
-    m.def("latency_bucket_ns", &latency_bucket_end, "bucket"_a);
+    m.def("latency_bucket_ns",
+          [](u32 bucket) {
+              if (bucket >= kLatencyBuckets) throw nb::index_error("there are LATENCY_BUCKETS buckets");
+              return latency_bucket_end(bucket);
+          },
+          "bucket"_a);
     m.def("ring_memory_bytes", [](u64 depth, u64 capacity) { return Geometry::of(depth, capacity).file_bytes() + kPage; }, "depth"_a, "capacity_bytes"_a);
     m.def("forked", &forked);
     m.def("futex_waitv_available", &futex::wait_any_available);

@@ -18,4 +18,22 @@ void bind_path(nb::module_& m);
 
 nb::dict header_counters(const Header& header);
 
+// Lets the garbage collector see through a bound type that holds Python objects: T has `visit` and `clear`.
+template <typename T>
+struct collectable {
+    static int traverse(PyObject* self, visitproc visit, void* arg) {
+        Py_VISIT(Py_TYPE(self));
+        return nb::inst_ready(self) ? nb::inst_ptr<T>(nb::handle(self))->visit(visit, arg) : 0;
+    }
+    static int clear(PyObject* self) {
+        if (nb::inst_ready(self)) nb::inst_ptr<T>(nb::handle(self))->clear();
+        return 0;
+    }
+    static inline PyType_Slot slots[] = {
+        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+        {Py_tp_clear, reinterpret_cast<void*>(clear)},
+        {0, nullptr},
+    };
+};
+
 }  // namespace ringcast::bindings

@@ -80,6 +80,7 @@ void bind_path(nb::module_& m) {
         .def_prop_ro("bell_fd", [](Mirror& x) { return x.ring().bell_fd(); })
         .def_prop_ro("incarnation", [](Mirror& x) { return x.ring().incarnation(); })
         .def_prop_ro("memory_bytes", [](Mirror& x) { return x.ring().geometry().file_bytes(); })
+        .def_prop_ro("next_seq", [](Mirror& x) { return x.counters().next_seq.load(); })
         .def("counters", &mirror_counters);
 
     nb::class_<Delivery>(m, "Delivery")

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bindings/errors.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
 
@@ -23,6 +24,23 @@ struct CounterSlot {
     ~CounterSlot() { release(); }
 };
 
+nb::dict counters_of(const SubscriberCounters* c) {
+    if (c == nullptr) throw nb::index_error("no such counter slot");
+    nb::dict out;
+    out["received"] = c->received.load();
+    out["lost"] = c->lost.load();
+    out["bytes"] = c->bytes.load();
+    out["corrupt"] = c->corrupt.load();
+    return out;
+}
+
+nb::list histogram_of(const SubscriberCounters* c) {
+    if (c == nullptr) throw nb::index_error("no such counter slot");
+    nb::list out;
+    for (const auto& bucket : c->latency) out.append(bucket.load());
+    return out;
+}
+
 class PyBridge : public Owner {
 public:
     std::shared_ptr<Bridge> open() {
@@ -33,7 +51,7 @@ public:
     void close() {
         const auto bridge = std::move(bridge_);
         if (!bridge) return;
-        nb::gil_scoped_release released;
+        const Released released;
         bridge->close();
     }
 
@@ -61,6 +79,7 @@ public:
     bool attach(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, i64 start, nb::object tag,
                 nb::object publisher, nb::object decode, bool prefault) {
         Reader& reader = open();
+        if (start < static_cast<i64>(Start::earliest)) throw nb::value_error("start must be a sequence number or one of START_NEW, START_LATEST, START_EARLIEST");
         if (reader.attached(incarnation)) return false;
         const Geometry geometry = Geometry::of(depth, capacity_bytes);
         auto ring = std::make_shared<const RingView>(ring_fd, geometry, incarnation);
@@ -81,35 +100,35 @@ public:
     nb::object recv(nb::handle timeout, bool copy) {
         const i64 until = deadline(timeout);
         const Entered entered(*this);
-        for (;;) {
+        raise_postponed();
+        for (bool late = false;; late = !wait(until)) {
             if (nb::object message = next(copy); message.is_valid()) return message;
-            wait(until, timeout);
+            if (late) give_up(timeout);
         }
     }
 
     nb::object recv_nowait(bool copy) {
         const Entered entered(*this);
-        for (;;) {
+        raise_postponed();
+        // What came between the look and the settling gets another look; but not for ever, whoever rings.
+        for (int attempt = 0; attempt < kLooks; ++attempt) {
             if (nb::object message = next(copy); message.is_valid()) return message;
             if (!reader_.settle()) raise("WouldBlock");
         }
+        reader_.poke();
+        raise("WouldBlock");
     }
 
     nb::list recv_many(std::size_t n, nb::handle timeout) {
         if (n == 0) throw nb::value_error("recv_many needs room for at least one message");
         const i64 until = deadline(timeout);
         const Entered entered(*this);
+        raise_postponed();
         nb::list out;
-        for (;;) {
-            i64 now = 0;
-            while (n > 0) {
-                nb::object message = next(true, &now);
-                if (!message.is_valid()) break;
-                out.append(message);
-                --n;
-            }
+        for (bool late = false;; late = !wait(until)) {
+            fill(out, n);
             if (nb::len(out) > 0) return out;
-            wait(until, timeout);
+            if (late) give_up(timeout);
         }
     }
 
@@ -135,11 +154,11 @@ public:
             raise_failure();
             i64 left = futex::kSliceNs;
             if (until != kForever) left = until - steady_ns();
-            if (left <= 0) late(timeout);
+            if (left <= 0) raise_timeout(timeout);
             // Rings come and go while we sleep: look around more often than a receiver, who is told.
             left = std::min<i64>(left, 50'000'000);
             {
-                nb::gil_scoped_release released;
+                const Released released;
                 if (watches.empty())
                     usleep(static_cast<useconds_t>(left / 1000));
                 else
@@ -150,27 +169,20 @@ public:
     }
 
     void fail(nb::object error) {
-        failure_ = std::move(error);
+        std::swap(failure_, error);
         reader_.poke();
     }
 
     nb::dict counters() {
         check(what_.c_str());
-        const SubscriberCounters& c = reader_.counters();
-        nb::dict out;
-        out["received"] = c.received.load();
-        out["lost"] = c.lost.load();
-        out["bytes"] = c.bytes.load();
-        out["corrupt"] = c.corrupt.load();
+        nb::dict out = counters_of(&reader_.counters());
         out["rings"] = reader_.members().size();
         return out;
     }
 
     nb::list latency_histogram() {
         check(what_.c_str());
-        nb::list out;
-        for (const auto& bucket : reader_.counters().latency) out.append(bucket.load());
-        return out;
+        return histogram_of(&reader_.counters());
     }
 
     std::vector<u64> incarnations() {
@@ -186,7 +198,24 @@ public:
     bool closed() const { return reader_.closed(); }
     bool detach(u64 incarnation, bool drain) { return open().detach(incarnation, drain); }
 
+    int visit(visitproc visit, void* arg) const {
+        Py_VISIT(failure_.ptr());
+        Py_VISIT(postponed_.ptr());
+        // Those that the receiving thread has not let go of yet are left out, and with them at worst a cycle until it has.
+        for (const auto& member : reader_.members())
+            if (const int rc = source_of(*member).visit(visit, arg); rc != 0) return rc;
+        return 0;
+    }
+    void clear() {
+        failure_ = nb::none();
+        postponed_ = nb::none();
+        if (mine()) reader_.close();
+    }
+
 private:
+    static constexpr int kLooks = 3;
+
+    static const Source& source_of(const Reader::Member& member) { return *static_cast<Source*>(member.context); }
     class Entered {
     public:
         explicit Entered(PyReader& owner) : reader_(owner.open()) {
@@ -199,62 +228,79 @@ private:
         Reader& reader_;
     };
 
-    // The next message, or nothing. Bytes that were overwritten while being copied are looked for again.
+    // The next message, or nothing. Bytes that were overwritten while being copied are looked for again. A batch
+    // shares one look at the clock, except for what was sent after it.
     nb::object next(bool copy, i64* shared_now = nullptr) {
         Record record;
         Reader::Member* from;
         Peek peek = reader_.poll(record, from);
         while (peek == Peek::ready) {
-            const Source& source = *static_cast<Source*>(from->context);
+            const Source& source = source_of(*from);
             nb::object lender, data;
             if (copy) {
                 data = copied_bytes(*source.ring, record);
                 if (!data.is_valid()) {
-                    peek = from->cursor->overtaken(record);
+                    peek = reader_.overtaken(*from, record);
                     continue;
                 }
             } else {
-                lender = lent_bytes(source.ring, record);
-                data = nb::steal(PyMemoryView_FromObject(lender.ptr()));
-                if (!data.is_valid()) throw nb::python_error();
+                LentBytes lent = lent_bytes(source.ring, record);
+                lender = std::move(lent.lender);
+                data = std::move(lent.view);
             }
             i64 now = shared_now != nullptr ? *shared_now : 0;
-            if (now == 0) now = utc_ns();
+            if (now == 0 || now < record.sent_ns) now = utc_ns();
             if (shared_now != nullptr) *shared_now = now;
             const u64 lost = reader_.taken(*from, record, now, !copy);
             return make_message(source, record, std::move(data), std::move(lender), {now, lost});
         }
-        if (peek == Peek::corrupt) {
-            const Source& source = *static_cast<Source*>(from->context);
-            raise("CorruptRing", nb::str("tag {}, publisher {}").format(source.tag, source.publisher));
-        }
+        if (peek == Peek::corrupt) raise_corrupt(source_of(*from));
         return {};
     }
 
-    void wait(i64 until, nb::handle timeout) {
+    // Up to `n` messages. An error in the middle must not cost those before it: it is raised by the next receive.
+    void fill(nb::list& out, std::size_t n) {
+        i64 now = 0;
+        try {
+            for (; n > 0; --n) {
+                nb::object message = next(true, &now);
+                if (!message.is_valid()) return;
+                out.append(message);
+            }
+        } catch (nb::python_error& error) {
+            if (nb::len(out) == 0) throw;
+            postponed_ = nb::borrow(error.value());
+        }
+    }
+
+    void raise_postponed() {
+        if (postponed_.is_none()) [[likely]]
+            return;
+        throw_object(std::exchange(postponed_, nb::none()));
+    }
+
+    // False when the deadline has passed; what came together with it is still a message, so look once more.
+    bool wait(i64 until) {
         if (reader_.closed()) raise("ClosedError", what_.c_str());
         raise_failure();
         futex::Wait outcome;
         {
-            nb::gil_scoped_release released;
+            const Released released;
             outcome = reader_.wait(until);
         }
-        if (outcome != futex::Wait::woken) {
-            check_signals();
-            if (until != kForever && steady_ns() >= until) late_unless_ready(until, timeout);
-        }
+        // Also when woken: a bell that never stops must not keep Ctrl-C out.
+        check_signals();
         if (reader_.closed()) raise("ClosedError", what_.c_str());
+        return outcome == futex::Wait::woken || until == kForever || steady_ns() < until;
     }
 
-    void late_unless_ready(i64, nb::handle timeout) {
-        // A message that came together with the deadline is a message.
-        Record record;
-        Reader::Member* from;
-        if (reader_.poll(record, from) != Peek::empty) return;
-        late(timeout);
+    [[noreturn]] void give_up(nb::handle timeout) {
+        // Settling makes an eventfd quiet; what came just then must make it readable again.
+        if (reader_.settle()) reader_.poke();
+        raise_timeout(timeout);
     }
 
-    [[noreturn]] void late(nb::handle timeout) {
+    [[noreturn]] static void raise_timeout(nb::handle timeout) {
         PyErr_Format(PyExc_TimeoutError, "no message within %S s", timeout.ptr());
         throw nb::python_error();
     }
@@ -262,7 +308,13 @@ private:
     void raise_failure() {
         if (failure_.is_none()) [[likely]]
             return;
-        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(failure_.ptr())), failure_.ptr());
+        // Raised again and again it would otherwise grow by a frame each time.
+        PyException_SetTraceback(failure_.ptr(), Py_None);
+        throw_object(failure_);
+    }
+
+    [[noreturn]] static void throw_object(const nb::object& error) {
+        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
         throw nb::python_error();
     }
 
@@ -274,42 +326,35 @@ private:
             for (const auto& member : members) {
                 const RingView& ring = *member->cursor->ring();
                 const u64 tail = ring.tail();
+                if (tail == 0) continue;
                 Record record;
-                if (tail == 0 || ring.record(tail - 1, record) != Read::ok || record.sent_ns <= newest.sent_ns) continue;
+                const Read read = ring.record(tail - 1, record);
+                if (read == Read::corrupt) let_go(*member);
+                if (read != Read::ok || record.sent_ns <= newest.sent_ns) continue;
                 best = member.get();
                 newest = record;
             }
             if (best == nullptr) return nb::object();
-            const Source& source = *static_cast<Source*>(best->context);
+            const Source& source = source_of(*best);
             nb::object data = copied_bytes(*source.ring, newest);
             if (data.is_valid()) return make_message(source, newest, std::move(data), {}, {utc_ns(), 0});
         }
         return nb::object();
     }
 
+    [[noreturn]] void let_go(Reader::Member& member) {
+        add(reader_.counters().corrupt, 1);
+        reader_.detach(member.cursor->ring()->incarnation(), false);
+        raise_corrupt(source_of(member));
+    }
+
     const bool reliable_;
     const std::string what_;
     nb::object failure_ = nb::none();
+    nb::object postponed_ = nb::none();
     std::shared_ptr<CounterSlot> slot_;
     Reader reader_;
 };
-
-nb::dict counters_of(const SubscriberCounters* c) {
-    if (c == nullptr) throw nb::index_error("no such counter slot");
-    nb::dict out;
-    out["received"] = c->received.load();
-    out["lost"] = c->lost.load();
-    out["bytes"] = c->bytes.load();
-    out["corrupt"] = c->corrupt.load();
-    return out;
-}
-
-nb::list histogram_of(const SubscriberCounters* c) {
-    if (c == nullptr) throw nb::index_error("no such counter slot");
-    nb::list out;
-    for (const auto& bucket : c->latency) out.append(bucket.load());
-    return out;
-}
 
 nb::object or_none(nb::object value) { return value.is_valid() ? value : nb::none(); }
 
@@ -335,7 +380,7 @@ void bind_reader(nb::module_& m) {
         .def_prop_ro("mailbox_fd", [](PyBridge& b) { return b.open()->mailbox_fd(); })
         .def("close", &PyBridge::close);
 
-    nb::class_<PyReader>(m, "RingReader")
+    nb::class_<PyReader>(m, "RingReader", nb::type_slots(collectable<PyReader>::slots))
         .def(nb::init<bool, bool, std::shared_ptr<CounterSlot>, std::string>(), nb::kw_only(), "reliable"_a = false,
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
         .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,

@@ -1,13 +1,17 @@
 // RingWriter and Reservation.
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "bindings/errors.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "path/sender.hpp"
 
@@ -23,13 +27,19 @@ constexpr std::size_t kMostParts = 8;
     throw nb::python_error();
 }
 
+[[noreturn]] void not_contiguous(nb::handle value) {
+    nb::python_error cause;
+    nb::raise_from(cause, PyExc_BufferError, "this %.80s gives no contiguous bytes; send a copy of it, as bytes(x) or numpy.ascontiguousarray(x)",
+                   Py_TYPE(value.ptr())->tp_name);
+}
+
 // The buffers of one message, held while it is copied.
 class Payload {
 public:
     explicit Payload(nb::handle value) {
         if (PyTuple_CheckExact(value.ptr())) {
             const Py_ssize_t n = PyTuple_GET_SIZE(value.ptr());
-            if (n > static_cast<Py_ssize_t>(kMostParts)) not_bytes(value);
+            if (n > static_cast<Py_ssize_t>(kMostParts)) throw nb::value_error("a message is put together from at most 8 buffers");
             for (Py_ssize_t i = 0; i < n; ++i) hold(PyTuple_GET_ITEM(value.ptr(), i));
         } else {
             hold(value);
@@ -52,7 +62,7 @@ private:
         } else {
             Py_buffer& view = views_[held_];
             if (!PyObject_CheckBuffer(value.ptr())) not_bytes(value);
-            if (PyObject_GetBuffer(value.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+            if (PyObject_GetBuffer(value.ptr(), &view, PyBUF_SIMPLE) != 0) not_contiguous(value);
             ++held_;
             part = {static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len)};
         }
@@ -67,8 +77,9 @@ private:
     std::size_t length_ = 0;
 };
 
-i64 event_time(nb::handle event_ns, i64 now) {
-    if (event_ns.is_none()) return now;
+// What the application said about when it happened. Taken before the lock, because a number may be of a class of its own.
+std::optional<i64> event_time(nb::handle event_ns) {
+    if (event_ns.is_none()) return std::nullopt;
     const long long value = PyLong_AsLongLong(event_ns.ptr());
     if (value == -1 && PyErr_Occurred()) {
         PyErr_SetString(PyExc_TypeError, "event_ns must be an integer: nanoseconds since 1970, UTC");
@@ -77,11 +88,15 @@ i64 event_time(nb::handle event_ns, i64 now) {
     return value;
 }
 
+Stamp stamped(std::optional<i64> event_ns, bool discardable, i64 now) {
+    return {event_ns.value_or(now), now, discardable ? kDiscardable : 0};
+}
+
 class PyWriter : public Owner {
 public:
     PyWriter(u64 depth, u64 capacity_bytes, double max_wait_s, bool skip_slow, bool prefault, nb::object encode, u64 incarnation)
-        : writer_(std::make_unique<Sender>(depth, capacity_bytes, incarnation, prefault)),
-          max_wait_ns_(static_cast<i64>(max_wait_s * 1e9)), skip_slow_(skip_slow), encode_(std::move(encode)) {}
+        : max_wait_ns_(duration(max_wait_s, "max_wait_s")), skip_slow_(skip_slow), encode_(std::move(encode)),
+          writer_(std::make_unique<Sender>(depth, capacity_bytes, incarnation, prefault)) {}
 
     Sender& open() {
         check("publisher");
@@ -90,67 +105,44 @@ public:
         return *writer_;
     }
 
-    // The one lock of the data path, uncontended unless threads share a publisher. Never waited for with the GIL.
-    std::unique_lock<std::mutex> lock() {
-        std::unique_lock guard(mutex_, std::try_to_lock);
-        if (!guard.owns_lock()) [[unlikely]] {
-            nb::gil_scoped_release released;
-            guard.lock();
-        }
-        return guard;
-    }
-
     u64 send(nb::handle data, nb::handle event_ns, bool discardable) {
         open();
         nb::object encoded = encode_.is_none() ? nb::borrow(data) : encode_(data);
-        Payload payload(encoded);
-        const auto guard = lock();
-        Sender& writer = open();
-        make_room(writer, payload.length());
-        const u64 seq = put(writer, payload, event_ns, discardable, utc_ns());
+        const Payload payload(encoded);
+        const std::optional<i64> event = event_time(event_ns);
+        Turn turn(*this);
+        Sender& writer = make_room(turn, payload.length());
+        const u64 seq = put(writer, payload, stamped(event, discardable, utc_ns()));
         writer.announce();
         return seq;
     }
 
     u64 send_many(nb::handle items) {
         open();
-        nb::object fast = nb::steal(PySequence_Fast(items.ptr(), "send_many takes a sequence of messages"));
-        if (!fast.is_valid()) throw nb::python_error();
-        const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.ptr());
-        if (n == 0) throw nb::value_error("send_many needs at least one message");
-        const auto guard = lock();
-        Sender& writer = open();
-        const i64 now = utc_ns();
+        nb::object batch = nb::steal(PySequence_Fast(items.ptr(), "send_many takes a sequence of messages"));
+        if (!batch.is_valid()) throw nb::python_error();
+        if (PySequence_Fast_GET_SIZE(batch.ptr()) == 0) throw nb::value_error("send_many needs at least one message");
+        // Encoders are the application's and run without the lock. Those before a bad item are sent all the same.
+        std::optional<nb::python_error> bad;
+        if (!encode_.is_none()) batch = encoded(batch, bad);
         u64 seq = 0;
-        struct Announce {
-            Sender& writer;
-            ~Announce() { writer.announce(); }  // those before a bad item were sent
-        } announce{writer};
-        for (Py_ssize_t i = 0; i < n; ++i) {
-            // A list may be changed by an encoder while we walk it.
-            if (i >= PySequence_Fast_GET_SIZE(fast.ptr())) break;
-            nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), i));
-            if (!encode_.is_none()) item = encode_(item);
-            Payload payload(item);
-            make_room(writer, payload.length());
-            seq = put(writer, payload, nb::none(), false, now);
-        }
+        if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch);
+        if (bad) throw std::move(*bad);
         return seq;
     }
 
     std::byte* reserve(std::size_t length) {
-        const auto guard = lock();
-        Sender& writer = open();
-        make_room(writer, length);
+        Turn turn(*this);
+        Sender& writer = make_room(turn, length);
         reserved_ = true;
         return writer.claim(length);
     }
 
     u64 commit(std::size_t length, nb::handle event_ns, bool discardable) {
-        const auto guard = lock();
+        const std::optional<i64> event = event_time(event_ns);
+        const Turn turn(*this);
         Sender& writer = open();
-        const i64 now = utc_ns();
-        const u64 seq = writer.complete(length, {event_time(event_ns, now), now, discardable ? kDiscardable : 0});
+        const u64 seq = writer.complete(length, stamped(event, discardable, utc_ns()));
         reserved_ = false;
         writer.announce();
         return seq;
@@ -159,75 +151,160 @@ public:
     void cancel() { reserved_ = false; }
 
     void attach_fanout(int fd) {
-        Descriptor socket(dup(fd));
+        Descriptor socket(fcntl(fd, F_DUPFD_CLOEXEC, 0));
         if (socket.get() < 0) throw OsRefused("cannot keep the fan-out socket", errno);
-        const auto guard = lock();
+        const Turn turn(*this);
         open().attach_fanout(std::move(socket));
     }
 
-    nb::dict counters() {
-        return header_counters(open().header());
-    }
+    nb::dict counters() { return header_counters(open().header()); }
 
     void close() {
         if (!mine()) return;
-        const auto guard = lock();
+        const Turn turn(*this);
         if (reserved_) raise("ReservationError", "a reservation is open; commit or cancel it before closing the publisher");
         writer_.reset();
     }
 
     bool closed() const { return writer_ == nullptr; }
-    nb::object& encode() { return encode_; }
+
+    int visit(visitproc visit, void* arg) const {
+        Py_VISIT(encode_.ptr());
+        return 0;
+    }
+    void clear() { encode_ = nb::none(); }
 
 private:
-    u64 put(Sender& writer, const Payload& payload, nb::handle event_ns, bool discardable, i64 now) {
-        const Stamp stamp{event_time(event_ns, now), now, discardable ? kDiscardable : 0};
+    // The one lock of the data path, uncontended unless threads share a publisher. Never waited for with the GIL. What
+    // runs Python code runs without it, as far as that can be told; the rest, a finalizer say, gets an error instead
+    // of waiting for itself.
+    class Turn {
+    public:
+        explicit Turn(PyWriter& owner) : owner_(owner) { take(); }
+        ~Turn() {
+            if (held_) release();
+        }
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+
+        void take() {
+            if (!owner_.mutex_.try_lock()) [[unlikely]] {
+                if (owner_.holder_.load(std::memory_order_relaxed) == self())
+                    raise("RingcastError", "this publisher is in the middle of a send on this very thread; use another publisher here");
+                const Released released;
+                owner_.mutex_.lock();
+            }
+            owner_.holder_.store(self(), std::memory_order_relaxed);
+            held_ = true;
+        }
+        void release() {
+            held_ = false;
+            owner_.holder_.store(nullptr, std::memory_order_relaxed);
+            owner_.mutex_.unlock();
+        }
+        bool held() const { return held_; }
+
+    private:
+        static const void* self() {
+            static thread_local char here;
+            return &here;
+        }
+        PyWriter& owner_;
+        bool held_ = false;
+    };
+
+    nb::object encoded(nb::handle items, std::optional<nb::python_error>& bad) {
+        nb::list out;
+        try {
+            // A list may be changed by an encoder while we walk it.
+            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+                out.append(encode_(nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), i))));
+        } catch (nb::python_error& error) {
+            bad.emplace(std::move(error));
+        }
+        return out;
+    }
+
+    u64 put_all(nb::handle batch) {
+        Turn turn(*this);
+        const i64 now = utc_ns();
+        u64 seq = 0;
+        try {
+            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(batch.ptr()); ++i) {
+                const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), i));
+                const Payload payload(item);
+                seq = put(make_room(turn, payload.length()), payload, stamped(std::nullopt, false, now));
+            }
+        } catch (...) {
+            // Those before a bad item were sent. Whoever left his turn while waiting had announced them before.
+            if (turn.held() && writer_) writer_->announce();
+            throw;
+        }
+        open().announce();
+        return seq;
+    }
+
+    u64 put(Sender& writer, const Payload& payload, const Stamp& stamp) {
         if (payload.length() < kReleaseFrom) return writer.append(payload.parts(), payload.length(), stamp);
-        nb::gil_scoped_release released;
+        const Released released;
         return writer.append(payload.parts(), payload.length(), stamp);
     }
 
-    void make_room(Sender& writer, std::size_t length) {
-        if (reserved_) [[unlikely]]
-            raise("ReservationError", "a reservation is open on this publisher; commit or cancel it first");
+    Sender& make_room(Turn& turn, std::size_t length) {
+        Sender& writer = open();
+        check_unreserved();
         if (!writer.fits(length)) [[unlikely]]
             raise("MessageTooLarge", length, writer.geometry().capacity);
         if (writer.room(length)) [[likely]]
-            return;
-        wait_for_room(writer, length);
+            return writer;
+        return wait_for_room(turn, length);
     }
 
-    void wait_for_room(Sender& writer, std::size_t length) {
-        const i64 begin = steady_ns();
-        while (!writer.room(length)) {
-            bool late;
+    void check_unreserved() const {
+        if (reserved_) [[unlikely]]
+            raise("ReservationError", "a reservation is open on this publisher; commit or cancel it first");
+    }
+
+    // Nothing is claimed yet, so the turn may be left for signal handlers, which may use this very publisher, and
+    // everything is looked at anew afterwards.
+    Sender& wait_for_room(Turn& turn, std::size_t length) {
+        const i64 until = steady_ns() + max_wait_ns_;
+        open().count_wait();
+        for (;;) {
+            Sender& writer = open();
+            check_unreserved();
+            if (writer.room(length)) return writer;
             {
-                nb::gil_scoped_release released;
-                writer.wait_for_room(length, begin + max_wait_ns_);
-                late = steady_ns() - begin >= max_wait_ns_ && !writer.room(length);
+                const Released released;
+                writer.wait_for_room(length, until);
             }
+            if (steady_ns() >= until && !writer.room(length)) {
+                const std::vector<u32> owners = writer.pass_over(length);
+                // Nobody in the way any more, or nobody to be told: the bound holds, whatever a reader does meanwhile.
+                if (owners.empty() || skip_slow_) return writer;
+                nb::list pids;
+                for (u32 owner : owners) pids.append(owner);
+                raise("SlowSubscriber", static_cast<double>(max_wait_ns_) / 1e9, nb::tuple(pids));
+            }
+            turn.release();
             check_signals();
-            if (!late) continue;
-            const std::vector<u32> owners = writer.pass_over(length);
-            if (owners.empty() || skip_slow_) continue;
-            nb::list pids;
-            for (u32 owner : owners) pids.append(owner);
-            raise("SlowSubscriber", static_cast<double>(max_wait_ns_) / 1e9, nb::tuple(pids));
+            turn.take();
         }
     }
 
-    std::unique_ptr<Sender> writer_;
-    std::mutex mutex_;
-    i64 max_wait_ns_;
-    bool skip_slow_;
-    bool reserved_ = false;
+    const i64 max_wait_ns_;
+    const bool skip_slow_;
     nb::object encode_;
+    std::mutex mutex_;
+    std::atomic<const void*> holder_{nullptr};
+    bool reserved_ = false;
+    std::unique_ptr<Sender> writer_;
 };
 
 class PyReservation {
 public:
-    PyReservation(nb::object owner, std::size_t length)
-        : owner_(std::move(owner)), writer_(nb::inst_ptr<PyWriter>(owner_)), data_(writer_->reserve(length)), length_(length) {}
+    PyReservation(nb::object owner, PyWriter& writer, std::size_t length)
+        : owner_(std::move(owner)), writer_(&writer), data_(writer.reserve(length)), length_(length) {}
     PyReservation(const PyReservation&) = delete;
     ~PyReservation() {
         if (pending_ && writer_->mine()) writer_->cancel();
@@ -237,41 +314,52 @@ public:
         use();
         std::size_t n = length_;
         if (!length.is_none()) {
-            n = nb::cast<std::size_t>(length);
+            n = PyLong_AsSize_t(length.ptr());
+            if (n == static_cast<std::size_t>(-1) && PyErr_Occurred()) throw nb::python_error();
             if (n > length_) throw nb::value_error("commit cannot send more than was reserved");
         }
-        if (exports_ > 0) {
-            PyErr_SetString(PyExc_BufferError, "views of the reservation still exist; release them before commit");
-            throw nb::python_error();
-        }
+        check_unshared();
         const u64 seq = writer_->commit(n, event_ns, discardable);
         pending_ = false;
         return seq;
     }
 
     void cancel() {
-        if (std::exchange(pending_, false)) writer_->cancel();
+        if (!pending_) return;
+        check_unshared();
+        pending_ = false;
+        writer_->cancel();
     }
 
     nb::object enter(nb::handle self) {
         use();
-        view_ = nb::steal(PyMemoryView_FromObject(self.ptr()));
-        return view_;
+        nb::object view = nb::steal(PyMemoryView_FromObject(self.ptr()));
+        if (!view.is_valid()) throw nb::python_error();
+        view_ = view;
+        return view;
     }
 
     void exit(nb::handle kind) {
-        if (view_.is_valid()) view_.attr("release")();
-        view_.reset();
+        const bool failed = !kind.is_none();
+        if (const nb::object view = std::exchange(view_, nb::object()); view.is_valid()) {
+            try {
+                view.attr("release")();
+            } catch (nb::python_error&) {
+                // Parts of it are still held, in the frames of the error on its way out: that one is to be seen, not
+                // this. The place is given up when the last of them goes.
+                if (!failed) throw;
+            }
+        }
         if (!pending_) return;
-        if (kind.is_none())
+        if (!failed)
             commit(nb::none(), nb::none(), false);
-        else
+        else if (exports_ == 0)
             cancel();
     }
 
     static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-        auto* r = nb::inst_ptr<PyReservation>(nb::handle(self));
-        if (!r->pending_) {
+        auto* r = nb::inst_ready(self) ? nb::inst_ptr<PyReservation>(nb::handle(self)) : nullptr;
+        if (r == nullptr || !r->pending_) {
             PyErr_SetString(PyExc_BufferError, "the reservation is committed or cancelled");
             view->obj = nullptr;
             return -1;
@@ -284,10 +372,24 @@ public:
 
     std::size_t length() const { return length_; }
 
+    int visit(visitproc visit, void* arg) const {
+        Py_VISIT(owner_.ptr());
+        Py_VISIT(view_.ptr());
+        return 0;
+    }
+    void clear() { view_.reset(); }
+
 private:
     void use() {
         writer_->open();
         if (!pending_) raise("ReservationError", "this reservation is committed or cancelled; reserve again");
+    }
+
+    // Whoever holds a view could go on writing into what is a message by then, or the place of others.
+    void check_unshared() const {
+        if (exports_ == 0) return;
+        PyErr_SetString(PyExc_BufferError, "views of the reservation still exist; release them first");
+        throw nb::python_error();
     }
 
     nb::object owner_;
@@ -300,39 +402,21 @@ private:
 };
 
 PyType_Slot reservation_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(collectable<PyReservation>::traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(collectable<PyReservation>::clear)},
     {Py_bf_getbuffer, reinterpret_cast<void*>(PyReservation::get_buffer)},
     {Py_bf_releasebuffer, reinterpret_cast<void*>(PyReservation::release_buffer)},
-    {0, nullptr},
-};
-
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    nb::handle encode = nb::inst_ptr<PyWriter>(nb::handle(self))->encode();
-    Py_VISIT(encode.ptr());
-    return 0;
-}
-
-int clear(PyObject* self) {
-    nb::inst_ptr<PyWriter>(nb::handle(self))->encode() = nb::none();
-    return 0;
-}
-
-PyType_Slot writer_slots[] = {
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {0, nullptr},
 };
 
 }  // namespace
 
 nb::dict header_counters(const Header& header) {
+    // All read before a dictionary is made: that may collect garbage, and with it the ring.
+    const std::pair<const char*, u64> counters[] = {{"sent", header.sent.load()}, {"bytes", header.bytes.load()}, {"waits", header.waits.load()},
+                                                    {"overruns", header.overruns.load()}, {"wakes", header.wakes.load()}};
     nb::dict out;
-    out["sent"] = header.sent.load();
-    out["bytes"] = header.bytes.load();
-    out["waits"] = header.waits.load();
-    out["overruns"] = header.overruns.load();
-    out["wakes"] = header.wakes.load();
+    for (const auto& [name, value] : counters) out[name] = value;
     return out;
 }
 
@@ -340,19 +424,19 @@ void bind_writer(nb::module_& m) {
     nb::class_<PyReservation>(m, "Reservation", nb::type_slots(reservation_slots), nb::is_final())
         .def("commit", &PyReservation::commit, "length"_a = nb::none(), "event_ns"_a = nb::none(), "discardable"_a = false)
         .def("cancel", &PyReservation::cancel)
-        .def("__enter__", [](nb::handle self) { return nb::inst_ptr<PyReservation>(self)->enter(self); })
+        .def("__enter__", [](nb::handle_t<PyReservation> self) { return nb::cast<PyReservation&>(self).enter(self); })
         .def("__exit__", [](PyReservation& r, nb::handle kind, nb::handle, nb::handle) { r.exit(kind); },
              "kind"_a.none(), "error"_a.none(), "trace"_a.none())
         .def("__len__", &PyReservation::length);
 
-    nb::class_<PyWriter>(m, "RingWriter", nb::type_slots(writer_slots))
+    nb::class_<PyWriter>(m, "RingWriter", nb::type_slots(collectable<PyWriter>::slots))
         .def(nb::init<u64, u64, double, bool, bool, nb::object, u64>(), nb::kw_only(), "depth"_a, "capacity_bytes"_a,
              "max_wait_s"_a = 0.1, "skip_slow"_a = false, "prefault"_a = false, "encode"_a = nb::none(), "incarnation"_a = 0)
         .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
         .def("send_many", &PyWriter::send_many, "items"_a)
         .def("reserve",
-             [](nb::handle self, std::size_t length) {
-                 return nb::cast(std::make_unique<PyReservation>(nb::borrow(self), length));
+             [](nb::handle_t<PyWriter> self, std::size_t length) {
+                 return nb::cast(std::make_unique<PyReservation>(nb::borrow(self), nb::cast<PyWriter&>(self), length));
              },
              "length"_a)
         .def("attach_fanout", &PyWriter::attach_fanout, "socket_fd"_a)
@@ -365,7 +449,8 @@ void bind_writer(nb::module_& m) {
         .def_prop_ro("depth", [](PyWriter& w) { return w.open().geometry().depth; })
         .def_prop_ro("capacity_bytes", [](PyWriter& w) { return w.open().geometry().capacity; })
         .def_prop_ro("memory_bytes", [](PyWriter& w) { return w.open().geometry().file_bytes(); })
-        .def_prop_ro("next_seq", [](PyWriter& w) { return w.open().next_seq(); });
+        // As readers see it: another thread may be writing.
+        .def_prop_ro("next_seq", [](PyWriter& w) { return w.open().header().tail.load(); });
 }
 
 }  // namespace ringcast::bindings

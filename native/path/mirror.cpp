@@ -8,7 +8,9 @@ Mirror::Mirror(const ChannelSpec& spec)
     : spec_(spec),
       ring_(spec.depth, spec.capacity_bytes, spec.incarnation, false),
       reassembly_(spec.first_seq, spec.every, static_cast<u32>(std::min<u64>(ring_.geometry().capacity, wire::kMostBytes)), spec.patience_ns),
-      stream_next_(reassembly_.next()) {}
+      stream_next_(reassembly_.next()) {
+    counters_.next_seq.store(stream_next_);
+}
 
 void Mirror::accept(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns) {
     add(counters_.datagrams, 1);
@@ -24,7 +26,7 @@ void Mirror::put(const wire::Whole& whole) {
     const Part part{whole.bytes.data(), whole.bytes.size()};
     const Stamp stamp{whole.event_ns, whole.sent_ns, whole.flags, utc_ns()};
     ring_.append({&part, 1}, whole.bytes.size(), stamp, {whole.seq, ordinal_++});
-    note(whole.bytes.size(), whole.lost, whole.sent_ns);
+    note(whole.seq, whole.bytes.size(), whole.lost, whole.sent_ns);
 }
 
 void Mirror::complete(const wire::Header& header) {
@@ -32,10 +34,11 @@ void Mirror::complete(const wire::Header& header) {
     ordinal_ += lost;
     stream_next_ = header.seq + spec_.every;
     ring_.complete(header.length, {header.event_ns, header.sent_ns, header.flags, utc_ns()}, {header.seq, ordinal_++});
-    note(header.length, lost, header.sent_ns);
+    note(header.seq, header.length, lost, header.sent_ns);
 }
 
-void Mirror::note(u64 length, u64 lost, i64 sent_ns) {
+void Mirror::note(u64 seq, u64 length, u64 lost, i64 sent_ns) {
+    counters_.next_seq.store(seq + 1, std::memory_order_relaxed);
     add(counters_.messages, 1);
     add(counters_.bytes, length);
     if (lost != 0) add(counters_.lost, lost);

@@ -27,6 +27,7 @@ struct MirrorCounters {
     std::atomic<u64> datagrams{0};
     std::atomic<u64> refused{0};  // longer than the mirror
     std::atomic<i64> last_delay_ns{0};
+    std::atomic<u64> next_seq{0};
 };
 
 class Mirror {
@@ -57,7 +58,7 @@ public:
 
 private:
     void put(const wire::Whole& whole);
-    void note(u64 length, u64 lost, i64 sent_ns);
+    void note(u64 seq, u64 length, u64 lost, i64 sent_ns);
 
     ChannelSpec spec_;
     Sender ring_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
 
 #include "ring/failure.hpp"
 
@@ -38,8 +39,14 @@ Bridge::Bridge() : fd_(make_memfd("ringcast-mailbox", kPage)), map_(map_plain(fd
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
+    int refused = 0;
+    try {
+        thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& e) {
+        refused = e.code().value();
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (refused != 0) throw OsRefused("cannot start a thread", refused);
 }
 
 Bridge::~Bridge() { close(); }

@@ -8,8 +8,7 @@
 
 namespace ringcast {
 namespace {
-constexpr int kAttempts = 64;
-constexpr int kStartAttempts = 1000;
+constexpr u64 kAttempts = 64;
 }  // namespace
 
 Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process)
@@ -51,10 +50,10 @@ bool Cursor::take_slot() {
 void Cursor::start_at(i64 start) {
     const bool numbered = start >= 0;
     if (numbered) from_seq_ = static_cast<u64>(start);
-    // The writer may overtake the place while it is being looked up; then it is looked up again.
-    for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
+    // The writer may overtake the place while it is being looked up; then the next try begins further from its heels.
+    for (u64 attempt = 0, margin = 0; attempt < kAttempts; ++attempt, margin = margin * 2 + 1) {
         const u64 tail = ring_->tail();
-        const u64 oldest = ring_->oldest();
+        const u64 oldest = ring_->oldest() + margin;
         switch (static_cast<Start>(start)) {
             case Start::fresh: next_ = tail; break;
             case Start::latest: next_ = std::max(oldest, tail > 0 ? tail - 1 : 0); break;
@@ -62,7 +61,7 @@ void Cursor::start_at(i64 start) {
             default: next_ = std::max(oldest, ring_->find(from_seq_));
         }
         next_ = std::min(next_, tail);
-        if (next_ == 0) return;
+        if (tail == 0) return;
         Record record;
         // A number that is gone already is loss.
         if (next_ == tail && ring_->outline(tail - 1, record)) {
@@ -74,12 +73,18 @@ void Cursor::start_at(i64 start) {
         if (next_ < tail && ring_->record(next_, record) == Read::ok) {
             ordinal_ = record.ordinal;
             published_pos_ = record.pos;
-            if (numbered && next_ == oldest) lost_ = record.seq - std::min(record.seq, from_seq_);
+            if (numbered && record.seq > from_seq_ && !preceded(next_)) lost_ = record.seq - from_seq_;
             return;
         }
     }
-    // Damaged, or faster than anybody can look: reading will tell.
+    // Damaged: reading will tell.
     ordinal_ = next_;
+}
+
+// Is the message before `index` known to be one that was not asked for? Then nothing between the two is missing.
+bool Cursor::preceded(u64 index) const {
+    Record before;
+    return index > 0 && ring_->outline(index - 1, before) && before.seq < from_seq_;
 }
 
 void Cursor::publish(u64 position) {
@@ -104,7 +109,7 @@ Peek Cursor::search(Record& out) {
     // Not asked for, overtaken, or damaged? When overtaken go on at the oldest whole message, each time a little
     // further from the writer's heels.
     u64 margin = 0;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (u64 attempt = 0; attempt < kAttempts; ++attempt) {
         const u64 tail = ring_->tail();
         if (tail <= next_) return tail == next_ ? Peek::empty : Peek::corrupt;
         tail_seen_ = tail;

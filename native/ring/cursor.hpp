@@ -79,6 +79,7 @@ public:
 
 private:
     void start_at(i64 start);
+    bool preceded(u64 index) const;
     bool take_slot();
     Peek search(Record& out);
     void skip_unasked(u64 tail);

@@ -1,6 +1,7 @@
 #include "ring/reader.hpp"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,7 @@ constexpr u32 kMostCredit = 16;
 constexpr u32 kProbeEvery = 256;
 constexpr i64 kSweepNs = 1'000'000'000;
 constexpr i64 kBusySliceNs = 2'000'000;
+constexpr int kRounds = 2;
 
 bool one_core() {
     static const bool one = std::thread::hardware_concurrency() < 2;
@@ -26,11 +28,14 @@ bool one_core() {
 }  // namespace
 
 Reader::Reader(bool busy_poll, SubscriberCounters* counters)
-    : busy_poll_(busy_poll),
+    : process_(getpid()),
+      busy_poll_(busy_poll),
       own_counters_(counters != nullptr ? nullptr : std::make_unique<SubscriberCounters>()),
       counters_(counters != nullptr ? counters : own_counters_.get()) {}
 
 Reader::~Reader() {
+    // In a child after fork the sleepers, the bells and the bridge's lock are the parent's.
+    if (process_ != getpid()) return;
     close();
     drop_all();
 }
@@ -42,7 +47,6 @@ void Reader::attach(MemberPtr member) {
         std::lock_guard lock(mutex_);
         if (port_) bridge_->add(member->cursor->ring()->incarnation(), port_);
         members_.push_back(std::move(member));
-        attention_.store(true);
     }
     poke();
 }
@@ -53,6 +57,7 @@ bool Reader::attached(u64 incarnation) const {
 }
 
 bool Reader::detach(u64 incarnation, bool drain) {
+    MemberPtr gone;
     {
         std::lock_guard lock(mutex_);
         const auto at = std::find_if(members_.begin(), members_.end(),
@@ -62,11 +67,13 @@ bool Reader::detach(u64 incarnation, bool drain) {
             (*at)->draining.store(true);
         } else {
             if (port_) bridge_->remove(incarnation, port_.get());
+            gone = std::move(*at);
             members_.erase(at);
         }
-        attention_.store(true);
     }
     poke();
+    // It may be the very one slept on.
+    if (gone && on_bells_.load()) wake_on_bell(*gone);
     return true;
 }
 
@@ -76,6 +83,8 @@ std::vector<Reader::MemberPtr> Reader::members() const {
 }
 
 void Reader::poke() {
+    // Whoever is about to sleep looks at this last, so a poke is never slept through.
+    attention_.store(true);
     std::lock_guard lock(mutex_);
     poked_.fetch_add(1);
     futex::wake_all(poked_);
@@ -83,18 +92,26 @@ void Reader::poke() {
     if (port_) port_->raise();
     // Whoever sleeps on a doorbell sleeps on all of them, so ringing one that he knows would do; but which he
     // knows is his secret.
-    for (const auto& member : members_) {
-        Doorbell& bell = member->cursor->bell();
-        bell.bell.fetch_add(1);
-        futex::wake_all(bell.bell);
-    }
+    if (!on_bells_.load()) return;
+    for (const auto& member : members_) wake_on_bell(*member);
+}
+
+void Reader::wake_on_bell(Member& member) {
+    Doorbell& bell = member.cursor->bell();
+    bell.bell.fetch_add(1);
+    futex::wake_all(bell.bell);
 }
 
 void Reader::close() {
     if (closed_.exchange(true)) return;
-    attention_.store(true);
     poke();
-    if (enter()) leave();
+    tidy_up();
+}
+
+void Reader::tidy_up() {
+    if (!enter()) return;
+    drop_all();
+    busy_.store(false);
 }
 
 int Reader::use_mailbox() {
@@ -106,7 +123,6 @@ int Reader::use_mailbox() {
             seal_size(fd.get());
             mailbox_fd_ = std::move(fd);
             mailbox_map_ = std::move(map);
-            attention_.store(true);
         }
     }
     poke();
@@ -121,7 +137,6 @@ int Reader::use_port(const std::shared_ptr<Bridge>& bridge) {
             for (const auto& member : members_) bridge->add(member->cursor->ring()->incarnation(), port);
             bridge_ = bridge;
             port_ = std::move(port);
-            attention_.store(true);
         }
     }
     poke();
@@ -132,10 +147,14 @@ int Reader::use_port(const std::shared_ptr<Bridge>& bridge) {
 
 void Reader::refresh() {
     attention_.store(false);
-    std::lock_guard lock(mutex_);
-    active_ = members_;
+    std::vector<MemberPtr> before;
+    {
+        std::lock_guard lock(mutex_);
+        before = std::exchange(active_, members_);
+        my_port_ = port_.get();
+        box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
+    }
     turn_ = 0;
-    box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
     if (box_ == nullptr) return;
     by_bit_.clear();
     hot_.clear();
@@ -159,7 +178,8 @@ Peek Reader::emptied(Member& member, Peek peek) {
     if (peek == Peek::corrupt) {
         add(counters_->corrupt, 1);
         drop(member);
-    } else if (member.draining.load(std::memory_order_relaxed) && !member.cursor->behind()) {
+    } else if (member.draining.load() && !member.cursor->behind()) {
+        add(counters_->lost, member.cursor->lost_at_end());
         drop(member);
     }
     return peek;
@@ -173,13 +193,14 @@ void Reader::drop(Member& member) {
 }
 
 void Reader::drop_all() {
+    std::vector<MemberPtr> members, active;
+    hot_.clear();
+    by_bit_.clear();
+    active.swap(active_);
     std::lock_guard lock(mutex_);
     if (port_)
         for (const auto& member : members_) bridge_->remove(member->cursor->ring()->incarnation(), port_.get());
-    hot_.clear();
-    by_bit_.clear();
-    active_.clear();
-    members_.clear();
+    members.swap(members_);
 }
 
 Peek Reader::poll_each(Record& out, Member*& from) {
@@ -193,7 +214,7 @@ Peek Reader::poll_each(Record& out, Member*& from) {
 }
 
 Peek Reader::poll_mailbox(Record& out, Member*& from) {
-    for (;;) {
+    for (int round = 0;; ++round) {
         while (!hot_.empty()) {
             if (turn_ >= hot_.size()) turn_ = 0;
             Member* member = hot_[turn_];
@@ -207,12 +228,14 @@ Peek Reader::poll_mailbox(Record& out, Member*& from) {
             hot_.pop_back();
             if (peek == Peek::corrupt) return peek;
         }
+        // A neighbour who shares one of our bits may set it faster than it is collected. Whoever waits looks again.
+        if (round == kRounds) return Peek::empty;
         const bool any = mailbox::collect(*box_, [&](u32 bit) {
             const auto found = by_bit_.find(bit);
             if (found == by_bit_.end()) return;
             for (Member* member : found->second) heat(member);
         });
-        if (!any || hot_.empty()) return Peek::empty;
+        if (!any) return Peek::empty;
     }
 }
 
@@ -221,16 +244,16 @@ u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
     add(counters_->received, 1);
     add(counters_->bytes, record.length);
     if (lost != 0) add(counters_->lost, lost);
-    add(counters_->latency[latency_bucket(now_ns - record.sent_ns)], 1);
+    add(counters_->latency[latency_bucket(elapsed_ns(record.sent_ns, now_ns))], 1);
     // Readable until a receive comes back empty, as select and poll expect.
-    if (port_ && !port_->raised.load(std::memory_order_relaxed)) port_->raise();
+    if (my_port_ != nullptr && !my_port_->raised.load(std::memory_order_relaxed)) my_port_->raise();
     return lost;
 }
 
 bool Reader::settle() {
     for (const auto& member : active_) member->cursor->publish_position();
-    if (!port_) return false;
-    port_->clear();
+    if (my_port_ == nullptr) return false;
+    my_port_->clear();
     return ready();
 }
 
@@ -268,6 +291,7 @@ futex::Wait Reader::wait(i64 until_steady_ns) {
         if (left <= 0) return futex::Wait::timeout;
     }
     if (busy_poll_) {
+        for (const auto& member : active_) member->cursor->publish_position();
         const i64 until = steady_ns() + std::min(left, kBusySliceNs);
         for (;;) {
             for (int i = 0; i < 64; ++i) {
@@ -279,7 +303,7 @@ futex::Wait Reader::wait(i64 until_steady_ns) {
     }
     if (spin()) return futex::Wait::woken;
     for (const auto& member : active_) member->cursor->publish_position();
-    if (port_) return wait_port(left);
+    if (my_port_ != nullptr) return wait_port(left);
     return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
 }
 
@@ -293,8 +317,10 @@ futex::Wait Reader::wait_direct(i64 for_ns) {
         watches[n++] = {&bell.bell, bell.bell.load()};
         bell.waiting.store(1);
     }
-    if (ready()) return futex::Wait::woken;
-    return futex::wait_any({watches.data(), n}, for_ns);
+    on_bells_.store(true);
+    const futex::Wait outcome = ready() ? futex::Wait::woken : futex::wait_any({watches.data(), n}, for_ns);
+    on_bells_.store(false, std::memory_order_relaxed);
+    return outcome;
 }
 
 futex::Wait Reader::wait_mailbox(i64 for_ns) {
@@ -302,22 +328,28 @@ futex::Wait Reader::wait_mailbox(i64 for_ns) {
     box_->sleeping.store(1);
     if (ready()) return futex::Wait::woken;
     const futex::Wait outcome = futex::wait(box_->bell, bell, for_ns);
-    // A publisher killed between its tail and its bit leaves a message that nobody announced.
-    if (const i64 now = steady_ns(); now >= next_sweep_ns_) {
-        next_sweep_ns_ = now + kSweepNs;
-        heat_all();
-    }
+    sweep();
     return outcome;
 }
 
 futex::Wait Reader::wait_port(i64 for_ns) {
-    port_->clear();
+    my_port_->clear();
     if (ready()) return futex::Wait::woken;
-    pollfd fd{port_->eventfd.get(), POLLIN, 0};
+    pollfd fd{my_port_->eventfd.get(), POLLIN, 0};
     const int ms = static_cast<int>(std::min(for_ns, futex::kSliceNs) / 1'000'000) + 1;
     const int rc = ::poll(&fd, 1, ms);
-    if (rc < 0 && errno == EINTR) return futex::Wait::interrupted;
+    const bool interrupted = rc < 0 && errno == EINTR;
+    sweep();
+    if (interrupted) return futex::Wait::interrupted;
     return rc > 0 ? futex::Wait::woken : futex::Wait::timeout;
+}
+
+void Reader::sweep() {
+    // A publisher killed between its tail and its bit leaves a message that nobody announced.
+    const i64 now = steady_ns();
+    if (now < next_sweep_ns_) return;
+    next_sweep_ns_ = now + kSweepNs;
+    heat_all();
 }
 
 }  // namespace ringcast

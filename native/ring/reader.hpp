@@ -41,15 +41,16 @@ public:
     std::vector<MemberPtr> members() const;
     void poke();
     void close();
-    bool closed() const { return closed_.load(std::memory_order_relaxed); }
+    bool closed() const { return closed_.load(); }
     int use_mailbox();
     int use_port(const std::shared_ptr<Bridge>& bridge);
 
     // ---- the receiving thread, between enter and leave
-    bool enter() { return !busy_.exchange(true, std::memory_order_acquire); }
+    bool enter() { return !busy_.exchange(true); }
     void leave() {
-        if (closed()) drop_all();
-        busy_.store(false, std::memory_order_release);
+        busy_.store(false);
+        // A close that found us busy leaves the rings to us, and it may come after any earlier look.
+        if (closed()) tidy_up();
     }
 
     // The next message of any ring, without waiting. `corrupt` names the ring in `from` and lets go of it.
@@ -58,6 +59,11 @@ public:
         if (box_ != nullptr) return poll_mailbox(out, from);
         if (active_.size() == 1) return poll_one(*active_[0], out, from);
         return poll_each(out, from);
+    }
+    // The message just polled was overwritten while its bytes were copied; look again.
+    Peek overtaken(Member& from, Record& out) {
+        const Peek peek = from.cursor->overtaken(out);
+        return peek == Peek::ready ? peek : emptied(from, peek);
     }
     u64 taken(Member& from, const Record& record, i64 now_ns, bool hold);
 
@@ -82,6 +88,8 @@ private:
     void refresh();
     void drop(Member& member);
     void drop_all();
+    void tidy_up();
+    void wake_on_bell(Member& member);
     void heat(Member* member);
     void heat_all();
     bool ready();
@@ -89,7 +97,9 @@ private:
     futex::Wait wait_direct(i64 for_ns);
     futex::Wait wait_mailbox(i64 for_ns);
     futex::Wait wait_port(i64 for_ns);
+    void sweep();
 
+    const pid_t process_;
     const bool busy_poll_;
     std::unique_ptr<SubscriberCounters> own_counters_;
     SubscriberCounters* counters_;
@@ -97,18 +107,22 @@ private:
     std::atomic<bool> busy_{false};
     std::atomic<bool> closed_{false};
     std::atomic<bool> attention_{false};
-    std::atomic<u32> poked_{0};  // what a reader without rings sleeps on
+    std::atomic<bool> on_bells_{false};  // the receiving thread sleeps, or is about to, on its rings' doorbells
+    std::atomic<u32> poked_{0};          // what a reader without rings sleeps on
 
+    // Members are let go of without the lock: what their context does when it ends is not known here.
     mutable std::mutex mutex_;  // members_, and what waiting is changed to
     std::vector<MemberPtr> members_;
-
-    std::vector<MemberPtr> active_;
-    std::size_t turn_ = 0;
     Descriptor mailbox_fd_;
     Mapping mailbox_map_;
-    MailboxPage* box_ = nullptr;
     std::shared_ptr<Port> port_;
     std::shared_ptr<Bridge> bridge_;
+
+    // ---- the receiving thread's own
+    std::vector<MemberPtr> active_;
+    std::size_t turn_ = 0;
+    MailboxPage* box_ = nullptr;
+    Port* my_port_ = nullptr;
     std::unordered_map<u32, std::vector<Member*>> by_bit_;
     std::vector<Member*> hot_;
     i64 next_sweep_ns_ = 0;

@@ -1,13 +1,30 @@
 #include "ring/writer.hpp"
 
-#include <signal.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "ring/counters.hpp"
 
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
 namespace ringcast {
+namespace {
+
+// Killed but not yet waited for by its parent counts: such a process reads no more.
+bool is_gone(pid_t process) {
+    const Descriptor fd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (fd.get() < 0) return errno == ESRCH || errno == EINVAL;
+    pollfd ended{fd.get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 1;
+}
+
+}  // namespace
 
 Writer::Writer(u64 depth, u64 capacity_bytes, u64 incarnation, bool prefault)
     : geometry_(Geometry::of(depth, capacity_bytes)), incarnation_(incarnation != 0 ? incarnation : random_u64()) {
@@ -69,15 +86,16 @@ bool Writer::spares(u64 position, std::size_t length) const {
 }
 
 void Writer::rescan() {
+    // Sequentially consistent against a reader that stores its position and then looks whether we wait.
     slots_seen_ = bell_->slots_version.load();
     slowest_ = kNobody;
     for (const ReliableSlot& slot : bell_->slots)
-        if (slot.owner.load(std::memory_order_acquire) != 0 && slot.lapsed.load(std::memory_order_relaxed) == 0)
-            slowest_ = std::min(slowest_, slot.position.load(std::memory_order_acquire));
+        if (slot.owner.load() != 0 && slot.lapsed.load() == 0) slowest_ = std::min(slowest_, slot.position.load());
 }
 
+void Writer::count_wait() { add(header_->waits, 1); }
+
 futex::Wait Writer::wait_for_room(std::size_t length, i64 until_steady_ns) {
-    add(header_->waits, 1);
     const u32 bell = bell_->space_bell.load();
     bell_->space_waiting.store(1);
     if (room(length)) return futex::Wait::woken;
@@ -105,7 +123,7 @@ std::vector<u32> Writer::pass_over(std::size_t length) {
 void Writer::reap() {
     for (ReliableSlot& slot : bell_->slots) {
         u32 owner = slot.owner.load();
-        if (owner != 0 && kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH) slot.owner.compare_exchange_strong(owner, 0);
+        if (owner != 0 && is_gone(static_cast<pid_t>(owner))) slot.owner.compare_exchange_strong(owner, 0);
     }
     rescan();
 }

@@ -50,8 +50,9 @@ public:
         if (bell_->slots_version.load(std::memory_order_acquire) != slots_seen_) rescan();
         return slowest_ == kNobody || spares(slowest_, length) || (rescan(), spares(slowest_, length));
     }
-    // Sleep until a reliable reader made room, a signal, a slice of time or the deadline.
+    // Sleep until a reliable reader made room, a signal, a slice of time or the deadline. `count_wait` once per message.
     futex::Wait wait_for_room(std::size_t length, i64 until_steady_ns);
+    void count_wait();
     // Stop waiting for the readers in the way; their process ids. They are waited for again once they read.
     std::vector<u32> pass_over(std::size_t length);
     // Free the slots of processes that are gone.
@@ -82,6 +83,10 @@ public:
         return true;
     }
     u32 fanout_version() const { return bell_->fanout_version.load(std::memory_order_relaxed); }
+
+    // The whole mapping, for readers in this very process and for tests that damage it.
+    std::byte* memory() { return ring_map_.data(); }
+    std::byte* bell_memory() { return bell_map_.data(); }
 
     // The entry and bytes of a message this writer still holds, in its own mapping.
     const Entry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }

@@ -1,11 +1,6 @@
 """Ringcast: real-time push-pull messaging. One ring per publisher, a cursor per reader.
 
-    with ringcast.connect() as session:
-        tag = session.tag("lab/temperature")
-        pub, sub = tag.publisher(), tag.subscribe()
-        pub.send(b"21.5")
-        sub.recv(timeout=1.0).data
-        tag.history().latest().data
+Begin with `ringcast.connect()`; `examples/first_program.py` is the shortest whole program.
 """
 
 try:

@@ -261,6 +261,104 @@ class Bridge:
     def mailbox_fd(self) -> int: ...
     def close(self) -> None: ...
 
+class Mirror:
+    """A remote publisher's stream on this node: a ring that a delivery thread writes."""
+
+    @property
+    def ring_fd(self) -> int: ...
+    @property
+    def bell_fd(self) -> int: ...
+    @property
+    def incarnation(self) -> int:
+        """The mirror ring's own; its publisher's is in the channel."""
+
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def next_seq(self) -> int:
+        """The publisher's number of the message that comes next."""
+
+    def counters(self) -> dict[str, int]: ...
+
+class Delivery:
+    """A native thread that takes datagrams on one socket and writes mirrors."""
+
+    def __init__(self, socket_fd: int) -> None: ...
+    def open(
+        self,
+        *,
+        key: int,
+        depth: int,
+        capacity_bytes: int,
+        every: int = 1,
+        first_seq: int = 0,
+        reliable: bool = False,
+        patience_ns: int = 2000000,
+    ) -> Mirror: ...
+    def close_channel(self, key: int) -> None: ...
+    def attach_fanout(self, key: int, socket_fd: int) -> None: ...
+    @property
+    def thread_id(self) -> int: ...
+    def counters(self) -> dict[str, int]: ...
+    def close(self) -> None: ...
+
+class Streams:
+    """A native thread that reads streams of frames and writes mirrors."""
+
+    def __init__(self) -> None: ...
+    def open(
+        self,
+        *,
+        key: int,
+        depth: int,
+        capacity_bytes: int,
+        every: int = 1,
+        first_seq: int = 0,
+        reliable: bool = False,
+        patience_ns: int = 2000000,
+    ) -> Mirror: ...
+    def close_channel(self, key: int) -> None: ...
+    def add_stream(self, key: int, socket_fd: int) -> None: ...
+    def attach_fanout(self, key: int, socket_fd: int) -> None: ...
+    def ended(self) -> list[int]: ...
+    @property
+    def thread_id(self) -> int: ...
+    def close(self) -> None: ...
+
+class Pump:
+    """A native thread with a cursor on a ring and a socket to another node."""
+
+    def __init__(
+        self,
+        ring_fd: int,
+        bell_fd: int,
+        socket_fd: int,
+        *,
+        depth: int,
+        capacity_bytes: int,
+        incarnation: int,
+        key: int,
+        every: int = 1,
+        first_seq: int = 0,
+        reliable: bool = False,
+        stream: bool = True,
+        chunk: int = 0,
+        most_bytes_per_s: int = 0,
+    ) -> None: ...
+    def stop_before(self, seq: int) -> None:
+        """Somebody else sends `seq` and what follows; the state is "done" once everything before it is sent."""
+
+    @property
+    def state(self) -> str:
+        """ "running", "done" or "broken"."""
+
+    @property
+    def next_seq(self) -> int: ...
+    @property
+    def thread_id(self) -> int: ...
+    def counters(self) -> dict[str, int]: ...
+    def close(self) -> None: ...
+
 def latency_bucket_ns(bucket: int) -> int:
     """Upper bound of a histogram bucket in nanoseconds."""
 

@@ -10,9 +10,7 @@ Must not know what publishers, subscribers or tags are: that is its owner's busi
 
 from __future__ import annotations
 
-import itertools
 import logging
-import os
 import select
 import socket
 import threading
@@ -24,9 +22,10 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ringcast.control import link
-from ringcast.control.messages import Bye, Done, Hello, Notice, Refused, Request, Welcome
+from ringcast.control.messages import Answer, Bye, Done, Hello, Notice, Request, Welcome
+from ringcast.descriptors import Waker, copies, out_of_descriptors
 from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForkedError, RingcastError
-from ringcast.refusal import refusal
+from ringcast.pending import Pending, Then, Waiting
 
 logger = logging.getLogger("ringcast")
 
@@ -38,7 +37,7 @@ _A = TypeVar("_A", bound=msgspec.Struct)
 
 
 class Owner(Protocol):
-    """Whom a connection works for. Both methods run on the connection's thread."""
+    """Whom a connection works for. All methods run on the connection's thread."""
 
     def noticed(self, notice: Notice, received: link.Received[Any]) -> None:
         """Descriptors not taken out of `received` are closed afterwards."""
@@ -46,45 +45,18 @@ class Owner(Protocol):
     def restore(self) -> None:
         """A daemon is there again and knows nothing; `call` works from here, for this thread only."""
 
+    def orphaned(self, answer: Answer) -> None:
+        """An answer to somebody who no longer waits: he was interrupted, or out of patience."""
+
 
 class _Lost(Exception):
     """The connection broke; the argument says how."""
 
 
-class _Waker:
-    """Gets the thread out of its poll. Closed by whoever lets go of it last, and not before: a number written to after
-    its close could be somebody else's file by then."""
-
-    def __init__(self) -> None:
-        self.fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-
-    def __del__(self) -> None:
-        if hasattr(self, "fd"):
-            os.close(self.fd)
-
-    def wake(self) -> None:
-        os.eventfd_write(self.fd, 1)
-
-    def quiet(self) -> None:
-        os.eventfd_read(self.fd)
-
-
-class _Waiting:
-    """A request under way."""
-
-    __slots__ = ("answers", "error", "finished", "then")
-
-    def __init__(self, then: Callable[[Any], None] | None) -> None:
-        self.finished = threading.Event()
-        self.answers: list[Any] = []
-        self.error: Exception | None = None
-        self.then = then
-
-
 class Connection:
     """Open the connection and say hello.
 
-    Raises DaemonUnavailable when nobody answers at `path`, or what the daemon refuses with.
+    Raises DaemonUnavailable when nobody answers at `path`, ResourceLimit, or what the daemon refuses with.
     """
 
     def __init__(self, path: str, owner: Owner, *, program: str, fds: Sequence[int] = ()) -> None:
@@ -92,14 +64,13 @@ class Connection:
         self._owner = owner
         self._program = program
         self._hello_fds = tuple(fds)
-        self._ids = itertools.count(1)
-        self._lock = threading.Lock()  # guards _socket's sending side, _pending and _away
-        self._pending: dict[int, _Waiting] = {}
-        self._posted: deque[tuple[Request, tuple[int, ...], Callable[[Any], None] | None]] = deque()
+        self._lock = threading.Lock()  # guards _socket's sending side and _away
+        self._pending = Pending()
+        self._posted: deque[tuple[Request, list[int], Then | None]] = deque()
         self._stop = threading.Event()
         self._closed = self._forked = False
         self._away: str | None = "not connected yet"
-        self._waker = _Waker()
+        self._waker = Waker()
         self._socket: socket.socket | None = None
         self._reader = threading.current_thread()
         try:
@@ -135,17 +106,20 @@ class Connection:
         self.check()
         return self._ask(request, answer, fds, then, ANSWER_TIMEOUT_S)
 
-    def post(self, request: Request, fds: Sequence[int] = (), then: Callable[[Any], None] | None = None) -> None:
-        """Ask without waiting; dropped when the daemon is away. Keeps copies of the descriptors until they are sent."""
+    def post(self, request: Request, fds: Sequence[int] = (), then: Then | None = None) -> None:
+        """Ask without waiting; dropped when the daemon is away. Raises ResourceLimit when there are descriptors, of
+        which copies are kept until they are sent."""
         if self._closed or self._forked:
             return
-        self._posted.append((request, tuple(os.dup(fd) for fd in fds), then))
+        self._posted.append((request, copies(fds), then))
         self._waker.wake()
 
     def close(self) -> None:
-        """Say goodbye, end the thread, close the socket. A second call does nothing."""
+        """Say goodbye, end the thread, close the socket. A second call does nothing, nor does one in a forked child."""
+        if self._forked:
+            return
         with self._lock:
-            if self._closed or self._forked:
+            if self._closed:
                 return
             self._closed = True
         if threading.current_thread() is not self._reader:
@@ -164,23 +138,21 @@ class Connection:
         sock, self._socket = self._socket, None
         if sock is not None:
             sock.close()
-        while self._posted:
-            link.close_all(self._posted.popleft()[1])
+        self._drop_posted()
 
     # ---------------------------------------------------------------- asking
 
     def _ask(
         self, request: Request, answer: type[_A], fds: Sequence[int], then: Callable[[_A], None] | None, timeout: float
     ) -> list[_A]:
-        number, waiting = self._send(request, fds, then)
+        waiting = self._send(request, fds, then)
         try:
             if threading.current_thread() is self._reader:
                 self._read_until(waiting, time.monotonic() + timeout)
             elif not waiting.finished.wait(timeout):
                 raise DaemonUnavailable(self.path, f"no answer within {timeout:g} s")
         finally:
-            with self._lock:
-                self._pending.pop(number, None)
+            waiting.orphan = True
         if waiting.error is not None:
             raise waiting.error
         for found in waiting.answers:
@@ -188,23 +160,22 @@ class Connection:
                 raise DaemonUnavailable(self.path, f"it answered {type(request).__name__} with {type(found).__name__}")
         return waiting.answers
 
-    def _send(self, request: Request, fds: Sequence[int], then: Callable[[Any], None] | None) -> tuple[int, _Waiting]:
-        number, waiting = next(self._ids), _Waiting(then)
+    def _send(self, request: Request, fds: Sequence[int], then: Then | None) -> Waiting:
         with self._lock:
             if self._away is not None and threading.current_thread() is not self._reader:
                 raise DaemonUnavailable(self.path, self._away)
             if self._socket is None:
                 raise DaemonUnavailable(self.path, self._away or "not connected")
-            self._pending[number] = waiting
+            number, waiting = self._pending.add(then)
             try:
                 link.send(self._socket, msgspec.structs.replace(request, id=number), fds)
             except OSError as exc:
-                self._pending.pop(number)
+                self._pending.discard(number)
                 raise DaemonUnavailable(self.path, exc.strerror or str(exc)) from exc
             except RingcastError:
-                self._pending.pop(number)
+                self._pending.discard(number)
                 raise
-        return number, waiting
+        return waiting
 
     # ---------------------------------------------------------------- the thread
 
@@ -214,14 +185,12 @@ class Connection:
                 try:
                     self._read_until(None, None)
                 except _Lost as lost:
-                    self._fail_pending(str(lost))
+                    self._lose(str(lost))
                     logger.info("daemon at %s is away: %s", self.path, lost)
                     self._find_again()
         finally:
-            self._fail_pending("the session was closed")
+            self._lose("the session was closed")
             self._drop()
-            while self._posted:
-                link.close_all(self._posted.popleft()[1])
 
     def _find_again(self) -> None:
         delay_s = RETRY_FIRST_S
@@ -231,8 +200,12 @@ class Connection:
                 self.welcome = self._greet()
                 self._owner.restore()
             except (_Lost, RingcastError) as exc:
-                self._fail_pending(str(exc))
+                self._lose(str(exc))
                 logger.debug("daemon at %s is still away: %s", self.path, exc)
+                continue
+            except Exception as exc:  # this thread is the only one that can ever find the daemon again
+                self._lose(str(exc))
+                logger.exception("attaching again to the daemon at %s failed", self.path)
                 continue
             with self._lock:
                 self._away = None
@@ -241,7 +214,10 @@ class Connection:
 
     def _greet(self) -> Welcome:
         self._drop()
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError as exc:
+            raise out_of_descriptors("cannot open a session", exc) from exc
         sock.settimeout(ANSWER_TIMEOUT_S)
         try:
             sock.connect(self.path)
@@ -255,7 +231,7 @@ class Connection:
         except _Lost as lost:
             raise DaemonUnavailable(self.path, str(lost)) from lost
 
-    def _read_until(self, waiting: _Waiting | None, deadline: float | None) -> None:
+    def _read_until(self, waiting: Waiting | None, deadline: float | None) -> None:
         """Handle packets until `waiting` is finished, or until the connection is to be closed. Raises _Lost."""
         sock = self._socket
         if sock is None:
@@ -290,32 +266,12 @@ class Connection:
             if isinstance(message, Notice):
                 self._owner.noticed(message, received)
             else:
-                self._answered(message)
+                self._pending.answered(message, self._owner.orphaned)
         except Exception:
             # Whatever is wrong with one notice must not take the others' connection with it.
             logger.exception("a control message could not be handled")
         finally:
             received.close()
-
-    def _answered(self, message: Any) -> None:
-        with self._lock:
-            waiting = self._pending.get(message.id)
-            if waiting is None:
-                return
-            if not getattr(message, "more", False):
-                del self._pending[message.id]
-        try:
-            if isinstance(message, Refused):
-                waiting.error = refusal(message)
-                return
-            waiting.answers.append(message)
-            if waiting.then is not None:
-                waiting.then(message)
-        except Exception as exc:  # the asker is told, not this thread
-            waiting.error = exc
-        finally:
-            if not getattr(message, "more", False):
-                waiting.finished.set()
 
     def _flush(self) -> None:
         while self._posted:
@@ -327,16 +283,18 @@ class Connection:
             finally:
                 link.close_all(fds)
 
-    def _fail_pending(self, reason: str) -> None:
+    def _lose(self, reason: str) -> None:
         with self._lock:
             self._away = reason
-            pending, self._pending = list(self._pending.values()), {}
-        for waiting in pending:
-            waiting.error = DaemonUnavailable(self.path, reason)
-            waiting.finished.set()
+        self._pending.fail(DaemonUnavailable(self.path, reason))
 
     def _drop(self) -> None:
         with self._lock:
             sock, self._socket = self._socket, None
         if sock is not None:
             sock.close()
+        self._drop_posted()  # it was meant for a daemon that knew what it is about
+
+    def _drop_posted(self) -> None:
+        while self._posted:
+            link.close_all(self._posted.popleft()[1])

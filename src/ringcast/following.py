@@ -17,8 +17,9 @@ from ringcast.connection import Connection
 from ringcast.control.link import close_all
 from ringcast.control.messages import Done, RingUp, Subscribe, UseMailbox
 from ringcast.decoding import Decoders
+from ringcast.descriptors import copies
 from ringcast.errors import BusyError, ClosedError, Overwritten, QosMismatch, RingcastError
-from ringcast.rights import Subscription, copies
+from ringcast.rights import Subscription
 from ringcast.tag import TagAttributes
 
 _FIRST = {"new": _core.START_NEW, "latest": _core.START_LATEST, "earliest": _core.START_EARLIEST}
@@ -49,7 +50,7 @@ def check_reliable(tag: str, attributes: TagAttributes) -> None:
 def sent_since(history: _core.RingHistory, moment_ns: int) -> tuple[int, int]:
     """(oldest held, first sent at `moment_ns` or later) in a history of one ring; the second may be yet to come."""
     oldest, newest = history.bounds()
-    low, high = oldest, (newest + 1) % 2**64  # an empty ring's newest is one below 0
+    low, high = oldest, newest + 1
     while low < high:
         middle = (low + high) // 2
         try:
@@ -139,10 +140,13 @@ class Following(Subscription):
             reader.fail(error)
 
     def use_bridge(self, reader: _core.RingReader, bridge: _core.Bridge) -> int:
-        """Have arrivals signalled on an eventfd; returns it. Raises ClosedError, and as `Connection.call` does."""
+        """Have arrivals signalled on an eventfd; returns it. Raises ClosedError, the subscription's
+        failure, and as `Connection.call` does."""
         with self.lock:
             if self.closed:
                 raise ClosedError("subscriber")
+            if self.failure is not None:
+                raise self.failure
             event_fd = reader.use_bridge(bridge)
             self.mailbox_fd = bridge.mailbox_fd
             if self._bridged:

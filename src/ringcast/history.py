@@ -120,8 +120,8 @@ class History(_core.RingHistory):
             if len(alive) != 1:
                 names = ", ".join(map(str, alive)) or "none of them alive"
                 raise HistoryError(
-                    f"{len(held)} publishers number their messages on {self._tag.name!r} ({names}); say whose you mean with "
-                    "tag.history(publisher=...), one of tag.publishers(left=True)"
+                    f"{len(held)} publishers number their messages on {self._tag.name!r} ({names}); say whose you mean "
+                    "with tag.history(publisher=...), one of tag.publishers(left=True)"
                 )
             self._only = alive[0].incarnation
         return self._only

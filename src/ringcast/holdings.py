@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from ringcast.connection import Connection
 from ringcast.control.link import Received
 from ringcast.control.messages import (
+    Answer,
     Done,
     Notice,
     OpenTag,
@@ -24,6 +25,7 @@ from ringcast.control.messages import (
     SubscriberCount,
     TagGone,
     TagOpened,
+    Unpublish,
     Unsubscribe,
 )
 from ringcast.errors import DaemonUnavailable, ForkedError, RingcastError, TagDestroyed
@@ -141,6 +143,11 @@ class Holdings:
             except RingcastError as exc:
                 _refused_again(f"a subscription to {subscription.pattern!r}", exc)
                 subscription.fail(exc)
+
+    def orphaned(self, answer: Answer) -> None:
+        """A right granted to a call that was interrupted is given back."""
+        if isinstance(answer, Published):
+            self.connection.post(Unpublish(id=0, publisher=answer.info.id))
 
     def _open_again(self) -> dict[str, RingcastError]:
         """Open every tag as it was; returns those that somebody has made differently since."""

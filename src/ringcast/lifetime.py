@@ -8,11 +8,14 @@ without taking a lock whose holder did not come along.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import weakref
 from typing import Protocol
 
 from ringcast import _core
+
+logger = logging.getLogger("ringcast")
 
 
 class Mortal(Protocol):
@@ -35,7 +38,10 @@ def forget(session: Mortal) -> None:
 
 def _close_all() -> None:
     for session in list(_alive):
-        session.close()
+        try:
+            session.close()
+        except Exception:  # the others still have to be closed
+            logger.exception("a session was not closed cleanly at exit")
 
 
 def _in_child() -> None:

@@ -269,12 +269,12 @@ class Blackboard:
         return self._subscriber.newest()
 
     def wait_newer(self, than: Message | None = None, timeout: float | None = None) -> Message:
-        """Wait for a message sent after `than`; without it, after the newest there is now.
+        """The newest message, as soon as it was sent after `than`; without `than`, as soon as there is one.
 
+        So `msg = board.wait_newer(msg)` in a loop, beginning with None, sees what is there and then what is new.
         Raises TimeoutError, ClosedError, ForkedError, DecodeError, TagDestroyed.
         """
-        known = than if than is not None else self.latest
-        after_ns = known.sent_ns if known is not None else 0
+        after_ns = than.sent_ns if than is not None else 0
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -47,6 +47,7 @@ class Publisher(_core.RingWriter):
             attachment.holdings.publish(self._right)
         except BaseException:
             super().close()
+            attachment.holdings.abandon(self._right)
             raise
         self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self._right)
         self._finalizer.atexit = False

@@ -12,16 +12,17 @@ import os
 from collections.abc import Callable
 from typing import TypeVar
 
+from ringcast.descriptors import copies
 from ringcast.errors import BusyError, ClosedError, RingcastError, WouldBlock
 
 _T = TypeVar("_T")
 
 
 class Readiness:
-    """Waits for `fd` on behalf of one task at a time. Raises ResourceLimit-like OSError when it cannot be copied."""
+    """Waits for `fd` on behalf of one task at a time. Raises ResourceLimit."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = os.dup(fd)
+        self._fd = copies((fd,))[0]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
 

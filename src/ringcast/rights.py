@@ -11,36 +11,21 @@ overtaken by a notice.
 from __future__ import annotations
 
 import logging
-import os
 import socket
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ringcast.connection import Connection
 from ringcast.control.link import Received, close_all
 from ringcast.control.messages import Done, Publish, Published, RingUp, Subscribe, Unpublish, Unsubscribe
-from ringcast.errors import BadMessage, ClosedError, CorruptRing, ResourceLimit, RingcastError, TagDestroyed
+from ringcast.descriptors import copies, out_of_descriptors
+from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
 from ringcast.identity import PublisherInfo
 
 logger = logging.getLogger("ringcast")
-
-_FD_REMEDY = "raise the limit of open files (ulimit -n), or close publishers and subscribers"
-
-
-def copies(fds: Sequence[int]) -> list[int]:
-    """Descriptors of one's own for as long as a request takes: the originals may be closed meanwhile, and their numbers
-    given to somebody else. Raises ResourceLimit."""
-    kept: list[int] = []
-    try:
-        for fd in fds:
-            kept.append(os.dup(fd))
-    except OSError as exc:
-        close_all(kept)
-        raise ResourceLimit(f"cannot pass descriptors on ({exc.strerror})", _FD_REMEDY) from exc
-    return kept
 
 
 class RingOwner(Protocol):
@@ -82,7 +67,7 @@ class Publication:
         try:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         except OSError as exc:
-            raise ResourceLimit(f"cannot make the fan-out socket ({exc.strerror})", _FD_REMEDY) from exc
+            raise out_of_descriptors("cannot make the fan-out socket", exc) from exc
         with ours, theirs:
             with self.lock:
                 request = Publish(

@@ -37,9 +37,7 @@ def percentile(histogram: Sequence[int], share: float, bound_ns: Callable[[int],
     raise AssertionError("a share is at most 1")
 
 
-def summarise(
-    counters: Mapping[str, int], histogram: Sequence[int], bound_ns: Callable[[int], int]
-) -> SubscriberStats:
+def summarise(counters: Mapping[str, int], histogram: Sequence[int], bound_ns: Callable[[int], int]) -> SubscriberStats:
     p50, p90, p99, p999, highest = (percentile(histogram, s, bound_ns) for s in (0.5, 0.9, 0.99, 0.999, 1.0))
     return SubscriberStats(
         received=counters["received"],

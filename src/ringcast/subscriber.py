@@ -114,8 +114,9 @@ class Subscriber(_core.RingReader):
     def fileno(self) -> int:
         """A descriptor that is readable while there is something to receive: for select, poll and event loops.
 
-        When it is, call `recv_nowait` until it raises WouldBlock; that makes the descriptor quiet again. Never read
-        it, and do not close it. Raises ClosedError, ForkedError, DaemonUnavailable, ResourceLimit.
+        When it is, call `recv_nowait` until it raises WouldBlock; that makes the descriptor quiet again. It may be
+        readable without need, at first above all. Never read it, and do not close it.
+        Raises ClosedError, ForkedError, DaemonUnavailable, ResourceLimit.
         """
         self._attachment.check()
         return self._right.use_bridge(self, self._attachment.bridge())

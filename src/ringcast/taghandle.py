@@ -77,7 +77,13 @@ class Tag:
         if reliable:
             check_reliable(self._name, self._attributes)
         return Subscriber(
-            self._attachment, self._name, self._decoders(), start=start, reliable=reliable, busy_poll=busy_poll, tag=self
+            self._attachment,
+            self._name,
+            self._decoders(),
+            start=start,
+            reliable=reliable,
+            busy_poll=busy_poll,
+            tag=self,
         )
 
     def history(self, depth: int | None = None, publisher: Whose | None = None) -> History:

@@ -34,9 +34,9 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
     max_leaves=12,
 )
-plausible = st.fixed_dictionaries(
-    {"t": st.sampled_from(KINDS) | values}, optional=dict.fromkeys(FIELDS, values)
-).map(msgspec.msgpack.encode)
+plausible = st.fixed_dictionaries({"t": st.sampled_from(KINDS) | values}, optional=dict.fromkeys(FIELDS, values)).map(
+    msgspec.msgpack.encode
+)
 
 GOOD = [
     encode(m.OpenTag(id=1, name="lab/temp", requested={"depth": 16, "schema": {"type": "object"}})),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,12 +61,12 @@ def test_doctor_looks_at_everything_and_starts_nothing(start: Start, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_doctor_finds_a_daemon_that_runs(start: Start, daemon: object) -> None:
-    process = start("doctor", "--json", "--socket", daemon.socket_path)  # type: ignore[attr-defined]
+def test_doctor_finds_a_daemon_that_runs(start: Start, daemon: Any) -> None:
+    process = start("doctor", "--json", "--socket", daemon.socket_path)
     findings = {
         finding["name"]: finding for finding in json.loads(process.communicate(timeout=PATIENCE_S)[0])["findings"]
     }
-    assert f"process {daemon.process.pid}," in findings["daemon"]["value"]  # type: ignore[attr-defined]
+    assert f"process {daemon.process.pid}," in findings["daemon"]["value"]
 
 
 def test_doctor_fails_when_what_is_needed_is_missing(start: Start, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,8 @@ def ringcast_at(tmp_path: Path) -> Ringcast:
 
     def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [sys.executable, "-m", "ringcast", *arguments], env={**os.environ, "RINGCAST_SOCKET": str(tmp_path / "d.sock")},
-            input=given, capture_output=True, text=True, timeout=30,
+            [sys.executable, "-m", "ringcast", *arguments], input=given, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "RINGCAST_SOCKET": str(tmp_path / "d.sock")},
         )  # fmt: skip
         assert "Traceback" not in done.stderr
         return done
@@ -86,7 +87,10 @@ def test_a_wrong_use_is_exit_code_two(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("tags",), ("pub", "lab/temp", "1"), ("sub", "lab/temp"), ("pull", "lab/temp"), ("hz", "x"), ("bw", "x"), ("delay", "x")],
+    [
+        ("tags",), ("pub", "lab/temp", "1"), ("sub", "lab/temp"), ("pull", "lab/temp"), ("hz", "x"), ("bw", "x"),
+        ("delay", "x"),
+    ],
 )  # fmt: skip
 def test_no_daemon_and_none_to_be_started(ringcast_at: Ringcast, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = ringcast_at(*arguments, "--no-start")
@@ -97,21 +101,21 @@ def test_no_daemon_and_none_to_be_started(ringcast_at: Ringcast, tmp_path: Path,
 
 
 @pytest.mark.parametrize("arguments", [("pull", "x"), ("hz", "x"), ("bw", "x"), ("delay", "x"), ("tags", "x")])
-def test_a_tag_that_nobody_created(daemon: object, ringcast_at: Ringcast, arguments: tuple[str, ...]) -> None:
-    done = ringcast_at(*arguments, "--socket", daemon.socket_path)  # type: ignore[attr-defined]
+def test_a_tag_that_nobody_created(daemon: Any, ringcast_at: Ringcast, arguments: tuple[str, ...]) -> None:
+    done = ringcast_at(*arguments, "--socket", daemon.socket_path)
     assert done.returncode == 1
     assert done.stderr.startswith("ringcast: there is no tag 'x'")
 
 
-def test_a_tag_that_never_comes(daemon: object, ringcast_at: Ringcast) -> None:
-    done = ringcast_at("sub", "x", "--timeout", "0.1", "--socket", daemon.socket_path)  # type: ignore[attr-defined]
+def test_a_tag_that_never_comes(daemon: Any, ringcast_at: Ringcast) -> None:
+    done = ringcast_at("sub", "x", "--timeout", "0.1", "--socket", daemon.socket_path)
     assert done.returncode == 1
     assert "there is no tag 'x'; create it" in done.stderr
 
 
-def test_a_subscriber_that_never_comes(daemon: object, ringcast_at: Ringcast) -> None:
+def test_a_subscriber_that_never_comes(daemon: Any, ringcast_at: Ringcast) -> None:
     done = ringcast_at(
-        "pub", "x", "1", "--wait", "1", "--timeout", "0.1", "--socket", daemon.socket_path  # type: ignore[attr-defined]
+        "pub", "x", "1", "--wait", "1", "--timeout", "0.1", "--socket", daemon.socket_path
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "ringcast: 0 of 1 subscribers on 'x' after 0.1 s\n"
@@ -128,9 +132,9 @@ def test_a_subscriber_that_never_comes(daemon: object, ringcast_at: Ringcast) ->
     ],
 )
 def test_what_does_not_fit_a_tag(
-    session: object, daemon: object, ringcast_at: Ringcast, arguments: tuple[str, ...], code: int, said: str
+    session: Any, daemon: Any, ringcast_at: Ringcast, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     if "--codec" not in arguments:
-        session.tag("x", depth=8)  # type: ignore[attr-defined]
-    done = ringcast_at(*arguments, "--socket", daemon.socket_path)  # type: ignore[attr-defined]
+        session.tag("x", depth=8)
+    done = ringcast_at(*arguments, "--socket", daemon.socket_path)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr

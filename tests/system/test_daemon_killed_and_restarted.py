@@ -7,9 +7,14 @@ import pytest
 import ringcast
 
 
-def wait_until_attached(session, wanted=True, eventually):
+@pytest.fixture
+def wait_until_attached(eventually):
     """There is no event for this in the interface: an application is not meant to care."""
-    eventually(lambda: session.connected is wanted)
+
+    def wait(session, wanted=True):
+        eventually(lambda: session.connected is wanted)
+
+    return wait
 
 
 def test_push_and_pull_go_on_without_a_daemon(daemon, session, connect):
@@ -24,7 +29,7 @@ def test_push_and_pull_go_on_without_a_daemon(daemon, session, connect):
     assert history.at(0).data == b"before"
 
 
-def test_control_calls_say_that_the_daemon_is_away(daemon, session):
+def test_control_calls_say_that_the_daemon_is_away(daemon, session, wait_until_attached):
     tag = session.tag("steady")
     pub = tag.publisher()
     daemon.kill()
@@ -37,7 +42,7 @@ def test_control_calls_say_that_the_daemon_is_away(daemon, session):
     session.close()
 
 
-def test_numbers_go_on_when_it_is_back(daemon, session, connect):
+def test_numbers_go_on_when_it_is_back(daemon, session, connect, wait_until_attached):
     pub = session.publisher("steady", codec="json")
     other = connect()
     sub, wild = other.subscribe("steady"), other.subscribe("*")
@@ -62,7 +67,9 @@ def test_numbers_go_on_when_it_is_back(daemon, session, connect):
     assert session.tag("steady").attributes.codec == "json"
 
 
-def test_newcomers_find_old_publishers_and_old_subscribers_find_newcomers(daemon, session, connect):
+def test_newcomers_find_old_publishers_and_old_subscribers_find_newcomers(
+    daemon, session, connect, wait_until_attached
+):
     pub = session.publisher("old/pub")
     sub = session.subscribe("**")
     pub.send(b"1")
@@ -141,7 +148,7 @@ def test_a_tag_made_differently_meanwhile_is_an_error_for_its_publisher(daemon, 
     publisher.end()
 
 
-def test_a_subscription_remembers_the_attributes_of_a_tag_whose_handle_is_gone(daemon, session):
+def test_a_subscription_remembers_the_attributes_of_a_tag_whose_handle_is_gone(daemon, session, wait_until_attached):
     sub = session.subscribe("lonely", codec="json")
     daemon.kill()
     wait_until_attached(session, False)
@@ -164,7 +171,7 @@ def test_closing_while_the_daemon_is_away_ends_at_once(daemon, connect):
         session.tag("a")
 
 
-def test_nobody_starts_a_daemon_again_behind_the_users_back(daemon, session):
+def test_nobody_starts_a_daemon_again_behind_the_users_back(daemon, session, wait_until_attached):
     daemon.kill()
     wait_until_attached(session, False)
     with pytest.raises(ringcast.DaemonUnavailable):

@@ -1,6 +1,5 @@
 """A session belongs to the process that opened it."""
 
-
 FORK = """
     import os, sys, warnings
     import ringcast

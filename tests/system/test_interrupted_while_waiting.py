@@ -37,7 +37,7 @@ def test_control_c_ends_the_wait(program, wait, asleep, eventually):
             print(tag.history().latest().data.decode())
         """)
     waiter.expect("waiting")
-    # The signal may find it on its way into the wait, where only a slice of the sleep saves it; or, once it sleeps, in it.
+    # The signal may find it on its way into the wait, where only the slicing of the sleep saves it, or asleep.
     if asleep:
         stat = Path(f"/proc/{waiter.pid}/stat")
         eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S")

@@ -76,7 +76,13 @@ def test_destroy_by_force_tells_everybody(session, connect):
     pub.send(b"last")
     tag.destroy(force=True)
     assert sub.recv(timeout=30).data == b"last"
-    for wait in (sub.recv, lambda: sub.recv_many(3), lambda: pub.wait_for_subscribers(9), sub.blackboard().wait_newer):
+    board = sub.blackboard()
+    for wait in (
+        sub.recv,
+        lambda: sub.recv_many(3),
+        lambda: board.wait_newer(board.latest),
+        lambda: pub.wait_for_subscribers(9),
+    ):
         with pytest.raises(ringcast.TagDestroyed) as caught:
             wait()
         assert caught.value.name == "a"

@@ -30,7 +30,9 @@ def test_a_tag_that_waits_for_nobody_has_no_reliable_readers():
 def ring():
     writer = _core.RingWriter(depth=8, capacity_bytes=4096)
     history = _core.RingHistory()
-    history.attach(writer.ring_fd, depth=writer.depth, capacity_bytes=writer.capacity_bytes, incarnation=writer.incarnation)
+    history.attach(
+        writer.ring_fd, depth=writer.depth, capacity_bytes=writer.capacity_bytes, incarnation=writer.incarnation
+    )
     yield writer, history
     history.close()
     writer.close()

@@ -11,8 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import ringcast
-
 HELP = "measure this library beside others"
 
 NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "all")
@@ -53,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 def find_benchmarks() -> Path | None:
     """The checkout's `bench/`: beside the package's source, or above the working directory."""
-    for start in (Path(ringcast.__file__).resolve(), Path.cwd() / "_"):
+    for start in (Path(__file__).resolve(), Path.cwd() / "_"):
         for parent in start.parents:
             if (parent / "bench" / "harness" / "command.py").is_file():
                 return parent / "bench"

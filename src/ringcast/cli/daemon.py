@@ -62,13 +62,21 @@ async def _serve(args: argparse.Namespace) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
-        logging.getLogger("ringcast.daemon").info("listening on %s", claim.socket_path)
+        if sys.stderr.isatty():
+            print(f"ringcast daemon: listening on {claim.socket_path}; Ctrl-C ends it", file=sys.stderr)
         if args.ready_fd is not None:
-            os.write(args.ready_fd, b"ready\n")
-            os.close(args.ready_fd)
+            _tell_ready(args.ready_fd)
         await server.run()
     finally:
         claim.close()
+
+
+def _tell_ready(fd: int) -> None:
+    try:
+        os.write(fd, b"ready\n")
+        os.close(fd)
+    except OSError:  # whoever asked for us is gone; others may come
+        pass
 
 
 def _size(text: str) -> int:

@@ -53,7 +53,9 @@ a topology file (--topology), in TOML; nodes that are not listed are hosts:
   loss = "1%"
 """
 _PINGS = 20
-_PING_TIMEOUT_S = 0.25
+_PING_TIMEOUT_S = 0.1
+_HOPELESS = 10
+"""After so many losses without one answer there is no way."""
 _SOCKET_FAMILY: dict[Family, int] = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
@@ -113,7 +115,7 @@ def _up(args: argparse.Namespace) -> int:
 def _down(args: argparse.Namespace) -> int:
     output = Output(args.json)
     if args.all:
-        removed = cleanup.sweep_everything()
+        removed = cleanup.sweep(kept=True)
     else:
         removed = cleanup.sweep()
         if args.networks or _usable() or not removed:
@@ -194,7 +196,7 @@ def _measure(bed: Testbed, seconds: float, output: Output) -> list[dict[str, Any
             delays = _round_trips(here, there, family)
             row["lost"] += _PINGS - len(delays)
             row[f"ipv{family}_ns"] = statistics.median(delays) if delays else None
-        row["bits_per_s"] = _throughput(here, there, seconds)
+        row["bits_per_s"] = _throughput(here, there, seconds) if row["lost"] < row["sent"] else 0.0
         rows.append(row)
     return rows
 
@@ -202,7 +204,7 @@ def _measure(bed: Testbed, seconds: float, output: Output) -> list[dict[str, Any
 def _round_trips(here: Node, there: Node, family: Family) -> list[int]:
     """Both ends in this one thread: what is measured is the network, and no scheduler."""
     kind = _SOCKET_FAMILY[family]
-    delays = []
+    delays: list[int] = []
     with here.open_socket(kind) as client, there.open_socket(kind) as server:
         server.bind((there.address(family), 0))
         client.bind((here.address(family), 0))
@@ -211,6 +213,8 @@ def _round_trips(here: Node, there: Node, family: Family) -> list[int]:
         client.connect(server.getsockname())
         server.connect(client.getsockname())
         for number in range(_PINGS + 1):
+            if number > _HOPELESS and not delays:
+                break
             question = number.to_bytes(8)
             with contextlib.suppress(OSError):
                 started = time.perf_counter_ns()

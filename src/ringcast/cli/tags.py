@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ringcast.cli.access import add_access, connect
-from ringcast.cli.output import Output, add_json
+from ringcast.cli.output import PROGRESS_FROM_S, Output, add_json
 from ringcast.cli.units import positive, show_age, show_bytes, show_hz, show_ns
 from ringcast.errors import CodecError, UnknownTag
 from ringcast.tag import check_pattern, is_pattern
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     with connect(args, "tags") as session:
         if args.watch is not None:
             _watch(session, args, output)
-        rows = _look(session, args)
+        rows = _look(session, args, output)
         if args.json:
             output.document(rows)
             return 0
@@ -78,11 +78,11 @@ def _watch(session: Session, args: argparse.Namespace, output: Output) -> None:
 
         with Live(auto_refresh=False) as live:
             while True:
-                tables = _tables(_look(session, args), args)
+                tables = _tables(_look(session, args, output), args)
                 live.update(Group(*(drawn(heads, cells, title) for title, heads, cells in tables)), refresh=True)
                 time.sleep(args.watch)
     while True:
-        rows = _look(session, args)
+        rows = _look(session, args, output)
         if args.json:
             output.record({"time_ns": time.time_ns(), "tags": rows})
         else:
@@ -91,12 +91,18 @@ def _watch(session: Session, args: argparse.Namespace, output: Output) -> None:
         time.sleep(args.watch)
 
 
-def _look(session: Session, args: argparse.Namespace) -> list[dict[str, Any]]:
+def _look(session: Session, args: argparse.Namespace, output: Output) -> list[dict[str, Any]]:
     """Everything asked for, as it goes into JSON. Raises UnknownTag."""
     found = session.tags(args.pattern)
     if not found and not is_pattern(args.pattern) and args.watch is None:
         raise UnknownTag(args.pattern)
-    return [_tag(session, status, args) for status in found]
+    rows: list[dict[str, Any]] = []
+    begin = time.monotonic()
+    for status in found:
+        if time.monotonic() - begin > PROGRESS_FROM_S:
+            output.progress(f"looking: {len(rows)} of {len(found)} tags")
+        rows.append(_tag(session, status, args))
+    return rows
 
 
 def _tag(session: Session, status: TagStatus, args: argparse.Namespace) -> dict[str, Any]:

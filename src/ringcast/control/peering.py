@@ -72,7 +72,7 @@ class _Wire(msgspec.Struct, frozen=True, tag_field="t"):
 
 
 class Hello(_Wire, frozen=True, kw_only=True, tag="hello"):
-    """First message each way. `age_ns` is how long the sender has run, by its own clock; `roster` sums up whom it knows."""
+    """First message each way. `age_ns` is how long the sender has run; `roster` sums up whom it knows."""
 
     record: NodeRecord
     version: Count = PROTOCOL_VERSION

@@ -25,6 +25,7 @@ class Budget:
         self._max_lingering_per_tag = max_lingering_per_tag
         self._sizes: dict[int, int] = {}
         self._lingering: OrderedDict[int, str] = OrderedDict()  # oldest first
+        self._lingering_of: dict[str, OrderedDict[int, None]] = {}
         self._used_bytes = 0
         self._lingering_bytes = 0
 
@@ -54,9 +55,10 @@ class Budget:
         self._lingering[ring] = tag
         self._lingering_bytes += self._sizes[ring]
         evicted = []
-        of_tag = [other for other, its_tag in self._lingering.items() if its_tag == tag]
-        for other in of_tag[: max(0, len(of_tag) - self._max_lingering_per_tag)]:
-            evicted.append(self._evict(other))
+        of_tag = self._lingering_of.setdefault(tag, OrderedDict())
+        of_tag[ring] = None
+        while len(of_tag) > self._max_lingering_per_tag:
+            evicted.append(self._evict(next(iter(of_tag))))
         while len(self._lingering) > self._max_lingering:
             evicted.append(self._evict(next(iter(self._lingering))))
         return evicted
@@ -65,8 +67,12 @@ class Budget:
         """The ring is gone, live or lingering."""
         size = self._sizes.pop(ring)
         self._used_bytes -= size
-        if self._lingering.pop(ring, None) is not None:
+        tag = self._lingering.pop(ring, None)
+        if tag is not None:
             self._lingering_bytes -= size
+            del self._lingering_of[tag][ring]
+            if not self._lingering_of[tag]:
+                del self._lingering_of[tag]
 
     def _evict(self, ring: int) -> int:
         self.release(ring)

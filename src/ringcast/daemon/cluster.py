@@ -63,45 +63,56 @@ class Cluster:
         times = [time for time in (self.membership.due_ns(), self._gossip.due_ns()) if time is not None]
         return min(times, default=None)
 
-    def handle(self, event: Event, now_ns: int) -> list[Action]:
-        if isinstance(event, LocalChanges):
-            return self._gossip.local(event.changes, now_ns)
-        if isinstance(event, Received) and isinstance(event.message, _REPLICATION):
-            peer = self.membership.peer(event.link)
-            if peer is not None:
-                return self._replicate(event.link, peer, event.message, now_ns)
-        if isinstance(event, Offence):
-            self.offences += 1
-        actions = self.membership.handle(event, now_ns)
-        self._gossip.silent = not self.membership.serving
-        for action in list(actions):
-            actions += self._follow(action, now_ns)
-        if isinstance(event, Tick):
-            actions += self._gossip.tick(now_ns)
-        return actions
+    def version_of(self, node: str) -> tuple[int, int]:
+        """The life and version up to which that node's rows are known here."""
+        return self._gossip.version_of(node)
 
-    def _replicate(self, link: int, peer: NodeRecord, message: Replication, now_ns: int) -> list[Action]:
+    def sums(self) -> tuple[int, int]:
+        """Equal on nodes that know of the same nodes and the same rows."""
+        return self.membership.roster.sketch.total, self._gossip.sum
+
+    def handle(self, event: Event, now_ns: int) -> list[Action]:
+        actions: list[Action] = []
+        if isinstance(event, LocalChanges):
+            self._gossip.local(event.changes)
+        elif isinstance(event, Received) and isinstance(event.message, _REPLICATION):
+            actions = self._replicate(event.link, event.message, now_ns)
+        else:
+            self.offences += isinstance(event, Offence)
+            actions = self.membership.handle(event, now_ns)
+            if isinstance(event, Tick):
+                self._gossip.tick(now_ns)
+        for action in actions:
+            self._follow(action)
+        self._gossip.silent = not self.membership.serving
+        return actions + self._gossip.finish(now_ns)
+
+    def _replicate(self, link: int, message: Replication, now_ns: int) -> list[Action]:
+        peer = self.membership.peer(link)
+        if peer is None:
+            return self.membership.handle(Offence(link, "rows before hello"), now_ns)
         if peer.yields or not self.membership.serving:
             return []
         try:
-            actions = self._gossip.handle(link, peer, message, now_ns)
+            self._gossip.hear(link, peer, message)
         except BadMessage as exc:
-            return self.handle(Offence(link, exc.reason), now_ns)
-        if self.table.incarnation != self.membership.me.life:
-            self.membership.roster.describe(life=self.table.incarnation)
-            actions += self.membership.handle(Announce(), now_ns)
-        return actions
+            self.offences += 1
+            return self.membership.handle(Offence(link, exc.reason), now_ns)
+        if self.table.incarnation == self.membership.me.life:
+            return []
+        self.membership.roster.describe(life=self.table.incarnation)
+        return self.membership.handle(Announce(), now_ns)
 
-    def _follow(self, action: Action, now_ns: int) -> list[Action]:
+    def _follow(self, action: Action) -> None:
         """What an action of membership means for the table."""
         if isinstance(action, NodeUp | NodeChanged):
-            return self._gossip.node_up(action.record, now_ns)
-        if isinstance(action, NodeRestarted):
-            return self._gossip.node_down(action.old.name, now_ns) + self._gossip.node_up(action.new, now_ns)
-        if isinstance(action, NodeDown):
-            return self._gossip.node_down(action.record.name, now_ns)
-        if isinstance(action, Unlinked):
+            self._gossip.node_up(action.record)
+        elif isinstance(action, NodeRestarted):
+            self._gossip.node_down(action.old.name)
+            self._gossip.node_up(action.new)
+        elif isinstance(action, NodeDown):
+            self._gossip.node_down(action.record.name)
+        elif isinstance(action, Unlinked):
             self._gossip.unlinked(action.record.incarnation)
         elif isinstance(action, Linked) and action.record.incarnation > self.membership.me.incarnation:
-            return self._gossip.compare(action.link)
-        return []
+            self._gossip.compare(action.link)

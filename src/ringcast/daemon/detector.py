@@ -1,8 +1,8 @@
 """Finding out who no longer answers: ping, then ask others to ping, then say so (SWIM). Pure.
 
-Invariant: a target is under suspicion only after it answered neither a ping of this node nor those of up to
-`HELPERS` others, all within the given times; hearing anything from it ends a probe. What follows from a suspicion is
-membership's business.
+Invariant: a target is to be suspected only after it answered neither a ping of this node nor those of up to `HELPERS`
+others, all within the given times; hearing anything from it ends a probe. Suspects have time to object. Who is told
+of a suspicion is membership's business.
 """
 
 from __future__ import annotations
@@ -126,3 +126,30 @@ class Detector:
     def _next(self) -> int:
         self._seq += 1
         return self._seq
+
+
+class Suspicions:
+    """How long each suspect still has to object."""
+
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+        self._expiry_ns: dict[int, int] = {}
+        self._refused: set[int] = set()
+
+    def begin(self, incarnation: int, now_ns: int, nodes: int, *, sudden: bool) -> None:
+        """`sudden`: others gave it up already. That, or its host's word that nobody listens there, shortens the wait."""
+        short = sudden or incarnation in self._refused
+        self._expiry_ns[incarnation] = now_ns + (self._timing.refused_ns if short else self._timing.suspicion_of(nodes))
+
+    def end(self, incarnation: int) -> None:
+        self._expiry_ns.pop(incarnation, None)
+
+    def expired(self, now_ns: int) -> list[int]:
+        return [incarnation for incarnation, expiry_ns in self._expiry_ns.items() if expiry_ns <= now_ns]
+
+    def refused(self, incarnation: int) -> None:
+        """Its host answered that nobody listens there."""
+        self._refused.add(incarnation)
+
+    def answered(self, incarnation: int) -> None:
+        self._refused.discard(incarnation)

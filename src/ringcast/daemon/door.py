@@ -54,6 +54,7 @@ class Door:
         self._idle_linger_s = idle_linger_s
         self._idle: asyncio.TimerHandle | None = None
         self._closed = False
+        self._turned_away = 0
         # Given up for a moment when descriptors run out, so that a newcomer can be told why instead of left waiting.
         self._spare_fd = _spare_descriptor()
 
@@ -93,26 +94,33 @@ class Door:
             except OSError as exc:
                 if exc.errno not in _NO_ROOM:
                     raise
-                self._turn_away(exc)
-                return True
+                return self._turn_away(exc) or count > 0
             self._on_enter(sock)
         return True
 
-    def _turn_away(self, exc: OSError) -> None:
-        """Out of descriptors: tell one newcomer, then look away for a moment instead of spinning."""
-        logger.warning("cannot accept a client: %s; raise the limit of open files (ulimit -n)", exc.strerror)
+    def _turn_away(self, exc: OSError) -> bool:
+        """Out of descriptors: tell one newcomer, then look away for a moment instead of spinning.
+
+        Whether there was one: the kernel looks for a free descriptor before it looks for a newcomer.
+        """
         try:
             os.close(self._spare_fd)
-            self._spare_fd = -1
             sock, _ = self._claim.listener.accept()
             with sock:
                 sock.setblocking(False)
                 link.send(sock, refuse(0, no_descriptors(exc)))
+        except BlockingIOError:
+            return False
         except (OSError, ResourceLimit):
             pass
-        self._spare_fd = _spare_descriptor()
+        finally:
+            self._spare_fd = _spare_descriptor()
+        self._turned_away += 1
+        if self._turned_away.bit_count() == 1:  # 1st, 2nd, 4th, 8th...
+            logger.warning("%d client(s) turned away: %s; raise ulimit -n", self._turned_away, exc.strerror)
         self._loop.remove_reader(self._claim.listener.fileno())
         self._loop.call_later(RETRY_S, self._listen)
+        return True
 
     def _end_after(self, seconds: float) -> None:
         if self._idle is not None:

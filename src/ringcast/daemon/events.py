@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from ringcast.control.peering import NodeRecord, PeerMessage
 from ringcast.daemon.rows import Change, TagRow
 
@@ -168,16 +170,13 @@ class TagContest(NamedTuple):
     lost: TagRow
 
     def __str__(self) -> str:
-        differ = [f for f in self.won.attributes.__struct_fields__ if self._value(self.won, f) != self._value(self.lost, f)]
-        outcome = f"its {', '.join(differ)} now count" if differ else "both had the same attributes"
+        won, lost = msgspec.structs.asdict(self.won.attributes), msgspec.structs.asdict(self.lost.attributes)
+        differ = [f"{name} is {won[name]!r} now, not {lost[name]!r}" for name in won if won[name] != lost[name]]
+        outcome = "; ".join(differ) or "both had the same attributes"
         return (
-            f"tag {self.won.name!r} was created on {self.won.primary!r} and on {self.lost.primary!r}; "
-            f"{self.won.primary!r} was first: {outcome}"
+            f"tag {self.won.name!r} was created on {self.won.primary!r} and on {self.lost.primary!r} at a time when they "
+            f"did not see each other; that of {self.won.primary!r} counts: {outcome}"
         )
-
-    @staticmethod
-    def _value(row: TagRow, field: str) -> object:
-        return getattr(row.attributes, field)
 
 
 class Changed(NamedTuple):

@@ -17,7 +17,7 @@ from ringcast.daemon.events import Action, Changed, Send
 from ringcast.daemon.links import Links
 from ringcast.daemon.pages import Page, cut, decode_page_untrusted
 from ringcast.daemon.roster import SMALL
-from ringcast.daemon.rows import Change, Delta, TagRow
+from ringcast.daemon.rows import Change, Delta
 from ringcast.daemon.sketch import BUCKETS, Sketch, key_of
 from ringcast.daemon.succession import Succession
 from ringcast.daemon.table import Digest, TagTable
@@ -30,7 +30,10 @@ _HAS_NOTHING = (-1, 0)
 
 
 class Gossip:
-    """Keeps `table` like those of the other nodes. The table's own rows are written by others, who say so (`local`)."""
+    """Keeps `table` like those of the other nodes. Whoever writes this node's own rows says so (`local`).
+
+    What happened is told first, by any of the methods; `finish` then returns what to do about it.
+    """
 
     def __init__(self, table: TagTable, links: Links, timing: Timing, rng: Random, now_ns: int) -> None:
         self.silent = False
@@ -43,18 +46,29 @@ class Gossip:
         self._lives: dict[str, int] = {}  # of the nodes that are here, this one left out
         self._known: Digest = {}
         self._sketch = Sketch()
+        self._compared: list[set[str]] = [set() for _ in range(BUCKETS)]  # the names that the sums are made of
         self._theirs: dict[int, Digest] = {}  # what a peer is known to have
         self._news: dict[str, int] = {}  # node: the version up to which it is no news
         self._push_ns: int | None = None
         self._summary_ns = now_ns
+        self._unsettled = False
+        self._written = -1
         self._changes: list[Change] = []
-        self._out: list[Action] = []
-        self._refresh([table.node])
+        self._sends: list[Action] = []
 
     @property
     def size(self) -> int:
         """How many nodes there are."""
         return len(self._lives) + 1
+
+    @property
+    def sum(self) -> int:
+        """Equal on nodes that know the same rows of the same nodes."""
+        return self._sketch.total
+
+    def version_of(self, node: str) -> tuple[int, int]:
+        """The life and version up to which that node's rows are known here."""
+        return self._known.get(node, _HAS_NOTHING)
 
     def due_ns(self) -> int | None:
         if self.silent:
@@ -64,46 +78,41 @@ class Gossip:
 
     # ------------------------------------------------------------------ what happens
 
-    def local(self, changes: list[Change], now_ns: int) -> list[Action]:
+    def local(self, changes: list[Change]) -> None:
         """This node's own rows changed."""
-        self._out += self._succession.superseded(changes)
-        rows = [change.row for change in changes if isinstance(change.row, TagRow)]
-        self._changes += self._succession.appoint(rows, self._lives)
-        return self._finish(now_ns)
+        self._written = -1
+        self._unsettled |= bool(changes)
+        self._succession.noticed(changes)
 
-    def node_up(self, record: NodeRecord, now_ns: int) -> list[Action]:
+    def node_up(self, record: NodeRecord) -> None:
         """A node is here, or leads another life than was known."""
-        new = record.name not in self._lives
-        self._toggle(record.name)
+        self._count(record.name, False)
         self._lives[record.name] = record.life
-        self._toggle(record.name)
-        if self._show(record.name) or new:
-            self._changes += self._succession.nodes_changed(self._lives)
-        return self._finish(now_ns)
+        self._count(record.name, True)
+        self._unsettled = True
+        self._show(record.name)
 
-    def node_down(self, name: str, now_ns: int) -> list[Action]:
-        self._toggle(name)
+    def node_down(self, name: str) -> None:
+        self._count(name, False)
         self._lives.pop(name, None)
+        self._unsettled = True
         self._show(name)
-        self._changes += self._succession.nodes_changed(self._lives)
-        return self._finish(now_ns)
 
     def unlinked(self, peer: int) -> None:
         self._theirs.pop(peer, None)
 
-    def compare(self, link: int) -> list[Action]:
-        return [] if self.silent else [Send(link, TableSummary(sums=[self._sketch.total]))]
+    def compare(self, link: int) -> None:
+        self._sends.append(Send(link, TableSummary(sums=[self._sketch.total])))
 
-    def tick(self, now_ns: int) -> list[Action]:
+    def tick(self, now_ns: int) -> None:
         if now_ns >= self._summary_ns:
             self._summary_ns = now_ns + self._timing.summary_ns
             peers = self._links.peers()
             link = self._links.to(self._rng.choice(peers)) if peers else None
             if link is not None:
-                self._out += self.compare(link.number)
-        return self._finish(now_ns)
+                self.compare(link.number)
 
-    def handle(self, link: int, peer: NodeRecord, message: Replication, now_ns: int) -> list[Action]:
+    def hear(self, link: int, peer: NodeRecord, message: Replication) -> None:
         """Raises BadMessage; nothing has changed then."""
         if isinstance(message, TableSummary):
             self._summary(link, message)
@@ -111,7 +120,26 @@ class Gossip:
             self._digest(link, peer, message)
         else:
             self._delta(peer, decode_page_untrusted(message.page))
-        return self._finish(now_ns)
+
+    def finish(self, now_ns: int) -> list[Action]:
+        """What is to be done and told because of all that happened."""
+        contests = self._succession.noticed(self._changes)
+        if self._unsettled:
+            self._unsettled = False
+            self._changes += self._succession.settle(self._lives)
+        if self._written != self._succession.written:
+            self._written = self._succession.written
+            self._refresh([self._table.node])
+        if self._news and not self.silent:
+            if self._push_ns is None:
+                self._push_ns = now_ns + self._timing.push_of(self.size)
+            if self._push_ns <= now_ns:
+                self._push()
+        out, self._sends = self._sends if not self.silent else [], []
+        if self._changes:
+            out.append(Changed(self._changes))
+            self._changes = []
+        return out + contests
 
     # ------------------------------------------------------------------ comparing
 
@@ -123,29 +151,25 @@ class Gossip:
         elif self.size <= SMALL:
             buckets = list(range(BUCKETS))
         else:
-            self._out.append(Send(link, TableSummary(sums=list(self._sketch.sums))))
+            self._sends.append(Send(link, TableSummary(sums=list(self._sketch.sums))))
             return
         if buckets:
-            self._out.append(Send(link, self._versions(buckets, answer=True)))
+            self._sends.append(Send(link, self._versions(buckets, answer=True)))
 
-    def _versions(self, buckets: Iterable[int], *, answer: bool) -> TableDigest:
-        chosen = set(buckets)
-        names = (name for name in self._known if self._is_here(name) and key_of(name) % BUCKETS in chosen)
-        return TableDigest(buckets=sorted(chosen), versions={name: self._known[name] for name in names}, answer=answer)
+    def _versions(self, buckets: list[int], *, answer: bool) -> TableDigest:
+        names = [name for bucket in buckets if bucket < BUCKETS for name in self._compared[bucket]]
+        return TableDigest(buckets=buckets, versions={name: self._known[name] for name in names}, answer=answer)
 
     def _digest(self, link: int, peer: NodeRecord, message: TableDigest) -> None:
         theirs = message.versions
         self._theirs.setdefault(peer.incarnation, {}).update(theirs)
-        mine = self._versions(message.buckets, answer=False)
         self._outlive(theirs)
-        wanted = {name: theirs.get(name, _HAS_NOTHING) for name in mine.versions}
-        for page in self._pages(wanted):
-            self._out.append(Send(link, TableDelta(page=page.content)))
-        lacking = any(
-            theirs[name] > self._known.get(name, _HAS_NOTHING) for name in theirs if name in self._lives
-        )  # fmt: skip
+        mine = self._versions(message.buckets, answer=False)
+        behind = {n: theirs.get(n, _HAS_NOTHING) for n, v in mine.versions.items() if theirs.get(n, _HAS_NOTHING) < v}
+        self._sends += [Send(link, TableDelta(page=page.content)) for page in self._pages(behind)]
+        lacking = any(self._known.get(n, _HAS_NOTHING) < v for n, v in theirs.items() if self._is_here(n))
         if lacking and message.answer:
-            self._out.append(Send(link, mine))
+            self._sends.append(Send(link, mine))
 
     def _outlive(self, theirs: Digest) -> None:
         """Somebody knows more of this node's rows than it does: it returned with old state, and begins a new life."""
@@ -168,92 +192,80 @@ class Gossip:
                 fresh.append(delta)
         if not fresh:
             return
-        shown = [self._withdraw(delta) for delta in fresh]
-        changes = self._table.apply(fresh)
-        self._changes += changes
+        for delta in fresh:
+            self._withdraw(delta)
+        self._changes += self._table.apply(fresh)
         self._refresh(delta.node for delta in fresh)
         for delta in fresh:
             self._show(delta.node)
             if delta.node == peer.name and self.size <= SMALL:
                 self._news.pop(delta.node, None)  # its owner told everybody
-        if any(shown):
-            self._changes += self._succession.nodes_changed(self._lives)
 
     def _admits(self, name: str) -> bool:
         if self._is_here(name) or name in self._known:
             return True
         return len(self._known) < self.size + MAX_STRANGERS
 
-    def _withdraw(self, delta: Delta) -> bool:
-        """Hide the rows of an earlier life, or of a node that is not known to be here; whether any were seen."""
+    def _withdraw(self, delta: Delta) -> None:
+        """Before they are replaced, hide the rows of an earlier life; and those of a node that is not known to be here."""
         name = delta.node
         new_life = delta.incarnation > self._known.get(name, (delta.incarnation, 0))[0]
-        if name == self._table.node or (name in self._lives and not new_life):
-            return False
-        return self._hide(name)
+        if name != self._table.node and (new_life or name not in self._lives):
+            self._hide(name)
 
     # ------------------------------------------------------------------ what is seen
 
     def _is_here(self, name: str) -> bool:
         return name in self._lives or name == self._table.node
 
-    def _show(self, name: str) -> bool:
-        """Show a node's rows while it is here and they are of the life it leads; whether any went out of sight."""
+    def _show(self, name: str) -> None:
+        """Show a node's rows while it is here and they are of the life it leads."""
         if name == self._table.node:
-            return False
+            return
         life = self._lives.get(name)
         if life is None or self._known.get(name, (life, 0))[0] < life:
-            return self._hide(name)
-        self._changes += self._table.set_present(name, True)
-        return False
+            self._hide(name)
+        else:
+            self._changes += self._table.set_present(name, True)
 
-    def _hide(self, name: str) -> bool:
+    def _hide(self, name: str) -> None:
         changes = self._table.set_present(name, False)
-        self._succession.withdrawn(changes)
-        self._changes += changes
-        return bool(changes)
+        if changes:
+            self._unsettled = True
+            self._succession.withdrawn(changes)
+            self._changes += changes
 
-    def _toggle(self, name: str) -> None:
-        """Before and after each change of what the sums are made of."""
-        known = self._known.get(name)
-        if known is not None and self._is_here(name):
-            self._sketch.toggle(key_of(name), known[0] * 0xD6E8FEB86659FD93 + known[1])
+    def _count(self, name: str, counts: bool) -> None:
+        """Take a node out of the sums before what is known of it changes, and put it in again afterwards.
+
+        Only rows of the life that the node leads count, and no rows at all are no difference.
+        """
+        life, version = self._known.get(name, _HAS_NOTHING)
+        if version and self._is_here(name) and life >= self._lives.get(name, life):
+            key = key_of(name)
+            self._sketch.toggle(key, life * 0xD6E8FEB86659FD93 + version)
+            (self._compared[key % BUCKETS].add if counts else self._compared[key % BUCKETS].discard)(name)
 
     def _refresh(self, names: Iterable[str]) -> None:
         """The table learnt of these nodes' rows: remember how far it is, and that there is news."""
         digest = self._table.digest()
         for name in names:
             old, new = self._known.get(name, _HAS_NOTHING), digest.get(name, _HAS_NOTHING)
-            if new == old or new == _HAS_NOTHING:
+            if new in (old, _HAS_NOTHING):
                 continue
-            self._toggle(name)
+            self._count(name, False)
             self._known[name] = new
-            self._toggle(name)
-            self._news.setdefault(name, 0)
-            self._news[name] = min(self._news[name], old[1]) if old[0] == new[0] else 0
+            self._count(name, True)
+            since = old[1] if old[0] == new[0] else 0
+            self._news[name] = min(self._news.get(name, since), since)
 
     # ------------------------------------------------------------------ pushing
-
-    def _finish(self, now_ns: int) -> list[Action]:
-        contests = self._succession.superseded(self._changes)
-        if self._changes:
-            self._out.append(Changed(self._changes))
-            self._changes = []
-        self._out += contests
-        self._refresh([self._table.node])
-        if self._news and not self.silent:
-            if self._push_ns is None:
-                self._push_ns = now_ns + self._timing.push_of(self.size)
-            if self._push_ns <= now_ns:
-                self._push()
-        out, self._out = self._out, []
-        return out
 
     def _push(self) -> None:
         self._push_ns = None
         pages = self._pages({n: (self._known[n][0], since) for n, since in self._news.items() if self._is_here(n)})
         self._news.clear()
-        peers = self._links.peers()
+        peers = self._links.peers() if pages else []
         fanout = self._timing.fanout_of(self.size)
         for peer in peers if len(peers) <= fanout else self._rng.sample(peers, fanout):
             link = self._links.to(peer)
@@ -261,7 +273,7 @@ class Gossip:
             for page in pages:
                 if link is not None and any(theirs.get(n, _HAS_NOTHING) < v for n, v in page.covers.items()):
                     theirs.update(page.covers)
-                    self._out.append(Send(link.number, TableDelta(page=page.content)))
+                    self._sends.append(Send(link.number, TableDelta(page=page.content)))
 
     def _pages(self, wanted: Digest) -> list[Page]:
         """What one lacks who has `wanted` of these nodes, and all of the others."""

@@ -13,6 +13,7 @@ from ringcast.control.messages import PublisherStatus, RingUp, SubscriberStatus
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.fanout import FanOut, Mailbox
 from ringcast.daemon.rows import PublisherRow
+from ringcast.errors import BadMessage
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
 
@@ -39,7 +40,10 @@ class Core(Protocol):
 
 
 class Ring:
-    """A ring of this node; `owner` is the client that publishes on it, None once it outlived its publisher."""
+    """A ring of this node; `owner` is the client that publishes on it, None once it outlived its publisher.
+
+    Raises BadMessage when the third descriptor is no fan-out socket.
+    """
 
     def __init__(
         self, row: PublisherRow, owner: int, attributes: TagAttributes, fds: list[Descriptor], monitor: Monitor
@@ -49,7 +53,11 @@ class Ring:
         self.attributes = attributes
         self.fds = (fds[0], fds[1])
         self.monitor = monitor
-        self.fanout = FanOut(fds[2], monitor.bump_fanout)
+        try:
+            self.fanout = FanOut(fds[2], monitor.bump_fanout)
+        except BadMessage:
+            monitor.close()
+            raise
         self.announced = 0
         """Subscribers the publisher was last told of."""
 
@@ -68,6 +76,10 @@ class Ring:
     @property
     def alive(self) -> bool:
         return self.owner is not None
+
+    def close(self) -> None:
+        self.fanout.close()
+        self.monitor.close()
 
     def up(self, subscription: int, *, born_after: bool) -> RingUp:
         return RingUp(

@@ -31,9 +31,11 @@ def default_socket_path() -> str:
     given = os.environ.get(ENVIRONMENT_VARIABLE)
     if given:
         return os.path.abspath(given)
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    directory = os.path.join(runtime, "ringcast") if runtime else f"/tmp/ringcast-{os.geteuid()}"
-    return os.path.join(directory, "daemon.sock")
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    # After `sudo` or `su` it may still be that of the user before.
+    if os.path.isdir(runtime) and os.stat(runtime).st_uid == os.geteuid():
+        return os.path.join(runtime, "ringcast", "daemon.sock")
+    return f"/tmp/ringcast-{os.geteuid()}/daemon.sock"
 
 
 def prepare_directory(socket_path: str) -> None:
@@ -182,10 +184,13 @@ def ensure_running(socket_path: str, timeout: float = 10.0) -> None:
 def _answers(socket_path: str) -> bool:
     """Whether a daemon accepts connections. Having had this one as a client, it waits its full linger again."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        probe.setblocking(False)
         try:
             probe.connect(socket_path)
         except (FileNotFoundError, ConnectionRefusedError):
             return False
+        except BlockingIOError:
+            return True  # so many wait to be let in that we could not even queue
         except OSError as exc:
             raise DaemonUnavailable(socket_path, exc.strerror or str(exc)) from exc
     return True

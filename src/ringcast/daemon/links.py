@@ -111,7 +111,7 @@ class Links:
                 return None, now_ns + self._timing.max_redial_ns  # its outcome will be told
             if address in self._own:
                 continue
-            count, again_ns = self._failures.get(address, (0, 0))
+            count, again_ns = self._failures.get(address, (0, now_ns))
             if again_ns > now_ns:
                 soonest = min(soonest, again_ns)
             elif best is None or count < fewest:

@@ -122,8 +122,7 @@ class Local:
 
     def close(self) -> None:
         for ring in self.rings:
-            ring.fanout.close()
-            ring.monitor.close()
+            ring.close()
             self.rings.remove(ring)
 
     # ------------------------------------------------------------------ tags
@@ -190,14 +189,14 @@ class Local:
             pid=client.pid, user=client.user, program=client.program,
         )  # fmt: skip
         row = PublisherRow(info=info, depth=request.depth, capacity_bytes=request.capacity_bytes)
+        ring = Ring(row, client.number, tag.attributes, fds, monitor)
+        if known is not None:  # its publisher comes back after it lost its connection
+            self._forget(known)
         try:
-            ring = Ring(row, client.number, tag.attributes, fds, monitor)
-            if known is not None:  # its publisher comes back after it lost its connection
-                self._forget(known)
             size = self._core.ring_memory_bytes(request.depth, request.capacity_bytes)
             evicted = self.budget.admit(ring.number, size)
         except RingcastError:
-            monitor.close()
+            ring.close()
             raise
         for number in evicted:
             self._forget(self.rings[number], released=True)
@@ -251,7 +250,7 @@ class Local:
         for subscription in self._subscriptions.matching(ring.tag):
             if not subscription.counts:
                 self._ring_down(subscription, ring)
-        ring.monitor.close()
+        ring.close()
 
     def _ring_down(self, subscription: Subscription, ring: Ring) -> None:
         notice = RingDown(subscription=subscription.number, incarnation=ring.info.incarnation)

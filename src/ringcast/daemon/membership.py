@@ -28,7 +28,7 @@ from ringcast.control.peering import (
     Rumours,
 )
 from ringcast.daemon.calls import Calls
-from ringcast.daemon.detector import Detector
+from ringcast.daemon.detector import Detector, Suspicions
 from ringcast.daemon.events import (
     Action,
     Announce,
@@ -78,11 +78,10 @@ class Membership:
         """{address: why the daemon there does not want this one}"""
         self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns)
         self._detector = Detector(self.links, self.timing, rng)
+        self._suspicions = Suspicions(self.timing)
         self._rng = rng
         self._started_ns = self._now_ns = self._probe_ns = now_ns
         self._push_ns: int | None = None
-        self._expiry_ns: dict[int, int] = {}  # of suspects
-        self._refused: set[int] = set()
         self._unsettled = False
         self._left = False
         self._out: list[Action] = []
@@ -169,7 +168,7 @@ class Membership:
             record = self.roster.members[incarnation].record
             if event.address in record.control and self.links.to(incarnation) is None:
                 if event.refused:
-                    self._refused.add(incarnation)
+                    self._suspicions.refused(incarnation)
                 self._probe(incarnation)
 
     def _received(self, event: Received) -> None:
@@ -199,8 +198,8 @@ class Membership:
     def _hello(self, link: Link, hello: Hello) -> None:
         record = hello.record
         if hello.version != PROTOCOL_VERSION or hello.mesh != self.mesh:
-            mine, theirs = (self.mesh, PROTOCOL_VERSION), (hello.mesh, hello.version)
-            self._refuse(link, f"this node is of mesh {mine[0]!r} (protocol {mine[1]}), not {theirs[0]!r} ({theirs[1]})")
+            mine, theirs = f"{self.mesh!r} (protocol {PROTOCOL_VERSION})", f"{hello.mesh!r} ({hello.version})"
+            self._refuse(link, f"this node is of mesh {mine}, not {theirs}")
         elif record.incarnation == self.me.incarnation:
             if link.address is not None:
                 self.links.is_own(link.address)
@@ -216,12 +215,12 @@ class Membership:
 
     def _greeted(self, link: Link, hello: Hello, first: bool) -> None:
         peer = hello.record.incarnation
-        self._refused.discard(peer)
+        self._suspicions.answered(peer)
         if link.address is not None:
             self.refusals.pop(link.address, None)
             self._calls.answered(link.address, peer)
         self._out += self.names.meet(link.age_ns, hello)
-        self._object(link)
+        self._object(link.peer)
         self._out += self._detector.linked(peer)
         if first:
             self._out.append(Linked(link.number, self.roster.members[peer].record))
@@ -283,19 +282,31 @@ class Membership:
             if record.counter * 4 + status > self.me.counter * 4 and not self._left:
                 # I am alive, whatever is said; or they remember more of me than I do.
                 self.roster.describe(above=record.counter)
-        elif self.roster.merge(record, status, self._now_ns, link.number if link else None):
+            return
+        known = self.roster.members.get(incarnation)
+        sudden = status is Status.DEAD and known is not None and known.status is Status.ALIVE
+        if sudden and link is not None and link.peer != incarnation:
+            # The other half of a mesh that was cut buried ours. Let it object before anything is withdrawn.
+            status = Status.SUSPECT
+        if self.roster.merge(record, status, self._now_ns, link.number if link else None):
             self._unsettled = True
-            self._expiry_ns.pop(incarnation, None)
+            self._suspicions.end(incarnation)
             if status is Status.SUSPECT:
-                self._expiry_ns[incarnation] = self._now_ns + self.timing.suspicion_of(len(self.roster))
+                self._suspicions.begin(incarnation, self._now_ns, len(self.roster), sudden=sudden)
+                self._object(incarnation)
             elif status is Status.DEAD:
-                self._refused.discard(incarnation)
-                self._detector.unreachable(incarnation)
+                self._part_with(incarnation)
             self._out += self.names.settle(record.name)
-        elif status is not Status.DEAD:
-            known = self.roster.members.get(incarnation)
-            if known is not None and known.status is Status.DEAD:
-                self._tell(link, [known.rumour])
+        elif known is not None and known.status is Status.DEAD and status is not Status.DEAD:
+            self._tell(link, [known.rumour])
+
+    def _part_with(self, incarnation: int) -> None:
+        """It is dead. A link that still stands goes, or its silence would keep us from calling when it returns."""
+        self._suspicions.answered(incarnation)
+        self._detector.unreachable(incarnation)
+        self._object(incarnation)
+        while (link := self.links.to(incarnation)) is not None:
+            self._close(link, "thought dead")
 
     def _push(self) -> None:
         """Pass news on: to everybody, or to some in a large mesh; what they miss, comparison brings."""
@@ -311,11 +322,11 @@ class Membership:
         for first in range(0, len(rumours) if link else 0, MAX_RUMOURS):
             self._send(link, Rumours(rumours=rumours[first : first + MAX_RUMOURS]))
 
-    def _object(self, link: Link) -> None:
-        """Tell a peer that lives what is thought of it, so that it can object."""
-        member = self.roster.members.get(link.peer) if link.peer is not None else None
+    def _object(self, peer: int | None) -> None:
+        """Tell a peer that is not thought alive, so that it can object."""
+        member = self.roster.members.get(peer) if peer is not None else None
         if member is not None and member.status is not Status.ALIVE:
-            self._tell(link, [member.rumour])
+            self._tell(self.links.to(member.record.incarnation), [member.rumour])
 
     def _summary(self, link: Link, message: RosterSummary) -> None:
         buckets = self.roster.sketch.differing(message.sums)
@@ -332,13 +343,13 @@ class Membership:
 
     def _ping(self, link: Link, message: Ping) -> None:
         self._send(link, Ack(seq=message.seq))
-        self._object(link)
+        self._object(link.peer)
         if message.roster != self.roster.sketch.total:
             self._send(link, RosterSummary(sums=list(self.roster.sketch.sums)))
 
     def _ack(self, link: Link, message: Ack) -> None:
         self._out += self._detector.acked(message.seq)
-        self._object(link)
+        self._object(link.peer)
 
     def _ping_for(self, link: Link, message: PingFor) -> None:
         self._out += self._detector.help(link.number, message, self.roster.sketch.total)
@@ -363,25 +374,18 @@ class Membership:
         sends, missing = self._detector.expire(now_ns)
         self._out += sends
         for incarnation in missing:
-            self._suspect(incarnation)
-        for incarnation in [i for i, expiry_ns in self._expiry_ns.items() if expiry_ns <= now_ns]:
+            if incarnation in self.roster.members:
+                self._hear(Rumour(self.roster.members[incarnation].record, Status.SUSPECT), None)
+        for incarnation in self._suspicions.expired(now_ns):
             self._give_up(incarnation)
-
-    def _suspect(self, incarnation: int) -> None:
-        member = self.roster.members.get(incarnation)
-        if member is None or member.status is not Status.ALIVE:
-            return
-        self._hear(Rumour(member.record, Status.SUSPECT), None)
-        if incarnation in self._refused:
-            self._expiry_ns[incarnation] = self._now_ns + self.timing.refused_ns
 
     def _give_up(self, incarnation: int) -> None:
         member = self.roster.members[incarnation]
         link = self.links.to(incarnation)
         if link is not None and link.heard_ns > member.since_ns:
             # It is there, and only the word of its suspicion was lost.
-            self._expiry_ns[incarnation] = self._now_ns + self.timing.probe_ns
-            self._object(link)
+            self._suspicions.begin(incarnation, self._now_ns, len(self.roster), sudden=True)
+            self._object(incarnation)
         else:
             self._hear(Rumour(member.record, Status.DEAD), None)
 

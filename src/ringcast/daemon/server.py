@@ -100,7 +100,9 @@ class Server:
                 self._handle(connection, received)
             except BadMessage as exc:
                 self.bad_messages += 1
-                logger.warning("process %d: %s", self._peers[connection.number].pid, exc)
+                if self.bad_messages.bit_count() == 1:  # 1st, 2nd, 4th, 8th...: a flood must not fill the disk
+                    pid = self._peers[connection.number].pid
+                    logger.warning("process %d sent: %s (%d in all)", pid, exc, self.bad_messages)
                 connection.push(refuse(0, exc))
                 self._broken(connection, "bad message")
             except Exception:
@@ -153,6 +155,7 @@ class Server:
             connection.push(refuse(hello.id, exc))
             return
         connection.greeted = True
+        logger.info("client %d joined: process %d of %s, %s", connection.number, peer.pid, peer.user, hello.program)
         connection.push(Welcome(id=hello.id, node=self._node, daemon_pid=os.getpid()))
 
     def _status(self, request_id: int) -> Status:
@@ -208,6 +211,7 @@ class Server:
         if self._connections.pop(connection.number, None) is None:
             return
         peer = self._peers.pop(connection.number)
+        logger.info("client %d left: %s", connection.number, reason)
         self._deliver(self.local.leave(connection.number))
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)

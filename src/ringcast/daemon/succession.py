@@ -1,4 +1,4 @@
-"""Who keeps a tag: its primary; when that goes, its backup; and one of two when both sides of a partition made it. Pure.
+"""Who keeps a tag: its primary; when that goes, its backup; one of two when both sides of a partition made it. Pure.
 
 Every node evaluates the same rules on the same rows and acts on its own rows only, so all come to the same answer:
 - the primary names as backup the present node that ranks first for the tag (rendezvous hashing), and keeps it while
@@ -15,10 +15,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable
 
-import msgspec
+from msgspec.structs import replace
 
 from ringcast.daemon.events import TagContest
-from ringcast.daemon.rows import Change, ChangeKind, TagRow, tag_key
+from ringcast.daemon.rows import Change, ChangeKind, TagRow
 from ringcast.daemon.table import TagTable
 
 
@@ -35,8 +35,13 @@ def heir(row: TagRow, present: Collection[str], holders: Collection[str]) -> str
 
 
 class Succession:
+    """Is shown all changes of the table (`noticed`), and which of them mean that a node went (`withdrawn`)."""
+
     def __init__(self, table: TagTable) -> None:
+        self.written = 0
+        """How often a row of this node was written or withdrawn here."""
         self._table = table
+        self._mine: dict[str, TagRow] = {}
         self._orphans: dict[str, TagRow] = {}
 
     def withdrawn(self, changes: Iterable[Change]) -> None:
@@ -45,54 +50,47 @@ class Succession:
             if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
                 self._orphans[row.name] = row
 
-    def nodes_changed(self, others: Collection[str]) -> list[Change]:
-        """Other nodes came or went: `others` are here now."""
-        changes: list[Change] = []
-        for name, row in list(self._orphans.items()):
-            if self._table.tag(name) is not None:
-                del self._orphans[name]
-            elif heir(row, [*others, self._table.node], self._holders(name)) == self._table.node:
-                del self._orphans[name]
-                mine = msgspec.structs.replace(
-                    row, primary=self._table.node, backup=first_for(name, others), term=row.term + 1
-                )
-                changes += self._table.put(mine)
-        return changes + self.appoint(self._table.tags(), others)
-
-    def appoint(self, rows: Iterable[TagRow], others: Collection[str]) -> list[Change]:
-        """Give those of the tags that are this node's a backup that is here."""
-        changes: list[Change] = []
-        for row in rows:
-            if row.primary == self._table.node and row.backup not in others:
-                backup = first_for(row.name, others)
-                if backup != row.backup:
-                    changes += self._table.put(msgspec.structs.replace(row, backup=backup))
-        return changes
-
-    def superseded(self, changes: Iterable[Change]) -> list[TagContest]:
-        """Withdraw this node's rows of tags that are now another's."""
-        contests = []
+    def noticed(self, changes: Iterable[Change]) -> list[TagContest]:
+        """Follow the table; withdraw this node's rows of tags that are now another's."""
+        contests: list[TagContest] = []
         for kind, row in changes:
-            if kind is ChangeKind.REMOVED or not isinstance(row, TagRow):
+            if not isinstance(row, TagRow):
+                continue
+            mine = self._mine.pop(row.name, None)
+            if kind is ChangeKind.REMOVED:
                 continue
             self._orphans.pop(row.name, None)
-            mine = self._own(row.name) if row.primary != self._table.node else None
-            if mine is not None:
-                self._table.remove(mine.key)
-                taken_over = mine.born == row.born and mine.term < row.term and mine.attributes == row.attributes
-                if not taken_over:
-                    contests.append(TagContest(won=row, lost=mine))
+            if row.primary == self._table.node:
+                self._mine[row.name] = row
+            elif mine is not None:
+                contests += self._stand_back(mine, row)
         return contests
+
+    def settle(self, others: Collection[str]) -> list[Change]:
+        """Do what is this node's to do now that `others` are here: take over, and appoint backups."""
+        changes: list[Change] = []
+        for row in list(self._orphans.values()):
+            if heir(row, [*others, self._table.node], self._holders(row.name)) == self._table.node:
+                backup = first_for(row.name, others)
+                changes += self._put(replace(row, primary=self._table.node, backup=backup, term=row.term + 1))
+        for row in [row for row in self._mine.values() if row.backup not in others]:
+            backup = first_for(row.name, others)
+            if backup != row.backup:
+                changes += self._put(replace(row, backup=backup))
+        return changes
+
+    def _put(self, row: TagRow) -> list[Change]:
+        self.written += 1
+        changes = self._table.put(row)
+        self.noticed(changes)
+        return changes
+
+    def _stand_back(self, mine: TagRow, row: TagRow) -> list[TagContest]:
+        self.written += 1
+        self._table.remove(mine.key)
+        taken_over = mine.born == row.born and mine.term < row.term and mine.attributes == row.attributes
+        return [] if taken_over else [TagContest(won=row, lost=mine)]
 
     def _holders(self, tag: str) -> set[str]:
         publishers = {row.owner for row in self._table.publishers(tag) if row.alive}
         return publishers | {row.owner for row in self._table.subscribers(tag)}
-
-    def _own(self, name: str) -> TagRow | None:
-        theirs = self._table.digest()
-        theirs[self._table.node] = (-1, 0)
-        for delta in self._table.delta(theirs):
-            for entry in delta.entries:
-                if entry.key == tag_key(name) and isinstance(entry.row, TagRow):
-                    return entry.row
-        return None

@@ -18,8 +18,9 @@ import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -71,6 +72,30 @@ class Record(msgspec.Struct, frozen=True):
         return self.boot != _boot() or not (self.kept or self.owner_lives)
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C and the like take effect when the block has ended.
+
+    Interrupted in the middle of starting a process, we would have no handle by which to stop it, and it would go on
+    building what we then remove. Threads other than the main one are never interrupted.
+    """
+    waiting: list[int] = []
+    handlers = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    handlers[number] = handler
+                    signal.signal(number, lambda number, _: waiting.append(number))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for missed in dict.fromkeys(waiting):
+            signal.raise_signal(missed)
+
+
 def tool(name: str) -> str:
     """The path of ip, tc or iptables. Raises LabUnavailable."""
     path = shutil.which(name, path=SEARCH)
@@ -97,7 +122,7 @@ def write(record: Record) -> None:
 
 
 def records() -> list[Record]:
-    """All testbeds of this machine, oldest first. A record that cannot be read is left out; `down --all` removes it."""
+    """All testbeds of this machine, oldest first. A record that cannot be read is left out, and what it owns stays."""
     found = []
     for path in STATE.glob("*.json"):
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
@@ -105,45 +130,41 @@ def records() -> list[Record]:
     return [record for _, record in sorted(found, key=lambda item: item[0])]
 
 
-def sweep() -> list[str]:
-    """Remove the testbeds of dead owners; returns their run ids. Raises LabError."""
-    return _remove_all(record.run for record in records() if record.abandoned)
-
-
-def sweep_everything() -> list[str]:
-    """Remove kept ones too, and all that has our name but no readable record; not what a living process uses.
+def sweep(*, kept: bool = False) -> list[str]:
+    """Remove the testbeds of dead owners, with `kept` also those that were to stay; returns their run ids.
 
     Raises LabError.
     """
-    # Namespaces before records: one that is seen here has its record by then, unless nobody will ever own it.
+    # Namespaces before records: one that is seen now has a record by then, or nobody to remove it.
     named = {found[1] for name in _namespaces() if (found := _OURS.fullmatch(name))}
     recorded = {path.stem for path in STATE.glob("*.json")}
-    used = {record.run for record in records() if record.owner_lives}
-    return _remove_all(sorted((named | recorded) - used))
+    removed = sorted(named - recorded)
+    removed += [record.run for record in records() if record.abandoned or (kept and not record.owner_lives)]
+    for run in removed:
+        remove(run)
+    return removed
 
 
 def remove(run: str) -> None:
     """End what runs in the namespaces of `run` and delete them. Does nothing for what is gone. Raises LabError."""
     if not _RUN.fullmatch(run):
         raise LabError(f"{run!r} is not a run id; 'ringcast lab net list' shows them")
-    names = [name for name in _namespaces() if name.startswith(namespace(run, ""))]
-    _end_processes(names)
-    if names:
-        lines = "".join(f"netns delete {name}\n" for name in names)
-        # With -force, one that somebody else has just deleted does not keep the others.
-        subprocess.run([tool("ip"), "-force", "-batch", "-"], input=lines, text=True, capture_output=True, check=False)
-        if left := [name for name in names if (NAMESPACES / name).exists()]:
-            raise LabError(f"could not delete the namespaces {', '.join(left)}; try 'ip netns delete NAME'")
-    shutil.rmtree(STATE / run, ignore_errors=True)
-    (STATE / f"{run}.json").unlink(missing_ok=True)
-
-
-def _remove_all(runs: Iterable[str]) -> list[str]:
-    removed = []
-    for run in runs:
-        remove(run)
-        removed.append(run)
-    return removed
+    with undisturbed(), contextlib.ExitStack() as stack:
+        names = [name for name in _namespaces() if name.startswith(namespace(run, ""))]
+        networks = _hold(names, stack)
+        _end_processes(networks)
+        if names:
+            lines = "".join(f"netns delete {name}\n" for name in names)
+            # With -force, one that somebody else has just deleted does not keep the others.
+            subprocess.run(
+                [tool("ip"), "-force", "-batch", "-"], input=lines, text=True, capture_output=True, check=False
+            )
+            if left := [name for name in names if (NAMESPACES / name).exists()]:
+                raise LabError(f"could not delete the namespaces {', '.join(left)}; try 'ip netns delete NAME'")
+        # Those that came in before the name was gone. Nobody can any more.
+        _end_processes(networks)
+        shutil.rmtree(STATE / run, ignore_errors=True)
+        (STATE / f"{run}.json").unlink(missing_ok=True)
 
 
 def _namespaces() -> list[str]:
@@ -153,13 +174,27 @@ def _namespaces() -> list[str]:
         return []
 
 
-def _end_processes(names: list[str]) -> None:
+def _hold(names: list[str], stack: contextlib.ExitStack) -> set[tuple[int, int]]:
+    """The identities of these namespaces, which stay theirs while `stack` holds them open: the kernel uses them again.
+
+    Ours is left out: a caller inside a node does not end itself and its shell.
+    """
+    networks = set()
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):
+            held = os.open(NAMESPACES / name, os.O_RDONLY | os.O_CLOEXEC)
+            stack.callback(os.close, held)
+            networks.add(_identity(held))
+    return networks - {_identity("/proc/self/ns/net")}
+
+
+def _end_processes(networks: set[tuple[int, int]]) -> None:
     for number, wait_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _KILLED_S)):
         deadline = time.monotonic() + wait_s
         # Again, for a process may have forked while we looked.
         while time.monotonic() < deadline:
             with contextlib.ExitStack() as stack:
-                handles = list(_processes_in(names, stack))
+                handles = list(_processes_in(networks, stack))
                 if not handles:
                     return
                 for handle in handles:
@@ -168,14 +203,8 @@ def _end_processes(names: list[str]) -> None:
                 _wait(handles, deadline)
 
 
-def _processes_in(names: list[str], stack: contextlib.ExitStack) -> Iterator[int]:
-    """A pidfd for each process whose network is one of these and not ours; `stack` closes them."""
-    networks = set()
-    for name in names:
-        with contextlib.suppress(FileNotFoundError):
-            networks.add(_identity(NAMESPACES / name))
-    # A caller inside a node does not end itself and its shell.
-    networks.discard(_identity("/proc/self/ns/net"))
+def _processes_in(networks: set[tuple[int, int]], stack: contextlib.ExitStack) -> Iterator[int]:
+    """A pidfd for each process whose network is one of these; `stack` closes them."""
     for entry in os.listdir("/proc") if networks else ():
         if entry.isdigit():
             # It may die at any point. The network is read after the pidfd, or the number could be another's by then.
@@ -186,8 +215,8 @@ def _processes_in(names: list[str], stack: contextlib.ExitStack) -> Iterator[int
                     yield handle
 
 
-def _identity(path: str | Path) -> tuple[int, int]:
-    found = os.stat(path)
+def _identity(file: str | int) -> tuple[int, int]:
+    found = os.stat(file)
     return found.st_dev, found.st_ino
 
 

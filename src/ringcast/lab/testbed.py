@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import re
 import secrets
 import shlex
-import signal
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -120,8 +120,9 @@ class Testbed:
             raise LabUnavailable(reason)
         cleanup.sweep()
         try:
-            cleanup.write(cleanup.Record.mine(self.run_id, self.plan.topology, self._keep))
-            self._build()
+            with cleanup.undisturbed():
+                cleanup.write(cleanup.Record.mine(self.run_id, self.plan.topology, self._keep))
+                self._build()
         except BaseException:
             cleanup.remove(self.run_id)
             raise
@@ -165,9 +166,12 @@ class Testbed:
 
     def _build(self) -> None:
         lines = [f"netns add {cleanup.namespace(self.run_id, name)}" for name in self.plan.kinds]
+        # Numbers of their own, because the kernel takes up to a second to notice the carrier of a veth whose ends have
+        # the same one (they count from 2 in each namespace): it thinks that it waits for a cable.
+        numbers = itertools.count(100)
         for wire in self.plan.wires:
             one, other = (
-                f"name to-{peer} netns {cleanup.namespace(self.run_id, name)} gso_max_segs 1"
+                f"name to-{peer} index {next(numbers)} netns {cleanup.namespace(self.run_id, name)} gso_max_segs 1"
                 for name, peer in (wire.between, wire.between[::-1])
             )
             lines.append(f"link add {one} type veth peer {other}")
@@ -290,7 +294,8 @@ class Link:
 
     def _change(self, what: str, lines: Mapping[str, list[str]]) -> list[str]:
         scripts = {node: "\n".join(text) for node, text in lines.items()}
-        return self._bed._script(scripts, f"cannot {what} the link {self.wire}")
+        with cleanup.undisturbed():
+            return self._bed._script(scripts, f"cannot {what} the link {self.wire}")
 
 
 def _node_script(plan: Plan, name: str) -> str:
@@ -403,24 +408,16 @@ def _batch(command: str, lines: Sequence[str]) -> str:
 
 
 def _all_at_once(commands: Sequence[Sequence[str]], problem: str) -> list[str]:
-    """Run these, in process groups of their own so that Ctrl-C does not stop them half-way. Raises LabError."""
+    """Run these, in process groups that Ctrl-C does not reach; returns what they print. Raises LabError."""
     environment = {**os.environ, "PATH": cleanup.SEARCH, "LC_ALL": "C"}
-    running: list[subprocess.Popen[str]] = []
-    try:
-        for command in commands:
-            running.append(
-                subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                    env=environment, process_group=0,
-                )
-            )  # fmt: skip
-        said = [process.communicate() for process in running]
-    except BaseException:
-        for process in running:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-        raise
+    running = [
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment, process_group=0,
+        )
+        for command in commands
+    ]  # fmt: skip
+    said = [process.communicate() for process in running]
     if failed := [" ".join(said[at][1].split()) for at, process in enumerate(running) if process.returncode]:
         raise LabError(f"{problem}: {'; '.join(filter(None, failed)) or 'no reason given'}")
     return [output for output, _ in said]

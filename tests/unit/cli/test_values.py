@@ -92,6 +92,6 @@ def test_arrays_and_strange_values_in_json() -> None:
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 def test_raw_output_is_what_the_codec_writes(codec: str) -> None:
-    decode = {"json": msgspec.json.decode, "msgpack": msgspec.msgpack.decode}[codec]
-    assert decode(values.encoded({"a": 1}, codec)) == {"a": 1}
+    written = values.encoded({"a": 1}, codec)
+    assert (msgspec.json.decode(written) if codec == "json" else msgspec.msgpack.decode(written)) == {"a": 1}
     assert values.encoded(b"as it is", "bytes") == b"as it is"

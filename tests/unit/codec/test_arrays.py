@@ -97,7 +97,9 @@ def test_what_another_program_wrote_into_the_tag_is_not_trusted(description):
         find("numpy").bind(description)
 
 
-@pytest.mark.parametrize("descr", [b'"|O"', b'"<f3"', b'"i4,O"', b'[["a","|O"]]', b"7", b"[]", b'"|V0', b'[["a","<f4",[-1]]]'])
+@pytest.mark.parametrize(
+    "descr", [b'"|O"', b'"<f3"', b'"i4,O"', b'[["a","|O"]]', b"7", b"[]", b'"|V0', b'[["a","<f4",[-1]]]']
+)
 def test_hostile_dtypes_are_decode_errors(codec, descr):
     head = bytes([0x93, 1, 0, 0]) + len(descr).to_bytes(4, "little") + descr
     with pytest.raises(DecodeError):

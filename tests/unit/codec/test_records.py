@@ -43,7 +43,9 @@ def test_whoever_joins_without_the_type_gets_plain_values_with_every_field(name)
 
 
 @both
-@pytest.mark.parametrize("given", [Point, {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}])
+@pytest.mark.parametrize(
+    "given", [Point, {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}]
+)
 def test_a_value_that_does_not_fit_is_refused_when_sent(name, given):
     with pytest.raises(EncodeError, match="schema"):
         bound(name, given).encode({"x": "far"})

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.25
 _START_S = 30.0
-_DRAIN_S = 3.0
+_DRAIN_S = 10.0
 _IDLE_EXIT_S = 15.0
 
 
@@ -132,7 +132,9 @@ def _wait_for_end(pidfd: int) -> float | None:
     """How long the daemon took to end by itself; None if it had to be told."""
     begin = time.monotonic()
     try:
-        if select.select([pidfd], [], [], _IDLE_EXIT_S)[0]:
+        waiting = select.poll()
+        waiting.register(pidfd, select.POLLIN)
+        if waiting.poll(_IDLE_EXIT_S * 1000):
             return time.monotonic() - begin
         signal.pidfd_send_signal(pidfd, signal.SIGTERM)
         return None

@@ -1,0 +1,183 @@
+// Whom a writer tells: announcements over a socket, good ones and others.
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "tests/rig.hpp"
+
+using namespace ringcast;
+using namespace ringcast::tests;
+
+namespace {
+
+constexpr u32 kAdd = 1;
+constexpr u32 kRemove = 2;
+
+class Daemon {
+public:
+    explicit Daemon(Rig& rig) : rig_(rig) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+        socket_ = Descriptor(pair[0]);
+        rig.writer.attach_fanout(Descriptor(pair[1]));
+    }
+
+    void say(u32 op, u64 id, int fd = -1) {
+        const struct {
+            u32 op, reserved;
+            u64 id;
+        } packet{op, 0, id};
+        say_bytes(&packet, sizeof packet, fd);
+    }
+    void say_bytes(const void* bytes, std::size_t length, int fd = -1) {
+        iovec iov{const_cast<void*>(bytes), length};
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+        msghdr message{};
+        message.msg_iov = &iov;
+        message.msg_iovlen = 1;
+        if (fd >= 0) {
+            message.msg_control = control;
+            message.msg_controllen = sizeof control;
+            cmsghdr* c = CMSG_FIRSTHDR(&message);
+            c->cmsg_level = SOL_SOCKET;
+            c->cmsg_type = SCM_RIGHTS;
+            c->cmsg_len = CMSG_LEN(sizeof fd);
+            std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+        }
+        CHECK_EQ(sendmsg(socket_.get(), &message, 0), static_cast<ssize_t>(length));
+    }
+    void bump() { reinterpret_cast<Doorbell*>(rig_.writer.bell_memory())->fanout_version.fetch_add(1); }
+    void hang_up() { socket_.reset(); }
+
+private:
+    Rig& rig_;
+    Descriptor socket_;
+};
+
+struct Box {
+    Box() : fd(make_memfd("test", kPage)), map(map_plain(fd.get(), kPage, Access::write)) { seal_size(fd.get()); }
+    bool rung() {
+        return mailbox::collect(*map.as<MailboxPage>(), [](u32) {});
+    }
+    Descriptor fd;
+    Mapping map;
+};
+
+void publish(Rig& rig) {
+    rig.send_some(1);
+    rig.writer.announce();
+}
+
+int open_descriptors() {
+    int n = 0;
+    for (int fd = 0; fd < 256; ++fd) n += fcntl(fd, F_GETFD) != -1;
+    return n;
+}
+
+}  // namespace
+
+TEST(fanout, mailboxes_are_adopted_when_the_version_changes) {
+    Rig rig;
+    Daemon daemon(rig);
+    publish(rig);  // reads what came with the socket: nothing
+    Box a, b;
+    daemon.say(kAdd, 1, a.fd.get());
+    publish(rig);
+    CHECK(!a.rung());
+    daemon.bump();
+    publish(rig);
+    CHECK(a.rung());
+    daemon.say(kAdd, 2, b.fd.get());
+    daemon.bump();
+    publish(rig);
+    CHECK(a.rung() && b.rung());
+    daemon.say(kRemove, 1);
+    daemon.bump();
+    publish(rig);
+    CHECK(!a.rung() && b.rung());
+}
+
+TEST(fanout, what_was_announced_with_the_socket_counts_from_the_next_message) {
+    Rig rig;
+    Daemon daemon(rig);
+    Box box;
+    daemon.say(kAdd, 1, box.fd.get());
+    publish(rig);
+    CHECK(box.rung());
+}
+
+TEST(fanout, a_new_daemon_replaces_what_the_old_one_said) {
+    Rig rig;
+    Daemon old(rig);
+    Box a, b;
+    old.say(kAdd, 1, a.fd.get());
+    publish(rig);
+    old.hang_up();
+    publish(rig);
+    CHECK(a.rung());
+    Daemon fresh(rig);
+    publish(rig);
+    CHECK(a.rung());  // until the new one speaks
+    fresh.say(kAdd, 1, b.fd.get());
+    fresh.bump();
+    publish(rig);
+    CHECK(!a.rung() && b.rung());
+}
+
+TEST(fanout, the_same_id_replaces) {
+    Rig rig;
+    Daemon daemon(rig);
+    Box a, b;
+    daemon.say(kAdd, 1, a.fd.get());
+    daemon.say(kAdd, 1, b.fd.get());
+    publish(rig);
+    CHECK(!a.rung() && b.rung());
+}
+
+TEST(fanout, garbage_is_skipped_and_nothing_leaks) {
+    Rig rig;
+    Daemon daemon(rig);
+    Box box;
+    daemon.say(kAdd, 1, box.fd.get());
+    publish(rig);
+    const int before = open_descriptors();
+    const Descriptor short_page = make_memfd("test", 100), unsealed = make_memfd("test", kPage);
+    std::mt19937_64 random(11);
+    char noise[64];
+    for (int i = 0; i < 100; ++i) {
+        daemon.say(kAdd, 2);                    // without its descriptor
+        daemon.say(kAdd, 3, short_page.get());  // not a page
+        daemon.say(kAdd, 4, unsealed.get());    // not sealed
+        daemon.say(kAdd, 5, rig.writer.ring_fd());
+        daemon.say(kRemove, 77);
+        daemon.say(0, 1, box.fd.get());
+        daemon.say(999, 1, box.fd.get());
+        for (char& c : noise) c = static_cast<char>(random());
+        daemon.say_bytes(noise, 1 + random() % 15, box.fd.get());
+        daemon.say_bytes(noise, 41 + random() % 20);
+        daemon.bump();
+        publish(rig);
+    }
+    CHECK_EQ(open_descriptors(), before + 2);
+    CHECK(box.rung());
+    daemon.say(kRemove, 1);
+    daemon.bump();
+    publish(rig);
+    box.rung();
+    publish(rig);
+    CHECK(!box.rung());
+}
+
+TEST(fanout, many_mailboxes) {
+    Rig rig;
+    Daemon daemon(rig);
+    std::vector<Box> boxes(50);
+    u64 id = 0;
+    for (Box& box : boxes) {
+        daemon.say(kAdd, ++id, box.fd.get());
+        daemon.bump();
+        publish(rig);
+    }
+    for (Box& box : boxes) CHECK(box.rung());
+    publish(rig);
+    for (Box& box : boxes) CHECK(box.rung());
+}

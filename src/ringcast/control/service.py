@@ -1,0 +1,105 @@
+"""What one daemon asks of another beyond the tag table: data channels and pulls. Values, carried by the mesh.
+
+A channel is opened in two steps, so that nothing is lost while joining. `OpenChannel` fixes where the stream begins;
+then the receiver makes its mirror ring, which knows the first sequence number it is due; then `StartChannel` lets the
+sender go, which catches up from its ring with whatever was sent in between.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from ringcast.errors import BadMessage
+
+_T = TypeVar("_T")
+
+Word = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1, le=2**40)]
+ShortText = Annotated[str, Meta(max_length=255)]
+
+OPEN = "channel.open"
+START = "channel.start"
+CLOSE = "channel.close"
+PULL = "pull"
+
+
+class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """I want the stream of publisher `incarnation`, every n-th message of it, from `start` on."""
+
+    incarnation: Word
+    every: Positive = 1
+    start: Literal["new", "latest", "earliest"] | Word = "new"
+    transport: ShortText = "udp"
+
+
+class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
+    """It begins with `first_seq`, the first that is due at or after where you asked to begin."""
+
+    first_seq: Word
+    depth: Positive
+    capacity_bytes: Positive
+
+
+class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """Send it to `address`, under `key`."""
+
+    key: Word
+    incarnation: Word
+    first_seq: Word
+    address: ShortText
+    every: Positive = 1
+    transport: ShortText = "udp"
+    reliable: bool = False
+
+
+class CloseChannel(msgspec.Struct, frozen=True, kw_only=True):
+    key: Word
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """Done."""
+
+
+class Pull(msgspec.Struct, frozen=True, kw_only=True):
+    """Read the rings of a tag on your node: `publisher` 0 is all of them. Numbers count as `kind` says."""
+
+    tag: ShortText
+    kind: Literal["latest", "at", "range", "bounds"]
+    publisher: Word = 0
+    first: Word = 0
+    last: Word = 0
+    every: Positive = 1
+    depth: Word = 0
+
+
+class Pulled(msgspec.Struct, frozen=True, kw_only=True):
+    """One message; `payload` as its publisher's codec wrote it."""
+
+    incarnation: Word
+    seq: Word
+    event_ns: int
+    sent_ns: int
+    flags: Word
+    lost: Word
+    payload: bytes
+
+
+class PullAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    messages: list[Pulled]
+    bounds: list[tuple[Word, Word, Word]] = []
+    """(incarnation, oldest, newest) of each ring looked at."""
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    return msgspec.msgpack.encode(message)
+
+
+def decode_untrusted(payload: bytes, kind: type[_T]) -> _T:
+    """Raises BadMessage."""
+    try:
+        return msgspec.msgpack.decode(payload, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError, ValueError) as exc:
+        raise BadMessage(str(exc)) from exc

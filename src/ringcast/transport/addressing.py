@@ -1,0 +1,70 @@
+"""Sockets for hosts of either family. Addresses are what the other node said, so they are checked before use."""
+
+from __future__ import annotations
+
+import socket
+
+DSCP_SHIFT = 2
+_IP_MTU = 14
+_IPV6_MTU = 24
+_UDP_OVERHEAD = {socket.AF_INET: 28, socket.AF_INET6: 48}
+RECEIVE_BUFFER_BYTES = 8 * 1024 * 1024
+_SO_RCVBUFFORCE = 33
+
+
+def family_of(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
+    """A socket on `host`; without one, on every address of both families. Raises OSError."""
+    if host:
+        sock = socket.socket(family_of(host), kind | socket.SOCK_CLOEXEC)
+    else:
+        sock = socket.socket(socket.AF_INET6, kind | socket.SOCK_CLOEXEC)
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    try:
+        sock.bind((host, port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def connected_datagrams(host: str, port: int, dscp: int) -> socket.socket:
+    """A non-blocking UDP socket to one place, its packets marked. Raises OSError."""
+    sock = socket.socket(family_of(host), socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+    try:
+        mark(sock, dscp)
+        sock.connect((host, port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def mark(sock: socket.socket, dscp: int) -> None:
+    if not dscp:
+        return
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, dscp << DSCP_SHIFT)
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << DSCP_SHIFT)
+
+
+def payload_room(sock: socket.socket) -> int:
+    """How many bytes one unfragmented datagram on this connected socket can carry."""
+    if sock.family == socket.AF_INET6:
+        mtu = sock.getsockopt(socket.IPPROTO_IPV6, _IPV6_MTU)
+    else:
+        mtu = sock.getsockopt(socket.IPPROTO_IP, _IP_MTU)
+    return min(mtu, 65_000) - _UDP_OVERHEAD[sock.family]
+
+
+def widen_receive_buffer(sock: socket.socket) -> int:
+    """As large as we may; the size that came of it. A burst that finds it full is lost."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
+    except OSError:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)

@@ -1,0 +1,134 @@
+"""What a transport is. The whole of it: implement this, register it under the entry point group
+`ringcast.transports`, run the suite in `ringcast.testing.transports` against it, and channels can use it.
+
+A transport copies a ring to a mirror ring on another node. It has a receiving end, one per daemon, which opens mirrors,
+and a sending end per channel, which is given a ring. Messages keep their sequence numbers and times. What it cannot
+promise it says in `promises`; what it lost shows in the mirror as a gap.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+
+class Promises(msgspec.Struct, frozen=True, kw_only=True):
+    """What a subscriber may rely on."""
+
+    reliable: bool
+    """Nothing is lost while both ends and some way between them exist, and readers keep up within the tag's bound."""
+    ordered: bool
+
+
+class Channel(msgspec.Struct, frozen=True, kw_only=True):
+    """One publisher's stream on its way to one node, and how the subscriber wants it."""
+
+    key: int
+    incarnation: int
+    depth: int
+    capacity_bytes: int
+    first_seq: int
+    every: int = 1
+    reliable: bool = False
+    dscp: int = 0
+
+
+class Mirror(Protocol):
+    """The ring that a receiving end writes."""
+
+    @property
+    def ring_fd(self) -> int: ...
+    @property
+    def bell_fd(self) -> int: ...
+    @property
+    def incarnation(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def next_seq(self) -> int: ...
+    def counters(self) -> dict[str, int]: ...
+
+
+class FanOutLinks(Protocol):
+    """Telling whoever writes a ring to push what it writes to a socket too."""
+
+    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None: ...
+    def remove_link(self, number: int) -> None: ...
+
+
+class Source(Protocol):
+    """The ring that a sending end reads: a publisher's own, or a mirror."""
+
+    @property
+    def ring_fd(self) -> int: ...
+    @property
+    def bell_fd(self) -> int: ...
+    @property
+    def ring(self) -> int:
+        """The ring's own incarnation, as its header says."""
+
+    @property
+    def depth(self) -> int: ...
+    @property
+    def capacity_bytes(self) -> int: ...
+    @property
+    def next_seq(self) -> int:
+        """The publisher's number of the message that comes next."""
+
+    @property
+    def links(self) -> FanOutLinks: ...
+
+
+class Receiving(Protocol):
+    """A daemon's receiving end."""
+
+    @property
+    def port(self) -> int:
+        """Where sending ends connect to, on any address of this node."""
+
+    def open(self, channel: Channel) -> Mirror: ...
+    def close_channel(self, key: int) -> None: ...
+    def attach_fanout(self, key: int, socket_fd: int) -> None:
+        """Let the mirror push on: a proxy's stage on this node."""
+
+    def ended(self) -> list[int]:
+        """Keys of channels whose sender is gone since the last call, where the transport notices."""
+
+    def counters(self) -> dict[str, int]: ...
+    def close(self) -> None: ...
+
+
+class Sending(Protocol):
+    """One channel's sending end."""
+
+    async def ready(self) -> None:
+        """Returns once nothing that is sent from now on can be missed. Raises OSError."""
+
+    @property
+    def unsettled(self) -> bool:
+        """True while `settle` has something to do, now and then."""
+
+    def settle(self) -> None: ...
+    def too_long(self, seq: int) -> None:
+        """The writer of the ring gave the channel back: a message is too long to be sent in one burst."""
+
+    def counters(self) -> dict[str, int]: ...
+    @property
+    def broken(self) -> bool: ...
+    def close(self) -> None:
+        """May block for a moment; called on a thread of its own."""
+
+
+class Transport(Protocol):
+    """A kind."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def promises(self) -> Promises: ...
+    def receive(self, host: str, port: int = 0) -> Receiving:
+        """Open the receiving end on `host` ("" is every address). Raises OSError."""
+
+    def send(self, channel: Channel, source: Source, host: str, port: int) -> Sending:
+        """Open a channel's sending end. Does not block. Raises OSError."""

@@ -1,0 +1,128 @@
+"""udp: each message once, as datagrams, from the very thread that calls `send`. Ordered, not reliable.
+
+History that a joiner asked for is pumped first; then the publisher itself pushes, from where the pump ended. A
+publisher with messages too long for one burst hands the channel back to the pump, which paces them.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from ringcast import _core
+from ringcast.transport.addressing import bound, connected_datagrams, payload_room, widen_receive_buffer
+from ringcast.transport.interface import Channel, Mirror, Promises, Source
+
+HEADER_BYTES = 48
+PACE_BYTES_PER_S = 100_000_000
+
+
+class Udp:
+    name = "udp"
+    promises = Promises(reliable=False, ordered=True)
+
+    def receive(self, host: str, port: int = 0) -> UdpReceiving:
+        return UdpReceiving(host, port)
+
+    def send(self, channel: Channel, source: Source, host: str, port: int) -> UdpSending:
+        return UdpSending(channel, source, host, port)
+
+
+class UdpReceiving:
+    """One socket and one native delivery thread."""
+
+    def __init__(self, host: str, port: int) -> None:
+        with bound(socket.SOCK_DGRAM, host, port) as sock:
+            self.buffer_bytes = widen_receive_buffer(sock)
+            self.port: int = sock.getsockname()[1]
+            self._delivery = _core.Delivery(sock.fileno())
+
+    def open(self, channel: Channel) -> Mirror:
+        return self._delivery.open(
+            key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
+            first_seq=channel.first_seq, reliable=channel.reliable,
+        )  # fmt: skip
+
+    def close_channel(self, key: int) -> None:
+        self._delivery.close_channel(key)
+
+    def attach_fanout(self, key: int, socket_fd: int) -> None:
+        self._delivery.attach_fanout(key, socket_fd)
+
+    def ended(self) -> list[int]:
+        return []
+
+    def counters(self) -> dict[str, int]:
+        return self._delivery.counters()
+
+    def close(self) -> None:
+        self._delivery.close()
+
+
+class UdpSending:
+    def __init__(self, channel: Channel, source: Source, host: str, port: int) -> None:
+        self._channel = channel
+        self._source = source
+        self._socket = connected_datagrams(host, port, channel.dscp)
+        self._chunk = payload_room(self._socket) - HEADER_BYTES
+        self._pump: _core.Pump | None = None
+        self._given_back = False
+        if channel.first_seq < source.next_seq:
+            self._start_pump(channel.first_seq)
+            assert self._pump is not None
+            self._pump.stop_before(source.next_seq)
+        else:
+            self._push_from(channel.first_seq)
+
+    @property
+    def broken(self) -> bool:
+        return False
+
+    async def ready(self) -> None:
+        return
+
+    @property
+    def unsettled(self) -> bool:
+        return self._pump is not None and not self._given_back
+
+    def settle(self) -> None:
+        """Once the history is sent, let the publisher go on by itself."""
+        if self._pump is None or self._given_back or self._pump.state == "running":
+            return
+        first_seq = self._pump.next_seq
+        self._pump.close()
+        self._pump = None
+        self._push_from(first_seq)
+
+    def too_long(self, seq: int) -> None:
+        """The publisher met a message that is too long for one burst: pump from there on."""
+        self._given_back = True
+        self._source.links.remove_link(self._channel.key)
+        self._start_pump(seq)
+
+    def counters(self) -> dict[str, int]:
+        return self._pump.counters() if self._pump is not None else {}
+
+    def close(self) -> None:
+        self._source.links.remove_link(self._channel.key)
+        if self._pump is not None:
+            self._pump.close()
+        # Every copy of the socket, the publisher's too, can send no more.
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        self._socket.close()
+
+    def _push_from(self, first_seq: int) -> None:
+        self._source.links.add_link(
+            self._channel.key, self._socket.fileno(), key=self._channel.key, every=self._channel.every,
+            chunk=self._chunk, first_seq=first_seq,
+        )  # fmt: skip
+
+    def _start_pump(self, first_seq: int) -> None:
+        self._pump = _core.Pump(
+            self._source.ring_fd, self._source.bell_fd, self._socket.fileno(), depth=self._source.depth,
+            capacity_bytes=self._source.capacity_bytes, incarnation=self._source.ring, key=self._channel.key,
+            every=self._channel.every, first_seq=first_seq, stream=False, chunk=self._chunk,
+            most_bytes_per_s=PACE_BYTES_PER_S,
+        )  # fmt: skip

@@ -1,0 +1,33 @@
+"""Every example runs by itself to its end, and says what its text promises."""
+
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+SAYS = {
+    "first_program.py": ["latest: 21.6"],
+    "pull.py": ["three before it: {'sample': 246", "held: (150, 249)", "from 247 on: [247, 248, 249]"],
+    "wildcard.py": ["example/room/cellar/climate: ['wet', 12.0]"],
+    "reliable.py": ["20000 received, 0 lost"],
+    "large_messages.py": ["frame 2: (1080, 1920, 3), mean 30.0, still valid after use: True", "6220800 bytes"],
+    "event_loop.py": ["[10, 20] sum to 30"],
+    "notifications.py": [
+        "delivered 10",
+        "queue: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]",
+        "event: True first 0",
+        "and newer: 10",
+    ],
+}
+
+
+def test_every_example_is_tested():
+    assert SAYS.keys() == {path.name for path in EXAMPLES.glob("*.py")}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_it_runs(name, program):
+    output = program((EXAMPLES / name).read_text()).end()
+    for line in SAYS[name]:
+        assert line in output

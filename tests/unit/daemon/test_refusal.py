@@ -1,0 +1,40 @@
+"""Every error that the daemon can answer with arrives as the same error."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast import errors
+from ringcast.control.framing import decode_reply_untrusted, encode
+from ringcast.control.messages import Refused
+from ringcast.daemon.refusal import refuse
+from ringcast.refusal import refusal
+
+ERRORS = [
+    errors.BadMessage("why"),
+    errors.BadTagName("a b", "why"),
+    errors.UnknownTag("a"),
+    errors.TagConflict("a", "schema", None, {"x": [1]}),
+    errors.TagInUse("a", 1, 2),
+    errors.QosMismatch("this", "that", "do so"),
+    errors.NoSpace(3, 2, 1),
+    errors.ResourceLimit("what", "remedy"),
+    errors.CorruptRing("why"),
+    errors.ClosedError("subscription"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_an_error_survives_the_way(error: errors.RingcastError) -> None:
+    refused = decode_reply_untrusted(encode(refuse(5, error)))
+    assert isinstance(refused, Refused)
+    assert refused.id == 5
+    arrived = refusal(refused)
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+
+
+def test_long_values_are_cut() -> None:
+    refused = refuse(1, errors.TagConflict("a", "schema", {"x": "y" * 60_000}, {"x": "z" * 60_000}))
+    encode(refused)
+    assert refused.fields["attribute"] == "schema"
