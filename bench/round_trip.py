@@ -73,7 +73,7 @@ def _pair(run: Run, scene: Stage, way: Way) -> dict[str, list[int]]:
 def _collect(run: Run) -> Samples:
     """All samples of all contenders, pooled over rounds of alternating order."""
     pool: Samples = defaultdict(list)
-    rounds, count, limit_s = (2, 1500, 0.3) if run.quick else (6, 10000, 3.0)
+    rounds, count, limit_s = (2, 1500, 0.3) if run.quick else (4, 10000, 2.0)
     calm = _situations(run)
     loaded = [f"{situation}, {LOADED}" for situation in calm]
     for number, contender in run.alternate("round trip", rounds, run.contenders):

@@ -88,7 +88,7 @@ def _measure(run: Run, scene: Stage, kind: Kind, seconds: float, repeats: int) -
 
 def _collect(run: Run) -> dict[tuple[str, str], float]:
     """The median rate by kind and contender."""
-    rounds, repeats, seconds = (1, 3, 0.12) if run.quick else (3, 3, 1.0)
+    rounds, repeats, seconds = (1, 3, 0.12) if run.quick else (3, 3, 0.5)
     rates: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _, contender in run.alternate("throughput", rounds, run.offering(SINGLE.key)):
         parts = [(f"throughput ({kind.title})", kind) for kind in KINDS if kind.key in contender.offers]

@@ -8,12 +8,10 @@ worker never outlives the runner: the kernel kills it when the runner dies.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import importlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -21,14 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from ends.interface import End, NotOffered, Peer, Place
+from ends.lifeline import die_with_parent
 
-PR_SET_PDEATHSIG = 1
 SERVER_TIMEOUT_S = 10.0
-
-
-def die_with_parent() -> None:
-    """Ask the kernel for SIGKILL when the process that started this one is gone."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 class Worker:

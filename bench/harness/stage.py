@@ -28,6 +28,7 @@ class Stage:
         self.contender = contender
         self.workers: list[Worker] = []
         self._troupe = troupe
+        self._first = 1 if contender.serves else 0
         self._place = self._new_place()
 
     def serve(self) -> None:
@@ -50,15 +51,14 @@ class Stage:
             PeerFailed: one did not come up, or they did not find each other.
             PeerLacks: the peer does not offer this.
         """
-        first = 1 if self.contender.serves else 0
-        for worker in self.workers[first:]:
+        for worker in self.workers[self._first :]:
             worker.ask("close", CLOSE_S)
         new = self._new_place()
         # Names are always new; where there is a server, its address stays.
         self._place = self._place | {"token": new["token"]} if self.contender.serves else new
-        while len(self.workers) < first + len(ends):
+        while len(self.workers) < self._first + len(ends):
             self._hire()
-        workers = self.workers[first : first + len(ends)]
+        workers = self.workers[self._first : self._first + len(ends)]
         self._open(workers, ends)
         return workers
 
@@ -68,10 +68,12 @@ class Stage:
         Raises:
             PeerFailed: one could not.
         """
-        for worker in reversed(self.workers):
-            worker.post("close")
-        for worker in reversed(self.workers):
-            worker.reply(CLOSE_S)
+        server, ends = self.workers[: self._first], self.workers[self._first :]
+        for group in (ends, server):
+            for worker in group:
+                worker.post("close")
+            for worker in group:
+                worker.reply(CLOSE_S)
         for worker in self.workers:
             self._troupe.release(self.contender, worker)
 

@@ -27,10 +27,12 @@ void Port::raise() {
 }
 
 void Port::clear() {
-    // Read whatever the flag says: a raise may be between its flag and its write.
+    // Read whatever the flag says, for a raise may be between its flag and its write; and read before the flag falls, or
+    // a raise in between would be read away and its flag stay up for ever. One that comes between the two writes nothing:
+    // its news is in the box already, and whoever clears looks there next.
     eventfd_t ignored;
-    raised.store(false);
     eventfd_read(eventfd.get(), &ignored);
+    raised.store(false);
 }
 
 Bridge::Bridge() : fd_(make_memfd("ringcast-mailbox", kPage)), map_(map_plain(fd_.get(), kPage, Access::write)), process_(getpid()) {

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <thread>
+
 #include "tests/rig.hpp"
 
 using namespace ringcast;
@@ -57,6 +59,25 @@ TEST(bridge, clear_between_flag_and_write_leaves_it_at_worst_readable) {
     port.raise();
     port.clear();
     CHECK(!readable(port));
+}
+
+TEST(bridge, signals_and_clearing_at_the_same_time_leave_no_port_deaf) {
+    for (u64 round = 0; round < 300 * kEffort; ++round) {
+        Port port;
+        std::atomic<u32> signalled{0};
+        const std::jthread signalling([&] {
+            for (u32 bit = 0; bit < 20; ++bit) {
+                port.signal(bit);
+                signalled.store(bit + 1);
+            }
+        });
+        for (u32 seen = 0; seen < 20;) {
+            CHECK(readable(port, kPatienceMs));
+            port.clear();
+            seen += bits_in(port);
+        }
+        while (signalled.load() < 20) std::this_thread::yield();
+    }
 }
 
 TEST(bridge, tells_the_ports_of_a_ring_and_no_others) {

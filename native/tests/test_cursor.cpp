@@ -200,7 +200,7 @@ TEST(cursor, starts_find_their_place_under_a_running_writer) {
     const std::jthread writing([&](const std::stop_token& stop) {
         while (!stop.stop_requested()) rig.send_some(1);
     });
-    for (u64 i = 0; i < 3000 * kEffort; ++i) {
+    for (u64 i = 0; i < 800 * kEffort; ++i) {
         const i64 starts[] = {kNew, kLatest, kEarliest, static_cast<i64>(i % 1000)};
         const i64 start = starts[i % 4];
         const auto cursor = rig.shared_cursor(start);

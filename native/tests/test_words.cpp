@@ -18,7 +18,7 @@ std::vector<std::byte> noise(std::size_t length, unsigned seed) {
 }
 
 void check_copies(std::size_t length, std::size_t to_offset, std::size_t from_offset) {
-    const auto source = noise(length + from_offset, static_cast<unsigned>(length));
+    const auto source = noise(length + from_offset + 1, static_cast<unsigned>(length));
     alignas(8) static std::byte shared[8192 + 2 * kGuard];
     std::memset(shared, 0x5A, sizeof shared);
     std::byte* to = shared + kGuard + to_offset;

@@ -105,7 +105,9 @@ class BadTagName(TagError):
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
         self.reason = reason
-        super().__init__(f"{name!r} is not a tag name: {reason} (good: 'lab/bench1/temp'; pattern: 'lab/*/temp', 'lab/**')")
+        super().__init__(
+            f"{name!r} is not a tag name: {reason} (good: 'lab/bench1/temp'; pattern: 'lab/*/temp', 'lab/**')"
+        )
 
 
 class UnknownTag(TagError):
@@ -197,7 +199,9 @@ class ReservationError(RingcastError):
 class HistoryError(RingcastError):
     """The history does not hold what was pulled."""
 
-    def __init__(self, text: str, *, seq: int | None = None, oldest: int | None = None, newest: int | None = None) -> None:
+    def __init__(
+        self, text: str, *, seq: int | None = None, oldest: int | None = None, newest: int | None = None
+    ) -> None:
         self.seq = seq
         self.oldest = oldest
         self.newest = newest

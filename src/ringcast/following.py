@@ -1,14 +1,13 @@
 """How a subscriber follows publishers: which rings it reads, from which message on, and by which bell it is woken.
 
-A ring that was there before the subscription is read from where `start` says, counted from the moment of the
-subscription and not from the later one in which the ring arrives here: a publisher may have been told of this reader
-and have sent in between. A ring born after it is read from its first message. After a daemon's restart every ring not
+A ring that was there before the subscription is read from where `start` says, counted from the moment in which the
+daemon granted it and not from the later one in which the ring arrives here: a publisher may have been told of this
+reader and have sent in between. A ring born after it is read from its first message. After a daemon's restart every ring not
 known yet is of the second kind. Rings already attached are recognised by their incarnation and left alone.
 """
 
 from __future__ import annotations
 
-import time
 import weakref
 from typing import Any, Literal
 
@@ -47,23 +46,6 @@ def check_reliable(tag: str, attributes: TagAttributes) -> None:
         )
 
 
-def sent_since(history: _core.RingHistory, moment_ns: int) -> tuple[int, int]:
-    """(oldest held, first sent at `moment_ns` or later) in a history of one ring; the second may be yet to come."""
-    oldest, newest = history.bounds()
-    low, high = oldest, newest + 1
-    while low < high:
-        middle = (low + high) // 2
-        try:
-            early = history.at(middle, copy=False).sent_ns < moment_ns
-        except Overwritten:  # by something younger
-            early = True
-        if early:
-            low = middle + 1
-        else:
-            high = middle
-    return oldest, low
-
-
 class Following(Subscription):
     """A subscriber's right."""
 
@@ -85,7 +67,6 @@ class Following(Subscription):
         self.mailbox_fd: int | None = None
         self._reader = weakref.ref(reader)
         self._first = first
-        self._since_ns = time.time_ns()
         self._decoders = decoders
         self._counter_index = counter_index
         self._role = role
@@ -106,8 +87,8 @@ class Following(Subscription):
         if self.reliable:
             check_reliable(up.info.tag, up.attributes)
         reader.attach(
-            ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.info.incarnation,
-            start=self._start_on(up, ring_fd), tag=up.info.tag, publisher=up.info,
+            ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
+            start=self._start_on(up), tag=up.info.tag, publisher=up.info,
             decode=self._decoders.of(up.info.tag, up.attributes), prefault=up.attributes.prefault,
         )  # fmt: skip
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
@@ -117,15 +98,16 @@ class Following(Subscription):
                 UseMailbox(id=0, subscription=self.number), (self.mailbox_fd,), lambda _: self._look_again()
             )
 
-    def _start_on(self, up: RingUp, ring_fd: int) -> int:
+    def _start_on(self, up: RingUp) -> int:
         if up.born_after or self.standing:
             return _core.START_EARLIEST
-        if self._first not in (_core.START_NEW, _core.START_LATEST):
-            return self._first
-        history = _core.RingHistory()
-        history.attach(ring_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.info.incarnation)
-        oldest, first = sent_since(history, self._since_ns)
-        return first if self._first == _core.START_NEW else max(oldest, first - 1)
+        match self._first:
+            case _core.START_NEW:
+                return up.next_seq
+            case _core.START_LATEST:
+                return max(0, up.next_seq - 1)
+            case first:
+                return first
 
     def ring_down(self, incarnation: int) -> None:
         reader = self._reader()

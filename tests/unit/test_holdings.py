@@ -38,7 +38,7 @@ def info(number: int, incarnation: int = 7) -> PublisherInfo:
 def up(subscription: int, incarnation: int = 7) -> RingUp:
     return RingUp(
         subscription=subscription, info=info(1, incarnation), attributes=TagAttributes(), depth=1, capacity_bytes=1,
-        born_after=False,
+        born_after=False, ring=incarnation, next_seq=0,
     )  # fmt: skip
 
 

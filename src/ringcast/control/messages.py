@@ -6,7 +6,7 @@ named in a struct's docstring travelling beside it (SCM_RIGHTS), in that order.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -75,6 +75,9 @@ class Subscribe(_Wire, frozen=True, tag="subscribe"):
     reliable: bool = False
     mailbox: bool = False
     counter_index: int = -1
+    every: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
+    at: Annotated[str, msgspec.Meta(max_length=255)] = "publisher"
+    transport: Annotated[str, msgspec.Meta(max_length=64)] = ""
 
 
 class UseMailbox(_Wire, frozen=True, tag="mailbox"):
@@ -226,7 +229,12 @@ class Refused(_Wire, frozen=True, tag="refused"):
 
 
 class RingUp(_Wire, frozen=True, tag="ring_up"):
-    """A ring to read. Descriptors: ring, bell. `born_after`: it is younger than the subscription."""
+    """A ring to read. Descriptors: ring, bell. `born_after`: it is younger than the subscription.
+
+    `ring` is the ring's own incarnation, which on a mirror is not its publisher's; `every` is what the ring has left of
+    the stream: its messages are those whose number is a multiple of it. `next_seq` is the first number that was not
+    sent yet when the subscription was granted, before anybody was told of it.
+    """
 
     subscription: int
     info: PublisherInfo
@@ -234,6 +242,9 @@ class RingUp(_Wire, frozen=True, tag="ring_up"):
     depth: int
     capacity_bytes: int
     born_after: bool
+    ring: int
+    next_seq: int
+    every: int = 1
     alive: bool = True
 
 

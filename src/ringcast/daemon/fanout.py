@@ -1,30 +1,39 @@
-"""Telling one publisher which mailboxes to ring, over a socket that it reads inside `send`.
+"""Telling one publisher, or whoever writes a mirror, which mailboxes to ring and which links to push to, over a socket
+that it reads inside `send`.
 
-    0       4          8           16
-    +-------+----------+-----------+
-    | op    | reserved | mailbox   |   native byte order, one packet each; `add` carries the mailbox's descriptor
-    +-------+----------+-----------+
+    0       4          8           16       24       32          40
+    +-------+----------+-----------+--------+--------+-----------+
+    | op    | chunk    | number    | key    | every  | first seq |   native byte order, one packet each; the last three
+    +-------+----------+-----------+--------+--------+-----------+   are a link's. `add` carries a descriptor
 
-Invariant: after all packets were read, the publisher knows exactly the mailboxes counted here. Never blocks: a
+Invariant: after all packets were read, the publisher knows exactly the mailboxes and links counted here. Never blocks: a
 publisher that does not send does not read either, so what the socket cannot take waits here, bounded by the number of
-mailboxes, because an `add` and a `remove` that both still wait cancel out.
+mailboxes and links, because an `add` and a `remove` that both still wait cancel out.
 """
 
 from __future__ import annotations
 
 import enum
+import os
 import socket
 import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 from ringcast.control.link import send_packet
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.errors import BadMessage, ResourceLimit
 
 _PACKET = struct.Struct("=IIQ")
+_LINK_PACKET = struct.Struct("=IIQQQQ")
+_ANSWER = struct.Struct("=QQQ")
 _ADD = 1
 _REMOVE = 2
+_ADD_LINK = 3
+_REMOVE_LINK = 4
+_TOO_LONG = 5
 
 
 class Flushed(enum.Enum):
@@ -43,6 +52,13 @@ class Mailbox:
         self.descriptor = descriptor
 
 
+class _Link(NamedTuple):
+    """A link to be announced."""
+
+    packet: bytes
+    descriptor: Descriptor
+
+
 class FanOut:
     """The daemon's end of one publisher's fan-out socket; `bump` tells the publisher that there is news.
 
@@ -54,6 +70,7 @@ class FanOut:
         self._bump = bump
         self._holds: Counter[int] = Counter()
         self._waiting: OrderedDict[int, Mailbox | None] = OrderedDict()  # None: remove
+        self._waiting_links: OrderedDict[int, _Link | None] = OrderedDict()
         self.unwatch: Callable[[], None] | None = None
         """Set by a shell that waits for room in the socket; called before the socket is closed."""
 
@@ -79,14 +96,49 @@ class FanOut:
             else:
                 self._waiting[mailbox.id] = None
 
+    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None:
+        """Push to this socket, from `first_seq` on. The descriptor stays the caller's."""
+        packet = _LINK_PACKET.pack(_ADD_LINK, chunk, number, key, every, first_seq)
+        self._waiting_links[number] = _Link(packet, Descriptor(os.dup(fd)))
+
+    def remove_link(self, number: int) -> None:
+        if self._waiting_links.get(number) is not None:
+            del self._waiting_links[number]
+        else:
+            self._waiting_links[number] = None
+
+    def take_answers(self) -> list[tuple[int, int]]:
+        """(link, sequence number) of messages that the publisher found too long to push, since the last call."""
+        found: list[tuple[int, int]] = []
+        while True:
+            try:
+                packet = self._socket.recv(_ANSWER.size, socket.MSG_DONTWAIT)
+            except OSError:
+                return found
+            if len(packet) != _ANSWER.size:
+                return found
+            op, number, seq = _ANSWER.unpack(packet)
+            if op == _TOO_LONG:
+                found.append((number, seq))
+
+    def _next(self) -> tuple[bytes, tuple[int, ...], Callable[[], object]] | None:
+        """The packet whose turn it is, its descriptors, and what to call once it is sent."""
+        for number, mailbox in self._waiting.items():
+            fds = (mailbox.descriptor.fileno(),) if mailbox else ()
+            return _PACKET.pack(_ADD if mailbox else _REMOVE, 0, number), fds, partial(self._waiting.pop, number)
+        for number, link in self._waiting_links.items():
+            sent = partial(self._waiting_links.pop, number)
+            if link is None:
+                return _PACKET.pack(_REMOVE_LINK, 0, number), (), sent
+            return link.packet, (link.descriptor.fileno(),), sent
+        return None
+
     def flush(self) -> Flushed:
         """Send what waits, as far as the socket takes it."""
         news = False
         outcome = Flushed.ALL
-        while self._waiting:
-            number, mailbox = next(iter(self._waiting.items()))
-            fds = (mailbox.descriptor.fileno(),) if mailbox else ()
-            packet = _PACKET.pack(_ADD if mailbox else _REMOVE, 0, number)
+        while (waiting := self._next()) is not None:
+            packet, fds, sent = waiting
             try:
                 # The flag and not the socket's mode: whoever made the socket can change its mode.
                 send_packet(self._socket, packet, fds, socket.MSG_DONTWAIT)
@@ -98,8 +150,9 @@ class FanOut:
                 break
             except OSError:  # the publisher closed its end; its session says so next
                 self._waiting.clear()
+                self._waiting_links.clear()
                 break
-            del self._waiting[number]
+            sent()
             news = True
         if news:
             self._bump()
@@ -109,6 +162,7 @@ class FanOut:
         if self.unwatch is not None:
             self.unwatch()
         self._waiting.clear()
+        self._waiting_links.clear()
         self._socket.close()
 
 

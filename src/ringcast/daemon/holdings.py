@@ -7,7 +7,7 @@ fake one.
 from __future__ import annotations
 
 import weakref
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from ringcast.control.messages import PublisherStatus, RingUp, SubscriberStatus
 from ringcast.daemon.descriptor import Descriptor
@@ -16,9 +16,16 @@ from ringcast.daemon.rows import PublisherRow
 from ringcast.errors import BadMessage
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
+from ringcast.transport.interface import Mirror
+
+
+MESH = 0
+"""Stands for a client where there is none: the owner of a mirror is the mesh."""
 
 
 class Monitor(Protocol):
+    @property
+    def next_seq(self) -> int: ...
     def counters(self) -> dict[str, int]: ...
     def last_sent_ns(self) -> int: ...
     def bump_fanout(self) -> None: ...
@@ -70,6 +77,26 @@ class Ring:
         return self.row.info.id
 
     @property
+    def ring(self) -> int:
+        """The ring's own incarnation."""
+        return self.row.info.incarnation
+
+    @property
+    def next_seq(self) -> int:
+        """The publisher's number of the message that comes next."""
+        return self.monitor.next_seq
+
+    @property
+    def every(self) -> int:
+        """What the ring has left of the stream."""
+        return 1
+
+    @property
+    def foreign(self) -> bool:
+        """True for a mirror: the publisher, and its row in the table, are another node's."""
+        return False
+
+    @property
     def tag(self) -> str:
         return self.row.info.tag
 
@@ -84,13 +111,57 @@ class Ring:
     def up(self, subscription: int, *, born_after: bool) -> RingUp:
         return RingUp(
             subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
-            capacity_bytes=self.row.capacity_bytes, born_after=born_after, alive=self.alive,
+            capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
+            next_seq=self.next_seq, every=self.every, alive=self.alive,
         )  # fmt: skip
 
     def status(self) -> PublisherStatus:
         return PublisherStatus(
             info=self.info, alive=self.alive, counters=self.monitor.counters(), last_sent_ns=self.monitor.last_sent_ns()
         )  # fmt: skip
+
+
+class Demand(NamedTuple):
+    """How a subscriber wants streams of other nodes. Equal demands on a node share channels and mirrors."""
+
+    every: int = 1
+    at: str = "publisher"
+    transport: str = "udp"
+    reliable: bool = False
+
+
+class MirrorRing(Ring):
+    """A remote publisher's stream on this node, made for subscriptions of one demand."""
+
+    def __init__(
+        self, number: int, row: PublisherRow, attributes: TagAttributes, fds: list[Descriptor], monitor: Monitor,
+        *, mirror: Mirror, every: int, demand: Demand,
+    ) -> None:  # fmt: skip
+        super().__init__(row, MESH, attributes, fds, monitor)
+        self._number = number
+        self._mirror = mirror
+        self._every = every
+        self.demand = demand
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    @property
+    def ring(self) -> int:
+        return self._mirror.incarnation
+
+    @property
+    def next_seq(self) -> int:
+        return self._mirror.next_seq
+
+    @property
+    def every(self) -> int:
+        return self._every
+
+    @property
+    def foreign(self) -> bool:
+        return True
 
 
 class Subscription:
@@ -103,7 +174,9 @@ class Subscription:
         info: SubscriberInfo,
         role: Literal["subscriber", "history"],
         counter_index: int,
+        demand: Demand = Demand(),
     ) -> None:
+        self.demand = demand
         self.client = client
         self.number = number
         self.info = info
@@ -118,6 +191,10 @@ class Subscription:
     @property
     def counts(self) -> bool:
         return self.role == "subscriber"
+
+    def accepts(self, ring: Ring) -> bool:
+        """Own publishers' rings are for everybody, who scale for themselves; a mirror is for those who asked for it."""
+        return not isinstance(ring, MirrorRing) or (self.counts and ring.demand == self.demand)
 
     def status(self) -> SubscriberStatus:
         counters: dict[str, int] = {}

@@ -37,7 +37,7 @@ from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.fanout import FanOut, Flushed
-from ringcast.daemon.holdings import Client, Core, Ring, Subscription
+from ringcast.daemon.holdings import Client, Core, Demand, MirrorRing, Ring, Subscription
 from ringcast.daemon.matching import PatternIndex
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.rings import Rings
@@ -215,7 +215,13 @@ class Local:
         client.rings[ring.number] = ring
         self.rings.add(ring)
         self._effects.note(self.table.put(ring.row))
+        self._show(ring)
+
+    def _show(self, ring: Ring) -> None:
+        """Give a new ring to everybody whom it concerns."""
         for subscription in self._subscriptions.matching(ring.tag):
+            if not subscription.accepts(ring):
+                continue
             if subscription.mailbox is not None:
                 ring.fanout.add(subscription.mailbox)
                 self._effects.announce(ring.fanout)
@@ -253,8 +259,43 @@ class Local:
         ring.close()
 
     def _ring_down(self, subscription: Subscription, ring: Ring) -> None:
-        notice = RingDown(subscription=subscription.number, incarnation=ring.info.incarnation)
+        notice = RingDown(subscription=subscription.number, incarnation=ring.ring)
         self._effects.send(subscription.client.number, notice)
+
+    # ------------------------------------------------------------------ mirrors of other nodes' publishers
+
+    def number(self) -> int:
+        """A number that no ring or subscription of this node has."""
+        return next(self._numbers)
+
+    def add_mirror(self, ring: MirrorRing) -> list[Send]:
+        """Show a mirror to those who asked for such a one. Raises NoSpace."""
+        size = self._core.ring_memory_bytes(ring.row.depth, ring.row.capacity_bytes)
+        for number in self.budget.admit(ring.number, size):
+            self._forget(self.rings[number], released=True)
+        self.rings.add(ring)
+        self._show(ring)
+        return self._effects.finish()
+
+    def drop_mirror(self, ring: MirrorRing) -> list[Send]:
+        """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
+        self._effects.forget(ring.fanout)
+        for subscription in self._subscriptions.matching(ring.tag):
+            if subscription.accepts(ring):
+                self._ring_down(subscription, ring)
+        self.budget.release(ring.number)
+        self.rings.remove(ring)
+        ring.close()
+        return self._effects.finish()
+
+    def announce(self, ring: Ring) -> list[Send]:
+        """Links were added to the ring's fan-out, or removed."""
+        self._effects.announce(ring.fanout)
+        return self._effects.finish()
+
+    def demands(self, tag: str) -> set[Demand]:
+        """How this node's subscribers of a tag want it, each way once."""
+        return {subscription.demand for subscription in self._subscriptions.matching(tag) if subscription.counts}
 
     # ------------------------------------------------------------------ subscribers
 
@@ -271,7 +312,9 @@ class Local:
             id=next(self._numbers), node=self.table.node, pattern=pattern, pid=client.pid, user=client.user,
             reliable=request.reliable, program=client.program,
         )  # fmt: skip
-        subscription = Subscription(client, request.subscription, info, request.role, request.counter_index)
+        subscription = Subscription(
+            client, request.subscription, info, request.role, request.counter_index, demand_of(request)
+        )  # fmt: skip
         client.subscriptions[subscription.number] = subscription
         self._subscriptions.add(pattern, info.id, subscription)
         if fds:
@@ -279,7 +322,7 @@ class Local:
         if subscription.counts:
             self._effects.note(self.table.put(SubscriberRow(info=info)))
         for ring in self.rings.matching(pattern):
-            if ring.alive or not subscription.counts:
+            if (ring.alive or not subscription.counts) and subscription.accepts(ring):
                 self._effects.send(client.number, ring.up(subscription.number, born_after=False), ring.fds)
         self._effects.send(client.number, Done(id=request.id))
 
@@ -303,7 +346,7 @@ class Local:
         new = subscription.client.mailbox(descriptor, next(self._numbers)) if descriptor else None
         subscription.mailbox = new
         for ring in self.rings.matching(subscription.pattern):
-            if ring.alive:
+            if ring.alive and subscription.accepts(ring):
                 if new is not None:
                     ring.fanout.add(new)
                 if old is not None:
@@ -342,6 +385,15 @@ class Local:
         rows = [s.status() for s in self._subscriptions.matching(check_name(request.tag)) if s.counts]
         for page in listing.subscriber_pages(request.id, rows):
             self._effects.send(client.number, page)
+
+
+def demand_of(request: Subscribe) -> Demand:
+    """Scaling at the subscriber is the cursor's business, so such subscriptions share the full stream."""
+    transport = request.transport or ("tcp" if request.reliable else "udp")
+    return Demand(
+        every=1 if request.at == "subscriber" else request.every, at="" if request.every == 1 else request.at,
+        transport=transport, reliable=request.reliable,
+    )  # fmt: skip
 
 
 def _expect(fds: list[Descriptor], count: int, request: Request) -> None:

@@ -19,11 +19,11 @@ class Rings:
     def add(self, ring: Ring) -> None:
         self._by_number[ring.number] = ring
         self._by_tag.setdefault(ring.tag, {})[ring.number] = ring
-        self._by_incarnation[ring.info.incarnation] = ring
+        self._by_incarnation[ring.ring] = ring
 
     def remove(self, ring: Ring) -> None:
         del self._by_number[ring.number]
-        del self._by_incarnation[ring.info.incarnation]
+        del self._by_incarnation[ring.ring]
         of_tag = self._by_tag[ring.tag]
         del of_tag[ring.number]
         if not of_tag:
@@ -39,6 +39,7 @@ class Rings:
         return len(self._by_number)
 
     def of_incarnation(self, incarnation: int) -> Ring | None:
+        """By the ring's own incarnation, which for all but mirrors is its publisher's."""
         return self._by_incarnation.get(incarnation)
 
     def matching(self, pattern: str) -> list[Ring]:

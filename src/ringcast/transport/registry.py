@@ -25,7 +25,9 @@ def find(name: str) -> Transport:
     """Raises QosMismatch, which names those there are."""
     point = _entry_points().get(name)
     if point is None:
-        raise QosMismatch(f"transport {name!r}", f"there are only {', '.join(names())}", "use one of those, or install it")
+        raise QosMismatch(
+            f"transport {name!r}", f"there are only {', '.join(names())}", "use one of those, or install it"
+        )
     kind: type[Transport] = point.load()
     return kind()
 

@@ -27,6 +27,7 @@ class FakeMonitor:
         if incarnation == 13:
             raise CorruptRing("its memory is not sealed")
         self.sent = 1
+        self.next_seq = 1
         self.bumps = 0
         self.freed: list[int] = []
         self.closed = False

@@ -336,7 +336,9 @@ steps = st.one_of(
     st.tuples(st.just("tag"), names, st.sampled_from(["a", "b/c"]), st.sampled_from([8, 16])),
     st.tuples(st.just("publish"), names, st.integers(1, 3)),
     st.tuples(st.just("unpublish"), names, st.integers(1, 3)),
-    st.tuples(st.just("noise"), st.sampled_from([0.0, 0.1, 0.4]), st.sampled_from([0.0, 0.3]), st.sampled_from([0.0, 0.3])),
+    st.tuples(
+        st.just("noise"), st.sampled_from([0.0, 0.1, 0.4]), st.sampled_from([0.0, 0.3]), st.sampled_from([0.0, 0.3])
+    ),
     st.tuples(st.just("wait"), st.sampled_from([0.001, 0.1, 1.0, 5.0, 20.0])),
 )
 
