@@ -15,7 +15,8 @@ LAYERS: list[set[str]] = [
     {"control", "codec", "_core"},
     {"message", "scaling", "placement", "qos", "clock", "measure", "transport"},
     {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
-     "decoding", "descriptors", "following", "holdings", "pending", "lifetime", "readiness", "refusal", "rights", "stats", "variables", "record",
+     "decoding", "descriptors", "following", "holdings", "pending", "lifetime", "readiness", "refusal", "rights",
+     "stats", "variables", "record",
      "adapt"},
     {"cli", "console", "conference", "lab", "spark", "testing", "__main__", "__init__"},
 ]  # fmt: skip
