@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -135,3 +136,11 @@ def test_a_start_that_takes_too_long_is_given_up(directory: Path) -> None:
     assert lock is not None
     with lock, pytest.raises(DaemonUnavailable, match="another program has been starting it"):
         ensure_running(path, timeout=0.1)
+
+
+def test_it_ends_though_its_directory_was_removed(make_daemon: Any, open_wire: Any) -> None:
+    daemon = make_daemon("--until-idle", "--idle-linger", "0")
+    client = open_wire(daemon.socket_path)
+    shutil.rmtree(os.path.dirname(daemon.socket_path))
+    client.close()
+    assert daemon.process.wait(30) == 0

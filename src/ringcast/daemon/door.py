@@ -131,7 +131,12 @@ class Door:
         self._idle = None
         if not self._is_empty():
             return
-        lock = FileLock.take_nowait(start_lock_path(self._claim.socket_path))
+        try:
+            lock = FileLock.take_nowait(start_lock_path(self._claim.socket_path))
+        except OSError:  # the socket's directory is gone: nobody can find this daemon any more
+            self.close()
+            self._on_idle()
+            return
         if lock is None:  # somebody looks for a daemon right now, and shall find this one
             self._end_after(RETRY_S)
             return

@@ -105,7 +105,10 @@ class Claim:
         _unlink(self.socket_path)
         if _is_empty_stderr(log_path(self.socket_path)):
             _unlink(log_path(self.socket_path))
-        start = FileLock.take_nowait(start_lock_path(self.socket_path))
+        try:
+            start = FileLock.take_nowait(start_lock_path(self.socket_path))
+        except OSError:  # somebody removed the directory
+            return
         if start is not None:
             with start:
                 start.unlink()
