@@ -137,6 +137,13 @@ class Worker:
         self._replies.close()
 
     def _epitaph(self, what: str) -> str:
+        """What happened, by which signal if it was one, and the last thing the worker wrote."""
+        if what == "died":
+            try:
+                code = self._process.wait(1.0)
+                what = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            except subprocess.TimeoutExpired:
+                pass
         lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
         return f"{what}: {lines[-1].strip()[:200]}" if lines else what
 

@@ -79,6 +79,15 @@ class DaemonRunning(RingcastError):
         )
 
 
+class PublisherGone(BrokenError):
+    """A stream was asked of a node that does not have it."""
+
+    def __init__(self, incarnation: int, node: str) -> None:
+        self.incarnation = incarnation
+        self.node = node
+        super().__init__(f"publisher {incarnation:x} is not to be had on node {node}; 'ringcast tags' shows who publishes")
+
+
 class CorruptRing(BrokenError):
     """A ring's own writer damaged it; what was read could not be a message."""
 

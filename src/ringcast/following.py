@@ -21,6 +21,8 @@ from ringcast.errors import BusyError, ClosedError, Overwritten, QosMismatch, Ri
 from ringcast.rights import Subscription
 from ringcast.tag import TagAttributes
 
+Start = Literal["new", "latest", "earliest"] | int
+
 _FIRST = {"new": _core.START_NEW, "latest": _core.START_LATEST, "earliest": _core.START_EARLIEST}
 # Waiting on each ring's own bell is fastest up to here; beyond, and on kernels that cannot wait for several words,
 # publishers ring one mailbox instead.
@@ -56,7 +58,7 @@ class Following(Subscription):
         pattern: str,
         reader: _core.RingReader,
         *,
-        first: int,
+        start: Start,
         decoders: Decoders,
         reliable: bool = False,
         counter_index: int = -1,
@@ -66,7 +68,8 @@ class Following(Subscription):
         self.reliable = reliable
         self.mailbox_fd: int | None = None
         self._reader = weakref.ref(reader)
-        self._first = first
+        self._start = start
+        self._first = first_message(start)
         self._decoders = decoders
         self._counter_index = counter_index
         self._role = role
@@ -77,7 +80,7 @@ class Following(Subscription):
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
         return Subscribe(
             id=0, pattern=self.pattern, subscription=self.number, role=self._role, reliable=self.reliable,
-            mailbox=bool(mailbox), counter_index=self._counter_index,
+            mailbox=bool(mailbox), counter_index=self._counter_index, start=self._start,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:

@@ -17,8 +17,9 @@ from ringcast.control.messages import GetStatus, ListTags, OpenTag, Status, TagL
 from ringcast.daemon.lifecycle import default_socket_path, ensure_running
 from ringcast.decoding import Decoders
 from ringcast.errors import DaemonUnavailable
+from ringcast.following import Start
 from ringcast.publisher import Publisher
-from ringcast.subscriber import Start, Subscriber
+from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.taghandle import Tag
 

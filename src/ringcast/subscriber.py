@@ -15,7 +15,7 @@ from ringcast import _core
 from ringcast.attachment import Attachment
 from ringcast.decoding import Decoders, Undecoded
 from ringcast.errors import ClosedError, ResourceLimit
-from ringcast.following import Following, first_message
+from ringcast.following import Following, Start, first_message
 from ringcast.message import Message
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
 from ringcast.stats import SubscriberStats, summarise
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ringcast.readiness import Readiness
     from ringcast.taghandle import Tag
 
-Start = Literal["new", "latest", "earliest"] | int
 
 
 class Subscriber(_core.RingReader):
@@ -48,7 +47,7 @@ class Subscriber(_core.RingReader):
         role: Literal["subscriber", "history"] = "subscriber",
         tag: Tag | None = None,
     ) -> None:
-        first = first_message(start)
+        first_message(start)
         attachment.check()
         try:
             slot = attachment.counters.take()
@@ -59,7 +58,7 @@ class Subscriber(_core.RingReader):
         self._tag = tag  # kept open: a restarted daemon is to make it as it was
         self._ready: Readiness | None = None
         self._right = Following(
-            attachment.connection, attachment.holdings.number(), pattern, self, first=first, decoders=decoders,
+            attachment.connection, attachment.holdings.number(), pattern, self, start=start, decoders=decoders,
             reliable=reliable, counter_index=-1 if slot is None else slot.index, role=role,
         )  # fmt: skip
         if is_pattern(pattern):

@@ -18,10 +18,10 @@ from ringcast.control.messages import (
     TagOpened,
 )
 from ringcast.decoding import Decoders, bind
-from ringcast.following import check_reliable
+from ringcast.following import Start, check_reliable
 from ringcast.history import History, Whose
 from ringcast.publisher import Publisher
-from ringcast.subscriber import Start, Subscriber
+from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes
 
 

@@ -9,8 +9,13 @@ import os
 import re
 import signal
 import sys
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ringcast.errors import RingcastError
+
+if TYPE_CHECKING:
+    from ringcast.daemon.network import NetworkSettings
 
 HELP = "run this node's daemon"
 
@@ -23,6 +28,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--socket", metavar="PATH", help="listen here (default: RINGCAST_SOCKET, or the usual place)")
     parser.add_argument("--name", metavar="NODE", type=_node, help="this node's name (default: the host's)")
     parser.add_argument("--budget", metavar="SIZE", type=_size, help="memory for rings, as 2G (default: half of all)")
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", action="append", default=[],
+        help="join other nodes, reachable here; may be given again (default: no network at all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--peer", metavar="HOST:PORT", action="append", default=[], help="another node to begin with; may be given again"
+    )
+    parser.add_argument("--no-scout", action="store_true", help="do not look for other nodes by multicast")
     parser.add_argument("--until-idle", action="store_true", help="end when the last client has left")
     parser.add_argument("--idle-linger", metavar="S", type=_seconds, default=1.0, help="wait so long (default: 1 s)")
     parser.add_argument("--verbose", action="store_true", help="say more on standard error")
@@ -43,7 +56,24 @@ def run(args: argparse.Namespace) -> int:
     except RingcastError as exc:
         print(f"ringcast daemon: {exc}", file=sys.stderr)
         return 1
+    except OSError as exc:
+        where = ", ".join(args.listen) or "its socket"
+        print(f"ringcast daemon: cannot listen on {where}: {exc.strerror or exc}; choose another address", file=sys.stderr)
+        return 1
+    except ValueError as exc:
+        print(f"ringcast daemon: {exc}", file=sys.stderr)
+        return 2
     return 0
+
+
+def _network(args: argparse.Namespace) -> NetworkSettings | None:
+    from ringcast.daemon.network import NetworkSettings
+
+    if not args.listen:
+        if args.peer:
+            raise ValueError("--peer needs --listen HOST:PORT: the others must be able to reach this node")
+        return None
+    return NetworkSettings(listen=tuple(args.listen), peers=tuple(args.peer), scout=not args.no_scout)
 
 
 async def _serve(args: argparse.Namespace) -> None:
@@ -57,16 +87,14 @@ async def _serve(args: argparse.Namespace) -> None:
     try:
         server = Server(
             claim, _core, node=args.name or node_name(), budget_bytes=args.budget or memory_bytes() // 2,
-            max_files=max_files, idle_linger_s=args.idle_linger if args.until_idle else None,
+            max_files=max_files, idle_linger_s=args.idle_linger if args.until_idle else None, network=_network(args),
         )  # fmt: skip
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
         if sys.stderr.isatty():
             print(f"ringcast daemon: listening on {claim.socket_path}; Ctrl-C ends it", file=sys.stderr)
-        if args.ready_fd is not None:
-            _tell_ready(args.ready_fd)
-        await server.run()
+        await server.run(partial(_tell_ready, args.ready_fd) if args.ready_fd is not None else None)
     finally:
         claim.close()
 

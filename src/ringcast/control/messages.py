@@ -78,6 +78,7 @@ class Subscribe(_Wire, frozen=True, tag="subscribe"):
     every: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
     at: Annotated[str, msgspec.Meta(max_length=255)] = "publisher"
     transport: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    start: Literal["new", "latest", "earliest"] | Annotated[int, msgspec.Meta(ge=0)] = "new"
 
 
 class UseMailbox(_Wire, frozen=True, tag="mailbox"):

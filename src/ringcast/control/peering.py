@@ -193,10 +193,11 @@ PeerMessage = Membership | Replication | Service
 
 
 class Scout(_Wire, frozen=True, kw_only=True, tag="scout"):
-    """The one datagram: a daemon of this mesh listens on `port` of the host this came from."""
+    """The one datagram: a daemon of this mesh listens on `port` of `host`, or where that is '' of the sender's host."""
 
     incarnation: Incarnation
     port: Annotated[int, Meta(ge=1, le=65535)]
+    host: Annotated[str, Meta(max_length=64)] = ""
     version: Count = PROTOCOL_VERSION
     mesh: Annotated[str, Meta(max_length=64)] = ""
 

@@ -20,6 +20,8 @@ Word = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1, le=2**40)]
 ShortText = Annotated[str, Meta(max_length=255)]
 
+Start = Literal["new", "latest", "earliest"] | Word
+
 OPEN = "channel.open"
 START = "channel.start"
 CLOSE = "channel.close"
@@ -31,7 +33,7 @@ class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
 
     incarnation: Word
     every: Positive = 1
-    start: Literal["new", "latest", "earliest"] | Word = "new"
+    start: Start = "new"
     transport: ShortText = "udp"
 
 

@@ -133,19 +133,22 @@ class Suspicions:
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
-        self._expiry_ns: dict[int, int] = {}
+        self._waits: dict[int, tuple[int, int]] = {}  # from, until
         self._refused: set[int] = set()
 
     def begin(self, incarnation: int, now_ns: int, nodes: int, *, sudden: bool) -> None:
-        """`sudden`: others gave it up already. That, or its host's word that nobody listens there, shortens the wait."""
+        """The wait is shorter when others gave it up already (`sudden`), or its host says that nobody listens there."""
         short = sudden or incarnation in self._refused
-        self._expiry_ns[incarnation] = now_ns + (self._timing.refused_ns if short else self._timing.suspicion_of(nodes))
+        wait_ns = self._timing.refused_ns if short else self._timing.suspicion_of(nodes)
+        self._waits[incarnation] = (now_ns, now_ns + wait_ns)
 
     def end(self, incarnation: int) -> None:
-        self._expiry_ns.pop(incarnation, None)
+        self._waits.pop(incarnation, None)
 
-    def expired(self, now_ns: int) -> list[int]:
-        return [incarnation for incarnation, expiry_ns in self._expiry_ns.items() if expiry_ns <= now_ns]
+    def expired(self, now_ns: int) -> list[tuple[int, int]]:
+        """Whose time is up, and since when it ran."""
+        waits = self._waits.items()
+        return [(incarnation, since_ns) for incarnation, (since_ns, until_ns) in waits if until_ns <= now_ns]
 
     def refused(self, incarnation: int) -> None:
         """Its host answered that nobody listens there."""

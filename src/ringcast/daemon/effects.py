@@ -34,6 +34,8 @@ class Effects:
         self._out: list[Send] = []
         self._recount: set[str] = set()
         self._touched: dict[FanOut, None] = {}
+        self.changes: list[Change] = []
+        """What this node wrote into the table, for the others."""
         self.stalled: dict[FanOut, Flushed] = {}
         """Fan-outs with announcements left over, and what they wait for."""
 
@@ -41,6 +43,12 @@ class Effects:
         self._out.append(Send(client, message, fds))
 
     def note(self, changes: Iterable[Change]) -> None:
+        """This node changed the table."""
+        changes = list(changes)
+        self.changes += changes
+        self.recount(changes)
+
+    def recount(self, changes: Iterable[Change]) -> None:
         """The table changed: publishers may have gained or lost subscribers."""
         for change in changes:
             if isinstance(change.row, SubscriberRow):

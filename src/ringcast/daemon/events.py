@@ -94,10 +94,11 @@ class Connect(NamedTuple):
 
 
 class Close(NamedTuple):
-    """End a link once what was sent is out; LinkDown need not follow."""
+    """End a link once what was sent is out; LinkDown need not follow. With `gently`, let requests on it finish."""
 
     link: int
     reason: str
+    gently: bool = False
 
 
 class Send(NamedTuple):
@@ -174,8 +175,8 @@ class TagContest(NamedTuple):
         differ = [f"{name} is {won[name]!r} now, not {lost[name]!r}" for name in won if won[name] != lost[name]]
         outcome = "; ".join(differ) or "both had the same attributes"
         return (
-            f"tag {self.won.name!r} was created on {self.won.primary!r} and on {self.lost.primary!r} at a time when they "
-            f"did not see each other; that of {self.won.primary!r} counts: {outcome}"
+            f"tag {self.won.name!r} was created on {self.won.primary!r} and on {self.lost.primary!r} while they did "
+            f"not see each other; that of {self.won.primary!r} counts: {outcome}"
         )
 
 

@@ -207,7 +207,7 @@ class Gossip:
         return len(self._known) < self.size + MAX_STRANGERS
 
     def _withdraw(self, delta: Delta) -> None:
-        """Before they are replaced, hide the rows of an earlier life; and those of a node that is not known to be here."""
+        """Hide the rows of an earlier life before they are replaced, and those of a node not known to be here."""
         name = delta.node
         new_life = delta.incarnation > self._known.get(name, (delta.incarnation, 0))[0]
         if name != self._table.node and (new_life or name not in self._lives):

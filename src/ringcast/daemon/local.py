@@ -107,8 +107,13 @@ class Local:
 
     def changed(self, changes: Iterable[Change]) -> list[Send]:
         """React to changes of the table that other nodes made."""
-        self._effects.note(changes)
+        self._effects.recount(changes)
         return self._effects.finish()
+
+    def take_changes(self) -> list[Change]:
+        """What this node wrote into the table since the last call."""
+        changes, self._effects.changes = self._effects.changes, []
+        return changes
 
     def take_stalled(self) -> list[tuple[FanOut, Flushed]]:
         """Fan-outs whose sockets are full: call `retry` when they may have room."""

@@ -37,6 +37,11 @@ class PatternIndex(Generic[_K, _V]):
         """The items under this very pattern."""
         return list(self._side(pattern).get(pattern, {}).values())
 
+    def items(self) -> Iterator[_V]:
+        for side in (self._plain, self._wild):
+            for items in side.values():
+                yield from items.values()
+
     def matching(self, name: str) -> Iterator[_V]:
         """The items whose pattern selects the tag `name`."""
         yield from self._plain.get(name, {}).values()

@@ -1,4 +1,4 @@
-"""Who belongs to the mesh: hello, rumours and their comparison, suspicion and its refutation. Pure.
+"""Who belongs to the mesh: links and who is at their other ends, whom to call, and who no longer answers. Pure.
 
 `(event, now_ns) -> actions`; no socket, clock or thread, and no chance but the given one. Invariants: nodes whose
 messages get through end up with the same roster, however many were lost, repeated or reordered before; a living
@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 from ringcast.control.peering import (
-    MAX_RUMOURS,
     PROTOCOL_VERSION,
     Ack,
     Hello,
@@ -47,6 +46,7 @@ from ringcast.daemon.events import (
     Unlinked,
     Wanted,
 )
+from ringcast.daemon.hearsay import Hearsay
 from ringcast.daemon.links import Link, Links
 from ringcast.daemon.names import Names
 from ringcast.daemon.roster import SMALL, Roster, Status
@@ -79,11 +79,9 @@ class Membership:
         self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns)
         self._detector = Detector(self.links, self.timing, rng)
         self._suspicions = Suspicions(self.timing)
-        self._rng = rng
+        self._hearsay = Hearsay(self.roster, self.links, self._suspicions, self.timing, rng, self._send)
         self._started_ns = self._now_ns = self._probe_ns = now_ns
-        self._push_ns: int | None = None
         self._unsettled = False
-        self._left = False
         self._out: list[Action] = []
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
             LinkUp: self._link_up, LinkDown: self._link_down, DialFailed: self._dial_failed, Received: self._received,
@@ -92,7 +90,7 @@ class Membership:
         }  # fmt: skip
         self._readers: dict[type[Any], Callable[[Link, Any], None]] = {
             Ping: self._ping, Ack: self._ack, PingFor: self._ping_for, Rumours: self._rumours,
-            RosterSummary: self._summary, RosterDigest: self._digest,
+            RosterSummary: self._hearsay.summary, RosterDigest: self._hearsay.digest,
         }  # fmt: skip
 
     # ------------------------------------------------------------------ what the shell calls
@@ -102,18 +100,14 @@ class Membership:
         self._handlers[type(event)](event)
         if self._unsettled and len(self.roster) <= SMALL:
             self._call_the_missing()
-        if self.roster.news:
-            if self._push_ns is None:
-                self._push_ns = now_ns + self.timing.push_of(len(self.roster))
-            if self._push_ns <= now_ns:
-                self._push()
+        self._hearsay.push(now_ns)
         out, self._out = self._out, []
         return out
 
     def due_ns(self) -> int | None:
         """When `Tick` is to come; None when nothing will happen without another event."""
         probe_ns = self._probe_ns if len(self.roster) > 1 or self.links.numbered else None
-        times = (probe_ns, self._calls.due_ns, self._push_ns, self._detector.due_ns())
+        times = (probe_ns, self._calls.due_ns, self._hearsay.due_ns, self._detector.due_ns())
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -219,16 +213,17 @@ class Membership:
         if link.address is not None:
             self.refusals.pop(link.address, None)
             self._calls.answered(link.address, peer)
+            self._disprove(link.address, peer)
         self._out += self.names.meet(link.age_ns, hello)
-        self._object(link.peer)
+        self._hearsay.object(link.peer)
         self._out += self._detector.linked(peer)
         if first:
             self._out.append(Linked(link.number, self.roster.members[peer].record))
         surplus = self.links.superfluous(peer)
         if surplus is not None:
-            self._close(surplus, "there is another link")
-        if link.dialled and hello.roster != self.roster.sketch.total:
-            self._send(link, RosterSummary(sums=list(self.roster.sketch.sums)))
+            self._close(surplus, "there is another link", gently=True)
+        if link.dialled:
+            self._hearsay.compare(link, hello.roster)
 
     def _bury_predecessors(self, record: NodeRecord) -> None:
         """A daemon that answers where another of its name did has taken its place."""
@@ -236,6 +231,13 @@ class Membership:
             same = other.incarnation in (record.incarnation, self.me.incarnation)
             if not same and set(other.control) & set(record.control) and self.links.to(other.incarnation) is None:
                 self._hear(Rumour(other, Status.DEAD), None)
+
+    def _disprove(self, address: str, peer: int) -> None:
+        """Others who claim the address are not there: ask after them, and do not dial it for them at once."""
+        for other in self.roster.neighbours():
+            if other != peer and address in self.roster.members[other].record.control and self.links.to(other) is None:
+                self.links.failed(address, self._now_ns)
+                self._probe(other)
 
     # ------------------------------------------------------------------ whom this node wants
 
@@ -262,12 +264,11 @@ class Membership:
 
     def _leave(self, event: Leave) -> None:
         """Say goodbye to everybody, so that nobody need find out."""
-        self._left = True
+        self._hearsay.quiet = True
         self.roster.describe()
         self.roster.news.clear()
-        self._push_ns = None
         for peer in self.links.peers():
-            self._tell(self.links.to(peer), [Rumour(self.me, Status.DEAD)])
+            self._hearsay.tell(self.links.to(peer), [Rumour(self.me, Status.DEAD)])
 
     # ------------------------------------------------------------------ rumours
 
@@ -276,80 +277,32 @@ class Membership:
             self._hear(rumour, link)
 
     def _hear(self, rumour: Rumour, link: Link | None) -> None:
-        record, status = rumour.record, Status(rumour.status)
-        incarnation = record.incarnation
-        if incarnation == self.me.incarnation:
-            if record.counter * 4 + status > self.me.counter * 4 and not self._left:
-                # I am alive, whatever is said; or they remember more of me than I do.
-                self.roster.describe(above=record.counter)
+        status = self._hearsay.hear(rumour, link, self._now_ns)
+        if status is None:
             return
-        known = self.roster.members.get(incarnation)
-        sudden = status is Status.DEAD and known is not None and known.status is Status.ALIVE
-        if sudden and link is not None and link.peer != incarnation:
-            # The other half of a mesh that was cut buried ours. Let it object before anything is withdrawn.
-            status = Status.SUSPECT
-        if self.roster.merge(record, status, self._now_ns, link.number if link else None):
-            self._unsettled = True
-            self._suspicions.end(incarnation)
-            if status is Status.SUSPECT:
-                self._suspicions.begin(incarnation, self._now_ns, len(self.roster), sudden=sudden)
-                self._object(incarnation)
-            elif status is Status.DEAD:
-                self._part_with(incarnation)
-            self._out += self.names.settle(record.name)
-        elif known is not None and known.status is Status.DEAD and status is not Status.DEAD:
-            self._tell(link, [known.rumour])
+        self._unsettled = True
+        if status is Status.DEAD:
+            self._part_with(rumour.record.incarnation)
+        self._out += self.names.settle(rumour.record.name)
 
     def _part_with(self, incarnation: int) -> None:
         """It is dead. A link that still stands goes, or its silence would keep us from calling when it returns."""
         self._suspicions.answered(incarnation)
         self._detector.unreachable(incarnation)
-        self._object(incarnation)
+        self._hearsay.object(incarnation)
         while (link := self.links.to(incarnation)) is not None:
             self._close(link, "thought dead")
-
-    def _push(self) -> None:
-        """Pass news on: to everybody, or to some in a large mesh; what they miss, comparison brings."""
-        self._push_ns = None
-        news = self.roster.take_news()
-        peers = self.links.peers()
-        fanout = self.timing.fanout_of(len(self.roster))
-        for peer in peers if len(peers) <= fanout else self._rng.sample(peers, fanout):
-            link = self.links.to(peer)
-            self._tell(link, [rumour for rumour, by in news if link is not None and by != link.number])
-
-    def _tell(self, link: Link | None, rumours: list[Rumour]) -> None:
-        for first in range(0, len(rumours) if link else 0, MAX_RUMOURS):
-            self._send(link, Rumours(rumours=rumours[first : first + MAX_RUMOURS]))
-
-    def _object(self, peer: int | None) -> None:
-        """Tell a peer that is not thought alive, so that it can object."""
-        member = self.roster.members.get(peer) if peer is not None else None
-        if member is not None and member.status is not Status.ALIVE:
-            self._tell(self.links.to(member.record.incarnation), [member.rumour])
-
-    def _summary(self, link: Link, message: RosterSummary) -> None:
-        buckets = self.roster.sketch.differing(message.sums)
-        if buckets:
-            self._send(link, RosterDigest(buckets=buckets, ranks=self.roster.ranks(buckets), answer=True))
-
-    def _digest(self, link: Link, message: RosterDigest) -> None:
-        rumours, lacking = self.roster.compare(message.buckets, message.ranks)
-        self._tell(link, rumours)
-        if lacking and message.answer:
-            self._send(link, RosterDigest(buckets=message.buckets, ranks=self.roster.ranks(message.buckets)))
 
     # ------------------------------------------------------------------ who no longer answers
 
     def _ping(self, link: Link, message: Ping) -> None:
         self._send(link, Ack(seq=message.seq))
-        self._object(link.peer)
-        if message.roster != self.roster.sketch.total:
-            self._send(link, RosterSummary(sums=list(self.roster.sketch.sums)))
+        self._hearsay.object(link.peer)
+        self._hearsay.compare(link, message.roster)
 
     def _ack(self, link: Link, message: Ack) -> None:
         self._out += self._detector.acked(message.seq)
-        self._object(link.peer)
+        self._hearsay.object(link.peer)
 
     def _ping_for(self, link: Link, message: PingFor) -> None:
         self._out += self._detector.help(link.number, message, self.roster.sketch.total)
@@ -376,37 +329,35 @@ class Membership:
         for incarnation in missing:
             if incarnation in self.roster.members:
                 self._hear(Rumour(self.roster.members[incarnation].record, Status.SUSPECT), None)
-        for incarnation in self._suspicions.expired(now_ns):
-            self._give_up(incarnation)
+        for incarnation, since_ns in self._suspicions.expired(now_ns):
+            self._give_up(incarnation, since_ns)
 
-    def _give_up(self, incarnation: int) -> None:
-        member = self.roster.members[incarnation]
+    def _give_up(self, incarnation: int, since_ns: int) -> None:
         link = self.links.to(incarnation)
-        if link is not None and link.heard_ns > member.since_ns:
+        if link is not None and link.heard_ns > since_ns:
             # It is there, and only the word of its suspicion was lost.
             self._suspicions.begin(incarnation, self._now_ns, len(self.roster), sudden=True)
-            self._object(incarnation)
+            self._hearsay.object(incarnation)
         else:
-            self._hear(Rumour(member.record, Status.DEAD), None)
+            self._hear(Rumour(self.roster.members[incarnation].record, Status.DEAD), None)
 
     def _tidy(self) -> None:
         for link in self.links.silent(self._now_ns - self.timing.hello_ns):
             self._close(link, "no hello")
         needed = set(self.roster.neighbours())
         for link in list(self.links.idle(needed, self._now_ns - self.timing.idle_ns)):
-            self._close(link, "no longer needed")
+            self._close(link, "no longer needed", gently=True)
         self.roster.forget_dead(self._now_ns - self.timing.forget_ns)
 
     # ------------------------------------------------------------------ decide, then act
 
-    def _send(self, link: Link | None, message: PeerMessage) -> None:
-        if link is not None:
-            self._out.append(Send(link.number, message))
+    def _send(self, link: Link, message: PeerMessage) -> None:
+        self._out.append(Send(link.number, message))
 
     def _refuse(self, link: Link, reason: str) -> None:
         self._send(link, Refusal(reason=reason[:MAX_REASON_CHARS]))
         self._close(link, reason)
 
-    def _close(self, link: Link, reason: str) -> None:
-        self._out.append(Close(link.number, reason))
+    def _close(self, link: Link, reason: str, *, gently: bool = False) -> None:
+        self._out.append(Close(link.number, reason, gently))
         self._link_down(LinkDown(link.number))

@@ -13,11 +13,22 @@ import logging
 import os
 import socket
 import time
+from collections.abc import Callable
 from functools import partial
 from importlib import metadata
 
 from ringcast.control import link
-from ringcast.control.messages import PROTOCOL_VERSION, Bye, Done, GetStatus, Hello, Request, Status, Welcome
+from ringcast.control.messages import (
+    PROTOCOL_VERSION,
+    Bye,
+    Done,
+    GetStatus,
+    Hello,
+    Request,
+    Status,
+    Subscribe,
+    Welcome,
+)
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.connection import Connection
 from ringcast.daemon.descriptor import Descriptor, own
@@ -28,6 +39,7 @@ from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
 from ringcast.daemon.local import Local
 from ringcast.daemon.machine import Peer, peer_of
+from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.processes import Processes
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.table import TagTable
@@ -43,8 +55,9 @@ class Server:
     """Serve the clients that connect to `claim`'s socket until `stop`, or until idle for `idle_linger_s` if given."""
 
     def __init__(
-        self, claim: Claim, core: Core, *, node: str, budget_bytes: int, max_files: int, idle_linger_s: float | None
-    ) -> None:
+        self, claim: Claim, core: Core, *, node: str, budget_bytes: int, max_files: int, idle_linger_s: float | None,
+        network: NetworkSettings | None = None,
+    ) -> None:  # fmt: skip
         self._node = node
         self._until_idle = idle_linger_s is not None
         self.local = Local(TagTable(node, time.time_ns()), Budget(budget_bytes, max_lingering=max_files // 8), core)
@@ -57,16 +70,25 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
+        self._network = Network(self.local, network, self._deliver) if network is not None else None
+        self._subscribing: set[asyncio.Task[None]] = set()
         self._door = Door(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
             idle_linger_s=idle_linger_s,
         )  # fmt: skip
 
-    async def run(self) -> None:
-        self._door.open()
+    async def run(self, ready: Callable[[], None] | None = None) -> None:
+        """`ready` is called once clients may connect. Raises OSError when the network's addresses cannot be listened on."""
         try:
+            if self._network is not None:
+                await self._network.start()
+            self._door.open()
+            if ready is not None:
+                ready()
             await self._stopped.wait()
         finally:
+            if self._network is not None:
+                await self._network.close()
             self._close()
 
     def stop(self) -> None:
@@ -110,6 +132,12 @@ class Server:
                 logger.exception("a request could not be handled")
                 self._broken(connection, "mistake")
 
+    def _refuse(self, connection: Connection, exc: BadMessage) -> None:
+        self.bad_messages += 1
+        logger.warning("process %d: %s", self._peers[connection.number].pid, exc)
+        connection.push(refuse(0, exc))
+        self._broken(connection, "bad message")
+
     def _receive(self, connection: Connection) -> link.Received[Request] | None:
         try:
             received = link.receive_request(connection.socket)
@@ -132,8 +160,28 @@ class Server:
         elif isinstance(request, Bye):
             connection.push(Done(id=request.id))
             connection.end()
+        elif self._network is not None and isinstance(request, Subscribe):
+            task = self._loop.create_task(self._subscribe(self._network, connection, request, fds))
+            self._subscribing.add(task)
+            task.add_done_callback(self._subscribing.discard)
         else:
-            self._deliver(self.local.handle(connection.number, request, fds))
+            self._do(connection, request, fds)
+
+    def _do(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
+        self._deliver(self.local.handle(connection.number, request, fds))
+        if self._network is not None:
+            self._network.local_changed()
+
+    async def _subscribe(
+        self, network: Network, connection: Connection, request: Subscribe, fds: list[Descriptor]
+    ) -> None:
+        """Other nodes are asked first; meanwhile this client's and everybody's requests go on."""
+        await network.prepare(request)
+        if not connection.closed:
+            try:
+                self._do(connection, request, fds)
+            except BadMessage as exc:
+                self._refuse(connection, exc)
 
     def _greet(self, connection: Connection, hello: Request, fds: list[Descriptor]) -> None:
         if not isinstance(hello, Hello):

@@ -54,6 +54,10 @@ class TagTable:
         """Who publishes on the tag, with the rings left behind (`alive` False)."""
         return self._publishers.exact(tag)
 
+    def all_publishers(self) -> list[PublisherRow]:
+        """Of every tag, the system's own too."""
+        return list(self._publishers.items())
+
     def subscribers(self, tag: str) -> list[SubscriberRow]:
         """Whose pattern selects the tag."""
         return list(self._subscribers.matching(tag))

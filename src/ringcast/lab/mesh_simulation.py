@@ -53,10 +53,9 @@ class SimulatedNode:
         self.due_ns: int | None = None
         self.seen: list[Action] = []
         """What the shell would have been told, other than sending and dialling."""
-        self.sent_messages = 0
-        self.sent_bytes = 0
         self.largest_bytes = 0
         self.depth: int | None = None
+        """In how many steps a change got here, while one is followed (`follow`)."""
 
 
 class _Pipe:
@@ -86,6 +85,8 @@ class MeshSimulation:
         self.nodes: dict[str, SimulatedNode] = {}
         self.loss = self.repeat = self.reorder = 0.0
         """Probabilities, of each message."""
+        self.sent: dict[type[Any], tuple[int, int]] = {}
+        """Messages and bytes, by kind."""
         self._rng = Random(seed)
         self._timing = timing
         self._latency_ns = (int(latency_ms[0] * _MS), int(latency_ms[1] * _MS))
@@ -103,8 +104,7 @@ class MeshSimulation:
     ) -> SimulatedNode:
         """A daemon of that name starts, on the machine at `address`; `seeds` are names of nodes.
 
-        If one ran there before, nothing is left of it; with `old_identity` only its numbers are, as when a machine is
-        set back to an earlier state.
+        If one ran there before, nothing is left of it, or with `old_identity` only its number.
         """
         key = address or f"{name}:1"
         node = self._addresses.get(key)
@@ -114,7 +114,7 @@ class MeshSimulation:
             self.nodes[name if name not in self.nodes else key] = node
         life, incarnation = 1_700_000_000 * _S + self._clock(node), self._rng.getrandbits(64) or 1
         if old_identity:
-            life, incarnation = node.table.incarnation, node.cluster.membership.me.incarnation
+            incarnation = node.cluster.membership.me.incarnation
         node.table = TagTable(name, life)
         node.cluster = Cluster(
             node.table, incarnation, rng=Random(self._rng.getrandbits(64)), now_ns=self._clock(node),
@@ -158,6 +158,11 @@ class MeshSimulation:
     def change(self, name: str, write: Callable[[TagTable], list[Change]]) -> None:
         """The node's own rows change."""
         self.tell(name, LocalChanges(write(self.nodes[name].table)))
+
+    def follow(self, name: str) -> None:
+        """Begin to count the steps of what that node will change."""
+        for node in self.nodes.values():
+            node.depth = 0 if node.name == name else None
 
     def tell(self, name: str, event: Event) -> None:
         self._handle(self.nodes[name], event)
@@ -241,8 +246,8 @@ class MeshSimulation:
     def _send(self, node: SimulatedNode, number: int, message: PeerMessage) -> None:
         pipe = node.links.get(number)
         frame = encode_frame(message)
-        node.sent_messages += 1
-        node.sent_bytes += len(frame)
+        messages, size = self.sent.get(type(message), (0, 0))
+        self.sent[type(message)] = (messages + 1, size + len(frame))
         node.largest_bytes = max(node.largest_bytes, len(frame))
         if pipe is None:
             return

@@ -1,0 +1,352 @@
+"""The mesh's shell: what `ringcast.daemon.cluster` decides becomes sockets, timers and callbacks in the event loop.
+
+Invariants: nothing here blocks or polls, so a daemon alone in its mesh sleeps; whatever one peer sends, the others do
+not notice: garbage and strangers are counted and lose their link; events are handled one after the other, also those
+that callbacks cause. Call everything from the event loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from ringcast.control.peering import MAX_PAYLOAD_BYTES, NodeRecord, PeerMessage, Service
+from ringcast.daemon import addresses
+from ringcast.daemon.cluster import Cluster
+from ringcast.daemon.events import (
+    Action,
+    Announce,
+    Changed,
+    Close,
+    Connect,
+    Event,
+    Leave,
+    Linked,
+    LocalChanges,
+    NameCleared,
+    NameConflict,
+    NodeChanged,
+    NodeDown,
+    NodeRestarted,
+    NodeUp,
+    Offence,
+    Received,
+    Scouted,
+    Send,
+    TagContest,
+    Tick,
+    Unlinked,
+    Wanted,
+)
+from ringcast.daemon.liveliness import Liveliness, Presence
+from ringcast.daemon.peer_link import PeerLink
+from ringcast.daemon.roster import Status
+from ringcast.daemon.rows import Change
+from ringcast.daemon.scouting import Scouting, ScoutSettings, ScoutStatus
+from ringcast.daemon.services import Handler, Services
+from ringcast.daemon.switchboard import Switchboard
+from ringcast.daemon.table import TagTable
+from ringcast.daemon.timing import Timing
+from ringcast.errors import BadMessage, BrokenError, MessageTooLarge
+
+logger = logging.getLogger("ringcast.mesh")
+
+CONTROL_PORT = 7417
+_STATES = {Status.ALIVE: "here", Status.SUSPECT: "suspect", Status.DEAD: "gone"}
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `ringcast nodes`."""
+
+    name: str
+    state: str
+    """'here', 'suspect', 'gone', or 'conflict' of a daemon whose name is another's."""
+    me: bool
+    linked: bool
+    incarnation: int
+    control: tuple[str, ...]
+    data: tuple[str, ...]
+
+
+class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What `ringcast doctor` says of the mesh."""
+
+    serving: bool
+    links: int
+    strangers_refused: int
+    bad_messages: int
+    slow_links: int
+    refusals: dict[str, str]
+    """{address: why the daemon there does not want this one}"""
+    scouting: list[ScoutStatus]
+
+
+class Mesh:
+    """This daemon among the others.
+
+    `listen` and `peers` are addresses, port 0 is any. Of the callbacks, `on_changes` is given what changed in `table`
+    other than by this node's writing, `on_presence` what came and went, `on_name` that this node's name is another's
+    (or no longer), `on_contest` that a tag of this node gave way to one of the same name.
+    """
+
+    def __init__(
+        self,
+        table: TagTable,
+        *,
+        on_changes: Callable[[list[Change]], None],
+        on_presence: Callable[[list[Presence]], None] | None = None,
+        on_name: Callable[[NameConflict | NameCleared], None] | None = None,
+        on_contest: Callable[[TagContest], None] | None = None,
+        listen: tuple[str, ...] = (f"0.0.0.0:{CONTROL_PORT}",),
+        peers: tuple[str, ...] = (),
+        mesh: str = "",
+        scouting: ScoutSettings | None = None,
+        timing: Timing | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Raises ValueError when an address is none."""
+        self.table = table
+        self.liveliness = Liveliness()
+        self._on_changes = on_changes
+        self._on_presence = on_presence
+        self._on_name = on_name
+        self._on_contest = on_contest
+        self._listen = [addresses.split(address, CONTROL_PORT) for address in listen]
+        self._loop = asyncio.get_running_loop()
+        self._services = Services(on_done=lambda link: self._switchboard.settled(link))
+        self._switchboard = Switchboard(
+            on_event=self._happened, on_message=self._message, on_offence=self._offence,
+            on_end=self._services.link_down, is_busy=self._services.busy,
+        )  # fmt: skip
+        self._cluster = Cluster(
+            table, secrets.randbits(64) or 1, rng=Random(seed), now_ns=self._now_ns(), mesh=mesh, timing=timing,
+            seeds=tuple(addresses.join(*addresses.split(peer, CONTROL_PORT)) for peer in peers),
+        )  # fmt: skip
+        self._mesh = mesh
+        self._settings = scouting
+        self._scouting: Scouting | None = None
+        self._events: deque[Event] = deque()
+        self._busy = False
+        self._running = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._awaited: dict[str, list[asyncio.Future[None]]] = {}
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Listen, dial and call out. Raises OSError when an address cannot be listened on."""
+        ports = [await self._switchboard.listen(host, port) for host, port in self._listen]
+        self._running = True
+        self._happened(Announce(control=tuple(self._switchboard.control)))
+        self._happened(Tick())
+        if self._settings is not None:
+            listening = [(host, port) for (host, _), port in zip(self._listen, ports, strict=True)]
+            self._scouting = Scouting(
+                self._settings, mesh=self._mesh, incarnation=self.me.incarnation, listening=listening,
+                on_heard=self._heard,
+            )  # fmt: skip
+            await self._scouting.start()
+
+    async def close(self) -> None:
+        """Say goodbye and end all links."""
+        if self._running:
+            self._happened(Leave())
+            self._stop()
+            await self._switchboard.close()
+
+    async def abort(self) -> None:
+        """End without a word, as a daemon that is killed does."""
+        if self._running:
+            self._stop()
+            await self._switchboard.abort()
+
+    def _stop(self) -> None:
+        self._running = False
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._scouting is not None:
+            self._scouting.close()
+        for node in list(self._awaited):
+            self._wake(node)
+
+    # ------------------------------------------------------------------ what the daemon asks
+
+    @property
+    def me(self) -> NodeRecord:
+        return self._cluster.membership.me
+
+    @property
+    def serving(self) -> bool:
+        """False while an older daemon has this one's name: it must not serve then."""
+        return self._cluster.membership.serving
+
+    def changed(self, changes: list[Change]) -> None:
+        """This node's own rows in the table changed: tell the others."""
+        self._happened(LocalChanges(changes))
+        self._present(self.liveliness.of_changes(changes))
+
+    def announce(self, data: tuple[str, ...]) -> None:
+        """Data for this node goes to these addresses."""
+        self._happened(Announce(data=data))
+
+    def node(self, name: str) -> NodeRecord | None:
+        """Another node, by name, while it is here."""
+        return self._cluster.membership.names.holders.get(name)
+
+    def nodes(self) -> list[NodeStatus]:
+        """Everybody known, this node too."""
+        membership = self._cluster.membership
+        rows = []
+        for member in membership.roster.members.values():
+            record = member.record
+            holder = membership.roster.holder(record.name)
+            gone = member.status is Status.DEAD
+            conflict = not gone and holder is not None and holder.incarnation != record.incarnation
+            rows.append(
+                NodeStatus(
+                    name=record.name, state="conflict" if conflict else _STATES[member.status],
+                    me=record.incarnation == self.me.incarnation,
+                    linked=membership.links.to(record.incarnation) is not None, incarnation=record.incarnation,
+                    control=record.control, data=record.data,
+                )
+            )  # fmt: skip
+        return sorted(rows, key=lambda row: (row.name, row.incarnation))
+
+    def status(self) -> MeshStatus:
+        return MeshStatus(
+            serving=self.serving, links=len(self._cluster.membership.links.peers()),
+            strangers_refused=self._switchboard.strangers_refused, bad_messages=self._cluster.offences,
+            slow_links=self._switchboard.slow_links, refusals=dict(self._cluster.membership.refusals),
+            scouting=self._scouting.status() if self._scouting else [],
+        )  # fmt: skip
+
+    def serve(self, service: str, handler: Handler) -> None:
+        """Answer requests of that name: `await handler(node, payload)` returns the reply or raises a RingcastError."""
+        self._services.handlers[service] = handler
+
+    async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes:
+        """Ask another node, or this one.
+
+        Raises what its handler raised, BrokenError (it is not here, or went away), TimeoutError, MessageTooLarge.
+        """
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            raise MessageTooLarge(len(payload), MAX_PAYLOAD_BYTES)
+        async with asyncio.timeout(timeout):
+            if node == self.table.node:
+                return await self._services.handlers[service](node, payload)
+            return await self._services.call(await self._link_to(node), service, payload)
+
+    async def _link_to(self, node: str) -> PeerLink:
+        while True:
+            self._happened(Wanted(node))
+            if self.node(node) is None or not self._running:
+                raise BrokenError(f"node {node!r} is not in the mesh; 'ringcast nodes' shows who is")
+            number = self._cluster.membership.link_to(node)
+            link = self._switchboard.links.get(number) if number is not None else None
+            if link is not None and not link.closing:
+                return link
+            future = self._loop.create_future()
+            self._awaited.setdefault(node, []).append(future)
+            await future
+
+    # ------------------------------------------------------------------ what happens
+
+    def _happened(self, event: Event) -> None:
+        self._events.append(event)
+        if self._busy:
+            return  # it is this one's turn after those before it
+        self._busy = True
+        try:
+            while self._events:
+                self._handle(self._events.popleft())
+        finally:
+            self._busy = False
+        self._plan()
+
+    def _handle(self, event: Event) -> None:
+        if not self._running:
+            return
+        try:
+            actions = self._cluster.handle(event, self._now_ns())
+            for action in actions:
+                self._perform(action)
+            self._present(self.liveliness.of_actions(actions))
+        except Exception:
+            # A mistake of ours costs the link by which it came, never the others theirs.
+            logger.exception("an event of the mesh could not be handled: %.200r", event)
+            if isinstance(event, Received):
+                self._switchboard.close_link(event.link, gently=False)
+
+    def _perform(self, action: Action) -> None:
+        match action:
+            case Send(link, message):
+                self._switchboard.send(link, message)
+            case Connect(address):
+                self._switchboard.dial(address)
+            case Close(link, reason, gently):
+                logger.debug("link %d ends: %s", link, reason)
+                self._switchboard.close_link(link, gently=gently)
+            case Changed(changes):
+                self._present(self.liveliness.of_changes(changes))
+                self._on_changes(changes)
+            case Linked(_, record):
+                self._wake(record.name)
+            case NameConflict() | NameCleared():
+                if isinstance(action, NameConflict):
+                    logger.error("%s", action)
+                if self._on_name is not None:
+                    self._on_name(action)
+            case TagContest():
+                logger.warning("%s", action)
+                if self._on_contest is not None:
+                    self._on_contest(action)
+            case NodeRestarted(old, _):
+                self._wake(old.name)
+            case NodeUp() | NodeChanged() | NodeDown() | Unlinked():
+                self._wake(action.record.name)
+
+    def _wake(self, node: str) -> None:
+        """Something is different about a node that requests may wait for."""
+        for future in self._awaited.pop(node, []):
+            if not future.done():
+                future.set_result(None)
+
+    def _present(self, presences: list[Presence]) -> None:
+        if presences and self._on_presence is not None:
+            self._on_presence(presences)
+
+    def _message(self, link: PeerLink, message: PeerMessage) -> None:
+        if not isinstance(message, Service):
+            self._happened(Received(link.number, message))
+        elif not link.closing:
+            try:
+                self._services.received(link, message)
+            except BadMessage as exc:
+                self._offence(link, exc.reason)
+
+    def _offence(self, link: PeerLink, reason: str) -> None:
+        logger.warning("link with %s: %s", link.peer.name if link.peer else link.remote, reason)
+        self._happened(Offence(link.number, reason))
+
+    def _heard(self, address: str, incarnation: int) -> None:
+        self._happened(Scouted(address, incarnation))
+
+    # ------------------------------------------------------------------ time
+
+    def _now_ns(self) -> int:
+        return int(self._loop.time() * 1e9)
+
+    def _plan(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due_ns = self._cluster.due_ns()
+        if self._running and due_ns is not None:
+            # The loop may wake a breath too early; a nanosecond late is right.
+            self._timer = self._loop.call_at(due_ns / 1e9 + 1e-6, self._happened, Tick())
