@@ -36,7 +36,8 @@ constexpr std::size_t kMostParts = 8;
 // The buffers of one message, held while it is copied.
 class Payload {
 public:
-    explicit Payload(nb::handle value) {
+    // Delegating, so that what is held already is released when a later part is refused.
+    explicit Payload(nb::handle value) : Payload() {
         if (PyTuple_CheckExact(value.ptr())) {
             const Py_ssize_t n = PyTuple_GET_SIZE(value.ptr());
             if (n > static_cast<Py_ssize_t>(kMostParts)) throw nb::value_error("a message is put together from at most 8 buffers");
@@ -55,6 +56,8 @@ public:
     std::size_t length() const { return length_; }
 
 private:
+    Payload() = default;
+
     void hold(nb::handle value) {
         Part part;
         if (PyBytes_CheckExact(value.ptr())) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ring/failure.hpp"
 
@@ -11,10 +12,11 @@ namespace {
 constexpr u64 kAttempts = 64;
 }  // namespace
 
-Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process)
+Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every)
     : ring_(std::move(ring)),
       bell_map_(std::move(bell)),
       process_(process),
+      every_(std::max<u64>(every, 1)),
       // An eighth of the ring: often enough to keep the writer going, seldom enough to leave it its cache lines.
       publish_every_(std::max<u64>(1, ring_->geometry().depth / 8)),
       publish_bytes_(std::max<u64>(1, ring_->geometry().capacity / 8)) {
@@ -49,7 +51,8 @@ bool Cursor::take_slot() {
 
 void Cursor::start_at(i64 start) {
     const bool numbered = start >= 0;
-    if (numbered) from_seq_ = static_cast<u64>(start);
+    begun_ = every_ == 1 || numbered;
+    if (numbered) from_seq_ = (static_cast<u64>(start) + every_ - 1) / every_ * every_;
     // The writer may overtake the place while it is being looked up; then the next try begins further from its heels.
     for (u64 attempt = 0, margin = 0; attempt < kAttempts; ++attempt, margin = margin * 2 + 1) {
         const u64 tail = ring_->tail();
@@ -67,13 +70,13 @@ void Cursor::start_at(i64 start) {
         if (next_ == tail && ring_->outline(tail - 1, record)) {
             ordinal_ = record.ordinal + 1;
             published_pos_ = record.pos + record.length;
-            if (numbered) lost_ = record.seq + 1 - std::min(record.seq + 1, from_seq_);
+            if (numbered && every_ == 1) lost_ = record.seq + 1 - std::min(record.seq + 1, from_seq_);
             return;
         }
         if (next_ < tail && ring_->record(next_, record) == Read::ok) {
             ordinal_ = record.ordinal;
             published_pos_ = record.pos;
-            if (numbered && record.seq > from_seq_ && !preceded(next_)) lost_ = record.seq - from_seq_;
+            if (numbered && every_ == 1 && record.seq > from_seq_ && !preceded(next_)) lost_ = record.seq - from_seq_;
             return;
         }
     }
@@ -117,7 +120,7 @@ Peek Cursor::search(Record& out) {
         if (read == Read::corrupt) return Peek::corrupt;
         if (read == Read::ok) {
             if (out.ordinal - ordinal_ >= kMostLost) return Peek::corrupt;
-            if (out.seq >= from_seq_) return Peek::ready;
+            if (due(out)) return Peek::ready;
             skip_unasked(tail);
             continue;
         }
@@ -132,6 +135,18 @@ Peek Cursor::search(Record& out) {
     return Peek::empty;
 }
 
+bool Cursor::due(const Record& record) {
+    if (every_ == 1) return record.seq >= from_seq_;
+    const u64 next_due = (record.seq + every_ - 1) / every_ * every_;
+    if (!std::exchange(begun_, true)) from_seq_ = next_due;
+    if (record.seq < from_seq_) return false;
+    if (record.seq == next_due) return true;
+    // The stream went past some that were due, and this one is not.
+    lost_ += (next_due - from_seq_) / every_;
+    from_seq_ = next_due;
+    return false;
+}
+
 void Cursor::skip_unasked(u64 tail) {
     const u64 to = std::clamp(ring_->find(from_seq_), next_ + 1, tail);
     Record before;
@@ -141,7 +156,7 @@ void Cursor::skip_unasked(u64 tail) {
 
 u64 Cursor::lost_at_end() const {
     Record last;
-    if (next_ == 0 || !ring_->outline(next_ - 1, last) || last.seq < from_seq_) return lost_;
+    if (next_ == 0 || every_ > 1 || !ring_->outline(next_ - 1, last) || last.seq < from_seq_) return lost_;
     const u64 lost = lost_ + std::min(last.ordinal + 1 - ordinal_, last.seq + 1 - from_seq_);
     return lost < kMostLost ? lost : 0;
 }

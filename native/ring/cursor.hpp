@@ -22,8 +22,9 @@ class Cursor {
     static constexpr u64 kMostLost = u64{1} << 48;
 
 public:
-    // Throws NoReliableSlot.
-    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process);
+    // With `every` n it reads the messages whose number is a multiple of n: scaling at the subscriber. Throws
+    // NoReliableSlot.
+    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1);
     ~Cursor();
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
@@ -36,7 +37,7 @@ public:
             tail_seen_ = ring_->header().tail.load(std::memory_order_acquire);
             if (next_ >= tail_seen_) return next_ == tail_seen_ ? Peek::empty : Peek::corrupt;
         }
-        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost) [[likely]]
+        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost && every_ == 1) [[likely]]
             return Peek::ready;
         return search(out);
     }
@@ -45,7 +46,11 @@ public:
     // ring, so a reliable publisher must spare the message until the next one is asked for.
     u64 advance(const Record& record, bool hold) {
         // What was overtaken before the first message asked for is no loss.
-        const u64 lost = lost_ + std::min(record.ordinal - ordinal_, record.seq - from_seq_);
+        u64 lost = lost_ + std::min(record.ordinal - ordinal_, record.seq - from_seq_);
+        if (every_ > 1) {
+            lost = lost_ + (record.seq - from_seq_) / every_;
+            from_seq_ = record.seq + every_;
+        }
         lost_ = 0;
         ordinal_ = record.ordinal + 1;
         next_ = record.index + 1;
@@ -82,6 +87,7 @@ private:
     bool preceded(u64 index) const;
     bool take_slot();
     Peek search(Record& out);
+    bool due(const Record& record);
     void skip_unasked(u64 tail);
     void publish(u64 position);
     void tell_writer();
@@ -90,7 +96,9 @@ private:
     Mapping bell_map_;
     ReliableSlot* slot_ = nullptr;
     u32 process_;
-    u64 from_seq_ = 0;  // earlier ones were not asked for
+    u64 every_;
+    u64 from_seq_ = 0;  // earlier ones were not asked for; with scaling, the next one that is due
+    bool begun_ = true;  // false until the first message of a scaled stream says where it begins
     u64 next_ = 0;
     u64 ordinal_ = 0;
     u64 lost_ = 0;

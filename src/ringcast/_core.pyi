@@ -7,8 +7,6 @@ object made before a fork raises ForkedError in the child.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
-from typing_extensions import Buffer
-
 PAGE_BYTES: Final[int]
 LATENCY_BUCKETS: Final[int]
 MAILBOX_BITS: Final[int]
@@ -132,10 +130,12 @@ class RingReader:
         publisher: Any = None,
         decode: Callable[[Any], Any] | None = None,
         prefault: bool = False,
+        every: int = 1,
     ) -> bool:
         """Map a ring and put a cursor on it; False when that incarnation is attached already.
 
-        The descriptors stay the caller's. `start` is START_NEW, START_LATEST, START_EARLIEST or a sequence number.
+        The descriptors stay the caller's. With `every` n only numbers that are multiples of n are read, and only
+        they can be lost. `start` is START_NEW, START_LATEST, START_EARLIEST or a sequence number.
         Raises CorruptRing when seals, size or header do not fit the geometry, QosMismatch when reliable was asked
         for and no slot is free.
         """

@@ -85,7 +85,7 @@ class PublisherGone(BrokenError):
     def __init__(self, incarnation: int, node: str) -> None:
         self.incarnation = incarnation
         self.node = node
-        super().__init__(f"publisher {incarnation:x} is not to be had on node {node}; 'ringcast tags' shows who publishes")
+        super().__init__(f"publisher {incarnation:x} is not to be had on node {node}; see 'ringcast tags'")
 
 
 class CorruptRing(BrokenError):

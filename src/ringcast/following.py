@@ -2,14 +2,14 @@
 
 A ring that was there before the subscription is read from where `start` says, counted from the moment in which the
 daemon granted it and not from the later one in which the ring arrives here: a publisher may have been told of this
-reader and have sent in between. A ring born after it is read from its first message. After a daemon's restart every ring not
-known yet is of the second kind. Rings already attached are recognised by their incarnation and left alone.
+reader and have sent in between. A ring born after it is read from its first message. After a daemon's restart every
+ring not known yet is of the second kind. Rings already attached are recognised by their incarnation and left alone.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ringcast import _core
 from ringcast.connection import Connection
@@ -17,7 +17,7 @@ from ringcast.control.link import close_all
 from ringcast.control.messages import Done, RingUp, Subscribe, UseMailbox
 from ringcast.decoding import Decoders
 from ringcast.descriptors import copies
-from ringcast.errors import BusyError, ClosedError, Overwritten, QosMismatch, RingcastError
+from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.rights import Subscription
 from ringcast.tag import TagAttributes
 
@@ -36,6 +36,23 @@ def first_message(start: str | int) -> int:
     if isinstance(start, int) and not isinstance(start, bool) and start >= 0:
         return start
     raise ValueError(f"start is 'new', 'latest', 'earliest' or a sequence number, not {start!r}")
+
+
+class Scaling(NamedTuple):
+    """How a subscriber wants the streams: every n-th message, scaled at the publisher, at the subscriber or on a node
+    in between, and carried by which transport."""
+
+    every: int = 1
+    at: str = "publisher"
+    transport: str = ""
+
+    def check(self) -> Scaling:
+        """Raises ValueError."""
+        if not isinstance(self.every, int) or isinstance(self.every, bool) or not 1 <= self.every <= 2**32:
+            raise ValueError(f"every is a whole number from 1 on, not {self.every!r}")
+        if self.at not in ("publisher", "subscriber") and not (self.at.startswith("node:") and len(self.at) > 5):
+            raise ValueError(f"at is 'publisher', 'subscriber' or 'node:NAME', not {self.at!r}")
+        return self
 
 
 def check_reliable(tag: str, attributes: TagAttributes) -> None:
@@ -63,8 +80,10 @@ class Following(Subscription):
         reliable: bool = False,
         counter_index: int = -1,
         role: Literal["subscriber", "history"] = "subscriber",
+        scaling: Scaling = Scaling(),
     ) -> None:
         super().__init__(connection, number, pattern)
+        self.scaling = scaling
         self.reliable = reliable
         self.mailbox_fd: int | None = None
         self._reader = weakref.ref(reader)
@@ -81,6 +100,7 @@ class Following(Subscription):
         return Subscribe(
             id=0, pattern=self.pattern, subscription=self.number, role=self._role, reliable=self.reliable,
             mailbox=bool(mailbox), counter_index=self._counter_index, start=self._start,
+            every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -93,6 +113,7 @@ class Following(Subscription):
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
             start=self._start_on(up), tag=up.info.tag, publisher=up.info,
             decode=self._decoders.of(up.info.tag, up.attributes), prefault=up.attributes.prefault,
+            every=1 if up.every == self.scaling.every else self.scaling.every,
         )  # fmt: skip
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
             self.mailbox_fd = reader.use_mailbox()

@@ -17,7 +17,7 @@ from ringcast.control.messages import GetStatus, ListTags, OpenTag, Status, TagL
 from ringcast.daemon.lifecycle import default_socket_path, ensure_running
 from ringcast.decoding import Decoders
 from ringcast.errors import DaemonUnavailable
-from ringcast.following import Start
+from ringcast.following import Scaling, Start
 from ringcast.publisher import Publisher
 from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes, check_name, check_pattern, is_pattern
@@ -144,6 +144,9 @@ class Session:
         start: Start = "new",
         reliable: bool = False,
         busy_poll: bool = False,
+        every: int = 1,
+        at: str = "publisher",
+        transport: str = "",
         **attributes: Any,
     ) -> Subscriber:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
@@ -151,12 +154,14 @@ class Session:
         tag's codec. Raises as `tag` and `Tag.subscribe` do, and TypeError for attributes beside a wildcard.
         """
         if not is_pattern(pattern):
-            return self.tag(pattern, **attributes).subscribe(start, reliable, busy_poll)
+            tag = self.tag(pattern, **attributes)
+            return tag.subscribe(start, reliable, busy_poll, every=every, at=at, transport=transport)
         if attributes:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
         return Subscriber(
-            self._attachment, check_pattern(pattern), Decoders(), start=start, reliable=reliable, busy_poll=busy_poll
-        )
+            self._attachment, check_pattern(pattern), Decoders(), start=start, reliable=reliable, busy_poll=busy_poll,
+            scaling=Scaling(every, at, transport),
+        )  # fmt: skip
 
     # ---------------------------------------------------------------- the daemon
 

@@ -15,7 +15,7 @@ from ringcast import _core
 from ringcast.attachment import Attachment
 from ringcast.decoding import Decoders, Undecoded
 from ringcast.errors import ClosedError, ResourceLimit
-from ringcast.following import Following, Start, first_message
+from ringcast.following import Following, Scaling, Start, first_message
 from ringcast.message import Message
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
 from ringcast.stats import SubscriberStats, summarise
@@ -45,9 +45,11 @@ class Subscriber(_core.RingReader):
         reliable: bool = False,
         busy_poll: bool = False,
         role: Literal["subscriber", "history"] = "subscriber",
+        scaling: Scaling = Scaling(),
         tag: Tag | None = None,
     ) -> None:
         first_message(start)
+        scaling.check()
         attachment.check()
         try:
             slot = attachment.counters.take()
@@ -59,7 +61,7 @@ class Subscriber(_core.RingReader):
         self._ready: Readiness | None = None
         self._right = Following(
             attachment.connection, attachment.holdings.number(), pattern, self, start=start, decoders=decoders,
-            reliable=reliable, counter_index=-1 if slot is None else slot.index, role=role,
+            reliable=reliable, counter_index=-1 if slot is None else slot.index, role=role, scaling=scaling,
         )  # fmt: skip
         if is_pattern(pattern):
             self._right.mailbox_fd = self.use_mailbox()

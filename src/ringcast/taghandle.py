@@ -18,7 +18,7 @@ from ringcast.control.messages import (
     TagOpened,
 )
 from ringcast.decoding import Decoders, bind
-from ringcast.following import Start, check_reliable
+from ringcast.following import Scaling, Start, check_reliable
 from ringcast.history import History, Whose
 from ringcast.publisher import Publisher
 from ringcast.subscriber import Subscriber
@@ -64,27 +64,34 @@ class Tag:
         """
         return Publisher(self._attachment, self, on_slow)
 
-    def subscribe(self, start: Start = "new", reliable: bool = False, busy_poll: bool = False) -> Subscriber:
+    def subscribe(
+        self,
+        start: Start = "new",
+        reliable: bool = False,
+        busy_poll: bool = False,
+        *,
+        every: int = 1,
+        at: str = "publisher",
+        transport: str = "",
+    ) -> Subscriber:
         """Take the subscription right; every publisher there is is attached on return, later ones as they come.
 
         `start` is what is received first of rings that are there already: "new" (sent from now on), "latest" (the
         newest and what follows), "earliest" (all that is held) or a sequence number. Rings of publishers that come
         later are read from their first message. `reliable`: publishers wait for this reader, up to the tag's
         `max_wait_s`. `busy_poll`: burn a core instead of sleeping.
+        `every` n receives the messages whose number is a multiple of n; scaling is not loss. `at` is where that
+        happens for publishers on other nodes: "publisher", "subscriber", or "node:NAME" for a node in between.
+        `transport` carries them: "udp" (default), or "tcp", which is what reliable delivery takes.
         Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more),
         ResourceLimit, ClosedError, ForkedError, ValueError.
         """
         if reliable:
             check_reliable(self._name, self._attributes)
         return Subscriber(
-            self._attachment,
-            self._name,
-            self._decoders(),
-            start=start,
-            reliable=reliable,
-            busy_poll=busy_poll,
-            tag=self,
-        )
+            self._attachment, self._name, self._decoders(), start=start, reliable=reliable, busy_poll=busy_poll,
+            scaling=Scaling(every, at, transport), tag=self,
+        )  # fmt: skip
 
     def history(self, depth: int | None = None, publisher: Whose | None = None) -> History:
         """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`

@@ -33,8 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="join other nodes, reachable here; may be given again (default: no network at all)",
     )  # fmt: skip
     parser.add_argument(
-        "--peer", metavar="HOST:PORT", action="append", default=[], help="another node to begin with; may be given again"
-    )
+        "--peer", metavar="HOST:PORT", action="append", default=[],
+        help="another node to begin with; may be given again",
+    )  # fmt: skip
     parser.add_argument("--no-scout", action="store_true", help="do not look for other nodes by multicast")
     parser.add_argument("--until-idle", action="store_true", help="end when the last client has left")
     parser.add_argument("--idle-linger", metavar="S", type=_seconds, default=1.0, help="wait so long (default: 1 s)")
@@ -58,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     except OSError as exc:
         where = ", ".join(args.listen) or "its socket"
-        print(f"ringcast daemon: cannot listen on {where}: {exc.strerror or exc}; choose another address", file=sys.stderr)
+        reason = exc.strerror or exc
+        print(f"ringcast daemon: cannot listen on {where}: {reason}; choose another address", file=sys.stderr)
         return 1
     except ValueError as exc:
         print(f"ringcast daemon: {exc}", file=sys.stderr)

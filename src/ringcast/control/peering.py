@@ -27,7 +27,7 @@ LENGTH_BYTES = 4
 
 _T = TypeVar("_T")
 
-NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,64}$"
+NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,64}\Z"
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Address = Annotated[str, Meta(min_length=1, max_length=128)]
 """`host:port`, or `[host]:port` for IPv6."""

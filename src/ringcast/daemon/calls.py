@@ -75,6 +75,7 @@ class Calls:
         """So the halves of a mesh find each other when a partition ends."""
         dead = [i for i in self._roster.dead if self._links.to(i) is None]
         if not dead:
+            self._dead_ns = now_ns + self._timing.max_redial_ns
             return []
         calls: list[Connect] = []
         if now_ns >= self._dead_ns:

@@ -207,7 +207,9 @@ class Delivery:
             receiving = self._end(demand.transport)
             opened = await self._ask(
                 via, service.OPEN,
-                OpenChannel(incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport),
+                OpenChannel(
+                    incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport
+                ),
                 ChannelOpened,
             )  # fmt: skip
             channel = Channel(
@@ -229,7 +231,7 @@ class Delivery:
             except BaseException:
                 receiving.close_channel(key)
                 raise
-        except (RingcastError, OSError, asyncio.TimeoutError) as exc:
+        except (TimeoutError, RingcastError, OSError) as exc:
             logger.warning("no channel from %s on %s: %s", row.info, row.info.tag, exc)
             self._try_again()
             return
@@ -272,7 +274,7 @@ class Delivery:
     async def _farewell(self, incoming: Incoming) -> None:
         try:
             await self._ask(incoming.via, service.CLOSE, CloseChannel(key=incoming.key), Nothing)
-        except (RingcastError, OSError, asyncio.TimeoutError):
+        except (TimeoutError, RingcastError, OSError):
             pass  # whoever is gone has closed it already
 
     def lost(self, stream: Stream) -> None:

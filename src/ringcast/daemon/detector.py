@@ -136,11 +136,18 @@ class Suspicions:
         self._waits: dict[int, tuple[int, int]] = {}  # from, until
         self._refused: set[int] = set()
 
-    def begin(self, incarnation: int, now_ns: int, nodes: int, *, sudden: bool) -> None:
-        """The wait is shorter when others gave it up already (`sudden`), or its host says that nobody listens there."""
-        short = sudden or incarnation in self._refused
+    def begin(self, incarnation: int, now_ns: int, nodes: int, *, short: bool = False) -> None:
+        """The wait is always short when the suspect's host says that nobody listens there."""
+        short = short or incarnation in self._refused
         wait_ns = self._timing.refused_ns if short else self._timing.suspicion_of(nodes)
         self._waits[incarnation] = (now_ns, now_ns + wait_ns)
+
+    def hasten(self, incarnation: int, now_ns: int) -> bool:
+        """Others gave it up: it has a short time in all. Whether that is over."""
+        since_ns, until_ns = self._waits.get(incarnation, (now_ns, 0))
+        if incarnation in self._waits:
+            self._waits[incarnation] = (since_ns, min(until_ns, since_ns + self._timing.refused_ns))
+        return now_ns - since_ns >= self._timing.refused_ns
 
     def end(self, incarnation: int) -> None:
         self._waits.pop(incarnation, None)

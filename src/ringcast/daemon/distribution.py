@@ -125,6 +125,7 @@ class Distribution:
         channel = self.channels.pop(key, None)
         if channel is None:
             return
+        channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
         self._sources.release(channel.incarnation)

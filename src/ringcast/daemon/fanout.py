@@ -6,8 +6,8 @@ that it reads inside `send`.
     | op    | chunk    | number    | key    | every  | first seq |   native byte order, one packet each; the last three
     +-------+----------+-----------+--------+--------+-----------+   are a link's. `add` carries a descriptor
 
-Invariant: after all packets were read, the publisher knows exactly the mailboxes and links counted here. Never blocks: a
-publisher that does not send does not read either, so what the socket cannot take waits here, bounded by the number of
+Invariant: after all packets were read, the publisher knows exactly the mailboxes and links counted here. Never blocks:
+a publisher that does not send does not read either, so what the socket cannot take waits here, bounded by the number of
 mailboxes and links, because an `add` and a `remove` that both still wait cancel out.
 """
 

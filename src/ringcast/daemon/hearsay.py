@@ -47,19 +47,19 @@ class Hearsay:
             return None
         known = self._roster.members.get(incarnation)
         itself = link is not None and link.peer == incarnation
-        sudden = status is Status.DEAD and known is not None and known.status is Status.ALIVE
-        if sudden and link is not None and not itself:
+        by_others = status is Status.DEAD and link is not None and not itself
+        if by_others and not self._suspicions.hasten(incarnation, now_ns):
             # The other half of a mesh that was cut buried ours. Let it object before anything is withdrawn.
             status = Status.SUSPECT
         if self._roster.merge(record, status, now_ns, link.number if link else None):
             self._suspicions.end(incarnation)
             if status is Status.SUSPECT:
-                self._suspicions.begin(incarnation, now_ns, len(self._roster), sudden=sudden)
+                self._suspicions.begin(incarnation, now_ns, len(self._roster), short=by_others)
                 self.object(incarnation)
             return status
-        doubtful = known is not None and (known.status is Status.DEAD or (itself and known.record != record))
-        if known is not None and doubtful and status is not Status.DEAD:
-            self.tell(link, [known.rumour])
+        if known is not None and status is not Status.DEAD:
+            wrong = known.record != record if itself else known.status is Status.DEAD
+            self.tell(link, [known.rumour] if wrong else [])
         return None
 
     def _contradict(self, rumour: Rumour) -> None:

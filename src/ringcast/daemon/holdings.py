@@ -18,7 +18,6 @@ from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
 from ringcast.transport.interface import Mirror
 
-
 MESH = 0
 """Stands for a client where there is none: the owner of a mirror is the mesh."""
 

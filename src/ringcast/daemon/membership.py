@@ -336,7 +336,7 @@ class Membership:
         link = self.links.to(incarnation)
         if link is not None and link.heard_ns > since_ns:
             # It is there, and only the word of its suspicion was lost.
-            self._suspicions.begin(incarnation, self._now_ns, len(self.roster), sudden=True)
+            self._suspicions.begin(incarnation, self._now_ns, len(self.roster), short=True)
             self._hearsay.object(incarnation)
         else:
             self._hear(Rumour(self.roster.members[incarnation].record, Status.DEAD), None)

@@ -78,7 +78,7 @@ class Server:
         )  # fmt: skip
 
     async def run(self, ready: Callable[[], None] | None = None) -> None:
-        """`ready` is called once clients may connect. Raises OSError when the network's addresses cannot be listened on."""
+        """`ready` is called once clients may connect. Raises OSError when the network cannot be listened on."""
         try:
             if self._network is not None:
                 await self._network.start()

@@ -116,6 +116,9 @@ class Sending(Protocol):
     def counters(self) -> dict[str, int]: ...
     @property
     def broken(self) -> bool: ...
+    def release(self) -> None:
+        """Ask nothing more of the ring's writer. Called once, before `close`."""
+
     def close(self) -> None:
         """May block for a moment; called on a thread of its own."""
 

@@ -129,6 +129,9 @@ class TcpSending:
     def counters(self) -> dict[str, int]:
         return self._pump.counters() if self._pump is not None else {}
 
+    def release(self) -> None:
+        return
+
     def close(self) -> None:
         self._closing.set()
         try:

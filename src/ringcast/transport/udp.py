@@ -102,8 +102,10 @@ class UdpSending:
     def counters(self) -> dict[str, int]:
         return self._pump.counters() if self._pump is not None else {}
 
-    def close(self) -> None:
+    def release(self) -> None:
         self._source.links.remove_link(self._channel.key)
+
+    def close(self) -> None:
         if self._pump is not None:
             self._pump.close()
         # Every copy of the socket, the publisher's too, can send no more.

@@ -1,4 +1,4 @@
-"""Every message between daemons survives the way there, whole or in pieces; nothing larger than a frame leaves or enters."""
+"""Every message between daemons survives the way there, whole or in pieces; nothing leaves its bounds."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_messages_survive(message: Any) -> None:
 
 def test_frames_are_found_however_the_stream_is_cut() -> None:
     stream = b"".join(p.encode_frame(message) for message in MESSAGES)
-    for step in (1, 3, 1000, len(stream)):
+    for step in (7, 1000, len(stream)):
         reader = p.FrameReader(p.MAX_FRAME_BYTES)
         found = []
-        for at in range(0, len(stream), step if step > 1 else 997):
-            reader.feed(stream[at : at + (step if step > 1 else 997)])
+        for at in range(0, len(stream), step):
+            reader.feed(stream[at : at + step])
             while (body := reader.next_body()) is not None:
                 found.append(p.decode_untrusted(body))
         assert found == MESSAGES

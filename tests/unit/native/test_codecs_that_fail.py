@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ringcast.errors import BusyError, ClosedError, RingcastError
+from ringcast.errors import BusyError, ClosedError, RingcastError, SlowSubscriber
 
 
 def test_encoder_turns_values_into_buffers(make_ring: Any) -> None:
@@ -82,30 +82,35 @@ class Finalized:
 
 
 def test_finalizer_that_sends_in_the_middle_of_a_send_gets_an_error_and_no_deadlock(make_ring: Any) -> None:
-    ring = make_ring(depth=1, max_wait_s=0.0)
-    reader = ring.reader(reliable=True)
-    ring.send(b"x")
-    outcomes: list[Any] = []
+    outcomes: list[str] = []
 
     def last_words() -> None:
         try:
-            outcomes.append(ring.send(b"inner"))
+            ring.send(b"inner")
         except RingcastError as error:
-            outcomes.append(error)
+            outcomes.append(str(error))
 
+    def encode(value: bytes) -> bytes:
+        if value == b"y":
+            gc.enable()  # the next allocation collects, and that is the error's, in the middle of the send
+        return value
+
+    ring = make_ring(depth=1, max_wait_s=0.0, encode=encode)
+    reader = ring.reader(reliable=True)
+    ring.send(b"x")
     thresholds = gc.get_threshold()
+    gc.disable()
     try:
-        # Collect at every allocation, so also while the error below is being built.
         gc.set_threshold(1, 1, 1)
-        for _ in range(20):
-            Finalized(last_words)
-            with pytest.raises(RingcastError):
-                ring.send(b"y")
-            reader.recv(timeout=0) if ring.writer.next_seq > 1 and not outcomes else None
-            ring.writer.counters()
+        Finalized(last_words)
+        with pytest.raises(SlowSubscriber):
+            ring.send(b"y")
     finally:
         gc.set_threshold(*thresholds)
-    assert outcomes
+        gc.enable()
+    assert len(outcomes) == 1
+    assert "in the middle of a send" in outcomes[0]
+    reader.close()
 
 
 def test_decoder_that_raises_costs_one_message(ring: Any) -> None:
@@ -174,7 +179,7 @@ class Decoder:
     def __del__(self) -> None:
         type(self).looked += 1
         self.reader.counters()
-        assert self.reader.incarnations == []
+        self.attached = self.reader.incarnations
 
 
 @pytest.mark.parametrize("way", ["detach", "close", "drain", "collect"])

@@ -157,7 +157,13 @@ def test_closed(ring: Any) -> None:
     history.close()
     history.close()
     assert history.closed
-    for use in (history.latest, lambda: history.at(0), lambda: history.range(0, 0), history.bounds, lambda: history.detach(1)):
+    for use in (
+        history.latest,
+        lambda: history.at(0),
+        lambda: history.range(0, 0),
+        history.bounds,
+        lambda: history.detach(1),
+    ):
         with pytest.raises(ClosedError, match="history"):
             use()
 
@@ -170,6 +176,11 @@ def test_grant_that_does_not_fit_the_ring_is_refused(ring: Any) -> None:
             _core.RingReader().attach(ring.writer.ring_fd, ring.writer.bell_fd, **{**ring.grant, **wrong})
         with pytest.raises(CorruptRing):
             _core.RingMonitor(ring.writer.ring_fd, ring.writer.bell_fd, **{**ring.grant, **wrong})
-    for ring_fd, bell_fd in ((ring.writer.bell_fd, ring.writer.bell_fd), (ring.writer.ring_fd, ring.writer.ring_fd), (0, 0), (-1, -1)):
+    for ring_fd, bell_fd in (
+        (ring.writer.bell_fd, ring.writer.bell_fd),
+        (ring.writer.ring_fd, ring.writer.ring_fd),
+        (0, 0),
+        (-1, -1),
+    ):
         with pytest.raises(CorruptRing):
             _core.RingReader().attach(ring_fd, bell_fd, **ring.grant)

@@ -54,7 +54,7 @@ def test_errors_leave_nothing_behind(ring: Any) -> None:
 
     def fail(n: int) -> None:
         for i in range(n):
-            with pytest.raises(Exception, match="."):
+            with pytest.raises(Exception, match=r"."):
                 outcomes[i % len(outcomes)]()
             if i % len(outcomes) == 3:
                 reader.recv()
@@ -133,6 +133,7 @@ def test_cycles_through_native_objects_are_collected(ring: Any, kind: str) -> No
     assert gone() is None
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_subclass_that_forgot_its_base_is_an_error_not_a_crash() -> None:
     for kind in (_core.RingWriter, _core.RingReader, _core.RingHistory):
         forgetful = type("Forgetful", (kind,), {"__init__": lambda self: None})()

@@ -13,7 +13,9 @@ PATIENCE_S = 30.0
 
 
 def readable(fd: int, timeout: float = 0) -> bool:
-    return bool(select.select([fd], [], [], timeout)[0])
+    poll = select.poll()  # select knows no more than a thousand descriptors
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(timeout * 1000))
 
 
 def drain(reader: _core.RingReader) -> list[bytes]:
