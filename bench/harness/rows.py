@@ -62,14 +62,14 @@ def note(text: str) -> Row:
 
 
 def at_most(name: str, value: float | None, unit: str, target: float | None, reference: float | None = None) -> Row:
-    """A row whose value must not exceed `target`; an unmeasured value misses a target that exists."""
-    met = None if target is None else value is not None and value <= target
+    """A row whose value must not exceed `target`. Not measured is not met; nothing to compare with is neither."""
+    met = False if value is None else None if target is None else value <= target
     return Row(name, tidy(value), unit, tidy(reference), tidy(target), met)
 
 
 def at_least(name: str, value: float | None, unit: str, target: float | None, reference: float | None = None) -> Row:
     """A row whose value must reach `target`."""
-    met = None if target is None else value is not None and value >= target
+    met = False if value is None else None if target is None else value >= target
     return Row(name, tidy(value), unit, tidy(reference), tidy(target), met)
 
 

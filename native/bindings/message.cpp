@@ -4,6 +4,7 @@
 
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
+#include "bindings/module.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -94,6 +95,18 @@ int lend(PyObject* self, Py_buffer* view, int flags) {
     return PyBuffer_FillInfo(view, self, at, static_cast<Py_ssize_t>(lent->record.length), 1, flags);
 }
 
+// A message that was read from a ring on another node: no ring here stands behind it.
+nb::object make_pulled_message(nb::object data, nb::object tag, nb::object publisher, u64 seq, i64 event_ns, i64 sent_ns, i64 received_ns,
+                               u64 lost, bool discardable) {
+    const Source source{{}, std::move(tag), std::move(publisher), nb::none()};
+    Record record;
+    record.seq = seq;
+    record.event_ns = event_ns;
+    record.sent_ns = sent_ns;
+    record.flags = discardable ? kDiscardable : 0;
+    return make_message(source, record, std::move(data), {}, {received_ns, lost});
+}
+
 PyType_Slot lent_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(lend)}, {0, nullptr}};
 
 }  // namespace
@@ -103,6 +116,8 @@ void bind_message(nb::module_& m) {
     message_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
     if (message_type == nullptr) throw nb::python_error();
     m.attr("Message") = nb::borrow(reinterpret_cast<PyObject*>(message_type));
+    m.def("make_pulled_message", &make_pulled_message, "data"_a, nb::kw_only(), "tag"_a, "publisher"_a, "seq"_a, "event_ns"_a,
+          "sent_ns"_a, "received_ns"_a, "lost"_a = 0, "discardable"_a = false);
 }
 
 nb::object copied_bytes(const RingView& ring, const Record& record) {

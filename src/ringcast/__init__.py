@@ -49,6 +49,7 @@ from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.message import Message, Reservation
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue
 from ringcast.publisher import Publisher
+from ringcast.remote_history import RemoteHistory
 from ringcast.session import Session, connect
 from ringcast.stats import SubscriberStats
 from ringcast.subscriber import Subscriber
@@ -59,8 +60,8 @@ __all__ = [
     "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ClosedError",
     "Codec", "CodecError", "CodecKind", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
     "EncodeError", "ForkedError", "History", "HistoryError", "Message", "MessageQueue", "MessageTooLarge", "NoSpace",
-    "NotYet", "Overwritten", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch", "Reservation",
-    "ReservationError", "ResourceLimit", "RingcastError", "Session", "SlowSubscriber", "Status", "Subscriber",
-    "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict", "TagDestroyed",
-    "TagError", "TagInUse", "TagStatus", "UnknownTag", "WouldBlock", "connect", "errors",
+    "NotYet", "Overwritten", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch", "RemoteHistory",
+    "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "Session", "SlowSubscriber", "Status",
+    "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict",
+    "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "WouldBlock", "connect", "errors",
 ]  # fmt: skip

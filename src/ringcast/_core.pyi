@@ -45,6 +45,20 @@ class Message:
     def valid(self) -> bool:
         """False once the ring's writer took the place of a message received with copy=False."""
 
+def make_pulled_message(
+    data: Any,
+    *,
+    tag: Any,
+    publisher: Any,
+    seq: int,
+    event_ns: int,
+    sent_ns: int,
+    received_ns: int,
+    lost: int = 0,
+    discardable: bool = False,
+) -> Message:
+    """A message that was read from a ring on another node; `data` is decoded already."""
+
 @final
 class Reservation:
     """Writable room inside the ring; memoryview(reservation) is the room, commit() sends it."""

@@ -23,6 +23,7 @@ import msgspec
 
 from ringcast.control import link
 from ringcast.control.messages import Answer, Bye, Done, Hello, Notice, Request, Welcome
+from ringcast.daemon.descriptor import Descriptor, own
 from ringcast.descriptors import Waker, copies, out_of_descriptors
 from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForkedError, RingcastError
 from ringcast.pending import Pending, Then, Waiting
@@ -104,7 +105,13 @@ class Connection:
     ) -> list[_A]:
         """The same for an answer that may come in several packets."""
         self.check()
-        return self._ask(request, answer, fds, then, ANSWER_TIMEOUT_S)
+        return self._ask(request, answer, fds, then, ANSWER_TIMEOUT_S).answers
+
+    def call_for_fds(self, request: Request, answer: type[_A], timeout: float) -> tuple[_A, list[Descriptor]]:
+        """The same for one that comes with descriptors, and may take its time: other nodes are asked."""
+        self.check()
+        waiting = self._ask(request, answer, (), None, timeout)
+        return waiting.answers[-1], waiting.fds
 
     def post(self, request: Request, fds: Sequence[int] = (), then: Then | None = None) -> None:
         """Ask without waiting; dropped when the daemon is away. Raises ResourceLimit when there are descriptors, of
@@ -144,7 +151,7 @@ class Connection:
 
     def _ask(
         self, request: Request, answer: type[_A], fds: Sequence[int], then: Callable[[_A], None] | None, timeout: float
-    ) -> list[_A]:
+    ) -> Waiting:
         waiting = self._send(request, fds, then)
         try:
             if threading.current_thread() is self._reader:
@@ -158,7 +165,7 @@ class Connection:
         for found in waiting.answers:
             if not isinstance(found, answer):
                 raise DaemonUnavailable(self.path, f"it answered {type(request).__name__} with {type(found).__name__}")
-        return waiting.answers
+        return waiting
 
     def _send(self, request: Request, fds: Sequence[int], then: Then | None) -> Waiting:
         with self._lock:
@@ -227,7 +234,9 @@ class Connection:
         with self._lock:
             self._socket = sock
         try:
-            return self._ask(Hello(id=0, program=self._program), Welcome, self._hello_fds, None, ANSWER_TIMEOUT_S)[0]
+            hello = Hello(id=0, program=self._program)
+            welcome: Welcome = self._ask(hello, Welcome, self._hello_fds, None, ANSWER_TIMEOUT_S).answers[0]
+            return welcome
         except _Lost as lost:
             raise DaemonUnavailable(self.path, str(lost)) from lost
 
@@ -266,7 +275,9 @@ class Connection:
             if isinstance(message, Notice):
                 self._owner.noticed(message, received)
             else:
-                self._pending.answered(message, self._owner.orphaned)
+                fds = own(received.fds)
+                received.fds.clear()
+                self._pending.answered(message, self._owner.orphaned, fds, received.limit)
         except Exception:
             # Whatever is wrong with one notice must not take the others' connection with it.
             logger.exception("a control message could not be handled")

@@ -211,6 +211,7 @@ class HistoryError(RingcastError):
     def __init__(
         self, text: str, *, seq: int | None = None, oldest: int | None = None, newest: int | None = None
     ) -> None:
+        self.text = text
         self.seq = seq
         self.oldest = oldest
         self.newest = newest

@@ -4,6 +4,7 @@ A ring that was there before the subscription is read from where `start` says, c
 daemon granted it and not from the later one in which the ring arrives here: a publisher may have been told of this
 reader and have sent in between. A ring born after it is read from its first message. After a daemon's restart every
 ring not known yet is of the second kind. Rings already attached are recognised by their incarnation and left alone.
+A mirror of a remote publisher that was read in another mirror before is read on from where that one ended.
 """
 
 from __future__ import annotations
@@ -65,6 +66,26 @@ def check_reliable(tag: str, attributes: TagAttributes) -> None:
         )
 
 
+class _Place:
+    """How far a remote publisher's stream came in the mirror that is, or was, its ring here."""
+
+    def __init__(self, up: RingUp, ring_fd: int, begin: int) -> None:
+        self.ring = up.ring
+        self._begin = begin
+        self._history: _core.RingHistory | None = _core.RingHistory()
+        self._history.attach(ring_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring)
+
+    def end(self) -> int:
+        """Nothing is written to the mirror any more: where the next one is to begin."""
+        if self._history is not None:
+            _, newest = self._history.bounds()
+            if newest >= 0:  # or it stayed empty
+                self._begin = newest + 1
+            self._history.close()
+            self._history = None
+        return self._begin
+
+
 class Following(Subscription):
     """A subscriber's right."""
 
@@ -94,12 +115,14 @@ class Following(Subscription):
         self._role = role
         self._bridged = False
         self._consumer: object = None
+        self._places: dict[int, _Place] = {}
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
         return Subscribe(
             id=0, pattern=self.pattern, subscription=self.number, role=self._role, reliable=self.reliable,
-            mailbox=bool(mailbox), counter_index=self._counter_index, start=self._start,
+            mailbox=bool(mailbox), counter_index=self._counter_index,
+            start="earliest" if self.standing else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
         ), mailbox  # fmt: skip
 
@@ -109,12 +132,22 @@ class Following(Subscription):
             return
         if self.reliable:
             check_reliable(up.info.tag, up.attributes)
+        place = self._places.get(up.info.incarnation)
+        if place is not None and place.ring == up.ring:
+            return
+        start = self._start_on(up) if place is None else place.end()
+        if start > 0:
+            start = -(-start // up.every) * up.every  # what the ring has left out is not loss
         reader.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
-            start=self._start_on(up), tag=up.info.tag, publisher=up.info,
+            start=start, tag=up.info.tag, publisher=up.info,
             decode=self._decoders.of(up.info.tag, up.attributes), prefault=up.attributes.prefault,
             every=1 if up.every == self.scaling.every else self.scaling.every,
         )  # fmt: skip
+        if up.ring != up.info.incarnation and self._role == "subscriber":
+            if place is not None:
+                reader.detach(place.ring, drain=True)
+            self._places[up.info.incarnation] = _Place(up, ring_fd, start)
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
             self.mailbox_fd = reader.use_mailbox()
             # Publishers ring it from their next send on; what they sent before is found by looking once more.
@@ -138,6 +171,9 @@ class Following(Subscription):
         if reader is not None:
             with self.lock:
                 if not self.closed:
+                    for place in self._places.values():
+                        if place.ring == incarnation:
+                            place.end()
                     reader.detach(incarnation, drain=True)
 
     def fail(self, error: RingcastError) -> None:

@@ -7,6 +7,7 @@ only one alive is meant, and if there is no such one the caller has to say.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from types import TracebackType
@@ -22,6 +23,7 @@ from ringcast.identity import PublisherInfo
 from ringcast.message import Message
 from ringcast.publisher import Publisher
 from ringcast.rights import Subscription
+from ringcast.staleness import GAPS, bound_s, longest_gap_ns
 
 if TYPE_CHECKING:
     from ringcast.taghandle import Tag
@@ -91,6 +93,22 @@ class History(_core.RingHistory):
     def since(self, seq: int) -> list[Message]:
         """Everything held from `seq` on; `lost` of the first says how many are gone. Raises as `range` does."""
         return self.range(seq, _LAST)
+
+    def staleness_s(self) -> float:
+        """How much older than what its publisher has now the newest message of this history may be, at most: the
+        publisher's period, which is the longest of the last 16 gaps between its messages. Reading takes no time that
+        would count. Infinite when the publisher has left or has sent less than two messages.
+
+        Raises Empty, CorruptRing, DecodeError, DaemonUnavailable, ClosedError, ForkedError.
+        """
+        newest = self.latest(copy=False)
+        pages = self._attachment.connection.call_pages(ListPublishers(id=0, tag=self._tag.name), PublisherListing)
+        alive = {row.info.incarnation for page in pages for row in page.rows if row.alive}
+        incarnation = newest.publisher.incarnation
+        if incarnation not in alive:
+            return math.inf
+        messages = super().range(max(0, newest.seq - GAPS), newest.seq, incarnation=incarnation)
+        return bound_s(longest_gap_ns(message.sent_ns for message in reversed(messages)), 0.0)
 
     def rearranged(self) -> None:
         """Rings came or went. With one of them numbers need no explanation and the native methods stand bare; with

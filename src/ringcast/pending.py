@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ringcast.control.messages import Answer, Refused
+from ringcast.daemon.descriptor import Descriptor
+from ringcast.errors import ResourceLimit
 from ringcast.refusal import refusal
 
 Then = Callable[[Any], None]
@@ -19,13 +21,15 @@ Then = Callable[[Any], None]
 class Waiting:
     """One request. `then` runs with its answer, before whoever waits is woken."""
 
-    __slots__ = ("answers", "error", "finished", "orphan", "then")
+    __slots__ = ("answers", "error", "fds", "finished", "orphan", "then")
 
     def __init__(self, then: Then | None) -> None:
         self.finished = threading.Event()
         self.answers: list[Any] = []
         self.error: Exception | None = None
         self.then = then
+        self.fds: list[Descriptor] = []
+        """What came beside the answers."""
         self.orphan = False
         """Nobody waits any more: he was interrupted, or out of patience."""
 
@@ -49,8 +53,12 @@ class Pending:
         with self._lock:
             self._waiting.pop(number, None)
 
-    def answered(self, answer: Answer, orphaned: Callable[[Answer], None]) -> None:
-        """Hand an answer to whoever asked; `orphaned` has it when he no longer waits. Others are ignored."""
+    def answered(
+        self, answer: Answer, orphaned: Callable[[Answer], None], fds: Sequence[Descriptor] = (),
+        limit: ResourceLimit | None = None,
+    ) -> None:  # fmt: skip
+        """Hand an answer to whoever asked; `orphaned` has it when he no longer waits. Others are ignored. `limit` says
+        that there was no room for the descriptors beside it."""
         more = bool(getattr(answer, "more", False))
         with self._lock:
             waiting = self._waiting.get(answer.id) if more else self._waiting.pop(answer.id, None)
@@ -61,7 +69,10 @@ class Pending:
                 waiting.error = refusal(answer)
             elif waiting.orphan:
                 orphaned(answer)
+            elif limit is not None:
+                waiting.error = limit
             else:
+                waiting.fds.extend(fds)
                 waiting.answers.append(answer)
                 if waiting.then is not None:
                     waiting.then(answer)

@@ -18,7 +18,8 @@ def refusal(refused: Refused) -> errors.RingcastError:
     if kind is not None:
         try:
             fields = {k: tuple(v) if isinstance(v, list) else v for k, v in refused.fields.items()}
-            return kind(**fields)
+            said = fields.pop("args", ())
+            return kind(*said if isinstance(said, tuple) else (said,), **fields)
         except TypeError:
             pass
     said = ", ".join(f"{name}={value!r}" for name, value in refused.fields.items())

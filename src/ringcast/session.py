@@ -13,7 +13,21 @@ from typing import Any, Literal
 
 from ringcast.attachment import Attachment
 from ringcast.codec import find
-from ringcast.control.messages import GetStatus, ListTags, OpenTag, Status, TagListing, TagOpened, TagStatus
+from ringcast.control.messages import (
+    ChannelListing,
+    ChannelStatus,
+    GetStatus,
+    ListChannels,
+    ListNodes,
+    ListTags,
+    NodeListing,
+    NodeStatus,
+    OpenTag,
+    Status,
+    TagListing,
+    TagOpened,
+    TagStatus,
+)
 from ringcast.daemon.lifecycle import default_socket_path, ensure_running
 from ringcast.decoding import Decoders
 from ringcast.errors import DaemonUnavailable
@@ -162,6 +176,30 @@ class Session:
             self._attachment, check_pattern(pattern), Decoders(), start=start, reliable=reliable, busy_poll=busy_poll,
             scaling=Scaling(every, at, transport),
         )  # fmt: skip
+
+    # ---------------------------------------------------------------- the network
+
+    def nodes(self) -> list[NodeStatus]:
+        """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""
+        pages = self._attachment.connection.call_pages(ListNodes(id=0), NodeListing)
+        return [row for page in pages for row in page.rows]
+
+    def channels(self) -> list[ChannelStatus]:
+        """The streams that come to this node from others and go from it to others.
+
+        Raises DaemonUnavailable, ClosedError, ForkedError.
+        """
+        return [row for page in self._channels() for row in page.rows]
+
+    def dropped(self) -> dict[str, dict[str, int]]:
+        """{transport: {reason: count}} of what came to this node over the network that nobody had asked for.
+
+        Raises DaemonUnavailable, ClosedError, ForkedError.
+        """
+        return self._channels()[-1].dropped
+
+    def _channels(self) -> list[ChannelListing]:
+        return self._attachment.connection.call_pages(ListChannels(id=0), ChannelListing)
 
     # ---------------------------------------------------------------- the daemon
 

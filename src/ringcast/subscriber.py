@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ringcast.taghandle import Tag
 
 
-
 class Subscriber(_core.RingReader):
     """Made by `tag.subscribe()` or `session.subscribe(pattern)`.
 

@@ -9,6 +9,7 @@ from ringcast.codec import Codec
 from ringcast.control.messages import (
     DestroyTag,
     Done,
+    ListHistories,
     ListPublishers,
     ListSubscribers,
     PublisherListing,
@@ -19,8 +20,9 @@ from ringcast.control.messages import (
 )
 from ringcast.decoding import Decoders, bind
 from ringcast.following import Scaling, Start, check_reliable
-from ringcast.history import History, Whose
+from ringcast.history import History, Whose, incarnation_of
 from ringcast.publisher import Publisher
+from ringcast.remote_history import RemoteHistory
 from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes
 
@@ -93,20 +95,45 @@ class Tag:
             scaling=Scaling(every, at, transport), tag=self,
         )  # fmt: skip
 
-    def history(self, depth: int | None = None, publisher: Whose | None = None) -> History:
+    def history(
+        self, depth: int | None = None, publisher: Whose | None = None, *, at: str | None = None, every: int = 1
+    ) -> History | RemoteHistory:
         """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`
-        shows one publisher's only (one of `publishers(left=True)`, say).
+        shows one publisher's only (one of `publishers(left=True, everywhere=True)`, say); `every` n shows the messages
+        whose number is a multiple of n.
+
+        `at` is where: "publisher" (at the publishers' nodes), "subscriber" (what came to this node for a subscription
+        that is open here) or "node:NAME" (what that node holds: its publishers' rings, and what came there). Left out
+        it is "publisher"; if there is no publisher on another node then, rings are read without asking anybody, and
+        only publishers of this node are followed later.
+        Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
+        """
+        incarnation = 0 if publisher is None else incarnation_of(publisher)
+        if at in (None, "publisher") and every == 1:
+            node = self._attachment.connection.welcome.node
+            nodes = {row.info.incarnation: row.info.node for row in self.publishers(left=True, everywhere=True)}
+            if nodes.get(incarnation) == node or (at is None and all(owner == node for owner in nodes.values())):
+                return self.local_history(depth, publisher)
+        return RemoteHistory(
+            self._attachment, self, self._codec.decode, at=at or "publisher", depth=depth, every=every,
+            incarnation=incarnation,
+        )  # fmt: skip
+
+    def local_history(self, depth: int | None = None, publisher: Whose | None = None) -> History:
+        """The same for publishers of this node only, whoever publishes elsewhere: no other node is ever asked.
 
         Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
         """
         return History(self._attachment, self, self._decoders(), depth=depth, publisher=publisher)
 
-    def publishers(self, left: bool = False) -> list[PublisherStatus]:
-        """Who publishes here, with counters; with `left`, also publishers that left a ring behind (`alive` is False).
+    def publishers(self, left: bool = False, everywhere: bool = False) -> list[PublisherStatus]:
+        """Who publishes here, with counters; with `left`, also publishers that left a ring behind (`alive` is False);
+        with `everywhere`, also on other nodes, without counters.
 
         Raises DaemonUnavailable, ClosedError, ForkedError.
         """
-        pages = self._attachment.connection.call_pages(ListPublishers(id=0, tag=self._name), PublisherListing)
+        what = ListHistories(id=0, tag=self._name) if everywhere else ListPublishers(id=0, tag=self._name)
+        pages = self._attachment.connection.call_pages(what, PublisherListing)
         return [row for page in pages for row in page.rows if left or row.alive]
 
     def subscribers(self) -> list[SubscriberStatus]:

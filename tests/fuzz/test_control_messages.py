@@ -10,17 +10,20 @@ from hypothesis import strategies as st
 
 from ringcast.control import messages as m
 from ringcast.control.framing import decode_reply_untrusted, decode_request_untrusted, encode
+from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
 
 KINDS = [
     "hello", "open", "destroy", "publish", "unpublish", "subscribe", "mailbox", "unsubscribe", "list_tags",
     "list_publishers", "list_subscribers", "status", "bye", "welcome", "opened", "published", "done", "tags",
     "publishers", "subscribers", "daemon", "refused", "ring_up", "ring_down", "tag_gone", "subscriber_count",
+    "list_histories", "pull", "pulled",
 ]  # fmt: skip
 FIELDS = [
     "id", "version", "program", "name", "requested", "create", "force", "tag", "incarnation", "depth",
     "capacity_bytes", "publisher", "pattern", "subscription", "role", "reliable", "mailbox", "counter_index",
     "local", "info", "attributes", "rows", "more", "error", "fields", "count", "node", "born_after",
+    "at", "query", "size", "answer",
 ]  # fmt: skip
 
 scalars = (
@@ -42,6 +45,8 @@ GOOD = [
     encode(m.OpenTag(id=1, name="lab/temp", requested={"depth": 16, "schema": {"type": "object"}})),
     encode(m.Publish(id=1, tag="lab/temp", incarnation=2**64 - 1, depth=16, capacity_bytes=4096)),
     encode(m.Subscribe(id=1, pattern="lab/*", subscription=1)),
+    encode(m.PullHistory(id=1, at="node:n2", query=Pull(tag="lab/temp", kind="range", first=1, last=2**64 - 1))),
+    encode(m.HistoryPulled(id=1, size=3, answer=b"abc")),
     encode(m.Refused(id=1, error="UnknownTag", fields={"name": "lab"})),
 ]
 

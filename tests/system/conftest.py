@@ -1,14 +1,18 @@
-"""A client that speaks the control protocol packet by packet, for what no well-behaved session would do."""
+"""A client that speaks the control protocol packet by packet, for what no well-behaved session would do, and meshes of
+several daemons on 127.0.0.1."""
 
 from __future__ import annotations
 
 import itertools
 import socket
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+import ringcast
 from ringcast import _core
 from ringcast.control import link
 from ringcast.control.messages import GetStatus, Hello, Publish, Published, Status
@@ -95,3 +99,89 @@ def open_wire() -> Iterator[Callable[..., Wire]]:
 @pytest.fixture
 def wire(daemon: Any, open_wire: Callable[..., Wire]) -> Wire:
     return open_wire(daemon.socket_path)
+
+
+class Node:
+    """A daemon in a mesh, which can be killed and started again, and sessions with it."""
+
+    def __init__(self, name: str, address: str, peers: list[str], make_daemon: Callable[..., Any]) -> None:
+        self.name = name
+        self.options = ["--name", name, "--listen", address, "--no-scout"]
+        self.options += [word for peer in peers for word in ("--peer", peer)]
+        self.daemon = make_daemon(*self.options)
+        self.session = self.connect()
+
+    def connect(self) -> ringcast.Session:
+        return ringcast.connect(socket=self.daemon.socket_path, start=False)
+
+    def kill(self) -> None:
+        self.daemon.kill()
+
+    def restart(self) -> None:
+        self.daemon.start(*self.options)
+
+    def here(self) -> set[str]:
+        return {node.name for node in self.session.nodes() if node.state == "here"} if self.session.connected else set()
+
+    def incoming(self, **wanted: Any) -> list[Any]:
+        """The channels that come in and are as told."""
+        if not self.session.connected:
+            return []
+        rows = [row for row in self.session.channels() if row.direction == "in"]
+        return [row for row in rows if all(getattr(row, name) == value for name, value in wanted.items())]
+
+    def knows(self, tag: str, publishers: int = 1) -> bool:
+        """Whether the node has heard of so many publishers."""
+        return any(row.publishers == publishers for row in self.session.tags(tag))
+
+
+class Meshes:
+    """Of nodes a, b, c..., each joined to all before it."""
+
+    def __init__(self, make_daemon: Callable[..., Any], eventually: Callable[..., None]) -> None:
+        self._make_daemon = make_daemon
+        self._eventually = eventually
+        self._nodes: list[Node] = []
+
+    def __call__(self, number: int) -> list[Node]:
+        addresses = _free_addresses(number)
+        self._nodes = [
+            Node("abcdefgh"[i], addresses[i], addresses[:i] + addresses[i + 1 :], self._make_daemon)
+            for i in range(number)
+        ]
+        names = {node.name for node in self._nodes}
+        self._eventually(lambda: all(node.here() == names for node in self._nodes))
+        return self._nodes
+
+    def close(self) -> None:
+        for node in self._nodes:
+            node.session.close()
+
+
+def _free_addresses(number: int) -> list[str]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
+
+
+@pytest.fixture
+def make_mesh(make_daemon: Callable[..., Any], eventually: Callable[..., None]) -> Iterator[Meshes]:
+    meshes = Meshes(make_daemon, eventually)
+    yield meshes
+    meshes.close()
+
+
+@pytest.fixture
+def take() -> Callable[..., list[Any]]:
+    """Receive until the message with the given data is there; all of them, that one too."""
+
+    def take(sub: Any, last: Any) -> list[Any]:
+        found = []
+        deadline = time.monotonic() + PATIENCE_S
+        while not found or found[-1].data != last:
+            found.append(sub.recv(timeout=max(0.0, deadline - time.monotonic())))
+        return found
+
+    return take

@@ -210,7 +210,16 @@ def test_descriptors_travel_and_those_nobody_takes_are_closed(world):
     read, write = os.pipe()
     connection, peer = world.connect(fds=(read,))
     peer.say(
-        RingUp(subscription=1, info=INFO, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True),
+        RingUp(
+            subscription=1,
+            info=INFO,
+            attributes=TagAttributes(),
+            depth=1,
+            capacity_bytes=1,
+            born_after=True,
+            ring=1,
+            next_seq=0,
+        ),  # fmt: skip
         (write, write),
     )
     assert world.owner.arrived.acquire(timeout=PATIENCE_S)

@@ -16,7 +16,7 @@ LAYERS: list[set[str]] = [
     {"message", "scaling", "placement", "qos", "clock", "measure", "transport"},
     {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
      "decoding", "descriptors", "following", "holdings", "pending", "lifetime", "readiness", "refusal", "rights",
-     "stats", "variables", "record",
+     "remote_history", "stats", "staleness", "variables", "record",
      "adapt"},
     {"cli", "console", "conference", "lab", "spark", "testing", "__main__", "__init__"},
 ]  # fmt: skip
@@ -24,7 +24,8 @@ LAYERS: list[set[str]] = [
 PURE = {
     "tag.py", "identity.py", "errors.py", "stats.py", "control/messages.py", "control/framing.py", "control/peering.py",
     "daemon/table.py", "daemon/rows.py", "daemon/replica.py", "daemon/membership.py", "daemon/gossip.py",
-    "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "lab/topology.py",
+    "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/reading.py", "control/service.py",
+    "staleness.py", "lab/topology.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

@@ -1,7 +1,10 @@
+import os
+
 import pytest
 
 from ringcast.control.messages import Done, Refused, TagListing
-from ringcast.errors import DaemonUnavailable, UnknownTag
+from ringcast.daemon.descriptor import Descriptor
+from ringcast.errors import DaemonUnavailable, ResourceLimit, UnknownTag
 from ringcast.pending import Pending
 
 
@@ -68,3 +71,19 @@ def test_when_no_more_answers_come_everybody_is_told(pending, orphans):
     waits = [pending.add(None)[1] for _ in range(3)]
     pending.fail(DaemonUnavailable("/s", "gone"))
     assert all(isinstance(waiting.error, DaemonUnavailable) and waiting.finished.is_set() for waiting in waits)
+
+
+def test_descriptors_belong_to_whoever_asked(pending, orphans):
+    ours, theirs = os.pipe()
+    number, waiting = pending.add(None)
+    pending.answered(Done(id=number), orphans.append, [Descriptor(theirs)])
+    assert [fd.fileno() for fd in waiting.fds] == [theirs]
+    del waiting
+    assert os.read(ours, 1) == b""  # closed with the last reference
+    os.close(ours)
+
+
+def test_no_room_for_descriptors_is_the_askers_error(pending, orphans):
+    number, waiting = pending.add(None)
+    pending.answered(Done(id=number), orphans.append, [], ResourceLimit("what", "remedy"))
+    assert isinstance(waiting.error, ResourceLimit)

@@ -128,7 +128,7 @@ class Observer:
         return list(self._tags.values())
 
     def _discover(self, tag: Tag, status: PublisherStatus) -> None:
-        history = tag.history(publisher=status)
+        history = tag.local_history(publisher=status)
         if self._looked_ns is None:
             begun = _Publisher(status, history, sample(history, status), time.time_ns())
         else:  # born since the last look: all it ever sent is new
@@ -166,7 +166,7 @@ def rate_lately(tag: Tag, now_ns: int) -> float | None:
     """How often the tag's publishers send together, by what their rings hold of the last seconds. None: not known."""
     total: float | None = None
     for status in tag.publishers():
-        with tag.history(publisher=status) as history:
+        with tag.local_history(publisher=status) as history:
             newest = sample(history, status)
             times = [at for at in send_times(history, newest, _RECENT_MESSAGES) if now_ns - at < RECENT_NS]
         if len(times) > 1:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ringcast.cli.access import add_access, connect
 from ringcast.cli.messages import line, record
 from ringcast.cli.output import Output, add_json
-from ringcast.cli.units import index
+from ringcast.cli.units import count, index
 from ringcast.errors import Empty, HistoryError
 from ringcast.tag import check_name
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ringcast.control.messages import PublisherStatus
     from ringcast.history import History
     from ringcast.message import Message
+    from ringcast.remote_history import RemoteHistory
     from ringcast.taghandle import Tag
 
 HELP = "Pull from a tag's history: the latest message, the n-th latest, one by its number, or a range of them."
@@ -25,7 +26,8 @@ HELP = "Pull from a tag's history: the latest message, the n-th latest, one by i
 _EPILOG = """\
 Numbers are a publisher's own, from 0. Where several have published on the tag and numbers are asked for, say whose with
 --publisher (ids: 'ringcast tags TAG --publishers'). Histories outlive their publishers as long as the daemon and its
-memory allow.
+memory allow. Publishers on other nodes are asked there; --at names another place: 'node:NAME' is what that node holds,
+'subscriber' what came to this node for a subscription.
 
 examples:
   ringcast pull lab/temp                 the newest
@@ -33,6 +35,7 @@ examples:
   ringcast pull lab/temp --seq 17        number 17
   ringcast pull lab/temp --range 10:20   numbers 10 to 20, as far as they are still held
   ringcast pull lab/temp --since 10 --json
+  ringcast pull lab/temp --at node:attic --every 4
 """
 
 _RANGE = re.compile(r"(\d{1,18}):(\d{1,18})")
@@ -45,6 +48,22 @@ def _range(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+_PUBLISHER = re.compile(r"(?:([A-Za-z0-9_.-]{1,64})/)?(\d{1,18})")
+
+
+def _publisher(text: str) -> tuple[str, int]:
+    found = _PUBLISHER.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a publisher's id; write it as 7, or attic/7 for node attic")
+    return found[1] or "", int(found[2])
+
+
+def _place(text: str) -> str:
+    if text in ("publisher", "subscriber") or (text.startswith("node:") and len(text) > len("node:")):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is not a place; write publisher, subscriber or node:NAME")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="whose history, as lab/bench1/temp")
@@ -53,7 +72,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--seq", type=index, metavar="N", help="the one with sequence number N")
     which.add_argument("--range", type=_range, metavar="A:B", help="those still held of A to B, both included")
     which.add_argument("--since", type=index, metavar="N", help="all held from N on")
-    parser.add_argument("--publisher", type=index, metavar="ID", help="of this publisher only")
+    parser.add_argument("--publisher", type=_publisher, metavar="[NODE/]ID", help="of this publisher only")
+    parser.add_argument("--at", type=_place, metavar="PLACE", help="publisher, subscriber or node:NAME")
+    parser.add_argument("--every", type=count, default=1, metavar="N", help="only numbers that are multiples of N")
     add_access(parser)
     add_json(parser, "one JSON document (with --range and --since: a list)")
 
@@ -64,8 +85,10 @@ def run(args: argparse.Namespace) -> int:
     several = args.range is not None or args.since is not None
     with connect(args, "pull") as session:
         tag = session.tag(args.tag, create=False)
-        whose = _whose(tag, args.publisher, numbered=several or args.seq is not None)
-        with tag.history(publisher=whose) as history:
+        numbered = several or args.seq is not None
+        elsewhere = args.at not in (None, "publisher")  # what is held there, that place knows best
+        whose = None if elsewhere and args.publisher is None else _whose(tag, args.publisher, numbered)
+        with tag.history(publisher=whose, at=args.at, every=args.every) as history:
             messages = _pull(history, args)
             if not messages:
                 oldest, newest = history.bounds()
@@ -82,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _pull(history: History, args: argparse.Namespace) -> list[Message]:
+def _pull(history: History | RemoteHistory, args: argparse.Namespace) -> list[Message]:
     if args.range is not None:
         return history.range(*args.range)
     if args.since is not None:
@@ -90,17 +113,21 @@ def _pull(history: History, args: argparse.Namespace) -> list[Message]:
     return [history.at(args.seq) if args.seq is not None else history.latest(args.back)]
 
 
-def _whose(tag: Tag, wanted: int | None, numbered: bool) -> PublisherStatus | None:
+def _whose(tag: Tag, wanted: tuple[str, int] | None, numbered: bool) -> PublisherStatus | None:
     """Whose history is meant; None for everybody's. Raises HistoryError, Empty."""
-    known = tag.publishers(left=True)
+    known = tag.publishers(left=True, everywhere=True)
     if not known:
         raise Empty(f"nobody has published on {tag.name!r} yet, so there is no history")
-    ids = ", ".join(f"{status.info.id} ({'sending' if status.alive else 'left'})" for status in known)
+    ids = ", ".join(
+        f"{status.info.node}/{status.info.id} ({'sending' if status.alive else 'left'})" for status in known
+    )
     if wanted is not None:
-        for status in known:
-            if status.info.id == wanted:
-                return status
-        raise HistoryError(f"there is no publisher {wanted} on {tag.name!r}; there are {ids}")
+        node, number = wanted
+        found = [status for status in known if status.info.id == number and node in ("", status.info.node)]
+        if len(found) == 1:
+            return found[0]
+        what = "several nodes have a" if found else "there is no"
+        raise HistoryError(f"{what} publisher {number} on {tag.name!r}; there are {ids}")
     if not numbered:
         return None
     alive = [status for status in known if status.alive]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from ringcast.control.service import Pull
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
 
@@ -109,6 +110,29 @@ class ListSubscribers(_Wire, frozen=True, tag="list_subscribers"):
     tag: str
 
 
+class ListNodes(_Wire, frozen=True, tag="list_nodes"):
+    id: int
+
+
+class ListChannels(_Wire, frozen=True, tag="list_channels"):
+    id: int
+
+
+class ListHistories(_Wire, frozen=True, tag="list_histories"):
+    """Whose messages of a tag can be pulled, on whichever node; answered with a PublisherListing."""
+
+    id: int
+    tag: str
+
+
+class PullHistory(_Wire, frozen=True, tag="pull"):
+    """Read rings that may be another node's. `at` is "publisher", "subscriber" or "node:NAME"."""
+
+    id: int
+    at: Annotated[str, msgspec.Meta(max_length=255)]
+    query: Pull
+
+
 class GetStatus(_Wire, frozen=True, tag="status"):
     id: int
 
@@ -119,7 +143,8 @@ class Bye(_Wire, frozen=True, tag="bye"):
 
 Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe
-    | ListTags | ListPublishers | ListSubscribers | GetStatus | Bye
+    | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
+    | PullHistory | GetStatus | Bye
 )  # fmt: skip
 
 
@@ -150,6 +175,41 @@ class SubscriberStatus(msgspec.Struct, frozen=True, kw_only=True):
     info: SubscriberInfo
     counters: dict[str, int]
     latency: list[int]
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `ringcast nodes`."""
+
+    name: str
+    state: str
+    """'here', 'suspect', 'gone', or 'conflict' of a daemon whose name is another's."""
+    me: bool
+    linked: bool
+    incarnation: int
+    control: tuple[str, ...]
+    data: tuple[str, ...]
+
+
+class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `ringcast channels`, as the node at one end of it counts. `node` is the other end.
+
+    What a publisher pushes by itself is counted where it arrives; there `messages`, `bytes` and `lost` of the outgoing
+    channel are None.
+    """
+
+    direction: Literal["in", "out"]
+    node: str
+    tag: str
+    incarnation: int
+    """The publisher's."""
+    transport: str
+    every: int
+    reliable: bool
+    messages: int | None
+    bytes: int | None
+    lost: int | None
+    counters: dict[str, int]
+    """Everything else that this end counts: duplicates, late, and more."""
 
 
 # ------------------------------------------------------------------ answers: daemon to client
@@ -197,6 +257,30 @@ class SubscriberListing(_Wire, frozen=True, tag="subscribers"):
     id: int
     rows: list[SubscriberStatus]
     more: bool = False
+
+
+class NodeListing(_Wire, frozen=True, tag="nodes"):
+    id: int
+    rows: list[NodeStatus]
+    more: bool = False
+
+
+class ChannelListing(_Wire, frozen=True, tag="channels"):
+    """`dropped` is {transport: {reason: how much came that nobody asked for}}, on every page the same."""
+
+    id: int
+    rows: list[ChannelStatus]
+    dropped: dict[str, dict[str, int]]
+    more: bool = False
+
+
+class HistoryPulled(_Wire, frozen=True, tag="pulled"):
+    """A `service.PullAnswer` of `size` bytes, encoded: in `answer`, or, when that is empty, in sealed memory.
+    Descriptors: that memory, if so."""
+
+    id: int
+    size: int
+    answer: bytes = b""
 
 
 class Status(_Wire, frozen=True, tag="daemon"):
@@ -268,6 +352,7 @@ class SubscriberCount(_Wire, frozen=True, tag="subscriber_count"):
 
 
 Answer = (
-    Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | Status | Refused
+    Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | NodeListing
+    | ChannelListing | HistoryPulled | Status | Refused
 )  # fmt: skip
 Notice = RingUp | RingDown | TagGone | SubscriberCount

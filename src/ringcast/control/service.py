@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from ringcast.errors import BadMessage
+from ringcast.identity import PublisherInfo
 
 _T = TypeVar("_T")
 
@@ -66,33 +67,69 @@ class Nothing(msgspec.Struct, frozen=True):
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
-    """Read the rings of a tag on your node: `publisher` 0 is all of them. Numbers count as `kind` says."""
+    """Read the rings of a tag on your node: those of its publishers (`own`; also of publishers that left), mirrors, or
+    both; `publisher` 0 is everybody. Of each, every n-th message and no more than the newest `depth` (0: all) are seen.
+
+    | kind     | first          | last  | answered with                                                       |
+    |----------|----------------|-------|---------------------------------------------------------------------|
+    | latest   | how many back  |       | one message                                                         |
+    | before   |                | time  | the newest message sent by then                                     |
+    | at       | number         |       | one message                                                         |
+    | range    | number         | number| messages, and what to ask for next when there are too many          |
+    | bounds   |                |       | the oldest and the newest number of one publisher                   |
+    | span     | time           | time  | per publisher, the first and the last number sent in between        |
+    | heads    | how many       | time  | per publisher, the newest ones (0 or sent by then) without payloads |
+    """
 
     tag: ShortText
-    kind: Literal["latest", "at", "range", "bounds"]
+    kind: Literal["latest", "before", "at", "range", "bounds", "span", "heads"]
     publisher: Word = 0
     first: Word = 0
     last: Word = 0
     every: Positive = 1
     depth: Word = 0
+    held: Literal["own", "mirrors", "all"] = "all"
 
 
-class Pulled(msgspec.Struct, frozen=True, kw_only=True):
+class Pulled(msgspec.Struct, frozen=True, array_like=True):
     """One message; `payload` as its publisher's codec wrote it."""
 
     incarnation: Word
     seq: Word
     event_ns: int
     sent_ns: int
-    flags: Word
+    discardable: bool
     lost: Word
     payload: bytes
 
 
+class Head(msgspec.Struct, frozen=True, array_like=True):
+    """That there is such a message."""
+
+    incarnation: Word
+    seq: Word
+    sent_ns: int
+
+
+class Bounds(msgspec.Struct, frozen=True, array_like=True):
+    """The oldest and the newest number; (n, n - 1) when there is nothing."""
+
+    incarnation: Word
+    oldest: int
+    newest: int
+
+
 class PullAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    messages: list[Pulled]
-    bounds: list[tuple[Word, Word, Word]] = []
-    """(incarnation, oldest, newest) of each ring looked at."""
+    """`publishers` are those of everything named here."""
+
+    publishers: list[PublisherInfo] = []
+    messages: list[Pulled] = []
+    heads: list[Head] = []
+    bounds: list[Bounds] = []
+    following: Word | None = None
+    """Of a range that was too long for one answer, where to go on."""
+    period_ns: Word = 0
+    """The longest of the last gaps between messages of the publisher; 0 when it left or is not known."""
 
 
 def encode(message: msgspec.Struct) -> bytes:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+
+_BRACKETS = re.compile(r"\[([^\[\]\s]+)\](?::([0-9]{1,5}))?")
+_PLAIN = re.compile(r"([^:\[\]\s]+):([0-9]{1,5})")
 
 
 def split(address: str, default_port: int | None = None) -> tuple[str, int]:
     """Host and port. Raises ValueError, which says what was expected."""
-    if address.startswith("["):
-        host, _, port = address[1:].partition("]")
-        port = port.removeprefix(":")
-    elif address.count(":") == 1:
-        host, _, port = address.partition(":")
-    else:
-        host, port = address, ""
-    number = int(port) if port.isascii() and port.isdigit() else default_port if not port else None
-    if not host or number is None or not 0 <= number <= 65535:
+    found = _BRACKETS.fullmatch(address) or _PLAIN.fullmatch(address)
+    host, port = found.groups() if found else (address, None)
+    if (":" in host and not _is_ip(host)) or (not found and re.search(r"[\[\]\s]", host)):
+        host = ""
+    number = default_port if port is None else int(port)
+    if not host or number is None or number > 65535:
         raise ValueError(f"{address!r} is not an address: expected HOST:PORT, or [HOST]:PORT for IPv6")
     return host, number
 
@@ -30,22 +31,21 @@ def is_ipv6(host: str) -> bool:
 
 def is_wildcard(host: str) -> bool:
     """Stands for every address of the machine."""
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
+    return _is_ip(host) and ipaddress.ip_address(host).is_unspecified
 
 
 def is_shareable(host: str) -> bool:
     """Whether others may understand it: a link-local address names an interface of this machine."""
-    try:
-        return not ipaddress.ip_address(host).is_link_local
-    except ValueError:
-        return True
+    return not (_is_ip(host) and ipaddress.ip_address(host).is_link_local)
 
 
 def is_loopback(host: str) -> bool:
+    return _is_ip(host) and ipaddress.ip_address(host).is_loopback
+
+
+def _is_ip(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(host)
     except ValueError:
         return False
+    return True

@@ -13,7 +13,9 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -23,6 +25,7 @@ from ringcast.control import service
 from ringcast.control.service import ChannelOpened, CloseChannel, Nothing, OpenChannel, Start, StartChannel
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
+from ringcast.daemon.fanout import FanOut
 from ringcast.daemon.holdings import Demand, MirrorRing, Ring
 from ringcast.daemon.local import Local
 from ringcast.daemon.rows import PublisherRow
@@ -39,12 +42,24 @@ ENDED_S = 0.1
 
 _T = TypeVar("_T")
 
-RELAY = Demand()
-"""What a proxy on this node reads: everything."""
+
+def relay(transport: str) -> Demand:
+    """What a proxy on this node reads, to send on by that transport: everything, and no less surely."""
+    if find(transport).promises.reliable:
+        return Demand(at="", transport=transport, reliable=True)
+    return Demand(at="")
 
 
 class Mesh(Protocol):
+    def node(self, name: str) -> object | None: ...
     async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes: ...
+
+
+class Resumption(NamedTuple):
+    """Where a stream that broke goes on."""
+
+    tag: str
+    seq: int
 
 
 class Stream(NamedTuple):
@@ -104,18 +119,24 @@ class RingSource:
 
 
 class Delivery:
-    """`deliver` hands what clients are to be told to the shell."""
+    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer."""
 
-    def __init__(self, local: Local, mesh: Mesh, host: str, deliver: Callable[[list[Send]], None]) -> None:
+    def __init__(
+        self, local: Local, mesh: Mesh, host: str, deliver: Callable[[list[Send]], None],
+        on_linked: Callable[[FanOut], None],
+    ) -> None:  # fmt: skip
         self._local = local
         self._mesh = mesh
         self._host = host
         self._deliver = deliver
+        self._on_linked = on_linked
         self._receiving: dict[str, Receiving] = {}
         self.channels: dict[Stream, Incoming] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
-        self._resume: dict[Stream, int] = {}
-        self._relayed: dict[int, int] = {}
+        self._resume: dict[Stream, Resumption] = {}
+        self._expected: Counter[tuple[str, Demand]] = Counter()
+        self._complained: set[Stream] = set()
+        self._relayed: Counter[Stream] = Counter()
         self._retry: asyncio.TimerHandle | None = None
         self._watching: asyncio.TimerHandle | None = None
         self._farewells: set[asyncio.Task[None]] = set()
@@ -126,20 +147,36 @@ class Delivery:
         """Every stream that this node's subscribers and proxies ask for, with its publisher's row."""
         streams: dict[Stream, PublisherRow] = {}
         for row in self._remote_publishers():
-            for demand in self._local.demands(row.info.tag):
+            for demand in self._demands(row.info.tag):
                 streams[Stream(row.info.incarnation, demand)] = row
-            if self._relayed.get(row.info.incarnation):
-                streams[Stream(row.info.incarnation, RELAY)] = row
-        return streams
+        rows = {row.info.incarnation: row for row in self._remote_publishers()} if self._relayed else {}
+        return streams | {stream: rows[stream.incarnation] for stream in self._relayed if stream.incarnation in rows}
 
     def follow(self) -> None:
         """Open what is missing and close what nobody wants."""
         streams = self.wanted()
         for stream in [stream for stream in self.channels if stream not in streams]:
+            # Its publisher's row may be gone only because its node is away.
+            self._remember(stream)
             self._close(stream)
+        for stream, (tag, _) in list(self._resume.items()):
+            if stream.demand not in self._demands(tag) and stream not in self._relayed:
+                del self._resume[stream]
         for stream, row in streams.items():
             if stream not in self.channels and stream not in self._opening:
                 self._open_soon(stream, row, "earliest")
+
+    @contextmanager
+    def expecting(self, pattern: str, demand: Demand) -> Iterator[None]:
+        """Within, such streams are wanted though no subscription in the table says so yet."""
+        self._expected[pattern, demand] += 1
+        try:
+            yield
+        finally:
+            self._expected[pattern, demand] -= 1
+            if not self._expected[pattern, demand]:
+                del self._expected[pattern, demand]
+            self.follow()
 
     async def prepare(self, pattern: str, demand: Demand, start: Start) -> None:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
@@ -154,40 +191,48 @@ class Delivery:
 
     # ------------------------------------------------------------------ streams of this node, for others
 
-    async def source(self, incarnation: int) -> RingSource:
+    async def source(self, incarnation: int, transport: str) -> RingSource:
         """See `Sources`. A publisher of this node, or a mirror that is held for the sake of a proxy here."""
-        self._relayed[incarnation] = self._relayed.get(incarnation, 0) + 1
         ring = self._local.rings.of_incarnation(incarnation)
+        stream = Stream(incarnation, relay(transport))
+        self._relayed[stream] += 1
         if ring is None:
             try:
-                ring = (await self._relay(incarnation)).ring
+                ring = (await self._relay(stream)).ring
             except BaseException:
-                self.release(incarnation)
+                self.release(incarnation, transport)
                 raise
         return RingSource(ring, self._flush)
 
-    def release(self, incarnation: int) -> None:
-        self._relayed[incarnation] -= 1
-        if not self._relayed[incarnation]:
-            del self._relayed[incarnation]
+    def release(self, incarnation: int, transport: str) -> None:
+        stream = Stream(incarnation, relay(transport))
+        self._relayed[stream] -= 1
+        if not self._relayed[stream]:
+            del self._relayed[stream]
             self.follow()
 
-    async def _relay(self, incarnation: int) -> Incoming:
-        stream = Stream(incarnation, RELAY)
+    async def _relay(self, stream: Stream) -> Incoming:
         if stream not in self.channels:
-            row = next((row for row in self._remote_publishers() if row.info.incarnation == incarnation), None)
+            row = next((row for row in self._remote_publishers() if row.info.incarnation == stream.incarnation), None)
             if row is None:
-                raise PublisherGone(incarnation, self._local.table.node)
+                raise PublisherGone(stream.incarnation, self._local.table.node)
             await asyncio.wait([self._opening.get(stream) or self._open_soon(stream, row, "new")])
         if stream not in self.channels:
-            raise PublisherGone(incarnation, self._local.table.node)
+            raise PublisherGone(stream.incarnation, self._local.table.node)
         return self.channels[stream]
+
+    def _demands(self, tag: str) -> set[Demand]:
+        expected = {demand for pattern, demand in self._expected if matches(pattern, tag)}
+        return self._local.demands(tag) | expected
 
     def _remote_publishers(self) -> list[PublisherRow]:
         table = self._local.table
         return [row for row in table.all_publishers() if row.alive and row.owner != table.node]
 
     def _flush(self, ring: Ring) -> None:
+        if ring.fanout.closed:
+            return
+        self._on_linked(ring.fanout)
         self._deliver(self._local.announce(ring))
 
     # ------------------------------------------------------------------ opening and closing
@@ -200,9 +245,9 @@ class Delivery:
 
     async def _open(self, stream: Stream, row: PublisherRow, start: Start) -> None:
         demand = stream.demand
-        via = demand.at.removeprefix("node:") if demand.at.startswith("node:") else row.owner
+        via = self._proxy(demand, row)
         key = secrets.randbits(62) | 1
-        begin: Start = self._resume.get(stream, start)
+        begin: Start = self._resume[stream].seq if stream in self._resume else start
         try:
             receiving = self._end(demand.transport)
             opened = await self._ask(
@@ -228,20 +273,38 @@ class Delivery:
                     ),
                     Nothing,
                 )  # fmt: skip
+                shown = self._local.add_mirror(ring)
             except BaseException:
                 receiving.close_channel(key)
                 raise
         except (TimeoutError, RingcastError, OSError) as exc:
-            logger.warning("no channel from %s on %s: %s", row.info, row.info.tag, exc)
+            if stream not in self._complained:
+                self._complained.add(stream)
+                logger.warning("no channel from %s on %s yet: %s", row.info, row.info.tag, exc)
             self._try_again()
             return
+        self._complained.discard(stream)
+        self._resume.pop(stream, None)
         self.channels[stream] = Incoming(
             key=key, via=via, transport=demand.transport, row=row, mirror=mirror, ring=ring,
             first_seq=opened.first_seq,
         )  # fmt: skip
-        self._deliver(self._local.add_mirror(ring))
+        self._deliver(shown)
+        # Who wanted it may have left while it was opened, and so may its publisher.
+        asyncio.get_running_loop().call_soon(self.follow)
         if self._watching is None:
             self._watch()
+
+    def _proxy(self, demand: Demand, row: PublisherRow) -> str:
+        """The node to have it from. When the one asked for is away, the publisher's scales the same way."""
+        asked = demand.at.removeprefix("node:")
+        if demand.at.startswith("node:") and asked != self._local.table.node and self._mesh.node(asked) is not None:
+            return asked
+        return row.owner
+
+    def _remember(self, stream: Stream) -> None:
+        incoming = self.channels[stream]
+        self._resume[stream] = Resumption(incoming.row.info.tag, incoming.mirror.next_seq)
 
     def _mirror_ring(
         self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: Receiving
@@ -279,9 +342,8 @@ class Delivery:
 
     def lost(self, stream: Stream) -> None:
         """Its sender is gone; go on where it ended, when there is a way again."""
-        incoming = self.channels.get(stream)
-        if incoming is not None:
-            self._resume[stream] = incoming.mirror.next_seq
+        if stream in self.channels:
+            self._remember(stream)
             self._close(stream, tell=False)
             self._try_again()
 
@@ -300,9 +362,12 @@ class Delivery:
         for receiving in self._receiving.values():
             receiving.close()
 
-    def counters(self) -> dict[str, dict[str, int]]:
-        """Of the receiving ends: what came that nobody asked for."""
-        return {name: receiving.counters() for name, receiving in self._receiving.items()}
+    def dropped(self) -> dict[str, dict[str, int]]:
+        """{transport: {reason: how much came that nobody asked for}}"""
+        found = {}
+        for name, receiving in self._receiving.items():
+            found[name] = {reason: count for reason, count in receiving.counters().items() if reason != "datagrams"}
+        return found
 
     def _watch(self) -> None:
         """Some transports notice that a sender is gone before the mesh does."""

@@ -20,6 +20,8 @@ from ringcast.transport import Channel, Sending, Source, find
 logger = logging.getLogger("ringcast.daemon")
 
 SETTLE_S = 0.01
+HOLD_S = 5.0
+"""Between opening and starting, a relayed stream is kept."""
 
 
 class HeldSource(Source, Protocol):
@@ -30,10 +32,10 @@ class HeldSource(Source, Protocol):
 class Sources(Protocol):
     """Where a stream can be had on this node."""
 
-    async def source(self, incarnation: int) -> HeldSource:
-        """The ring of a publisher. Raises PublisherGone."""
+    async def source(self, incarnation: int, transport: str) -> HeldSource:
+        """The ring of a publisher, to be sent on by that transport. Raises PublisherGone, QosMismatch."""
 
-    def release(self, incarnation: int) -> None:
+    def release(self, incarnation: int, transport: str) -> None:
         """One channel fewer reads it."""
 
 
@@ -57,8 +59,8 @@ class Distribution:
     async def open(self, request: OpenChannel) -> ChannelOpened:
         """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport)."""
         find(request.transport)
-        source = await self._sources.source(request.incarnation)
-        self._sources.release(request.incarnation)
+        source = await self._sources.source(request.incarnation, request.transport)
+        asyncio.get_running_loop().call_later(HOLD_S, self._sources.release, request.incarnation, request.transport)
         match request.start:
             case "new":
                 first = source.next_seq
@@ -78,7 +80,7 @@ class Distribution:
         transport = find(request.transport)
         if request.key in self.channels:
             raise BadMessage(f"channel {request.key:x} is open already")
-        source = await self._sources.source(request.incarnation)
+        source = await self._sources.source(request.incarnation, request.transport)
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
             first_seq=request.first_seq, every=request.every, reliable=request.reliable,
@@ -87,7 +89,7 @@ class Distribution:
             sending = transport.send(channel, source, host, int(request.address.rpartition(":")[2]))
             await sending.ready()
         except BaseException:
-            self._sources.release(request.incarnation)
+            self._sources.release(request.incarnation, request.transport)
             raise
         self.channels[request.key] = OpenedChannel(
             node=node, incarnation=request.incarnation, transport=request.transport, every=request.every,
@@ -128,7 +130,7 @@ class Distribution:
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
-        self._sources.release(channel.incarnation)
+        self._sources.release(channel.incarnation, channel.transport)
 
     async def _settle(self, sending: Sending) -> None:
         while sending.unsettled:

@@ -73,9 +73,15 @@ class FanOut:
         self._waiting_links: OrderedDict[int, _Link | None] = OrderedDict()
         self.unwatch: Callable[[], None] | None = None
         """Set by a shell that waits for room in the socket; called before the socket is closed."""
+        self.unlisten: Callable[[], None] | None = None
+        """The same of one that waits for answers."""
 
     def fileno(self) -> int:
         return self._socket.fileno()
+
+    @property
+    def closed(self) -> bool:
+        return self._socket.fileno() < 0
 
     def add(self, mailbox: Mailbox) -> None:
         self._holds[mailbox.id] += 1
@@ -159,8 +165,10 @@ class FanOut:
         return outcome
 
     def close(self) -> None:
-        if self.unwatch is not None:
-            self.unwatch()
+        for forget in (self.unwatch, self.unlisten):
+            if forget is not None:
+                forget()
+        self.unwatch = self.unlisten = None
         self._waiting.clear()
         self._waiting_links.clear()
         self._socket.close()

@@ -57,7 +57,7 @@ class Hearsay:
                 self._suspicions.begin(incarnation, now_ns, len(self._roster), short=by_others)
                 self.object(incarnation)
             return status
-        if known is not None and status is not Status.DEAD:
+        if known is not None and rumour.status != Status.DEAD:
             wrong = known.record != record if itself else known.status is Status.DEAD
             self.tell(link, [known.rumour] if wrong else [])
         return None

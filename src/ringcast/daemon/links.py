@@ -1,7 +1,7 @@
 """The links of one node: which stand, with whom, and which addresses may be dialled when. Pure.
 
 Invariants: an address is dialled once at a time and, after failures, ever more seldom; an address at which this very
-daemon answered is never dialled again; of several links with one peer the oldest is used, and exactly one end closes
+daemon answered is never dialled again; of several links with one peer a living one is used, and exactly one end closes
 a superfluous one. Does not know why anybody is wanted.
 """
 
@@ -74,8 +74,11 @@ class Links:
         return link
 
     def to(self, peer: int) -> Link | None:
+        """The link with the peer; of several the one by which it was heard last, since another may be dead."""
         links = self._of.get(peer)
-        return links[0] if links else None
+        if not links:
+            return None
+        return links[0] if len(links) == 1 else max(links, key=lambda link: link.heard_ns)
 
     def peers(self) -> list[int]:
         return list(self._of)
@@ -89,6 +92,13 @@ class Links:
         if len(mine) == len(links) or (mine and self._me > peer):
             return mine[-1]
         return None
+
+    def outlived(self, before_ns: int) -> list[Link]:
+        """Links not heard of since that moment, with peers that are heard by others."""
+        several = [(peer, links) for peer, links in self._of.items() if len(links) > 1]
+        return [
+            link for peer, links in several for link in links if link.heard_ns < before_ns and link is not self.to(peer)
+        ]
 
     def silent(self, before_ns: int) -> list[Link]:
         """Links up since before that moment whose other end has not said who it is."""

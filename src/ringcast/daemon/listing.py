@@ -9,6 +9,10 @@ import msgspec
 
 from ringcast.control.framing import MAX_PACKET_BYTES
 from ringcast.control.messages import (
+    ChannelListing,
+    ChannelStatus,
+    NodeListing,
+    NodeStatus,
     PublisherListing,
     PublisherStatus,
     SubscriberListing,
@@ -20,7 +24,7 @@ from ringcast.daemon.holdings import Ring
 from ringcast.daemon.rows import PublisherRow, SubscriberRow, TagRow
 from ringcast.tag import tag_id
 
-_R = TypeVar("_R", TagStatus, PublisherStatus, SubscriberStatus)
+_R = TypeVar("_R", TagStatus, PublisherStatus, SubscriberStatus, NodeStatus, ChannelStatus)
 
 _ENVELOPE_BYTES = 64
 _encoder = msgspec.msgpack.Encoder()
@@ -54,14 +58,25 @@ def subscriber_pages(request_id: int, rows: Iterable[SubscriberStatus]) -> list[
     return [SubscriberListing(id=request_id, rows=page, more=more) for page, more in _pages(rows)]
 
 
-def _pages(rows: Iterable[_R]) -> Iterator[tuple[list[_R], bool]]:
+def node_pages(request_id: int, rows: Iterable[NodeStatus]) -> list[NodeListing]:
+    return [NodeListing(id=request_id, rows=page, more=more) for page, more in _pages(rows)]
+
+
+def channel_pages(
+    request_id: int, rows: Iterable[ChannelStatus], dropped: dict[str, dict[str, int]]
+) -> list[ChannelListing]:
+    taken = len(_encoder.encode(dropped))
+    return [ChannelListing(id=request_id, rows=page, dropped=dropped, more=more) for page, more in _pages(rows, taken)]
+
+
+def _pages(rows: Iterable[_R], taken: int = 0) -> Iterator[tuple[list[_R], bool]]:
     page: list[_R] = []
-    room = MAX_PACKET_BYTES - _ENVELOPE_BYTES
+    whole = room = MAX_PACKET_BYTES - _ENVELOPE_BYTES - taken
     for row in rows:
         size = len(_encoder.encode(row))
         if page and size > room:
             yield page, True
-            page, room = [], MAX_PACKET_BYTES - _ENVELOPE_BYTES
+            page, room = [], whole
         page.append(row)
         room -= size
     yield page, False

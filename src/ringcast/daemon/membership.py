@@ -75,7 +75,7 @@ class Membership:
         self.names = Names(self.roster)
         self.links = Links(me.incarnation, self.timing, rng)
         self.refusals: dict[str, str] = {}
-        """{address: why the daemon there does not want this one}"""
+        """{address: why this daemon and the one there do not get along}"""
         self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns)
         self._detector = Detector(self.links, self.timing, rng)
         self._suspicions = Suspicions(self.timing)
@@ -175,8 +175,7 @@ class Membership:
         elif isinstance(message, Hello) and message.record.incarnation == link.peer:
             pass  # it says the same again
         elif isinstance(message, Refusal):
-            if link.address is not None and len(self.refusals) < MAX_REFUSALS:
-                self.refusals[link.address] = message.reason
+            self._note_refusal(link, message.reason)
             self._close(link, f"refused: {message.reason}")
         elif link.peer is None or type(message) not in self._readers:
             self._close(link, f"{type(message).__name__} out of turn")
@@ -344,6 +343,8 @@ class Membership:
     def _tidy(self) -> None:
         for link in self.links.silent(self._now_ns - self.timing.hello_ns):
             self._close(link, "no hello")
+        for link in self.links.outlived(self._now_ns - self.timing.hello_ns):
+            self._close(link, "the peer uses another link")
         needed = set(self.roster.neighbours())
         for link in list(self.links.idle(needed, self._now_ns - self.timing.idle_ns)):
             self._close(link, "no longer needed", gently=True)
@@ -355,8 +356,13 @@ class Membership:
         self._out.append(Send(link.number, message))
 
     def _refuse(self, link: Link, reason: str) -> None:
+        self._note_refusal(link, reason)
         self._send(link, Refusal(reason=reason[:MAX_REASON_CHARS]))
         self._close(link, reason)
+
+    def _note_refusal(self, link: Link, reason: str) -> None:
+        if link.address is not None and len(self.refusals) < MAX_REFUSALS:
+            self.refusals[link.address] = reason
 
     def _close(self, link: Link, reason: str, *, gently: bool = False) -> None:
         self._out.append(Close(link.number, reason, gently))

@@ -47,7 +47,7 @@ from ringcast.daemon.events import (
 from ringcast.daemon.liveliness import Liveliness, Presence
 from ringcast.daemon.peer_link import PeerLink
 from ringcast.daemon.roster import Status
-from ringcast.daemon.rows import Change
+from ringcast.daemon.rows import Change, ChangeKind
 from ringcast.daemon.scouting import Scouting, ScoutSettings, ScoutStatus
 from ringcast.daemon.services import Handler, Services
 from ringcast.daemon.switchboard import Switchboard
@@ -83,7 +83,7 @@ class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
     bad_messages: int
     slow_links: int
     refusals: dict[str, str]
-    """{address: why the daemon there does not want this one}"""
+    """{address: why this daemon and the one there do not get along}"""
     scouting: list[ScoutStatus]
 
 
@@ -144,6 +144,8 @@ class Mesh:
         ports = [await self._switchboard.listen(host, port) for host, port in self._listen]
         self._running = True
         self._happened(Announce(control=tuple(self._switchboard.control)))
+        own = [row for row in self.table.tags() if row.primary == self.table.node]
+        self._happened(LocalChanges([Change(ChangeKind.ADDED, row) for row in own]))
         self._happened(Tick())
         if self._settings is not None:
             listening = [(host, port) for (host, _), port in zip(self._listen, ports, strict=True)]
@@ -187,7 +189,7 @@ class Mesh:
         return self._cluster.membership.serving
 
     def changed(self, changes: list[Change]) -> None:
-        """This node's own rows in the table changed: tell the others."""
+        """This node's own rows in the table changed: tell the others. What was there at the start is told then."""
         self._happened(LocalChanges(changes))
         self._present(self.liveliness.of_changes(changes))
 
@@ -239,7 +241,7 @@ class Mesh:
             raise MessageTooLarge(len(payload), MAX_PAYLOAD_BYTES)
         async with asyncio.timeout(timeout):
             if node == self.table.node:
-                return await self._services.handlers[service](node, payload)
+                return await self._services.call_here(node, service, payload)
             return await self._services.call(await self._link_to(node), service, payload)
 
     async def _link_to(self, node: str) -> PeerLink:

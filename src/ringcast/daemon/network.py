@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from ringcast.control import service
-from ringcast.control.messages import Subscribe
+from ringcast.control.messages import ChannelStatus, NodeStatus, Subscribe
 from ringcast.control.service import CloseChannel, Nothing, OpenChannel, StartChannel
 from ringcast.daemon import addresses
 from ringcast.daemon.delivery import Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
-from ringcast.daemon.holdings import Ring
+from ringcast.daemon.fanout import FanOut
 from ringcast.daemon.liveliness import Presence
 from ringcast.daemon.local import Local, demand_of
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
+from ringcast.daemon.pull import Pulls
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow
 from ringcast.daemon.scouting import ScoutSettings
-from ringcast.errors import BrokenError
+from ringcast.errors import BrokenError, QosMismatch
+from ringcast.transport.registry import find, reliable_names
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -52,11 +55,12 @@ class Network:
             peers=settings.peers, scouting=ScoutSettings() if settings.scout else None,
         )  # fmt: skip
         host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
-        self.delivery = Delivery(local, self.mesh, "" if host in ("0.0.0.0", "::") else host, deliver)
+        self.delivery = Delivery(local, self.mesh, "" if host in ("0.0.0.0", "::") else host, deliver, self._linked)
         self.distribution = Distribution(self.delivery)
-        self._watched: dict[int, Ring] = {}
+        self.pulls = Pulls(local, self.mesh)
         for name, handler in ((service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close)):
             self.mesh.serve(name, handler)
+        self.mesh.serve(service.PULL, self.pulls.serve)
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
@@ -65,14 +69,17 @@ class Network:
     async def close(self) -> None:
         self.distribution.close()
         self.delivery.close()
-        for fd in self._watched:
-            self._loop.remove_reader(fd)
         await self.mesh.close()
 
-    async def prepare(self, request: Subscribe) -> None:
-        """Open what a subscription needs from other nodes, before it is granted."""
-        if request.role == "subscriber":
+    @asynccontextmanager
+    async def prepared(self, request: Subscribe) -> AsyncIterator[None]:
+        """Open what a subscription needs from other nodes; within, it can be granted."""
+        if request.role != "subscriber":
+            yield
+            return
+        with self.delivery.expecting(request.pattern, demand_of(request)):
             await self.delivery.prepare(request.pattern, demand_of(request), request.start)
+            yield
 
     def local_changed(self) -> None:
         """A client's request is done: tell the others what it wrote, and follow."""
@@ -112,42 +119,67 @@ class Network:
             await self.distribution.start(node, host, request)
         except OSError as exc:
             raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
-        ring = self._local.rings.of_incarnation(request.incarnation)
-        if ring is not None and ring.fanout.fileno() not in self._watched:
-            self._watched[ring.fanout.fileno()] = ring
-            self._loop.add_reader(ring.fanout.fileno(), partial(self._answered, ring, ring.fanout.fileno()))
         return service.encode(Nothing())
 
     async def _close(self, node: str, payload: bytes) -> bytes:
         self.distribution.close_channel(service.decode_untrusted(payload, CloseChannel))
         return service.encode(Nothing())
 
-    def _answered(self, ring: Ring, fd: int) -> None:
+    def _linked(self, fanout: FanOut) -> None:
+        """Whoever pushes for this fan-out, a publisher or a mirror, may give links back."""
+        if fanout.unlisten is None:
+            self._loop.add_reader(fanout.fileno(), self._answered, fanout)
+            fanout.unlisten = partial(self._unlisten, fanout.fileno())
+
+    def _unlisten(self, fd: int) -> None:
+        self._loop.remove_reader(fd)
+
+    def _answered(self, fanout: FanOut) -> None:
         """A publisher gave links back, or closed its end."""
-        answers = ring.fanout.take_answers()
-        if not answers:
-            self._loop.remove_reader(fd)
-            self._watched.pop(fd, None)
+        answers = fanout.take_answers()
+        if not answers and fanout.unlisten is not None:
+            fanout.unlisten()
         for key, seq in answers:
             self.distribution.too_long(key, seq)
 
+    # ------------------------------------------------------------------ what `ringcast nodes` and `channels` show
 
-def status(network: Network) -> dict[str, Any]:
-    """What `ringcast channels` shows of this node."""
-    outgoing = [
-        {
-            "direction": "out", "node": channel.node, "incarnation": channel.incarnation,
-            "transport": channel.transport, "every": channel.every, "reliable": channel.reliable,
-            **channel.sending.counters(),
-        }
-        for channel in network.distribution.channels.values()
-    ]  # fmt: skip
-    incoming = [
-        {
-            "direction": "in", "node": channel.via, "tag": channel.row.info.tag,
-            "incarnation": channel.row.info.incarnation, "transport": channel.transport,
-            "every": stream.demand.every, "reliable": stream.demand.reliable, **channel.mirror.counters(),
-        }
-        for stream, channel in network.delivery.channels.items()
-    ]  # fmt: skip
-    return {"channels": outgoing + incoming, "dropped": network.delivery.counters()}
+    def nodes(self) -> list[NodeStatus]:
+        return [NodeStatus(**msgspec.structs.asdict(row)) for row in self.mesh.nodes()]
+
+    def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
+        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
+        tags = {row.info.incarnation: row.info.tag for row in self._local.table.all_publishers()}
+        outgoing = [
+            _status(
+                channel.sending.counters(), direction="out", node=channel.node, incarnation=channel.incarnation,
+                tag=tags.get(channel.incarnation, ""), transport=channel.transport, every=channel.every,
+                reliable=channel.reliable,
+            )
+            for channel in self.distribution.channels.values()
+        ]  # fmt: skip
+        incoming = [
+            _status(
+                channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
+                tag=channel.row.info.tag, transport=channel.transport, every=stream.demand.every,
+                reliable=stream.demand.reliable,
+            )
+            for stream, channel in self.delivery.channels.items()
+        ]  # fmt: skip
+        return outgoing + incoming, self.delivery.dropped()
+
+
+def check_transport(request: Subscribe) -> None:
+    """Raises QosMismatch when there is no such transport, or it does not promise what is asked for."""
+    if request.transport and request.reliable and not find(request.transport).promises.reliable:
+        raise QosMismatch(
+            "reliable delivery", f"transport {request.transport!r} does not promise it",
+            f"use {' or '.join(reliable_names())}, or subscribe with reliable=False",
+        )  # fmt: skip
+    if request.transport:
+        find(request.transport)
+
+
+def _status(counters: dict[str, int], **fields: Any) -> ChannelStatus:
+    messages, size, lost = (counters.pop(name, None) for name in ("messages", "bytes", "lost"))
+    return ChannelStatus(**fields, messages=messages, bytes=size, lost=lost, counters=counters)

@@ -52,7 +52,7 @@ def cut(deltas: Iterable[Delta], page_bytes: int = PAGE_BYTES) -> list[Page]:
 
 
 def decode_page_untrusted(content: bytes) -> list[Delta]:
-    """Raises BadMessage; who speaks about whose rows is the table's to check."""
+    """Raises BadMessage, also when a node speaks for another: nothing may be withdrawn on account of a bad page."""
     try:
         deltas = _decoder.decode(content)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError, ValueError) as exc:
@@ -64,11 +64,19 @@ def decode_page_untrusted(content: bytes) -> list[Delta]:
         numbers += [number for entry in delta.entries for number in _numbers(entry)]
         if not all(0 <= number <= MAX_NUMBER for number in numbers):
             raise BadMessage(f"a number out of range in a delta of node {delta.node!r}")
+        if not delta.since <= delta.through or not all(_belongs(entry, delta) for entry in delta.entries):
+            raise BadMessage(f"node {delta.node!r} speaks of rows that are not its, or not of this span")
     return deltas
 
 
 def _numbers(entry: Entry) -> tuple[int, ...]:
     return (entry.version, entry.row.born, entry.row.term) if isinstance(entry.row, TagRow) else (entry.version,)
+
+
+def _belongs(entry: Entry, delta: Delta) -> bool:
+    if not delta.since < entry.version <= delta.through:
+        return False
+    return entry.row is None or (entry.row.owner == delta.node and entry.row.key == entry.key)
 
 
 def _parts(delta: Delta, page_bytes: int) -> Iterable[tuple[Delta, int]]:

@@ -11,9 +11,11 @@ _MAX_SHOWN_CHARS = 1000
 
 
 def refuse(request_id: int, error: RingcastError) -> Refused:
-    """Every error keeps its constructor's arguments as attributes of the same names; those are the fields."""
-    parameters = inspect.signature(type(error).__init__).parameters
-    fields = {name: _short(getattr(error, name)) for name in parameters if name != "self"}
+    """Every error keeps its constructor's arguments as attributes of the same names; those are the fields. One that
+    says nothing but its sentence has it in `args`, as all exceptions do."""
+    parameters = inspect.signature(type(error).__init__).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+    fields = {name: _short(getattr(error, name)) for name in names if name != "self"}
     return Refused(id=request_id, error=type(error).__name__, fields=fields)
 
 

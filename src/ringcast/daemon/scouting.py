@@ -145,6 +145,8 @@ class _Ear(asyncio.DatagramProtocol):
             sock = _join(self.status.group, self._settings)
         except OSError as exc:
             self._failed(exc)
+            if self._settings.interface:
+                self.status.error += f" ({self._settings.interface})"
             return
         self._transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, sock=sock)
 

@@ -24,11 +24,17 @@ from ringcast.control.messages import (
     Done,
     GetStatus,
     Hello,
+    ListChannels,
+    ListHistories,
+    ListNodes,
+    NodeStatus,
+    PullHistory,
     Request,
     Status,
     Subscribe,
     Welcome,
 )
+from ringcast.daemon import listing
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.connection import Connection
 from ringcast.daemon.descriptor import Descriptor, own
@@ -39,16 +45,19 @@ from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
 from ringcast.daemon.local import Local
 from ringcast.daemon.machine import Peer, peer_of
-from ringcast.daemon.network import Network, NetworkSettings
+from ringcast.daemon.network import Network, NetworkSettings, check_transport
 from ringcast.daemon.processes import Processes
+from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.table import TagTable
-from ringcast.errors import BadMessage, RingcastError
+from ringcast.errors import BadMessage, QosMismatch, ResourceLimit, RingcastError
 
 logger = logging.getLogger("ringcast.daemon")
 
 PACKETS_PER_TURN = 16
 RETRY_S = 0.05
+MAX_PULLS = 32
+"""Of one client, under way at once."""
 
 
 class Server:
@@ -71,6 +80,8 @@ class Server:
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
         self._network = Network(self.local, network, self._deliver) if network is not None else None
+        self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
+        self._pulling: dict[asyncio.Task[None], int] = {}
         self._subscribing: set[asyncio.Task[None]] = set()
         self._door = Door(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
@@ -157,10 +168,26 @@ class Server:
             self._greet(connection, request, fds)
         elif isinstance(request, GetStatus):
             connection.push(self._status(request.id))
+        elif isinstance(request, ListNodes):
+            for page in listing.node_pages(request.id, self._nodes()):
+                connection.push(page)
+        elif isinstance(request, ListChannels):
+            channels, dropped = self._network.status() if self._network is not None else ([], {})
+            for listed in listing.channel_pages(request.id, channels, dropped):
+                connection.push(listed)
+        elif isinstance(request, ListHistories):
+            self._list_histories(connection, request)
+        elif isinstance(request, PullHistory):
+            self._start_pull(connection, request)
         elif isinstance(request, Bye):
             connection.push(Done(id=request.id))
             connection.end()
         elif self._network is not None and isinstance(request, Subscribe):
+            try:
+                check_transport(request)
+            except QosMismatch as exc:
+                connection.push(refuse(request.id, exc))
+                return
             task = self._loop.create_task(self._subscribe(self._network, connection, request, fds))
             self._subscribing.add(task)
             task.add_done_callback(self._subscribing.discard)
@@ -176,12 +203,43 @@ class Server:
         self, network: Network, connection: Connection, request: Subscribe, fds: list[Descriptor]
     ) -> None:
         """Other nodes are asked first; meanwhile this client's and everybody's requests go on."""
-        await network.prepare(request)
-        if not connection.closed:
+        async with network.prepared(request):
+            if connection.closed:
+                return
             try:
                 self._do(connection, request, fds)
             except BadMessage as exc:
                 self._refuse(connection, exc)
+
+    def _list_histories(self, connection: Connection, request: ListHistories) -> None:
+        try:
+            for page in listing.publisher_pages(request.id, self._pulls.publishers(request.tag)):
+                connection.push(page)
+        except RingcastError as exc:
+            connection.push(refuse(request.id, exc))
+
+    def _start_pull(self, connection: Connection, request: PullHistory) -> None:
+        if sum(number == connection.number for number in self._pulling.values()) >= MAX_PULLS:
+            full = f"{MAX_PULLS} pulls of this program are under way"
+            connection.push(refuse(request.id, ResourceLimit(full, "pull again when some are answered")))
+            return
+        task = self._loop.create_task(self._pull(connection, request))
+        self._pulling[task] = connection.number
+        task.add_done_callback(lambda done: self._pulling.pop(done, None))
+
+    async def _pull(self, connection: Connection, request: PullHistory) -> None:
+        try:
+            found = await self._pulls.pull(request.at, request.query)
+            if len(found) <= INLINE_BYTES:
+                connection.push(inline(request.id, found))
+            else:
+                answer, memory = await asyncio.to_thread(beside, request.id, found)
+                connection.push(answer, (memory,))
+        except RingcastError as exc:
+            connection.push(refuse(request.id, exc))
+        except Exception:
+            logger.exception("a pull could not be answered")
+            self._broken(connection, "mistake")
 
     def _greet(self, connection: Connection, hello: Request, fds: list[Descriptor]) -> None:
         if not isinstance(hello, Hello):
@@ -214,6 +272,15 @@ class Server:
             used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
         )  # fmt: skip
+
+    def _nodes(self) -> list[NodeStatus]:
+        if self._network is not None:
+            return self._network.nodes()
+        alone = NodeStatus(
+            name=self._node, state="here", me=True, linked=False, incarnation=self.local.table.incarnation,
+            control=(), data=(),
+        )  # fmt: skip
+        return [alone]
 
     def _deliver(self, out: list[Send]) -> None:
         for client, message, fds in out:
@@ -261,6 +328,8 @@ class Server:
         peer = self._peers.pop(connection.number)
         logger.info("client %d left: %s", connection.number, reason)
         self._deliver(self.local.leave(connection.number))
+        if self._network is not None:
+            self._network.local_changed()
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
         if not self._connections:

@@ -68,18 +68,29 @@ class Services:
         self._on_done = on_done
         self._numbers = 0
         self._waiting: dict[int, dict[int, tuple[asyncio.Future[bytes], _Inbound | None]]] = {}  # by link
+        self._turns: dict[int, asyncio.Semaphore] = {}  # by link
         self._serving: dict[int, dict[int, _Inbound]] = {}
 
     def busy(self, link: PeerLink) -> bool:
         return bool(self._waiting.get(link.number) or self._serving.get(link.number))
 
+    async def call_here(self, node: str, service: str, payload: bytes) -> bytes:
+        """Ask this node itself."""
+        if service not in self.handlers:
+            raise _unknown(service)
+        return await self.handlers[service](node, payload)
+
     # ------------------------------------------------------------------ asking
 
     async def call(self, link: PeerLink, service: str, payload: bytes) -> bytes:
         """Raises what the other side raised, BrokenError; ends when cancelled. Time limits are the caller's."""
-        await link.room_for(len(payload))
-        if link.closing:
-            raise _broken(link)
+        async with self._turns.setdefault(link.number, asyncio.Semaphore(MAX_CALLS)):
+            await link.room_for(len(payload))
+            if link.closing:
+                raise _broken(link)
+            return await self._call(link, service, payload)
+
+    async def _call(self, link: PeerLink, service: str, payload: bytes) -> bytes:
         self._numbers += 1
         number = self._numbers
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -114,6 +125,7 @@ class Services:
             self._answered(link, message)
 
     def link_down(self, link: PeerLink) -> None:
+        self._turns.pop(link.number, None)
         for future, _ in self._waiting.pop(link.number, {}).values():
             if not future.done():
                 future.set_exception(_broken(link))
@@ -147,8 +159,7 @@ class Services:
             raise BadMessage(f"request {message.id} is being served")
         pending = sum(inbound.size for inbound in serving.values() if inbound.task is None)
         if message.service not in self.handlers:
-            asked, remedy = f"service {message.service!r}", "use the same version of ringcast on all nodes"
-            self._fail(link, message.id, QosMismatch(asked, "this node has no such service", remedy))
+            self._fail(link, message.id, _unknown(message.service))
         elif len(serving) >= MAX_CALLS or pending + message.size > MAX_INBOUND_BYTES:
             full = f"{len(serving)} requests and {pending} bytes of this node are waiting already"
             self._fail(link, message.id, ResourceLimit(full, "ask again when some are answered"))
@@ -198,6 +209,11 @@ def _frames(
         if until is not None and until.done():
             return
         yield encode_frame(Chunk(id=number, reply=reply, piece=payload[at : at + CHUNK_BYTES]))
+
+
+def _unknown(service: str) -> QosMismatch:
+    remedy = "use the same version of ringcast on all nodes"
+    return QosMismatch(f"service {service!r}", "the node asked has no such service", remedy)
 
 
 def _broken(link: PeerLink) -> BrokenError:

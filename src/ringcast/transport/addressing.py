@@ -9,6 +9,8 @@ _IP_MTU = 14
 _IPV6_MTU = 24
 _UDP_OVERHEAD = {socket.AF_INET: 28, socket.AF_INET6: 48}
 RECEIVE_BUFFER_BYTES = 8 * 1024 * 1024
+SEND_BUFFER_BYTES = 4 * 1024 * 1024
+_SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33
 
 
@@ -36,6 +38,7 @@ def connected_datagrams(host: str, port: int, dscp: int) -> socket.socket:
     sock = socket.socket(family_of(host), socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
         mark(sock, dscp)
+        _widen(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         sock.connect((host, port))
     except BaseException:
         sock.close()
@@ -63,8 +66,12 @@ def payload_room(sock: socket.socket) -> int:
 
 def widen_receive_buffer(sock: socket.socket) -> int:
     """As large as we may; the size that came of it. A burst that finds it full is lost."""
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
-    except OSError:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    _widen(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+
+def _widen(sock: socket.socket, forced: int, plain: int, size: int) -> None:
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, forced, size)
+    except OSError:  # for that one must be privileged
+        sock.setsockopt(socket.SOL_SOCKET, plain, size)

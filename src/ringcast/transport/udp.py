@@ -1,7 +1,10 @@
 """udp: each message once, as datagrams, from the very thread that calls `send`. Ordered, not reliable.
 
-History that a joiner asked for is pumped first; then the publisher itself pushes, from where the pump ended. A
-publisher with messages too long for one burst hands the channel back to the pump, which paces them.
+History that a joiner asked for is pumped first; then the publisher itself pushes, from where the pump ended. It learns
+so with its next message, so whatever it sent before it could have known is pumped too: it announces a message before it
+looks whom to push to, and we look for messages after we told it, so one of us sees the other. When both do, the mirror
+drops the second copy. A publisher with messages too long for one burst hands the channel back to the pump, which paces
+them.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from ringcast.transport.interface import Channel, Mirror, Promises, Source
 
 HEADER_BYTES = 48
 PACE_BYTES_PER_S = 100_000_000
+PATIENCE_NS = 2_000_000
 
 
 class Udp:
@@ -40,6 +44,8 @@ class UdpReceiving:
         return self._delivery.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
             first_seq=channel.first_seq, reliable=channel.reliable,
+            # Counted from a message's first piece on, so the longest one needs as long as its pieces travel.
+            patience_ns=PATIENCE_NS + channel.capacity_bytes * 1_000_000_000 // PACE_BYTES_PER_S,
         )  # fmt: skip
 
     def close_channel(self, key: int) -> None:
@@ -66,10 +72,9 @@ class UdpSending:
         self._chunk = payload_room(self._socket) - HEADER_BYTES
         self._pump: _core.Pump | None = None
         self._given_back = False
+        self._pushed = False
         if channel.first_seq < source.next_seq:
-            self._start_pump(channel.first_seq)
-            assert self._pump is not None
-            self._pump.stop_before(source.next_seq)
+            self._pump_until(channel.first_seq, source.next_seq)
         else:
             self._push_from(channel.first_seq)
 
@@ -91,13 +96,16 @@ class UdpSending:
         first_seq = self._pump.next_seq
         self._pump.close()
         self._pump = None
-        self._push_from(first_seq)
+        if not self._pushed:
+            self._push_from(first_seq)
 
     def too_long(self, seq: int) -> None:
         """The publisher met a message that is too long for one burst: pump from there on."""
         self._given_back = True
         self._source.links.remove_link(self._channel.key)
-        self._start_pump(seq)
+        if self._pump is not None:
+            self._pump.close()
+        self._pump = self._make_pump(seq)
 
     def counters(self) -> dict[str, int]:
         return self._pump.counters() if self._pump is not None else {}
@@ -120,9 +128,16 @@ class UdpSending:
             self._channel.key, self._socket.fileno(), key=self._channel.key, every=self._channel.every,
             chunk=self._chunk, first_seq=first_seq,
         )  # fmt: skip
+        self._pushed = True
+        if first_seq < self._source.next_seq:
+            self._pump_until(first_seq, self._source.next_seq)
 
-    def _start_pump(self, first_seq: int) -> None:
-        self._pump = _core.Pump(
+    def _pump_until(self, first_seq: int, end: int) -> None:
+        self._pump = self._make_pump(first_seq)
+        self._pump.stop_before(end)
+
+    def _make_pump(self, first_seq: int) -> _core.Pump:
+        return _core.Pump(
             self._source.ring_fd, self._source.bell_fd, self._socket.fileno(), depth=self._source.depth,
             capacity_bytes=self._source.capacity_bytes, incarnation=self._source.ring, key=self._channel.key,
             every=self._channel.every, first_seq=first_seq, stream=False, chunk=self._chunk,

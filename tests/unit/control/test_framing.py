@@ -8,6 +8,7 @@ import pytest
 
 from ringcast.control import messages as m
 from ringcast.control.framing import MAX_PACKET_BYTES, decode_reply_untrusted, decode_request_untrusted, encode
+from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
@@ -28,6 +29,8 @@ REQUESTS: list[Any] = [
     m.ListTags(id=1),
     m.ListPublishers(id=1, tag="a"),
     m.ListSubscribers(id=1, tag="a"),
+    m.ListHistories(id=1, tag="a"),
+    m.PullHistory(id=1, at="publisher", query=Pull(tag="a", kind="latest")),
     m.GetStatus(id=1),
     m.Bye(id=1),
 ]
@@ -52,9 +55,10 @@ REPLIES: list[Any] = [
         id=1, node="n", pid=1, version="1", uptime_s=1.5, clients=1, tags=1, rings=1, budget_bytes=1, used_bytes=1,
         bad_messages=0, until_idle=False,
     ),
+    m.HistoryPulled(id=1, size=1, answer=b"x"),
     m.Refused(id=1, error="UnknownTag", fields={"name": "a"}),
     m.RingUp(
-        subscription=1, info=PUBLISHER, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True,
+        subscription=1, info=PUBLISHER, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True, ring=1, next_seq=0,
         alive=False,
     ),
     m.RingDown(subscription=1, incarnation=2**64 - 1),

@@ -97,6 +97,11 @@ def test_records_are_bounded(record: p.NodeRecord) -> None:
 def test_scouts() -> None:
     scout = p.Scout(incarnation=2**64 - 1, port=7417, mesh="lab", host="127.0.0.2")
     assert p.decode_scout_untrusted(p.encode_scout(scout)) == scout
-    for datagram in (b"", b"\x00" * 1000, p.encode_scout(scout)[:-1], msgspec.msgpack.encode({"t": "scout", "port": 0})):
+    for datagram in (
+        b"",
+        b"\x00" * 1000,
+        p.encode_scout(scout)[:-1],
+        msgspec.msgpack.encode({"t": "scout", "port": 0}),
+    ):
         with pytest.raises(BadMessage):
             p.decode_scout_untrusted(datagram)

@@ -267,7 +267,9 @@ def test_silence_leads_over_others_and_suspicion_to_death() -> None:
     desk = Desk()
     desk.link(record(60))
     helper, _ = desk.link(record(70))
-    while not (asked := [s for s in desk.tick_until(Send) if isinstance(s.message, PingFor) and s.message.target == 60]):
+    while not (
+        asked := [s for s in desk.tick_until(Send) if isinstance(s.message, PingFor) and s.message.target == 60]
+    ):
         desk.hear(helper, Ack(seq=0))
     assert asked[0].link == helper
     assert desk.status(60) is ALIVE
@@ -523,3 +525,17 @@ def test_neighbours_see_each_other_alike_and_reach_everybody() -> None:
         steps += bool(edge)
     assert len(reached) == len(numbers)
     assert steps <= 9
+
+
+def test_of_two_links_the_one_that_is_heard_is_used_and_the_other_closed() -> None:
+    desk = Desk(50)
+    dead, _ = desk.link(record(60))
+    living, _ = desk.link(record(60))
+    desk.hear(living, Ping(seq=1))
+    assert desk.core.link_to("n60") == living
+    closed: list[Close] = []
+    for _ in range(20):
+        desk.hear(living, Ping(seq=1))
+        closed += of(desk.do(Tick(), after_ns=500 * MS), Close)
+    assert [close.link for close in closed] == [dead]
+    assert desk.status(60) is ALIVE

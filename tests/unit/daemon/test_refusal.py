@@ -21,6 +21,11 @@ ERRORS = [
     errors.ResourceLimit("what", "remedy"),
     errors.CorruptRing("why"),
     errors.ClosedError("subscription"),
+    errors.BrokenError("node 'n2' is not in the mesh"),
+    errors.HistoryError("it does not go back that far", seq=1, oldest=2, newest=3),
+    errors.Empty(),
+    errors.Overwritten(1, 2, 3),
+    errors.NotYet(4, 3),
 ]
 
 

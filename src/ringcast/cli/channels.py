@@ -1,0 +1,85 @@
+"""`ringcast channels`: the streams between this node and others, and what came over the network that nobody wanted."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from ringcast.cli.access import add_access, connect
+from ringcast.cli.output import Output, add_json
+from ringcast.cli.units import show_bytes
+from ringcast.cli.watching import add_watch, watch
+
+if TYPE_CHECKING:
+    from ringcast.cli.watching import Sheet
+    from ringcast.session import Session
+
+HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
+
+_EPILOG = """\
+'in' comes to this node, 'out' leaves it. A publisher sends on udp by itself, so an 'out' of udp is counted at its other
+end. 'repeated' are pieces that came twice or too late. Below, by reason, what was dropped because it belongs to no
+channel: truncated and malformed datagrams, those of other programs (foreign), of a newer version, of strangers.
+
+examples:
+  ringcast channels                 all channels
+  ringcast channels --watch         again every second
+"""
+
+_HEADS = (
+    "tag", "direction", "node", "transport", "every", "reliable", "messages", "bytes", "lost", "repeated"
+)  # fmt: skip
+_DROPPED_HEADS = ("transport", "reason", "dropped")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    add_watch(parser)
+    add_access(parser)
+    add_json(parser, "one JSON document (with --watch: one object per line)")
+
+
+def run(args: argparse.Namespace) -> int:
+    output = Output(args.json)
+    with connect(args, "channels") as session:
+        if args.watch is not None:
+            watch(output, args.watch, lambda: _look(session), _sheets, lambda seen: {"time_ns": time.time_ns(), **seen})
+        seen = _look(session)
+        if args.json:
+            output.document(seen)
+            return 0
+        for title, heads, cells in _sheets(seen):
+            output.table(heads, cells, title)
+        if not seen["channels"]:
+            output.line("there are no channels: nobody here reads another node's publisher, or the other way round")
+    return 0
+
+
+def _look(session: Session) -> dict[str, Any]:
+    return {"channels": session.channels(), "dropped": session.dropped()}
+
+
+def _sheets(seen: dict[str, Any]) -> list[Sheet]:
+    sheets: list[Sheet] = []
+    if seen["channels"]:
+        cells = [
+            [
+                row.tag, row.direction, row.node, row.transport, str(row.every), "yes" if row.reliable else "no",
+                _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), _number(row.lost),
+                str(row.counters.get("duplicates", 0) + row.counters.get("late", 0)),
+            ]
+            for row in sorted(seen["channels"], key=lambda row: (row.tag, row.direction, row.node, row.every))
+        ]  # fmt: skip
+        sheets.append(("", _HEADS, cells))
+    dropped = [
+        [transport, reason, str(count)]
+        for transport, reasons in seen["dropped"].items() for reason, count in reasons.items() if count
+    ]  # fmt: skip
+    if dropped:
+        sheets.append(("\ndropped", _DROPPED_HEADS, dropped))
+    return sheets
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)

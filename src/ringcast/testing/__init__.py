@@ -1,0 +1,1 @@
+"""Suites that implementations of Ringcast's interfaces can run against themselves."""

@@ -1,0 +1,94 @@
+"""`ringcast nodes`, `channels` and `up`, as a person or a script uses them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import ringcast
+
+RINGCAST = [sys.executable, "-m", "ringcast"]
+
+
+def run(*words):
+    return subprocess.run([*RINGCAST, *words], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_nodes_of_a_mesh(make_mesh, eventually):
+    a, b = make_mesh(2)
+    where = ("--socket", a.daemon.socket_path, "--no-start")
+    shown = [line.split() for line in run("nodes", *where).splitlines()]
+    assert [line[0] for line in shown] == ["node", "a", "b"]
+    rows = json.loads(run("nodes", "--json", *where))
+    assert [(row["name"], row["state"], row["me"]) for row in rows] == [("a", "here", True), ("b", "here", False)]
+    b.kill()
+    eventually(lambda: {node.name: node.state for node in a.session.nodes()}["b"] == "gone")
+    assert {row["name"]: row["state"] for row in json.loads(run("nodes", "--json", *where))}["b"] == "gone"
+
+
+def test_a_daemon_without_a_network_is_alone(daemon, session):
+    (me,) = session.nodes()
+    assert (me.name, me.me, me.state) == (session.node, True, "here")
+    assert session.channels() == []
+    assert session.dropped() == {}
+    where = ("--socket", daemon.socket_path, "--no-start")
+    assert session.node in run("nodes", *where)
+    assert "no channels" in run("channels", *where)
+    assert json.loads(run("channels", "--json", *where)) == {"channels": [], "dropped": {}}
+
+
+def test_channels_at_both_ends(make_mesh, eventually):
+    a, b = make_mesh(2)
+    pub = a.session.publisher("lab/x")
+    eventually(lambda: b.knows("lab/x"))
+    sub = b.session.subscribe("lab/x", reliable=True, every=2)
+    for _ in range(5):
+        pub.send(b"four")
+    assert [sub.recv(timeout=30).seq for _ in range(3)] == [0, 2, 4]
+    for node, direction, other in ((a, "out", "b"), (b, "in", "a")):
+        (row,) = json.loads(run("channels", "--json", "--socket", node.daemon.socket_path))["channels"]
+        assert (row["direction"], row["node"], row["tag"]) == (direction, other, "lab/x")
+        assert (row["transport"], row["every"], row["reliable"]) == ("tcp", 2, True)
+        assert (row["messages"], row["lost"]) == (3, 0)
+
+
+@pytest.mark.parametrize("verb", ["nodes", "channels"])
+def test_watching_gives_a_stream_of_objects(make_mesh, verb):
+    a, _ = make_mesh(2)
+    command = [*RINGCAST, verb, "--watch", "0.01", "--json", "--socket", a.daemon.socket_path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        seen = [json.loads(watching.stdout.readline()) for _ in range(3)]
+        watching.send_signal(signal.SIGINT)
+        watching.stdout.read()
+        assert watching.wait(30) == 130
+    assert all(verb in row for row in seen)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_up_joins_nodes_and_leaves_nothing_behind(gone, eventually, number):
+    with subprocess.Popen([*RINGCAST, "up", "--nodes", "2", "--json"], stdout=subprocess.PIPE, text=True) as up:
+        text = ""
+        while not text.endswith("\n}\n"):
+            text += up.stdout.readline()
+        nodes = json.loads(text)["nodes"]
+        assert [node["name"] for node in nodes] == ["node0", "node1"]
+        one, two = (ringcast.connect(node["socket"], start=False) for node in nodes)
+        with one, two:
+            pub = one.publisher("hello")
+            eventually(lambda: any(row.publishers for row in two.tags("hello")))
+            sub = two.subscribe("hello")
+            pub.send(b"there")
+            assert sub.recv(timeout=30).data == b"there"
+        up.send_signal(number)
+        assert up.wait(30) == 0
+    assert all(gone(node["pid"]) for node in nodes)
+    assert not os.path.exists(os.path.dirname(nodes[0]["socket"]))
+
+
+def test_up_for_some_time_says_how_to_use_it():
+    said = run("up", "--nodes", "2", "--seconds", "0.1", "--prefix", "rover")
+    assert "# rover0 at 127.0.0.1:" in said
+    assert said.count("export RINGCAST_SOCKET=") == 2
