@@ -39,7 +39,7 @@ types: setup     ## mypy, strict on src/
 	$(BIN)/mypy
 
 stub: setup      ## the stub file against the native module
-	$(BIN)/python -m mypy.stubtest ringcast._core --mypy-config-file pyproject.toml
+	$(BIN)/python -m pytest tests/unit/test_stub.py
 
 native: setup    ## C++ tests
 	@CMAKE="$(CURDIR)/$(BIN)/cmake" CTEST="$(CURDIR)/$(BIN)/ctest" sh native/tests/run.sh build/tests ""

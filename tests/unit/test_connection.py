@@ -219,7 +219,7 @@ def test_descriptors_travel_and_those_nobody_takes_are_closed(world):
             born_after=True,
             ring=1,
             next_seq=0,
-        ),  # fmt: skip
+        ),
         (write, write),
     )
     assert world.owner.arrived.acquire(timeout=PATIENCE_S)

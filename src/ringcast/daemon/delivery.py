@@ -328,7 +328,8 @@ class Delivery:
     def _close(self, stream: Stream, *, tell: bool = True) -> None:
         incoming = self.channels.pop(stream)
         self._receiving[incoming.transport].close_channel(incoming.key)
-        self._deliver(self._local.drop_mirror(incoming.ring))
+        if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
+            self._deliver(self._local.drop_mirror(incoming.ring))
         if tell:
             task = asyncio.get_running_loop().create_task(self._farewell(incoming))
             self._farewells.add(task)

@@ -58,7 +58,8 @@ REPLIES: list[Any] = [
     m.HistoryPulled(id=1, size=1, answer=b"x"),
     m.Refused(id=1, error="UnknownTag", fields={"name": "a"}),
     m.RingUp(
-        subscription=1, info=PUBLISHER, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True, ring=1, next_seq=0,
+        subscription=1, info=PUBLISHER, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True,
+        ring=1, next_seq=0,
         alive=False,
     ),
     m.RingDown(subscription=1, incarnation=2**64 - 1),
