@@ -1,7 +1,7 @@
 """The stub file says what the native module has: the same names, the same parameters, the same defaults.
 
-mypy's stubtest cannot see into nanobind's functions: it reports each as "not a function" and compares nothing. They carry
-their signature with them, so the comparison is made here.
+mypy's stubtest cannot see into nanobind's functions: it reports each as "not a function" and compares nothing. They
+carry their signature with them, so the comparison is made here.
 """
 
 from __future__ import annotations
