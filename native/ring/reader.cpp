@@ -155,6 +155,9 @@ void Reader::refresh() {
         box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
     }
     turn_ = 0;
+    leaving_.clear();
+    for (const auto& member : active_)
+        if (member->draining.load()) leaving_.push_back(member.get());
     if (box_ == nullptr) return;
     by_bit_.clear();
     hot_.clear();
@@ -179,28 +182,37 @@ Peek Reader::emptied(Member& member, Peek peek) {
         add(counters_->corrupt, 1);
         drop(member);
     } else if (member.draining.load() && !member.cursor->behind()) {
-        add(counters_->lost, member.cursor->lost_at_end());
-        drop(member);
+        if (drop(member)) add(counters_->lost, member.cursor->lost_at_end());
     }
     return peek;
 }
 
-void Reader::drop(Member& member) {
+bool Reader::drop(Member& member) {
     std::lock_guard lock(mutex_);
-    if (port_) bridge_->remove(member.cursor->ring()->incarnation(), port_.get());
-    std::erase_if(members_, [&](const auto& m) { return m.get() == &member; });
     attention_.store(true);
+    // Until the next refresh it may come up again.
+    if (std::erase_if(members_, [&](const auto& m) { return m.get() == &member; }) == 0) return false;
+    if (port_) bridge_->remove(member.cursor->ring()->incarnation(), port_.get());
+    return true;
 }
 
 void Reader::drop_all() {
     std::vector<MemberPtr> members, active;
+    leaving_.clear();
     hot_.clear();
     by_bit_.clear();
+    leaving_.clear();
     active.swap(active_);
     std::lock_guard lock(mutex_);
     if (port_)
         for (const auto& member : members_) bridge_->remove(member->cursor->ring()->incarnation(), port_.get());
     members.swap(members_);
+}
+
+Peek Reader::poll_leaving(Record& out, Member*& from) {
+    for (Member* member : leaving_)
+        if (const Peek peek = poll_one(*member, out, from); peek != Peek::empty) return peek;
+    return Peek::empty;
 }
 
 Peek Reader::poll_each(Record& out, Member*& from) {

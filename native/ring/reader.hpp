@@ -56,6 +56,8 @@ public:
     // The next message of any ring, without waiting. `corrupt` names the ring in `from` and lets go of it.
     Peek poll(Record& out, Member*& from) {
         if (attention_.load(std::memory_order_acquire)) refresh();
+        if (!leaving_.empty()) [[unlikely]]
+            if (const Peek peek = poll_leaving(out, from); peek != Peek::empty) return peek;
         if (box_ != nullptr) return poll_mailbox(out, from);
         if (active_.size() == 1) return poll_one(*active_[0], out, from);
         return poll_each(out, from);
@@ -82,11 +84,12 @@ private:
             return peek;
         return emptied(member, peek);
     }
+    Peek poll_leaving(Record& out, Member*& from);
     Peek poll_each(Record& out, Member*& from);
     Peek poll_mailbox(Record& out, Member*& from);
     Peek emptied(Member& member, Peek peek);
     void refresh();
-    void drop(Member& member);
+    bool drop(Member& member);  // false when it was let go of before
     void drop_all();
     void tidy_up();
     void wake_on_bell(Member& member);
@@ -120,6 +123,7 @@ private:
 
     // ---- the receiving thread's own
     std::vector<MemberPtr> active_;
+    std::vector<Member*> leaving_;  // read to the end before the others: what follows may be their continuation
     std::size_t turn_ = 0;
     MailboxPage* box_ = nullptr;
     Port* my_port_ = nullptr;

@@ -33,7 +33,7 @@ logger = logging.getLogger("ringcast.daemon")
 PATIENCE_S = 20.0
 INLINE_BYTES = 32 * 1024
 """Longer answers go to clients in memory of their own."""
-QUICK_BYTES = 1024 * 1024
+QUICK_BYTES = 4 * 1024 * 1024
 _ATTEMPTS = 3
 _NUMBERED = ("at", "range", "bounds")
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
@@ -176,7 +176,7 @@ class Pulls:
             except CorruptRing as exc:  # one bad publisher must not cost the good ones theirs
                 damaged = exc
                 continue
-            held.append(Held(ring.info, ring.alive, step, history))
+            held.append(Held(ring.info, ring.alive, step, history, ring.row.capacity_bytes))
             histories.append(history)
         if not held:
             node = self._local.table.node

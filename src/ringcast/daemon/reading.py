@@ -31,6 +31,7 @@ class RingView(Protocol):
 
     def latest(self, back: int = 0, copy: bool = True) -> Message: ...
     def at(self, seq: int, incarnation: int = 0, copy: bool = True) -> Message: ...
+    def range(self, first: int, last: int, incarnation: int = 0) -> list[Message]: ...
     def bounds(self, incarnation: int = 0) -> tuple[int, int]: ...
 
 
@@ -41,6 +42,7 @@ class Held(NamedTuple):
     alive: bool
     step: int
     view: RingView
+    capacity_bytes: int
 
 
 def step_of(every: int, ring_every: int) -> int:
@@ -135,22 +137,18 @@ def _at(held: Sequence[Held], query: Pull) -> PullAnswer:
 def _range(held: Sequence[Held], query: Pull) -> PullAnswer:
     ring = _only(held, query)
     expected = _ceiling(query.first, ring.step)
-    numbers = itertools.takewhile(lambda seq: seq >= query.first, (head.seq for head in walk(ring)))
-    due = sorted(seq for seq in numbers if seq <= query.last)
     messages: list[Pulled] = []
     size = 0
     following: int | None = None
-    for seq in due:
+    for message in _ascending(ring, query.first, query.last):
+        if message.seq % ring.step:
+            continue
         if messages and (size >= PAGE_BYTES or len(messages) == PAGE_MESSAGES):
             following = expected
             break
-        try:
-            message = ring.view.at(seq)
-        except Overwritten:
-            continue
-        messages.append(_pulled(ring, message, (seq - expected) // ring.step))
+        messages.append(_pulled(ring, message, (message.seq - expected) // ring.step))
         size += len(messages[-1].payload)
-        expected = seq + ring.step
+        expected = message.seq + ring.step
     return PullAnswer(publishers=[ring.info], messages=messages, following=following, period_ns=period_ns(ring))
 
 
@@ -190,6 +188,26 @@ _KINDS: dict[str, Callable[[Sequence[Held], Pull], PullAnswer]] = {
 def period_ns(held: Held) -> int:
     """The longest of the last gaps between its messages; 0 when its publisher left or there are none."""
     return longest_gap_ns(head.sent_ns for head in itertools.islice(walk(held), GAPS + 1)) if held.alive else 0
+
+
+def _ascending(ring: Held, first: int, last: int) -> Iterator[Message]:
+    """Those that are there now, oldest first. A small ring is read in one go, which few publishers outrun; of a large
+    one a page is taken message by message."""
+    if ring.capacity_bytes <= PAGE_BYTES:
+        yield from ring.view.range(first, last)
+        return
+    oldest, newest = ring.view.bounds()
+    seq, last = _ceiling(max(first, oldest), ring.step), min(last, newest)
+    while seq <= last:
+        try:
+            yield ring.view.at(seq)
+        except HistoryError:  # a gap, or overwritten just now
+            above = _above(ring.view, seq)
+            if above is None:
+                return
+            seq = _ceiling(above, ring.step)
+        else:
+            seq += ring.step
 
 
 def _newest(held: Iterable[Held], count: int, until_ns: int) -> Iterator[Head]:
@@ -239,9 +257,20 @@ def _pulled(ring: Held, message: Message, lost: int) -> Pulled:
 
 
 def _below(view: RingView, seq: int) -> int | None:
-    """The largest number held below `seq`. Numbers fall as one goes back, so it can be searched for by halves."""
-    near, far = 0, view.bounds()[1] - seq + 1
-    found: int | None = None
+    """The largest number held below `seq`."""
+    return _around(view, seq)[0]
+
+
+def _above(view: RingView, seq: int) -> int | None:
+    """The smallest number held above `seq`."""
+    return _around(view, seq + 1)[1]
+
+
+def _around(view: RingView, seq: int) -> tuple[int | None, int | None]:
+    """The numbers held next to `seq`: below it, and from it on. They fall as one goes back, so halving finds them."""
+    near, far = 0, max(0, view.bounds()[1] - seq + 1)
+    below: int | None = None
+    above: int | None = None
     while near <= far:
         back = (near + far) // 2
         try:
@@ -250,10 +279,10 @@ def _below(view: RingView, seq: int) -> int | None:
             far = back - 1
             continue
         if number < seq:
-            found, far = number, back - 1
+            below, far = number, back - 1
         else:
-            near = back + 1
-    return found
+            above, near = number, back + 1
+    return below, above
 
 
 def _floor(seq: int, step: int) -> int:

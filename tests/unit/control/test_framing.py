@@ -31,6 +31,8 @@ REQUESTS: list[Any] = [
     m.ListSubscribers(id=1, tag="a"),
     m.ListHistories(id=1, tag="a"),
     m.PullHistory(id=1, at="publisher", query=Pull(tag="a", kind="latest")),
+    m.ListNodes(id=1),
+    m.ListChannels(id=1),
     m.GetStatus(id=1),
     m.Bye(id=1),
 ]
@@ -51,6 +53,20 @@ REPLIES: list[Any] = [
         id=1, rows=[m.PublisherStatus(info=PUBLISHER, alive=True, counters=COUNTERS, last_sent_ns=1)], more=True
     ),
     m.SubscriberListing(id=1, rows=[m.SubscriberStatus(info=SUBSCRIBER, counters=COUNTERS, latency=[1, 2])]),
+    m.NodeListing(
+        id=1,
+        rows=[m.NodeStatus(name="n", state="here", me=True, linked=False, incarnation=1, control=("h:1",), data=())],
+    ),
+    m.ChannelListing(
+        id=1,
+        rows=[
+            m.ChannelStatus(
+                direction="in", node="n", tag="a", incarnation=1, transport="udp", every=4, reliable=False,
+                messages=1, bytes=None, lost=0, counters={"late": 1},
+            )
+        ],
+        dropped={"udp": {"stranger": 1}},
+    ),
     m.Status(
         id=1, node="n", pid=1, version="1", uptime_s=1.5, clients=1, tags=1, rings=1, budget_bytes=1, used_bytes=1,
         bad_messages=0, until_idle=False,

@@ -45,12 +45,15 @@ class Gappy:
             raise Overwritten(seq, self.numbers[0], self.numbers[-1])
         return FakeMessage(seq, self._time_of(seq))
 
+    def range(self, first, last, incarnation=0):
+        return [self.at(seq) for seq in self.numbers if first <= seq <= last]
+
     def bounds(self, incarnation=0):
         return (self.numbers[0], self.numbers[-1]) if self.numbers else (0, -1)
 
 
-def held(*numbers: int, step: int = 1, number: int = 1, alive: bool = True, **how) -> Held:
-    return Held(info(number), alive, step, Gappy(*numbers, **how))
+def held(*numbers: int, step: int = 1, number: int = 1, alive: bool = True, large: bool = False, **how) -> Held:
+    return Held(info(number), alive, step, Gappy(*numbers, **how), 2**30 if large else 2**10)
 
 
 def pull(*rings: Held, kind: str, **fields):
@@ -81,7 +84,7 @@ def test_walking_back_in_a_ring_of_a_publisher():
     writer = _core.RingWriter(depth=8, capacity_bytes=4096)
     history = _core.RingHistory()
     history.attach(writer.ring_fd, depth=8, capacity_bytes=4096, incarnation=writer.incarnation)
-    ring = Held(info(), True, 3, history)
+    ring = Held(info(), True, 3, history, 4096)
     assert list(walk(ring)) == []
     for i in range(20):
         writer.send(b"%d" % i)
@@ -94,20 +97,33 @@ def test_walking_back_in_a_ring_of_a_publisher():
     writer.close()
 
 
-def test_lost_counts_only_what_was_due():
-    answer = pull(held(4, 8, 20, step=4), kind="range", first=1, last=100)
+@pytest.mark.parametrize("large", [False, True])
+def test_lost_counts_only_what_was_due(large):
+    answer = pull(held(4, 8, 20, step=4, large=large), kind="range", first=1, last=100)
     assert [(message.seq, message.lost) for message in answer.messages] == [(4, 0), (8, 0), (20, 2)]
 
 
-def test_a_range_too_long_for_one_answer_goes_on(monkeypatch):
+@pytest.mark.parametrize("large", [False, True])
+def test_a_range_too_long_for_one_answer_goes_on(monkeypatch, large):
     monkeypatch.setattr(reading, "PAGE_MESSAGES", 2)
-    ring = held(1, 2, 5, 6, 7)
+    ring = held(1, 2, 5, 6, 7, large=large)
     first = pull(ring, kind="range", first=0, last=9)
     assert [(message.seq, message.lost) for message in first.messages] == [(1, 1), (2, 0)]
     second = pull(ring, kind="range", first=first.following, last=9)
     assert [(message.seq, message.lost) for message in second.messages] == [(5, 2), (6, 0)]
     third = pull(ring, kind="range", first=second.following, last=9)
     assert (numbers(third), third.following) == ([7], None)
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("large", [False, True])
+def test_ranges_over_gaps(step, large):
+    numbers_held = [3, 4, 9, 10, 11, 30, 33, 100]
+    for first in range(0, 110, 7):
+        for last in range(first, 110, 11):
+            ring = held(*numbers_held, step=step, large=large)
+            due = [seq for seq in numbers_held if first <= seq <= last and seq % step == 0]
+            assert numbers(pull(ring, kind="range", first=first, last=last)) == due
 
 
 def test_bytes_end_a_page_too(monkeypatch):
