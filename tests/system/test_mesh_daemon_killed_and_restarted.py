@@ -1,6 +1,5 @@
 """Daemons die without a word and come back. Streams go on by themselves: nothing twice, nothing out of order."""
 
-
 import ringcast
 
 
