@@ -12,7 +12,7 @@ except ImportError as exc:
 
 from ringcast import errors
 from ringcast.codec import Codec, CodecKind
-from ringcast.control.messages import PublisherStatus, Status, SubscriberStatus, TagStatus
+from ringcast.control.messages import ChannelStatus, NodeStatus, PublisherStatus, Status, SubscriberStatus, TagStatus
 from ringcast.errors import (
     BadMessage,
     BadTagName,
@@ -57,10 +57,10 @@ from ringcast.tag import TagAttributes
 from ringcast.taghandle import Tag
 
 __all__ = [
-    "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ClosedError",
+    "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ChannelStatus", "ClosedError",
     "Codec", "CodecError", "CodecKind", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
     "EncodeError", "ForkedError", "History", "HistoryError", "Message", "MessageQueue", "MessageTooLarge", "NoSpace",
-    "NotYet", "Overwritten", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch", "RemoteHistory",
+    "NodeStatus", "NotYet", "Overwritten", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch", "RemoteHistory",
     "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "Session", "SlowSubscriber", "Status",
     "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict",
     "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "WouldBlock", "connect", "errors",

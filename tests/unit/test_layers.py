@@ -23,9 +23,11 @@ LAYERS: list[set[str]] = [
 
 PURE = {
     "tag.py", "identity.py", "errors.py", "stats.py", "control/messages.py", "control/framing.py", "control/peering.py",
-    "daemon/table.py", "daemon/rows.py", "daemon/replica.py", "daemon/membership.py", "daemon/gossip.py",
-    "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/reading.py", "control/service.py",
-    "staleness.py", "lab/topology.py",
+    "control/service.py", "daemon/table.py", "daemon/rows.py", "daemon/replica.py", "daemon/membership.py",
+    "daemon/gossip.py", "daemon/cluster.py", "daemon/roster.py", "daemon/hearsay.py", "daemon/names.py",
+    "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
+    "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/events.py", "daemon/addresses.py",
+    "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "lab/topology.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 
