@@ -57,10 +57,12 @@ from ringcast.tag import TagAttributes
 from ringcast.taghandle import Tag
 
 __all__ = [
-    "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ChannelStatus", "ClosedError",
+    "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ChannelStatus",
+    "ClosedError",
     "Codec", "CodecError", "CodecKind", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
     "EncodeError", "ForkedError", "History", "HistoryError", "Message", "MessageQueue", "MessageTooLarge", "NoSpace",
-    "NodeStatus", "NotYet", "Overwritten", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch", "RemoteHistory",
+    "NodeStatus", "NotYet", "Overwritten", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch",
+    "RemoteHistory",
     "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "Session", "SlowSubscriber", "Status",
     "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict",
     "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "WouldBlock", "connect", "errors",
