@@ -53,7 +53,7 @@ void Pump::close() {
 void Pump::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     if (!reader_.enter()) return;
-    while (!closing_.load() && !finished()) {
+    while (!closing_.load() && !finished() && state_.load() == State::running) {
         if (fill()) {
             if (flush()) continue;
             state_.store(State::broken);
@@ -74,6 +74,7 @@ bool Pump::fill() {
     Reader::Member* from;
     while (!finished() && batch_.size() < (spec_.stream ? 4096 : Link::kBatch)) {
         Peek peek = reader_.poll(record, from);
+        if (peek == Peek::corrupt) state_.store(State::broken);
         if (peek != Peek::ready) break;
         if (!link_.due(record.seq)) {
             add(lost_, reader_.taken(*from, record, record.sent_ns, false));

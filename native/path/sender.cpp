@@ -1,5 +1,6 @@
 #include "path/sender.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "ring/counters.hpp"
@@ -34,7 +35,9 @@ Outgoing Sender::outgoing(u64 index) const {
 void Sender::push() {
     std::array<Outgoing, Link::kBatch> batch;
     std::size_t n = 0;
-    for (u64 index = pushed_; index < next_seq(); ++index) {
+    // A batch longer than the ring has overwritten its own beginning.
+    const u64 first = next_seq() - pushed_ > 1 ? std::max(pushed_, oldest_whole()) : pushed_;
+    for (u64 index = first; index < next_seq(); ++index) {
         batch[n++] = outgoing(index);
         if (n < batch.size()) continue;
         fanout_.push({batch.data(), n});
