@@ -95,7 +95,7 @@ def test_no_room_for_descriptors_is_said_with_the_message(pair: Pair) -> None:
     highest = max(int(fd) for fd in before)
     holes = [os.open("/dev/null", os.O_RDONLY) for _ in range(highest - len(before) + 1)]  # fill the gaps below
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(highest, *holes) + 2, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max([highest, *holes]) + 2, hard))
         received = link.receive_request(pair[1])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
