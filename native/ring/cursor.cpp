@@ -84,6 +84,12 @@ void Cursor::start_at(i64 start) {
     ordinal_ = next_;
 }
 
+void Cursor::begin_at(u64 seq) {
+    lost_ = 0;
+    start_at(static_cast<i64>(seq));
+    if (slot_ != nullptr) publish(next_);
+}
+
 // Is the message before `index` known to be one that was not asked for? Then nothing between the two is missing.
 bool Cursor::preceded(u64 index) const {
     Record before;

@@ -47,10 +47,8 @@ public:
     u64 advance(const Record& record, bool hold) {
         // What was overtaken before the first message asked for is no loss.
         u64 lost = lost_ + std::min(record.ordinal - ordinal_, record.seq - from_seq_);
-        if (every_ > 1) {
-            lost = lost_ + (record.seq - from_seq_) / every_;
-            from_seq_ = record.seq + every_;
-        }
+        if (every_ > 1) lost = lost_ + (record.seq - from_seq_) / every_;
+        from_seq_ = record.seq + every_;
         lost_ = 0;
         ordinal_ = record.ordinal + 1;
         next_ = record.index + 1;
@@ -78,6 +76,10 @@ public:
         if (slot_ != nullptr && (published_ != next_ || slot_->lapsed.load(std::memory_order_relaxed) != 0)) publish(next_);
     }
     u64 next() const { return next_; }
+    // The first number that was neither read nor given up: where a ring that continues this one is to be taken up.
+    u64 next_due() const { return from_seq_; }
+    // Begin at `seq` instead; nothing was read yet.
+    void begin_at(u64 seq);
 
     // What was lost and will not be told with a later message, because the ring ends here.
     u64 lost_at_end() const;
@@ -97,7 +99,7 @@ private:
     ReliableSlot* slot_ = nullptr;
     u32 process_;
     u64 every_;
-    u64 from_seq_ = 0;  // earlier ones were not asked for; with scaling, the next one that is due
+    u64 from_seq_ = 0;  // earlier ones were read or not asked for
     bool begun_ = true;  // false until the first message of a scaled stream says where it begins
     u64 next_ = 0;
     u64 ordinal_ = 0;

@@ -19,6 +19,7 @@ constexpr u32 kProbeEvery = 256;
 constexpr i64 kSweepNs = 1'000'000'000;
 constexpr i64 kBusySliceNs = 2'000'000;
 constexpr int kRounds = 2;
+constexpr std::size_t kRemembered = 65'536;
 
 bool one_core() {
     static const bool one = std::thread::hardware_concurrency() < 2;
@@ -42,9 +43,26 @@ Reader::~Reader() {
 
 // ---------------------------------------------------------------------------------------------------- any thread
 
+Reader::MemberPtr* Reader::find(u64 incarnation) {
+    const auto at = std::find_if(members_.begin(), members_.end(),
+                                 [&](const auto& m) { return m->cursor->ring()->incarnation() == incarnation; });
+    return at == members_.end() ? nullptr : &*at;
+}
+
 void Reader::attach(MemberPtr member) {
     {
         std::lock_guard lock(mutex_);
+        if (MemberPtr* before = member->after != 0 ? find(member->after) : nullptr) {
+            const RingView& ring = *(*before)->cursor->ring();
+            Record newest;
+            const u64 tail = ring.tail();
+            (*before)->stop_before.store(tail > 0 && ring.outline(tail - 1, newest) ? newest.seq + 1 : 0);
+            (*before)->draining.store(true);
+        } else if (member->after != 0) {
+            for (const auto& [incarnation, seq] : ended_)
+                if (incarnation == member->after) member->begin_at = seq;
+            member->after = 0;
+        }
         if (port_) bridge_->add(member->cursor->ring()->incarnation(), port_);
         members_.push_back(std::move(member));
     }
@@ -60,15 +78,16 @@ bool Reader::detach(u64 incarnation, bool drain) {
     MemberPtr gone;
     {
         std::lock_guard lock(mutex_);
-        const auto at = std::find_if(members_.begin(), members_.end(),
-                                     [&](const auto& m) { return m->cursor->ring()->incarnation() == incarnation; });
-        if (at == members_.end()) return false;
+        MemberPtr* const at = find(incarnation);
+        if (at == nullptr) return false;
         if (drain) {
             (*at)->draining.store(true);
         } else {
             if (port_) bridge_->remove(incarnation, port_.get());
             gone = std::move(*at);
-            members_.erase(at);
+            members_.erase(members_.begin() + (at - members_.data()));
+            for (const auto& member : members_)
+                if (member->after == incarnation) member->after = 0;
         }
     }
     poke();
@@ -151,6 +170,10 @@ void Reader::refresh() {
     {
         std::lock_guard lock(mutex_);
         before = std::exchange(active_, members_);
+        std::erase_if(active_, [](const auto& member) { return member->after != 0; });
+        for (const auto& member : active_)
+            if (const auto seq = std::exchange(member->begin_at, std::nullopt); seq && *seq > member->cursor->next_due())
+                member->cursor->begin_at((*seq + member->step - 1) / member->step * member->step);
         my_port_ = port_.get();
         box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
     }
@@ -182,18 +205,29 @@ Peek Reader::emptied(Member& member, Peek peek) {
         add(counters_->corrupt, 1);
         drop(member);
     } else if (member.draining.load() && !member.cursor->behind()) {
-        if (drop(member)) add(counters_->lost, member.cursor->lost_at_end());
+        // What a ring that continues it holds is not lost, or is counted there.
+        if (drop(member) == Dropped::for_good) add(counters_->lost, member.cursor->lost_at_end());
     }
     return peek;
 }
 
-bool Reader::drop(Member& member) {
+Reader::Dropped Reader::drop(Member& member) {
     std::lock_guard lock(mutex_);
     attention_.store(true);
     // Until the next refresh it may come up again.
-    if (std::erase_if(members_, [&](const auto& m) { return m.get() == &member; }) == 0) return false;
-    if (port_) bridge_->remove(member.cursor->ring()->incarnation(), port_.get());
-    return true;
+    if (std::erase_if(members_, [&](const auto& m) { return m.get() == &member; }) == 0) return Dropped::before;
+    const u64 incarnation = member.cursor->ring()->incarnation();
+    if (port_) bridge_->remove(incarnation, port_.get());
+    ended_.emplace_back(incarnation, member.cursor->next_due());
+    if (ended_.size() > kRemembered) ended_.pop_front();
+    Dropped how = Dropped::for_good;
+    for (const auto& next : members_)
+        if (next->after == incarnation) {
+            next->after = 0;
+            next->begin_at = member.cursor->next_due();
+            how = Dropped::continued;
+        }
+    return how;
 }
 
 void Reader::drop_all() {
@@ -210,8 +244,16 @@ void Reader::drop_all() {
 }
 
 Peek Reader::poll_leaving(Record& out, Member*& from) {
-    for (Member* member : leaving_)
-        if (const Peek peek = poll_one(*member, out, from); peek != Peek::empty) return peek;
+    for (Member* member : leaving_) {
+        const Peek peek = poll_one(*member, out, from);
+        if (peek == Peek::ready && out.seq >= member->stop_before.load()) {
+            drop(*member);
+            continue;
+        }
+        if (peek != Peek::empty) return peek;
+    }
+    // What continues one that was let go of just now comes into play, and the rest of a ring left early does not.
+    if (attention_.load()) refresh();
     return Peek::empty;
 }
 

@@ -5,8 +5,10 @@
 // rings), on one mailbox that publishers ring, or on an eventfd written by the session's bridge.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -26,8 +28,12 @@ public:
     struct Member {
         std::unique_ptr<Cursor> cursor;
         void* context = nullptr;
-        std::atomic<bool> draining{false};  // its publisher left: let go once everything is read
-        bool hot = false;                   // on the list of those worth a look
+        std::atomic<bool> draining{false};          // its publisher left: let go once everything is read
+        std::atomic<u64> stop_before{UINT64_MAX};   // or, while draining, once this number is reached
+        u64 after = 0;                              // not before that ring was let go of, which this one continues
+        u64 step = 1;                               // what the ring has left of its stream
+        std::optional<u64> begin_at;                // where the ring before ended
+        bool hot = false;                           // on the list of those worth a look
     };
     using MemberPtr = std::shared_ptr<Member>;
 
@@ -35,6 +41,8 @@ public:
     ~Reader();
 
     // ---- any thread
+    // A member that comes `after` another one takes its place: the other is read up to where it is now, and then the
+    // new one from there on, whatever both hold. Nothing is read twice, or out of order.
     void attach(MemberPtr member);
     bool attached(u64 incarnation) const;
     bool detach(u64 incarnation, bool drain);
@@ -89,7 +97,9 @@ private:
     Peek poll_mailbox(Record& out, Member*& from);
     Peek emptied(Member& member, Peek peek);
     void refresh();
-    bool drop(Member& member);  // false when it was let go of before
+    enum class Dropped { before, for_good, continued };
+    Dropped drop(Member& member);
+    MemberPtr* find(u64 incarnation);
     void drop_all();
     void tidy_up();
     void wake_on_bell(Member& member);
@@ -114,8 +124,9 @@ private:
     std::atomic<u32> poked_{0};          // what a reader without rings sleeps on
 
     // Members are let go of without the lock: what their context does when it ends is not known here.
-    mutable std::mutex mutex_;  // members_, and what waiting is changed to
+    mutable std::mutex mutex_;  // members_, ended_, and what waiting is changed to
     std::vector<MemberPtr> members_;
+    std::deque<std::pair<u64, u64>> ended_;  // rings lately read to the end, and the number that comes after
     Descriptor mailbox_fd_;
     Mapping mailbox_map_;
     std::shared_ptr<Port> port_;

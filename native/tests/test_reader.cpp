@@ -443,3 +443,71 @@ TEST(reader, every_thread_at_once) {
         station.reader.close();
     }
 }
+
+TEST(reader, a_ring_that_continues_another_is_read_from_where_that_one_ended) {
+    for (const Way way : kWays) {
+        Station station(way);
+        Rig& before = station.add(64, kEarliest);
+        const Inside inside(station.reader);
+        for (int i = 0; i < 10; ++i) station.publish(before);
+        for (u64 seq = 0; seq < 4; ++seq) CHECK_EQ(station.receive().seq, seq);
+        // The next one holds everything, and the one before goes on for others.
+        station.rigs.emplace_back(u64{64}, u64{4096}, 0);
+        Rig& next = station.rigs.back();
+        for (int i = 0; i < 12; ++i) station.publish(next);
+        auto member = next.member(kEarliest);
+        member->after = before.writer.incarnation();
+        station.reader.attach(std::move(member));
+        station.publish(before);
+        for (u64 seq = 4; seq < 12; ++seq) {
+            const auto got = station.receive();
+            CHECK_EQ(got.seq, seq);
+            CHECK_EQ(got.lost, 0u);
+            CHECK_EQ(got.incarnation, (seq < 10 ? before : next).writer.incarnation());
+        }
+        CHECK(station.poll().peek == Peek::empty);
+        CHECK_EQ(station.reader.members().size(), 1u);
+    }
+}
+
+TEST(reader, a_ring_that_continues_one_let_go_of_long_ago) {
+    Station station;
+    Rig& before = station.add(64, kEarliest);
+    const Inside inside(station.reader);
+    for (int i = 0; i < 5; ++i) station.publish(before);
+    CHECK(station.reader.detach(before.writer.incarnation(), true));
+    for (u64 seq = 0; seq < 5; ++seq) CHECK_EQ(station.receive().seq, seq);
+    CHECK(station.poll().peek == Peek::empty);
+    CHECK_EQ(station.reader.members().size(), 0u);
+    station.rigs.emplace_back(u64{64}, u64{4096}, 0);
+    Rig& next = station.rigs.back();
+    for (int i = 0; i < 9; ++i) station.publish(next);
+    auto member = next.member(kEarliest);
+    member->after = before.writer.incarnation();
+    member->step = 4;
+    station.reader.attach(std::move(member));
+    const auto got = station.receive();
+    CHECK_EQ(got.seq, 8u);  // of a ring that keeps every fourth, the first one due
+    CHECK_EQ(got.lost, 0u);
+}
+
+TEST(reader, a_reliable_place_is_kept_while_the_ring_before_is_read) {
+    Station station;
+    Rig& before = station.add(64, kEarliest, true);
+    const Inside inside(station.reader);
+    for (int i = 0; i < 6; ++i) station.publish(before);
+    station.rigs.emplace_back(u64{8}, u64{4096}, 0);
+    Rig& next = station.rigs.back();
+    auto member = next.member(kEarliest, true);
+    member->after = before.writer.incarnation();
+    station.reader.attach(std::move(member));
+    for (int i = 0; i < 8; ++i) {
+        CHECK(next.writer.room(8));
+        station.publish(next);
+    }
+    CHECK(!next.writer.room(8));
+    for (u64 seq = 0; seq < 8; ++seq) CHECK_EQ(station.receive().seq, seq);
+    CHECK(station.poll().peek == Peek::empty);
+    station.reader.settle();
+    CHECK(next.writer.room(8));
+}

@@ -145,8 +145,13 @@ class RingReader:
         decode: Callable[[Any], Any] | None = None,
         prefault: bool = False,
         every: int = 1,
+        after: int = 0,
+        step: int = 1,
     ) -> bool:
         """Map a ring and put a cursor on it; False when that incarnation is attached already.
+
+        `after` names a ring that this one continues: it is read up to where it is now, or was when it ended, and then
+        this one from the number that follows, rounded up to a multiple of `step`; nothing is read twice.
 
         The descriptors stay the caller's. With `every` n only numbers that are multiples of n are read, and only
         they can be lost. `start` is START_NEW, START_LATEST, START_EARLIEST or a sequence number.

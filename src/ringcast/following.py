@@ -15,10 +15,11 @@ from typing import Any, Literal, NamedTuple
 from ringcast import _core
 from ringcast.connection import Connection
 from ringcast.control.link import close_all
-from ringcast.control.messages import Done, RingUp, Subscribe, UseMailbox
+from ringcast.control.messages import Done, Move, RingUp, Subscribe, UseMailbox
 from ringcast.decoding import Decoders
 from ringcast.descriptors import copies
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
+from ringcast.place import AUTO, check_place
 from ringcast.rights import Subscription
 from ringcast.tag import TagAttributes
 
@@ -44,15 +45,14 @@ class Scaling(NamedTuple):
     in between, and carried by which transport."""
 
     every: int = 1
-    at: str = "publisher"
+    at: str = AUTO
     transport: str = ""
 
     def check(self) -> Scaling:
         """Raises ValueError."""
         if not isinstance(self.every, int) or isinstance(self.every, bool) or not 1 <= self.every <= 2**32:
             raise ValueError(f"every is a whole number from 1 on, not {self.every!r}")
-        if self.at not in ("publisher", "subscriber") and not (self.at.startswith("node:") and len(self.at) > 5):
-            raise ValueError(f"at is 'publisher', 'subscriber' or 'node:NAME', not {self.at!r}")
+        check_place(self.at)
         return self
 
 
@@ -64,26 +64,6 @@ def check_reliable(tag: str, attributes: TagAttributes) -> None:
             f"tag {tag!r} has max_wait_s=0",
             "subscribe with reliable=False, or make the tag with a bound",
         )
-
-
-class _Place:
-    """How far a remote publisher's stream came in the mirror that is, or was, its ring here."""
-
-    def __init__(self, up: RingUp, ring_fd: int, begin: int) -> None:
-        self.ring = up.ring
-        self._begin = begin
-        self._history: _core.RingHistory | None = _core.RingHistory()
-        self._history.attach(ring_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring)
-
-    def end(self) -> int:
-        """Nothing is written to the mirror any more: where the next one is to begin."""
-        if self._history is not None:
-            _, newest = self._history.bounds()
-            if newest >= 0:  # or it stayed empty
-                self._begin = newest + 1
-            self._history.close()
-            self._history = None
-        return self._begin
 
 
 class Following(Subscription):
@@ -115,7 +95,7 @@ class Following(Subscription):
         self._role = role
         self._bridged = False
         self._consumer: object = None
-        self._places: dict[int, _Place] = {}
+        self._mirrors: dict[int, int] = {}  # by publisher, the last one that was its ring here
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
@@ -132,22 +112,20 @@ class Following(Subscription):
             return
         if self.reliable:
             check_reliable(up.info.tag, up.attributes)
-        place = self._places.get(up.info.incarnation)
-        if place is not None and place.ring == up.ring:
+        before = self._mirrors.get(up.info.incarnation, 0)
+        if before == up.ring:
             return
-        start = self._start_on(up) if place is None else place.end()
+        start = _core.START_EARLIEST if before else self._start_on(up)
         if start > 0:
             start = -(-start // up.every) * up.every  # what the ring has left out is not loss
         reader.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
             start=start, tag=up.info.tag, publisher=up.info,
             decode=self._decoders.of(up.info.tag, up.attributes), prefault=up.attributes.prefault,
-            every=1 if up.every == self.scaling.every else self.scaling.every,
+            every=1 if up.every == self.scaling.every else self.scaling.every, after=before, step=up.every,
         )  # fmt: skip
         if up.ring != up.info.incarnation and self._role == "subscriber":
-            if place is not None:
-                reader.detach(place.ring, drain=True)
-            self._places[up.info.incarnation] = _Place(up, ring_fd, start)
+            self._mirrors[up.info.incarnation] = up.ring
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
             self.mailbox_fd = reader.use_mailbox()
             # Publishers ring it from their next send on; what they sent before is found by looking once more.
@@ -166,14 +144,20 @@ class Following(Subscription):
             case first:
                 return first
 
+    def move(self, at: str | None, transport: str | None) -> None:
+        """Have the streams come another way. Raises what `Connection.call` does, and QosMismatch."""
+        self._connection.call(Move(id=0, subscription=self.number, at=at, transport=transport), Done)
+        with self.lock:  # what a restarted daemon is asked for
+            scaling = self.scaling
+            self.scaling = scaling._replace(
+                at=scaling.at if at is None else at, transport=scaling.transport if transport is None else transport
+            )
+
     def ring_down(self, incarnation: int) -> None:
         reader = self._reader()
         if reader is not None:
             with self.lock:
                 if not self.closed:
-                    for place in self._places.values():
-                        if place.ring == incarnation:
-                            place.end()
                     reader.detach(incarnation, drain=True)
 
     def fail(self, error: RingcastError) -> None:

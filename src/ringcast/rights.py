@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from ringcast.connection import Connection
 from ringcast.control.link import Received, close_all
-from ringcast.control.messages import Done, Publish, Published, RingUp, Subscribe, Unpublish, Unsubscribe
+from ringcast.control.messages import Attached, Done, Publish, Published, RingUp, Subscribe, Unpublish, Unsubscribe
 from ringcast.descriptors import copies, out_of_descriptors
 from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
 from ringcast.identity import PublisherInfo
@@ -157,6 +157,8 @@ class Subscription(ABC):
             with self.lock:
                 if not self.closed:
                     self.attach(up, *received.fds)
+            if up.held:
+                self._connection.post(Attached(id=0, subscription=self.number, ring=up.ring))
         except ClosedError:
             pass
         except CorruptRing as exc:

@@ -16,6 +16,7 @@ from ringcast.codec import find
 from ringcast.control.messages import (
     ChannelListing,
     ChannelStatus,
+    Done,
     GetStatus,
     ListChannels,
     ListNodes,
@@ -23,6 +24,7 @@ from ringcast.control.messages import (
     NodeListing,
     NodeStatus,
     OpenTag,
+    SetChannel,
     Status,
     TagListing,
     TagOpened,
@@ -32,6 +34,7 @@ from ringcast.daemon.lifecycle import default_socket_path, ensure_running
 from ringcast.decoding import Decoders
 from ringcast.errors import DaemonUnavailable
 from ringcast.following import Scaling, Start
+from ringcast.place import AUTO, check_place
 from ringcast.publisher import Publisher
 from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes, check_name, check_pattern, is_pattern
@@ -107,6 +110,8 @@ class Session:
         capacity_bytes: int = NOT_NAMED,
         max_wait_s: float = NOT_NAMED,
         prefault: bool = NOT_NAMED,
+        proxy: str = NOT_NAMED,
+        transport: str = NOT_NAMED,
         create: bool = True,
     ) -> Tag:
         """Create the tag, or join it as it is. An attribute left out is taken as it is, or from the default when the
@@ -116,7 +121,8 @@ class Session:
         type (msgspec.Struct, dataclass, TypedDict) or JSON schema, for numpy `{"dtype": ..., "shape": [...]}`; given as
         a type, messages are decoded into it. `depth` and `capacity_bytes`: how many messages and bytes a publisher's
         ring holds. `max_wait_s`: how long a publisher waits for reliable readers; 0 refuses them. `prefault`: commit
-        all memory at once.
+        all memory at once. `proxy`: where subscribers' proxies sit, and `transport`: what carries the tag between
+        nodes, for those who say nothing of it.
         Raises BadTagName, TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range),
         DaemonUnavailable, ClosedError, ForkedError.
         """
@@ -124,7 +130,7 @@ class Session:
         self._attachment.check()
         named = {
             "codec": codec, "depth": depth, "capacity_bytes": capacity_bytes, "max_wait_s": max_wait_s,
-            "prefault": prefault,
+            "prefault": prefault, "proxy": proxy, "transport": transport,
         }  # fmt: skip
         requested = {key: value for key, value in named.items() if value is not NOT_NAMED}
         given = None if schema is NOT_NAMED else schema
@@ -159,7 +165,7 @@ class Session:
         reliable: bool = False,
         busy_poll: bool = False,
         every: int = 1,
-        at: str = "publisher",
+        at: str = AUTO,
         transport: str = "",
         **attributes: Any,
     ) -> Subscriber:
@@ -178,6 +184,19 @@ class Session:
         )  # fmt: skip
 
     # ---------------------------------------------------------------- the network
+
+    def set_channel(self, tag: str, *, node: str = "", proxy: str | None = None, transport: str | None = None) -> None:
+        """Decide, for everybody, where the proxies of a tag's subscribers sit and what carries the tag between nodes,
+        while messages flow: for all nodes that receive it, or for `node` alone. None leaves one as it is, "auto" and
+        "" leave it to the subscribers again.
+
+        Raises UnknownTag, QosMismatch (no such transport or node; subscribers asked for more than it promises),
+        BrokenError (the node that keeps the tag does not answer), ValueError, DaemonUnavailable, ClosedError,
+        ForkedError.
+        """
+        check_name(tag)
+        at = proxy if proxy is None else "" if check_place(proxy) == AUTO else proxy
+        self._attachment.connection.call(SetChannel(id=0, tag=tag, node=node, at=at, transport=transport), Done)
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""

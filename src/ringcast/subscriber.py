@@ -18,6 +18,7 @@ from ringcast.errors import ClosedError, ResourceLimit
 from ringcast.following import Following, Scaling, Start, first_message
 from ringcast.message import Message
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
+from ringcast.place import check_place
 from ringcast.stats import SubscriberStats, summarise
 from ringcast.tag import is_pattern
 
@@ -98,6 +99,20 @@ class Subscriber(_core.RingReader):
     def stats(self) -> SubscriberStats:
         """Counters and latency percentiles since this subscriber was made. Raises ForkedError."""
         return summarise(self.counters(), self.latency_histogram(), _core.latency_bucket_ns)
+
+    def move(self, at: str | None = None, transport: str | None = None) -> None:
+        """Have the proxy sit elsewhere ("publisher", "subscriber", "node:NAME", "auto"), or another transport carry the
+        streams, while messages flow: none comes twice or out of order, none is lost but what the transport loses.
+        Returns when they come that way; where that is not possible yet they go on as before and move later. An
+        administrator's setting ('ringcast set') counts before this.
+
+        Raises ValueError, QosMismatch (no such transport, or it does not promise reliable delivery),
+        DaemonUnavailable, ClosedError, ForkedError.
+        """
+        self._attachment.check()
+        if at is not None:
+            check_place(at)
+        self._right.move(at, transport)
 
     # ---------------------------------------------------------------- loops and event loops
 

@@ -21,6 +21,7 @@ from ringcast.control.messages import (
 from ringcast.decoding import Decoders, bind
 from ringcast.following import Scaling, Start, check_reliable
 from ringcast.history import History, Whose, incarnation_of
+from ringcast.place import AUTO
 from ringcast.publisher import Publisher
 from ringcast.remote_history import RemoteHistory
 from ringcast.subscriber import Subscriber
@@ -73,7 +74,7 @@ class Tag:
         busy_poll: bool = False,
         *,
         every: int = 1,
-        at: str = "publisher",
+        at: str = AUTO,
         transport: str = "",
     ) -> Subscriber:
         """Take the subscription right; every publisher there is is attached on return, later ones as they come.
@@ -83,8 +84,9 @@ class Tag:
         later are read from their first message. `reliable`: publishers wait for this reader, up to the tag's
         `max_wait_s`. `busy_poll`: burn a core instead of sleeping.
         `every` n receives the messages whose number is a multiple of n; scaling is not loss. `at` is where that
-        happens for publishers on other nodes: "publisher", "subscriber", or "node:NAME" for a node in between.
-        `transport` carries them: "udp" (default), or "tcp", which is what reliable delivery takes.
+        happens for publishers on other nodes: "publisher", "subscriber", "node:NAME" for a node in between, or "auto"
+        (where the tag says, else at the publisher). `transport` carries them: where neither this nor the tag says it
+        is "udp", or "tcp" for reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
         Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more),
         ResourceLimit, ClosedError, ForkedError, ValueError.
         """

@@ -92,3 +92,39 @@ def test_up_for_some_time_says_how_to_use_it():
     said = run("up", "--nodes", "2", "--seconds", "0.1", "--prefix", "rover")
     assert "# rover0 at 127.0.0.1:" in said
     assert said.count("export RINGCAST_SOCKET=") == 2
+
+
+def test_set_moves_a_proxy_and_shows_what_is_set(make_mesh, eventually):
+    a, b = make_mesh(2)
+    pub = a.session.publisher("cam/front")
+    eventually(lambda: b.knows("cam/front"))
+    sub = b.session.subscribe("cam/front", every=2)
+    where = ("--socket", b.daemon.socket_path, "--no-start")
+    assert "nothing is set" in run("set", "cam/front", *where)
+    run("set", "cam/front", "--proxy", "subscriber", "--transport", "tcp", *where)
+    eventually(lambda: [(row.every, row.transport) for row in b.incoming()] == [(1, "tcp")])
+    shown = json.loads(run("set", "cam/front", "--json", *where))
+    assert shown == {"tag": "cam/front", "settings": {"": {"at": "subscriber", "transport": "tcp"}}}
+    run("set", "cam/front", "--proxy", "auto", "--transport", "", *where)
+    eventually(lambda: [(row.every, row.transport) for row in b.incoming()] == [(2, "udp")])
+    for _ in range(3):
+        pub.send(b"x")
+    assert [sub.recv(timeout=30).seq for _ in range(2)] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("cam/front", "--proxy", "moon"), 2, "--proxy: at is 'publisher', 'subscriber', 'node:NAME' or 'auto'"),
+        (("cam/front", "--node", "b"), 2, "say also what"),
+        (("cam/front", "--proxy", "node:moon"), 1, "there is no such node now"),
+        (("cam/front", "--transport", "pigeon"), 1, "pigeon"),
+        (("no/such/tag",), 1, "no/such/tag"),
+    ],
+)
+def test_set_misused(daemon, session, words, code, said):
+    session.tag("cam/front")
+    command = [*RINGCAST, "set", *words, "--socket", daemon.socket_path, "--no-start"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr

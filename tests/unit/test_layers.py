@@ -11,7 +11,7 @@ SRC = Path(__file__).resolve().parents[2] / "src" / "ringcast"
 
 # Lower layers first. A module may import from its own layer and from those above it in this list.
 LAYERS: list[set[str]] = [
-    {"errors", "tag", "identity"},
+    {"errors", "tag", "identity", "place"},
     {"control", "codec", "_core"},
     {"message", "scaling", "placement", "qos", "clock", "measure", "transport"},
     {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
@@ -22,12 +22,13 @@ LAYERS: list[set[str]] = [
 ]  # fmt: skip
 
 PURE = {
-    "tag.py", "identity.py", "errors.py", "stats.py", "control/messages.py", "control/framing.py", "control/peering.py",
+    "tag.py", "identity.py", "place.py", "errors.py", "stats.py",
+    "control/messages.py", "control/framing.py", "control/peering.py",
     "control/service.py", "daemon/table.py", "daemon/rows.py", "daemon/replica.py", "daemon/membership.py",
     "daemon/gossip.py", "daemon/cluster.py", "daemon/roster.py", "daemon/hearsay.py", "daemon/names.py",
     "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/events.py", "daemon/addresses.py",
-    "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "lab/topology.py",
+    "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/route.py", "lab/topology.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

@@ -28,6 +28,7 @@ VERBS = {
     "tags": "list tags, and who publishes and subscribes",
     "nodes": "list the nodes that this one knows",
     "channels": "list the streams between this node and others, with loss and what was dropped",
+    "set": "decide where a tag's proxies sit and what carries it, while messages flow",
     "up": "several nodes on this machine, joined, until Ctrl-C",
     "pub": "publish values, lines of standard input, or a counter",
     "sub": "subscribe, and print what arrives",

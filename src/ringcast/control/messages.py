@@ -12,9 +12,13 @@ import msgspec
 
 from ringcast.control.service import Pull
 from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.place import Setting
 from ringcast.tag import TagAttributes
 
 PROTOCOL_VERSION = 1
+
+Place = Annotated[str, msgspec.Meta(max_length=255)]
+TransportName = Annotated[str, msgspec.Meta(max_length=64)]
 
 
 class _Wire(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
@@ -77,9 +81,38 @@ class Subscribe(_Wire, frozen=True, tag="subscribe"):
     mailbox: bool = False
     counter_index: int = -1
     every: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
-    at: Annotated[str, msgspec.Meta(max_length=255)] = "publisher"
-    transport: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    at: Place = "auto"
+    transport: TransportName = ""
     start: Literal["new", "latest", "earliest"] | Annotated[int, msgspec.Meta(ge=0)] = "new"
+
+
+class Attached(_Wire, frozen=True, tag="attached"):
+    """A ring that came with `held` has a reader now, for whose place the daemon has been waiting."""
+
+    id: int
+    subscription: int
+    ring: int
+
+
+class Move(_Wire, frozen=True, tag="move"):
+    """Have the streams of a subscription scaled elsewhere, and carried by another transport; None leaves one as it is.
+    Answered when they come that way, or after a moment if they do not yet."""
+
+    id: int
+    subscription: int
+    at: Place | None = None
+    transport: TransportName | None = None
+
+
+class SetChannel(_Wire, frozen=True, tag="set"):
+    """An administrator's word on the channels of a tag to a node ('' is every node): None leaves one as it is, '' takes
+    it back."""
+
+    id: int
+    tag: str
+    node: Annotated[str, msgspec.Meta(max_length=255)] = ""
+    at: Place | None = None
+    transport: TransportName | None = None
 
 
 class UseMailbox(_Wire, frozen=True, tag="mailbox"):
@@ -142,7 +175,8 @@ class Bye(_Wire, frozen=True, tag="bye"):
 
 
 Request = (
-    Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe
+    Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
+    | SetChannel
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
     | PullHistory | GetStatus | Bye
 )  # fmt: skip
@@ -162,6 +196,8 @@ class TagStatus(msgspec.Struct, frozen=True, kw_only=True):
     sent: int
     bytes: int
     last_sent_ns: int
+    settings: dict[str, Setting] = {}
+    """What an administrator decided, by the node that receives; '' is every node."""
 
 
 class PublisherStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -331,6 +367,8 @@ class RingUp(_Wire, frozen=True, tag="ring_up"):
     next_seq: int
     every: int = 1
     alive: bool = True
+    held: bool = False
+    """Say when it is attached: its writer waits for that."""
 
 
 class RingDown(_Wire, frozen=True, tag="ring_down"):

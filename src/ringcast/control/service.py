@@ -27,6 +27,7 @@ OPEN = "channel.open"
 START = "channel.start"
 CLOSE = "channel.close"
 PULL = "pull"
+SET = "tag.set"
 
 
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,12 +12,15 @@ from typing import Any
 import msgspec
 
 from ringcast.errors import QosMismatch, TagConflict
+from ringcast.place import AUTO, check_place
 from ringcast.tag import TagAttributes
 
 MAX_DEPTH = 2**24
 MAX_CAPACITY_BYTES = 2**40
 MAX_WAIT_S = 3600.0
 MAX_CODEC_CHARS = 64
+MAX_TRANSPORT_CHARS = 64
+MAX_PLACE_CHARS = 255
 # Attributes travel inside notices and listings of one packet each, nested a little deeper than they came.
 MAX_SCHEMA_BYTES = 32 * 1024
 MAX_SCHEMA_NESTING = 32
@@ -69,6 +72,15 @@ def _seconds(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_WAIT_S
 
 
+def _place(value: object) -> bool:
+    if not isinstance(value, str) or len(value) > MAX_PLACE_CHARS or value == AUTO:
+        return False
+    try:
+        return value == "" or bool(check_place(value))
+    except ValueError:
+        return False
+
+
 def _schema(value: object) -> bool:
     if value is None:
         return True
@@ -105,4 +117,9 @@ _RULES: dict[str, tuple[Callable[[object], bool], str]] = {
     "capacity_bytes": (lambda v: _whole(v, 1, MAX_CAPACITY_BYTES), f"a whole number from 1 to {MAX_CAPACITY_BYTES}"),
     "max_wait_s": (_seconds, f"a number of seconds from 0 to {MAX_WAIT_S:g}"),
     "prefault": (lambda v: isinstance(v, bool), "True or False"),
+    "proxy": (_place, "'publisher', 'subscriber' or 'node:NAME', or empty"),
+    "transport": (
+        lambda v: isinstance(v, str) and len(v) <= MAX_TRANSPORT_CHARS,
+        f"the name of a transport, of at most {MAX_TRANSPORT_CHARS} characters, or empty",
+    ),
 }

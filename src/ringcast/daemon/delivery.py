@@ -3,7 +3,8 @@
 Which there should be follows from the table: for each way in which this node's subscribers want a tag, one channel from
 each live publisher on another node. `follow` makes it so, whatever changed. Invariants: equal demands share one channel
 and one mirror; a mirror is there before its sender is let go, so nothing is lost while joining; after a broken channel
-the next one begins where the last one ended.
+the next one begins where the last one ended; a stream that moves, to another proxy or transport, is closed only when
+what continues it flows, and a move that fails leaves it where it is.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ import msgspec
 from ringcast import _core
 from ringcast.control import service
 from ringcast.control.service import ChannelOpened, CloseChannel, Nothing, OpenChannel, Start, StartChannel
+from ringcast.daemon import route
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.holdings import Demand, MirrorRing, Ring
+from ringcast.daemon.holdings import Demand, Hold, MirrorRing, Ring, Wish
 from ringcast.daemon.local import Local
 from ringcast.daemon.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
+from ringcast.place import node_of
 from ringcast.tag import matches
 from ringcast.transport import Channel, Receiving, find
 from ringcast.transport.interface import FanOutLinks, Mirror
@@ -48,6 +51,16 @@ def relay(transport: str) -> Demand:
     if find(transport).promises.reliable:
         return Demand(at="", transport=transport, reliable=True)
     return Demand(at="")
+
+
+def _hold(mirror: Mirror, channel: Channel) -> Hold:
+    """Keep everything in the mirror until those it was made for have a place of their own in it."""
+    holder = _core.RingReader(reliable=True, what="hold")
+    holder.attach(
+        mirror.ring_fd, mirror.bell_fd, depth=channel.depth, capacity_bytes=channel.capacity_bytes,
+        incarnation=mirror.incarnation, start=_core.START_EARLIEST,
+    )  # fmt: skip
+    return holder
 
 
 class Mesh(Protocol):
@@ -134,7 +147,7 @@ class Delivery:
         self.channels: dict[Stream, Incoming] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
         self._resume: dict[Stream, Resumption] = {}
-        self._expected: Counter[tuple[str, Demand]] = Counter()
+        self._expected: Counter[tuple[str, Wish]] = Counter()
         self._complained: set[Stream] = set()
         self._relayed: Counter[Stream] = Counter()
         self._retry: asyncio.TimerHandle | None = None
@@ -155,39 +168,63 @@ class Delivery:
     def follow(self) -> None:
         """Open what is missing and close what nobody wants."""
         streams = self.wanted()
+        moving = {stream.incarnation for stream in streams if stream not in self.channels}
         for stream in [stream for stream in self.channels if stream not in streams]:
-            # Its publisher's row may be gone only because its node is away.
-            self._remember(stream)
-            self._close(stream)
+            if stream.incarnation not in moving:
+                # Its publisher's row may be gone only because its node is away.
+                self._remember(stream)
+                self._close(stream)
         for stream, (tag, _) in list(self._resume.items()):
             if stream.demand not in self._demands(tag) and stream not in self._relayed:
                 del self._resume[stream]
         for stream, row in streams.items():
-            if stream not in self.channels and stream not in self._opening:
-                self._open_soon(stream, row, "earliest")
+            if stream in self._opening:
+                continue
+            incoming = self.channels.get(stream)
+            if incoming is None or incoming.via != self._proxy(stream.demand, row):
+                self._open_soon(stream, row, self._continuing(stream.incarnation))
+
+    def _continuing(self, incarnation: int) -> Start:
+        """Where a stream begins that some other one comes before, if there is one."""
+        known = [incoming for stream, incoming in self.channels.items() if stream.incarnation == incarnation]
+        return min((incoming.mirror.next_seq for incoming in known), default="earliest")
 
     @contextmanager
-    def expecting(self, pattern: str, demand: Demand) -> Iterator[None]:
+    def expecting(self, pattern: str, wish: Wish) -> Iterator[None]:
         """Within, such streams are wanted though no subscription in the table says so yet."""
-        self._expected[pattern, demand] += 1
+        self._expected[pattern, wish] += 1
         try:
             yield
         finally:
-            self._expected[pattern, demand] -= 1
-            if not self._expected[pattern, demand]:
-                del self._expected[pattern, demand]
+            self._expected[pattern, wish] -= 1
+            if not self._expected[pattern, wish]:
+                del self._expected[pattern, wish]
             self.follow()
 
-    async def prepare(self, pattern: str, demand: Demand, start: Start) -> None:
+    async def prepare(self, pattern: str, wish: Wish, start: Start) -> None:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
         cannot be opened now are tried again later."""
         tasks = []
         for row in self._remote_publishers():
-            stream = Stream(row.info.incarnation, demand)
-            if matches(pattern, row.info.tag) and stream not in self.channels:
-                tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
+            if matches(pattern, row.info.tag):
+                stream = Stream(row.info.incarnation, self._demand(wish, row.info.tag))
+                if stream not in self.channels:
+                    tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
         if tasks:
             await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)
+
+    async def settled(self, pattern: str) -> None:
+        """Returns when streams that match come as they should, or after a moment."""
+        self.follow()
+        tasks = [task for stream, task in self._opening.items() if self._concerns(stream, pattern)]
+        if tasks:
+            await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)
+
+    def _concerns(self, stream: Stream, pattern: str) -> bool:
+        return any(
+            row.info.incarnation == stream.incarnation and matches(pattern, row.info.tag)
+            for row in self._remote_publishers()
+        )
 
     # ------------------------------------------------------------------ streams of this node, for others
 
@@ -222,8 +259,11 @@ class Delivery:
         return self.channels[stream]
 
     def _demands(self, tag: str) -> set[Demand]:
-        expected = {demand for pattern, demand in self._expected if matches(pattern, tag)}
+        expected = {self._demand(wish, tag) for pattern, wish in self._expected if matches(pattern, tag)}
         return self._local.demands(tag) | expected
+
+    def _demand(self, wish: Wish, tag: str) -> Demand:
+        return route.demand(wish, self._local.table.tag(tag), self._local.table.node)
 
     def _remote_publishers(self) -> list[PublisherRow]:
         table = self._local.table
@@ -264,6 +304,8 @@ class Delivery:
             mirror = receiving.open(channel)
             try:
                 ring = self._mirror_ring(stream, row, channel, mirror, receiving)
+                if demand.reliable and demand in self._demands(row.info.tag):
+                    ring.hold = _hold(mirror, channel)
                 await self._ask(
                     via, service.START,
                     StartChannel(
@@ -275,6 +317,7 @@ class Delivery:
                 )  # fmt: skip
                 shown = self._local.add_mirror(ring)
             except BaseException:
+                ring.let_go()
                 receiving.close_channel(key)
                 raise
         except (TimeoutError, RingcastError, OSError) as exc:
@@ -285,11 +328,14 @@ class Delivery:
             return
         self._complained.discard(stream)
         self._resume.pop(stream, None)
+        before = self.channels.pop(stream, None)
         self.channels[stream] = Incoming(
             key=key, via=via, transport=demand.transport, row=row, mirror=mirror, ring=ring,
             first_seq=opened.first_seq,
         )  # fmt: skip
         self._deliver(shown)
+        if before is not None:
+            self._end_channel(before)
         # Who wanted it may have left while it was opened, and so may its publisher.
         asyncio.get_running_loop().call_soon(self.follow)
         if self._watching is None:
@@ -297,10 +343,8 @@ class Delivery:
 
     def _proxy(self, demand: Demand, row: PublisherRow) -> str:
         """The node to have it from. When the one asked for is away, the publisher's scales the same way."""
-        asked = demand.at.removeprefix("node:")
-        if demand.at.startswith("node:") and asked != self._local.table.node and self._mesh.node(asked) is not None:
-            return asked
-        return row.owner
+        asked = node_of(demand.at)
+        return asked if asked and self._mesh.node(asked) is not None else row.owner
 
     def _remember(self, stream: Stream) -> None:
         incoming = self.channels[stream]
@@ -326,7 +370,9 @@ class Delivery:
         )  # fmt: skip
 
     def _close(self, stream: Stream, *, tell: bool = True) -> None:
-        incoming = self.channels.pop(stream)
+        self._end_channel(self.channels.pop(stream), tell=tell)
+
+    def _end_channel(self, incoming: Incoming, *, tell: bool = True) -> None:
         self._receiving[incoming.transport].close_channel(incoming.key)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.drop_mirror(incoming.ring))
@@ -341,17 +387,17 @@ class Delivery:
         except (TimeoutError, RingcastError, OSError):
             pass  # whoever is gone has closed it already
 
-    def lost(self, stream: Stream) -> None:
-        """Its sender is gone; go on where it ended, when there is a way again."""
+    def lost(self, stream: Stream, *, tell: bool = False) -> None:
+        """Its sender is gone, or whom that has it from; go on where it ended, when there is a way again."""
         if stream in self.channels:
             self._remember(stream)
-            self._close(stream, tell=False)
+            self._close(stream, tell=tell)
             self._try_again()
 
     def node_gone(self, node: str) -> None:
         for stream, incoming in list(self.channels.items()):
             if node in (incoming.via, incoming.row.owner):
-                self.lost(stream)
+                self.lost(stream, tell=incoming.via != node)
 
     def close(self) -> None:
         """End all channels that come here, without a word to the others: they see the node go."""

@@ -15,6 +15,7 @@ from ringcast.daemon.fanout import FanOut, Mailbox
 from ringcast.daemon.rows import PublisherRow
 from ringcast.errors import BadMessage
 from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.place import AUTO
 from ringcast.tag import TagAttributes
 from ringcast.transport.interface import Mirror
 
@@ -35,6 +36,10 @@ class Monitor(Protocol):
 class Counters(Protocol):
     def counters(self, index: int) -> dict[str, int]: ...
     def latency_histogram(self, index: int) -> list[int]: ...
+
+
+class Hold(Protocol):
+    def close(self) -> None: ...
 
 
 class Core(Protocol):
@@ -96,6 +101,11 @@ class Ring:
         return False
 
     @property
+    def held(self) -> bool:
+        """True while nothing in it is overwritten, because reliable readers are on their way."""
+        return False
+
+    @property
     def tag(self) -> str:
         return self.row.info.tag
 
@@ -111,13 +121,22 @@ class Ring:
         return RingUp(
             subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
             capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
-            next_seq=self.next_seq, every=self.every, alive=self.alive,
+            next_seq=self.next_seq, every=self.every, alive=self.alive, held=self.held,
         )  # fmt: skip
 
     def status(self) -> PublisherStatus:
         return PublisherStatus(
             info=self.info, alive=self.alive, counters=self.monitor.counters(), last_sent_ns=self.monitor.last_sent_ns()
         )  # fmt: skip
+
+
+class Wish(NamedTuple):
+    """What a subscriber asked for; `at` may be "auto" and `transport` empty."""
+
+    every: int = 1
+    at: str = AUTO
+    transport: str = ""
+    reliable: bool = False
 
 
 class Demand(NamedTuple):
@@ -141,6 +160,12 @@ class MirrorRing(Ring):
         self._mirror = mirror
         self._every = every
         self.demand = demand
+        self.readers: set[tuple[int, int]] = set()
+        """The (client, subscription)s that were shown it and have not been shown what continues it."""
+        self.awaited: set[tuple[int, int]] = set()
+        """Of those, the ones that `hold` waits for."""
+        self.hold: Hold | None = None
+        """A place in the ring kept for them."""
 
     @property
     def number(self) -> int:
@@ -162,6 +187,30 @@ class MirrorRing(Ring):
     def foreign(self) -> bool:
         return True
 
+    @property
+    def held(self) -> bool:
+        return self.hold is not None
+
+    def forget_reader(self, key: tuple[int, int]) -> None:
+        self.readers.discard(key)
+        self.attached(key)
+
+    def attached(self, key: tuple[int, int]) -> None:
+        """A reader that was waited for has a place in the ring, or wants none any more."""
+        if key in self.awaited:
+            self.awaited.discard(key)
+            if not self.awaited:
+                self.let_go()
+
+    def let_go(self) -> None:
+        if self.hold is not None:
+            self.hold.close()
+            self.hold = None
+
+    def close(self) -> None:
+        self.let_go()
+        super().close()
+
 
 class Subscription:
     """A subscription or, with role history, a reader that is nobody's subscriber. `number` is its client's choice."""
@@ -173,9 +222,9 @@ class Subscription:
         info: SubscriberInfo,
         role: Literal["subscriber", "history"],
         counter_index: int,
-        demand: Demand = Demand(),
+        wish: Wish = Wish(),
     ) -> None:
-        self.demand = demand
+        self.wish = wish
         self.client = client
         self.number = number
         self.info = info
@@ -191,9 +240,13 @@ class Subscription:
     def counts(self) -> bool:
         return self.role == "subscriber"
 
-    def accepts(self, ring: Ring) -> bool:
-        """Own publishers' rings are for everybody, who scale for themselves; a mirror is for those who asked for it."""
-        return not isinstance(ring, MirrorRing) or (self.counts and ring.demand == self.demand)
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.client.number, self.number
+
+    def reads(self, ring: Ring) -> bool:
+        """Own publishers' rings are for everybody, who scale for themselves; a mirror for those who were shown it."""
+        return not isinstance(ring, MirrorRing) or self.key in ring.readers
 
     def status(self) -> SubscriberStatus:
         counters: dict[str, int] = {}

@@ -12,18 +12,23 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
+
 from ringcast.control.messages import (
+    Attached,
     DestroyTag,
     Done,
     Hello,
     ListPublishers,
     ListSubscribers,
     ListTags,
+    Move,
     OpenTag,
     Publish,
     Published,
     Request,
     RingDown,
+    SetChannel,
     Subscribe,
     TagGone,
     TagOpened,
@@ -31,17 +36,17 @@ from ringcast.control.messages import (
     Unsubscribe,
     UseMailbox,
 )
-from ringcast.daemon import listing
+from ringcast.daemon import listing, route
 from ringcast.daemon.attributes import check_geometry
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.fanout import FanOut, Flushed
-from ringcast.daemon.holdings import Client, Core, Demand, MirrorRing, Ring, Subscription
+from ringcast.daemon.holdings import Client, Core, Demand, MirrorRing, Ring, Subscription, Wish
 from ringcast.daemon.matching import PatternIndex
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.rings import Rings
-from ringcast.daemon.rows import Change, PublisherRow, SubscriberRow, publisher_key, subscriber_key, tag_key
+from ringcast.daemon.rows import Change, PublisherRow, SubscriberRow, TagRow, publisher_key, subscriber_key, tag_key
 from ringcast.daemon.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagInUse, UnknownTag
 from ringcast.identity import PublisherInfo, SubscriberInfo
@@ -65,6 +70,7 @@ class Local:
         self._handlers: dict[type[Any], Callable[[Client, Any, list[Descriptor]], None]] = {
             OpenTag: self._open, DestroyTag: self._destroy, Publish: self._publish, Unpublish: self._unpublish,
             Subscribe: self._subscribe, UseMailbox: self._use_mailbox, Unsubscribe: self._unsubscribe,
+            Attached: self._attached, Move: self._move, SetChannel: self._set_channel,
             ListTags: self._list_tags, ListPublishers: self._list_publishers, ListSubscribers: self._list_subscribers,
         }  # fmt: skip
 
@@ -107,7 +113,11 @@ class Local:
 
     def changed(self, changes: Iterable[Change]) -> list[Send]:
         """React to changes of the table that other nodes made."""
+        changes = list(changes)
         self._effects.recount(changes)
+        for change in changes:
+            if isinstance(change.row, TagRow):
+                self._rematch(change.row.name)
         return self._effects.finish()
 
     def take_changes(self) -> list[Change]:
@@ -225,12 +235,48 @@ class Local:
     def _show(self, ring: Ring) -> None:
         """Give a new ring to everybody whom it concerns."""
         for subscription in self._subscriptions.matching(ring.tag):
-            if not subscription.accepts(ring):
-                continue
-            if subscription.mailbox is not None:
-                ring.fanout.add(subscription.mailbox)
-                self._effects.announce(ring.fanout)
-            self._effects.send(subscription.client.number, ring.up(subscription.number, born_after=True), ring.fds)
+            if self._accepts(subscription, ring):
+                self._hand_over(subscription, ring, born_after=True)
+
+    def _accepts(self, subscription: Subscription, ring: Ring) -> bool:
+        """Own publishers' rings are for everybody; a mirror for those who want the stream in just that way."""
+        if not isinstance(ring, MirrorRing):
+            return True
+        return subscription.counts and ring.demand == self._demand(subscription, ring.tag)
+
+    def _hand_over(self, subscription: Subscription, ring: Ring, *, born_after: bool) -> None:
+        if subscription.mailbox is not None and ring.alive:
+            ring.fanout.add(subscription.mailbox)
+            self._effects.announce(ring.fanout)
+        if isinstance(ring, MirrorRing):
+            for other in self._mirrors(ring.tag, ring.info.incarnation):  # which this one continues
+                self._take_back(subscription, other)
+            ring.readers.add(subscription.key)
+            if ring.hold is not None:
+                ring.awaited.add(subscription.key)
+        self._effects.send(subscription.client.number, ring.up(subscription.number, born_after=born_after), ring.fds)
+
+    def _take_back(self, subscription: Subscription, ring: MirrorRing) -> None:
+        if subscription.key not in ring.readers:
+            return
+        ring.forget_reader(subscription.key)
+        if subscription.mailbox is not None:
+            ring.fanout.remove(subscription.mailbox)
+            self._effects.announce(ring.fanout)
+
+    def _mirrors(self, pattern: str, incarnation: int | None = None) -> list[MirrorRing]:
+        rings = [ring for ring in self.rings.matching(pattern) if isinstance(ring, MirrorRing)]
+        return [ring for ring in rings if incarnation in (None, ring.info.incarnation)]
+
+    def _rematch(self, tag: str) -> None:
+        """What is wanted of a tag may be wanted in another way now: show mirrors that are here already."""
+        for ring in self._mirrors(tag):
+            for subscription in self._subscriptions.matching(tag):
+                if self._accepts(subscription, ring) and not any(
+                    subscription.reads(other) and other.demand == ring.demand
+                    for other in self._mirrors(tag, ring.info.incarnation)
+                ):
+                    self._hand_over(subscription, ring, born_after=True)
 
     def _retire(self, ring: Ring, *, linger: bool = True) -> None:
         """Its publisher left. Subscribers are told; histories keep it as long as this node does."""
@@ -285,9 +331,8 @@ class Local:
     def drop_mirror(self, ring: MirrorRing) -> list[Send]:
         """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
         self._effects.forget(ring.fanout)
-        for subscription in self._subscriptions.matching(ring.tag):
-            if subscription.accepts(ring):
-                self._ring_down(subscription, ring)
+        for client, number in sorted(ring.readers):
+            self._effects.send(client, RingDown(subscription=number, incarnation=ring.ring))
         self.budget.release(ring.number)
         self.rings.remove(ring)
         ring.close()
@@ -300,7 +345,29 @@ class Local:
 
     def demands(self, tag: str) -> set[Demand]:
         """How this node's subscribers of a tag want it, each way once."""
-        return {subscription.demand for subscription in self._subscriptions.matching(tag) if subscription.counts}
+        return {self._demand(wanting, tag) for wanting in self._subscriptions.matching(tag) if wanting.counts}
+
+    def _demand(self, subscription: Subscription, tag: str) -> Demand:
+        return route.demand(subscription.wish, self.table.tag(tag), self.table.node)
+
+    def pattern_of(self, client: int, subscription: int) -> str | None:
+        """What a client's subscription selects."""
+        holder = self.clients.get(client)
+        held = holder.subscriptions.get(subscription) if holder else None
+        return held.pattern if held else None
+
+    def set_channel(self, request: SetChannel) -> list[Send]:
+        """An administrator's word on a tag that this node keeps. Raises UnknownTag."""
+        self._put_setting(request)
+        return self._effects.finish()
+
+    def _put_setting(self, request: SetChannel) -> None:
+        row = self.table.tag(request.tag)
+        if row is None or row.primary != self.table.node:
+            raise UnknownTag(request.tag)
+        settings = route.changed(row, request.node, request.at, request.transport)
+        self._effects.note(self.table.put(msgspec.structs.replace(row, settings=settings)))
+        self._rematch(row.name)
 
     # ------------------------------------------------------------------ subscribers
 
@@ -318,17 +385,17 @@ class Local:
             reliable=request.reliable, program=client.program,
         )  # fmt: skip
         subscription = Subscription(
-            client, request.subscription, info, request.role, request.counter_index, demand_of(request)
+            client, request.subscription, info, request.role, request.counter_index, wish_of(request)
         )  # fmt: skip
         client.subscriptions[subscription.number] = subscription
         self._subscriptions.add(pattern, info.id, subscription)
         if fds:
-            self._set_mailbox(subscription, fds[0])
+            subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
         if subscription.counts:
             self._effects.note(self.table.put(SubscriberRow(info=info)))
         for ring in self.rings.matching(pattern):
-            if (ring.alive or not subscription.counts) and subscription.accepts(ring):
-                self._effects.send(client.number, ring.up(subscription.number, born_after=False), ring.fds)
+            if (ring.alive or not subscription.counts) and self._accepts(subscription, ring):
+                self._hand_over(subscription, ring, born_after=False)
         self._effects.send(client.number, Done(id=request.id))
 
     def _use_mailbox(self, client: Client, request: UseMailbox, fds: list[Descriptor]) -> None:
@@ -351,15 +418,43 @@ class Local:
         new = subscription.client.mailbox(descriptor, next(self._numbers)) if descriptor else None
         subscription.mailbox = new
         for ring in self.rings.matching(subscription.pattern):
-            if ring.alive and subscription.accepts(ring):
+            if ring.alive and subscription.reads(ring):
                 if new is not None:
                     ring.fanout.add(new)
                 if old is not None:
                     ring.fanout.remove(old)
                 self._effects.announce(ring.fanout)
 
+    def _attached(self, client: Client, request: Attached, fds: list[Descriptor]) -> None:
+        _expect(fds, 0, request)
+        ring = self.rings.of_incarnation(request.ring)
+        if isinstance(ring, MirrorRing):
+            ring.attached((client.number, request.subscription))
+        self._effects.send(client.number, Done(id=request.id))
+
+    def _move(self, client: Client, request: Move, fds: list[Descriptor]) -> None:
+        _expect(fds, 0, request)
+        subscription = client.subscriptions.get(request.subscription)
+        if subscription is None:
+            raise ClosedError("subscription")
+        wish = route.moved(subscription.wish, request.at, request.transport)
+        route.check_wish(wish, self.table.tag(subscription.pattern), self.table.node)
+        subscription.wish = wish
+        for tag in {ring.tag for ring in self._mirrors(subscription.pattern)}:
+            self._rematch(tag)
+        self._effects.send(client.number, Done(id=request.id))
+
+    def _set_channel(self, client: Client, request: SetChannel, fds: list[Descriptor]) -> None:
+        """Of a daemon without a network."""
+        _expect(fds, 0, request)
+        route.check_setting(request.at, request.transport, {self.table.node}, 0)
+        self._put_setting(request)
+        self._effects.send(client.number, Done(id=request.id))
+
     def _drop_subscription(self, subscription: Subscription) -> None:
         self._set_mailbox(subscription, None)
+        for ring in self._mirrors(subscription.pattern):
+            ring.forget_reader(subscription.key)
         subscription.client.subscriptions.pop(subscription.number, None)
         self._subscriptions.discard(subscription.pattern, subscription.info.id)
         if subscription.counts:
@@ -392,13 +487,8 @@ class Local:
             self._effects.send(client.number, page)
 
 
-def demand_of(request: Subscribe) -> Demand:
-    """Scaling at the subscriber is the cursor's business, so such subscriptions share the full stream."""
-    transport = request.transport or ("tcp" if request.reliable else "udp")
-    return Demand(
-        every=1 if request.at == "subscriber" else request.every, at="" if request.every == 1 else request.at,
-        transport=transport, reliable=request.reliable,
-    )  # fmt: skip
+def wish_of(request: Subscribe) -> Wish:
+    return Wish(every=request.every, at=request.at, transport=request.transport, reliable=request.reliable)
 
 
 def _expect(fds: list[Descriptor], count: int, request: Request) -> None:

@@ -16,21 +16,20 @@ from typing import Any
 import msgspec
 
 from ringcast.control import service
-from ringcast.control.messages import ChannelStatus, NodeStatus, Subscribe
+from ringcast.control.messages import ChannelStatus, NodeStatus, SetChannel, Subscribe
 from ringcast.control.service import CloseChannel, Nothing, OpenChannel, StartChannel
-from ringcast.daemon import addresses
-from ringcast.daemon.delivery import Delivery
+from ringcast.daemon import addresses, route
+from ringcast.daemon.delivery import REQUEST_TIMEOUT_S, Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut
 from ringcast.daemon.liveliness import Presence
-from ringcast.daemon.local import Local, demand_of
+from ringcast.daemon.local import Local, wish_of
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow
 from ringcast.daemon.scouting import ScoutSettings
-from ringcast.errors import BrokenError, QosMismatch
-from ringcast.transport.registry import find, reliable_names
+from ringcast.errors import BrokenError, UnknownTag
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -58,7 +57,10 @@ class Network:
         self.delivery = Delivery(local, self.mesh, "" if host in ("0.0.0.0", "::") else host, deliver, self._linked)
         self.distribution = Distribution(self.delivery)
         self.pulls = Pulls(local, self.mesh)
-        for name, handler in ((service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close)):
+        for name, handler in (
+            (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
+            (service.SET, self._set),
+        ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
 
@@ -77,9 +79,31 @@ class Network:
         if request.role != "subscriber":
             yield
             return
-        with self.delivery.expecting(request.pattern, demand_of(request)):
-            await self.delivery.prepare(request.pattern, demand_of(request), request.start)
+        with self.delivery.expecting(request.pattern, wish_of(request)):
+            await self.delivery.prepare(request.pattern, wish_of(request), request.start)
             yield
+
+    async def set_channel(self, request: SetChannel) -> None:
+        """An administrator's word; the node that keeps the tag writes it down. Raises UnknownTag, QosMismatch,
+        BrokenError, TimeoutError."""
+        row = self._local.table.tag(request.tag)
+        if row is None:
+            raise UnknownTag(request.tag)
+        nodes = {node.name for node in self.mesh.nodes() if node.state == "here"}
+        reliable = sum(subscriber.info.reliable for subscriber in self._local.table.subscribers(request.tag))
+        route.check_setting(request.at, request.transport, nodes, reliable)
+        if row.primary == self._local.table.node:
+            self._put_setting(request)
+        else:
+            await self.mesh.request(row.primary, service.SET, service.encode(request), REQUEST_TIMEOUT_S)
+
+    async def _set(self, node: str, payload: bytes) -> bytes:
+        self._put_setting(service.decode_untrusted(payload, SetChannel))
+        return service.encode(Nothing())
+
+    def _put_setting(self, request: SetChannel) -> None:
+        self._deliver(self._local.set_channel(request))
+        self.local_changed()
 
     def local_changed(self) -> None:
         """A client's request is done: tell the others what it wrote, and follow."""
@@ -100,7 +124,11 @@ class Network:
 
     def _presence(self, presences: list[Presence]) -> None:
         for presence in presences:
-            if presence.kind == "node" and not presence.came:
+            if presence.kind != "node":
+                continue
+            if presence.came:  # a proxy may have its node back
+                self.delivery.follow()
+            else:
                 self.distribution.node_gone(presence.node)
                 self.delivery.node_gone(presence.node)
 
@@ -167,17 +195,6 @@ class Network:
             for stream, channel in self.delivery.channels.items()
         ]  # fmt: skip
         return outgoing + incoming, self.delivery.dropped()
-
-
-def check_transport(request: Subscribe) -> None:
-    """Raises QosMismatch when there is no such transport, or it does not promise what is asked for."""
-    if request.transport and request.reliable and not find(request.transport).promises.reliable:
-        raise QosMismatch(
-            "reliable delivery", f"transport {request.transport!r} does not promise it",
-            f"use {' or '.join(reliable_names())}, or subscribe with reliable=False",
-        )  # fmt: skip
-    if request.transport:
-        find(request.transport)
 
 
 def _status(counters: dict[str, int], **fields: Any) -> ChannelStatus:

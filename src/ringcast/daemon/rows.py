@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.place import Setting
 from ringcast.tag import TagAttributes
 
 
@@ -28,6 +29,8 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     backup: str = ""
     born: int = 0
     term: int = 0
+    settings: dict[str, Setting] = {}
+    """By the node that receives; '' is every node."""
 
     @property
     def owner(self) -> str:

@@ -13,9 +13,10 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib import metadata
+from typing import Any
 
 from ringcast.control import link
 from ringcast.control.messages import (
@@ -27,14 +28,16 @@ from ringcast.control.messages import (
     ListChannels,
     ListHistories,
     ListNodes,
+    Move,
     NodeStatus,
     PullHistory,
     Request,
+    SetChannel,
     Status,
     Subscribe,
     Welcome,
 )
-from ringcast.daemon import listing
+from ringcast.daemon import listing, route
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.connection import Connection
 from ringcast.daemon.descriptor import Descriptor, own
@@ -43,14 +46,14 @@ from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
-from ringcast.daemon.local import Local
+from ringcast.daemon.local import Local, wish_of
 from ringcast.daemon.machine import Peer, peer_of
-from ringcast.daemon.network import Network, NetworkSettings, check_transport
+from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.processes import Processes
 from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.table import TagTable
-from ringcast.errors import BadMessage, QosMismatch, ResourceLimit, RingcastError
+from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -82,7 +85,7 @@ class Server:
         self._network = Network(self.local, network, self._deliver) if network is not None else None
         self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
         self._pulling: dict[asyncio.Task[None], int] = {}
-        self._subscribing: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Task[None]] = set()
         self._door = Door(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
             idle_linger_s=idle_linger_s,
@@ -184,13 +187,15 @@ class Server:
             connection.end()
         elif self._network is not None and isinstance(request, Subscribe):
             try:
-                check_transport(request)
+                route.check_wish(wish_of(request), self.local.table.tag(request.pattern), self._node)
             except QosMismatch as exc:
                 connection.push(refuse(request.id, exc))
                 return
-            task = self._loop.create_task(self._subscribe(self._network, connection, request, fds))
-            self._subscribing.add(task)
-            task.add_done_callback(self._subscribing.discard)
+            self._begin(self._subscribe(self._network, connection, request, fds))
+        elif self._network is not None and isinstance(request, Move):
+            self._begin(self._move(self._network, connection, request, fds))
+        elif self._network is not None and isinstance(request, SetChannel):
+            self._begin(self._set(self._network, connection, request))
         else:
             self._do(connection, request, fds)
 
@@ -199,10 +204,15 @@ class Server:
         if self._network is not None:
             self._network.local_changed()
 
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Requests that other nodes are asked for; meanwhile this client's and everybody's requests go on."""
+        task = self._loop.create_task(work)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
     async def _subscribe(
         self, network: Network, connection: Connection, request: Subscribe, fds: list[Descriptor]
     ) -> None:
-        """Other nodes are asked first; meanwhile this client's and everybody's requests go on."""
         async with network.prepared(request):
             if connection.closed:
                 return
@@ -210,6 +220,27 @@ class Server:
                 self._do(connection, request, fds)
             except BadMessage as exc:
                 self._refuse(connection, exc)
+
+    async def _move(self, network: Network, connection: Connection, request: Move, fds: list[Descriptor]) -> None:
+        try:
+            out = self.local.handle(connection.number, request, fds)
+        except BadMessage as exc:
+            self._refuse(connection, exc)
+            return
+        pattern = self.local.pattern_of(connection.number, request.subscription)
+        if pattern is not None:
+            await network.delivery.settled(pattern)
+        self._deliver(out)
+
+    async def _set(self, network: Network, connection: Connection, request: SetChannel) -> None:
+        try:
+            await network.set_channel(request)
+            connection.push(Done(id=request.id))
+        except RingcastError as exc:
+            connection.push(refuse(request.id, exc))
+        except TimeoutError:
+            slow = BrokenError(f"the node that keeps tag {request.tag!r} did not answer; see 'ringcast nodes'")
+            connection.push(refuse(request.id, slow))
 
     def _list_histories(self, connection: Connection, request: ListHistories) -> None:
         try:

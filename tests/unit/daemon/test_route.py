@@ -1,0 +1,72 @@
+import pytest
+
+from ringcast.daemon import route
+from ringcast.daemon.holdings import Demand, Wish
+from ringcast.daemon.rows import TagRow
+from ringcast.errors import QosMismatch
+from ringcast.place import Setting
+from ringcast.tag import TagAttributes
+
+
+def row(settings=None, **attributes):
+    return TagRow(name="t", attributes=TagAttributes(**attributes), primary="a", settings=settings or {})
+
+
+@pytest.mark.parametrize(
+    ("wish", "tag", "expected"),
+    [
+        (Wish(), None, Demand(1, "", "udp")),
+        (Wish(reliable=True), None, Demand(1, "", "tcp", True)),
+        (Wish(every=4), row(), Demand(4, "publisher", "udp")),
+        (Wish(every=4, at="subscriber"), row(), Demand(1, "", "udp")),
+        (Wish(every=4, at="node:here"), row(), Demand(1, "", "udp")),
+        (Wish(every=4, at="node:c"), row(), Demand(4, "node:c", "udp")),
+        # A proxy that leaves out nothing is a proxy all the same.
+        (Wish(at="node:c"), row(), Demand(1, "node:c", "udp")),
+        (Wish(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
+        (Wish(every=4, at="publisher", transport="udp"), row(proxy="node:c", transport="tcp"), Demand(4, "publisher")),
+        (Wish(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c")),
+        (Wish(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d")),
+        (Wish(every=4), row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}), Demand(4, "node:c", "tcp")),
+        (Wish(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher")),
+        # Nobody's word makes a reliable stream unreliable, or stops a stream where a transport is not installed.
+        (Wish(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
+        (Wish(), row(transport="pigeon"), Demand(1, "", "udp")),
+    ],
+)
+def test_who_decides(wish, tag, expected):
+    assert route.demand(wish, tag, "here") == expected
+
+
+def test_settings_are_changed_one_by_one_and_taken_back():
+    tag = row()
+    settings = route.changed(tag, "", "node:c", None)
+    assert settings == {"": Setting(at="node:c")}
+    settings = route.changed(row(settings), "", None, "tcp")
+    assert settings == {"": Setting(at="node:c", transport="tcp")}
+    settings = route.changed(row(settings), "b", "publisher", None)
+    settings = route.changed(row(settings), "", "", "")
+    assert settings == {"b": Setting(at="publisher")}
+    assert route.changed(row(settings), "b", "", None) == {}
+
+
+def test_a_setting_that_cannot_be():
+    route.check_setting("node:c", "tcp", {"c"}, 5)
+    route.check_setting(None, "udp", set(), 0)
+    with pytest.raises(QosMismatch, match="the nodes are a, b"):
+        route.check_setting("node:c", None, {"b", "a"}, 0)
+    with pytest.raises(QosMismatch, match="2 of the tag's subscribers asked for reliable delivery"):
+        route.check_setting(None, "udp", set(), 2)
+    with pytest.raises(QosMismatch, match="pigeon"):
+        route.check_setting(None, "pigeon", set(), 0)
+
+
+def test_a_wish_that_cannot_be():
+    route.check_wish(Wish(transport="udp"), row(), "here")
+    route.check_wish(Wish(reliable=True), row(transport="udp"), "here")
+    with pytest.raises(QosMismatch, match="'udp' does not promise it"):
+        route.check_wish(Wish(transport="udp", reliable=True), None, "here")
+    with pytest.raises(QosMismatch, match="an administrator chose it"):
+        route.check_wish(Wish(reliable=True), row({"": Setting(transport="udp")}), "here")
+    with pytest.raises(QosMismatch, match="pigeon"):
+        route.check_wish(Wish(transport="pigeon"), None, "here")
