@@ -17,6 +17,8 @@ from ringcast.control.link import Received
 from ringcast.control.messages import (
     Answer,
     Done,
+    DropBuffer,
+    HoldBuffer,
     Notice,
     OpenTag,
     Published,
@@ -52,6 +54,7 @@ class Holdings:
         self._tags: weakref.WeakSet[OpenedTag] = weakref.WeakSet()
         self._publications: dict[int, Publication] = {}
         self._subscriptions: dict[int, Subscription] = {}
+        self._buffers: dict[int, HoldBuffer] = {}
 
     def number(self) -> int:
         """A subscription's number, unique in this session."""
@@ -95,6 +98,18 @@ class Holdings:
         request = self._forget(right)
         if request is not None:
             self.connection.post(request)
+
+    def hold(self, tag: str, at: str, depth: int, every: int) -> int:
+        """Have a pull buffer held; returns its number. Raises what `Connection.call` does, BrokenError."""
+        request = HoldBuffer(id=0, buffer=self.number(), tag=tag, at=at, depth=depth, every=every)
+        self.connection.call(request, Done)
+        self._buffers[request.buffer] = request
+        return request.buffer
+
+    def let_go(self, buffer: int) -> None:
+        """A pull buffer is needed no more. Does not wait: also called by the garbage collector."""
+        if self._buffers.pop(buffer, None) is not None:
+            self.connection.post(DropBuffer(id=0, buffer=buffer))
 
     def _forget(self, right: Publication | Subscription) -> Any:
         if isinstance(right, Subscription):
@@ -143,6 +158,11 @@ class Holdings:
             except RingcastError as exc:
                 _refused_again(f"a subscription to {subscription.pattern!r}", exc)
                 subscription.fail(exc)
+        for request in list(self._buffers.values()):
+            try:
+                self.connection.call(request, Done)
+            except RingcastError as exc:
+                _refused_again(f"a buffer of {request.tag!r} at {request.at!r}", exc)
 
     def orphaned(self, answer: Answer) -> None:
         """A right granted to a call that was interrupted is given back."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import os
 import time
+import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +23,7 @@ from ringcast.decoding import Decode
 from ringcast.errors import BadMessage, ClosedError, HistoryError
 from ringcast.following import Scaling
 from ringcast.message import Message
+from ringcast.place import PUBLISHER
 from ringcast.staleness import bound_s
 
 if TYPE_CHECKING:
@@ -66,6 +68,11 @@ class RemoteHistory:
         self._incarnation = incarnation
         self._closed = False
         self._measured: tuple[int, float] | None = None  # the period and the delay of the last pull
+        self._buffer: weakref.finalize[[int], RemoteHistory] | None = None
+        if depth is not None and at != PUBLISHER:
+            buffer = attachment.holdings.hold(tag.name, at, depth, every)
+            self._buffer = weakref.finalize(self, attachment.holdings.let_go, buffer)
+            self._buffer.atexit = False
         attachment.owns(self)
 
     @property
@@ -180,8 +187,10 @@ class RemoteHistory:
     # ---------------------------------------------------------------- end
 
     def close(self) -> None:
-        """A second call does nothing."""
+        """Let go of the buffer, if one was held for it. A second call does nothing."""
         self._closed = True
+        if self._buffer is not None:
+            self._buffer()
 
     def __enter__(self) -> RemoteHistory:
         return self

@@ -104,11 +104,13 @@ class Tag:
         shows one publisher's only (one of `publishers(left=True, everywhere=True)`, say); `every` n shows the messages
         whose number is a multiple of n.
 
-        `at` is where: "publisher" (at the publishers' nodes), "subscriber" (what came to this node for a subscription
-        that is open here) or "node:NAME" (what that node holds: its publishers' rings, and what came there). Left out
-        it is "publisher"; if there is no publisher on another node then, rings are read without asking anybody, and
-        only publishers of this node are followed later.
-        Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
+        `at` is where: "publisher" (at the publishers' nodes), "subscriber" (this node) or "node:NAME". Left out it is
+        "publisher"; if there is no publisher on another node then, rings are read without asking anybody, and only
+        publishers of this node are followed later. At the subscriber or on a named node there is what came there for
+        subscriptions, and with `depth` a buffer of that many messages is held there for this history: deeper or
+        shallower than the publisher's ring, and there when the publisher has left.
+        Raises BrokenError (the node is not there), DaemonUnavailable, ResourceLimit, ClosedError, ForkedError,
+        ValueError, TypeError.
         """
         incarnation = 0 if publisher is None else incarnation_of(publisher)
         if at in (None, "publisher") and every == 1:

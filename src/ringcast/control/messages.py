@@ -166,6 +166,23 @@ class PullHistory(_Wire, frozen=True, tag="pull"):
     query: Pull
 
 
+class HoldBuffer(_Wire, frozen=True, tag="hold"):
+    """Hold so many messages of a tag's publishers for a history, on this node (`at` "subscriber") or a named one.
+    `buffer` is the client's own number for it."""
+
+    id: int
+    buffer: int
+    tag: str
+    at: Place
+    depth: Annotated[int, msgspec.Meta(ge=1, le=2**24)]
+    every: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
+
+
+class DropBuffer(_Wire, frozen=True, tag="drop"):
+    id: int
+    buffer: int
+
+
 class GetStatus(_Wire, frozen=True, tag="status"):
     id: int
 
@@ -178,7 +195,7 @@ Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
     | SetChannel
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
-    | PullHistory | GetStatus | Bye
+    | PullHistory | HoldBuffer | DropBuffer | GetStatus | Bye
 )  # fmt: skip
 
 

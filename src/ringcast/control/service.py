@@ -28,6 +28,8 @@ START = "channel.start"
 CLOSE = "channel.close"
 PULL = "pull"
 SET = "tag.set"
+HOLD = "buffer.hold"
+RELEASE = "buffer.release"
 
 
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +63,19 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
 
 class CloseChannel(msgspec.Struct, frozen=True, kw_only=True):
     key: Word
+
+
+class Buffer(msgspec.Struct, frozen=True, kw_only=True):
+    """Hold the newest `depth` messages of every publisher of a tag, every n-th of them, until I release `number`."""
+
+    number: Word
+    tag: ShortText
+    depth: Positive
+    every: Positive = 1
+
+
+class ReleaseBuffer(msgspec.Struct, frozen=True, kw_only=True):
+    number: Word
 
 
 class Nothing(msgspec.Struct, frozen=True):

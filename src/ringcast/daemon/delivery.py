@@ -53,6 +53,15 @@ def relay(transport: str) -> Demand:
     return Demand(at="")
 
 
+def _geometry(demand: Demand, opened: ChannelOpened) -> tuple[int, int]:
+    """The mirror's depth and capacity. A deeper one than the publisher's needs as many times the bytes; a shallower one
+    must still hold the longest message."""
+    if not demand.depth:
+        return opened.depth, opened.capacity_bytes
+    times = -(-demand.depth // opened.depth)
+    return demand.depth, opened.capacity_bytes * max(1, times)
+
+
 def _hold(mirror: Mirror, channel: Channel) -> Hold:
     """Keep everything in the mirror until those it was made for have a place of their own in it."""
     holder = _core.RingReader(reliable=True, what="hold")
@@ -92,6 +101,8 @@ class Incoming(msgspec.Struct):
     mirror: Mirror
     ring: MirrorRing
     first_seq: int
+    broken: bool = False
+    """Nothing comes any more; kept for what its mirror holds."""
 
 
 class RingSource:
@@ -150,6 +161,7 @@ class Delivery:
         self._expected: Counter[tuple[str, Wish]] = Counter()
         self._complained: set[Stream] = set()
         self._relayed: Counter[Stream] = Counter()
+        self._kept: Counter[tuple[str, Demand]] = Counter()
         self._retry: asyncio.TimerHandle | None = None
         self._watching: asyncio.TimerHandle | None = None
         self._farewells: set[asyncio.Task[None]] = set()
@@ -162,6 +174,12 @@ class Delivery:
         for row in self._remote_publishers():
             for demand in self._demands(row.info.tag):
                 streams[Stream(row.info.incarnation, demand)] = row
+        for tag, demand in self._kept:
+            for row in self._local.table.publishers(tag):
+                if row.alive and row.owner != self._local.table.node:
+                    streams[Stream(row.info.incarnation, demand)] = row
+                elif row.alive and row.depth < demand.depth:  # by way of a socket to ourselves, which must lose nothing
+                    streams[Stream(row.info.incarnation, demand._replace(transport="tcp"))] = row
         rows = {row.info.incarnation: row for row in self._remote_publishers()} if self._relayed else {}
         return streams | {stream: rows[stream.incarnation] for stream in self._relayed if stream.incarnation in rows}
 
@@ -170,7 +188,7 @@ class Delivery:
         streams = self.wanted()
         moving = {stream.incarnation for stream in streams if stream not in self.channels}
         for stream in [stream for stream in self.channels if stream not in streams]:
-            if stream.incarnation not in moving:
+            if stream.incarnation not in moving and not self._is_kept(stream):
                 # Its publisher's row may be gone only because its node is away.
                 self._remember(stream)
                 self._close(stream)
@@ -181,8 +199,9 @@ class Delivery:
             if stream in self._opening:
                 continue
             incoming = self.channels.get(stream)
-            if incoming is None or incoming.via != self._proxy(stream.demand, row):
-                self._open_soon(stream, row, self._continuing(stream.incarnation))
+            if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
+                start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation)
+                self._open_soon(stream, row, start)
 
     def _continuing(self, incarnation: int) -> Start:
         """Where a stream begins that some other one comes before, if there is one."""
@@ -213,6 +232,22 @@ class Delivery:
         if tasks:
             await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)
 
+    async def keep(self, tag: str, demand: Demand) -> None:
+        """Hold mirrors of a tag's publishers, of the demand's own depth, whoever subscribes."""
+        self._kept[tag, demand] += 1
+        await self.settled(tag)
+
+    def let_go(self, tag: str, demand: Demand) -> None:
+        self._kept[tag, demand] -= 1
+        if not self._kept[tag, demand]:
+            del self._kept[tag, demand]
+            self.follow()
+
+    def _is_kept(self, stream: Stream) -> bool:
+        """Of a publisher that left, what is held goes on being held."""
+        tag, wanted = self.channels[stream].row.info.tag, stream.demand
+        return any((tag, wanted.every, wanted.depth) == (t, kept.every, kept.depth) for t, kept in self._kept)
+
     async def settled(self, pattern: str) -> None:
         """Returns when streams that match come as they should, or after a moment."""
         self.follow()
@@ -223,7 +258,7 @@ class Delivery:
     def _concerns(self, stream: Stream, pattern: str) -> bool:
         return any(
             row.info.incarnation == stream.incarnation and matches(pattern, row.info.tag)
-            for row in self._remote_publishers()
+            for row in self._local.table.all_publishers()
         )
 
     # ------------------------------------------------------------------ streams of this node, for others
@@ -297,8 +332,9 @@ class Delivery:
                 ),
                 ChannelOpened,
             )  # fmt: skip
+            depth, capacity_bytes = _geometry(demand, opened)
             channel = Channel(
-                key=key, incarnation=stream.incarnation, depth=opened.depth, capacity_bytes=opened.capacity_bytes,
+                key=key, incarnation=stream.incarnation, depth=depth, capacity_bytes=capacity_bytes,
                 first_seq=opened.first_seq, every=demand.every, reliable=demand.reliable,
             )  # fmt: skip
             mirror = receiving.open(channel)
@@ -364,6 +400,7 @@ class Delivery:
         with theirs:
             receiving.attach_fanout(channel.key, theirs.fileno())
         fds = [Descriptor(os.dup(mirror.ring_fd)), Descriptor(os.dup(mirror.bell_fd)), Descriptor(ours.detach())]
+        row = msgspec.structs.replace(row, depth=channel.depth, capacity_bytes=channel.capacity_bytes)
         return MirrorRing(
             self._local.number(), row, tag.attributes, fds, monitor, mirror=mirror, every=channel.every,
             demand=stream.demand,
@@ -389,7 +426,10 @@ class Delivery:
 
     def lost(self, stream: Stream, *, tell: bool = False) -> None:
         """Its sender is gone, or whom that has it from; go on where it ended, when there is a way again."""
-        if stream in self.channels:
+        if stream in self.channels and self._is_kept(stream):
+            self.channels[stream].broken = True
+            self._try_again()
+        elif stream in self.channels:
             self._remember(stream)
             self._close(stream, tell=tell)
             self._try_again()

@@ -146,6 +146,8 @@ class Demand(NamedTuple):
     at: str = "publisher"
     transport: str = "udp"
     reliable: bool = False
+    depth: int = 0
+    """Of a pull buffer, how many messages it holds; 0 is as many as the publisher's ring does."""
 
 
 class MirrorRing(Ring):

@@ -19,6 +19,7 @@ from ringcast.control import service
 from ringcast.control.messages import ChannelStatus, NodeStatus, SetChannel, Subscribe
 from ringcast.control.service import CloseChannel, Nothing, OpenChannel, StartChannel
 from ringcast.daemon import addresses, route
+from ringcast.daemon.buffers import Buffers
 from ringcast.daemon.delivery import REQUEST_TIMEOUT_S, Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
@@ -53,13 +54,15 @@ class Network:
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, scouting=ScoutSettings() if settings.scout else None,
         )  # fmt: skip
-        host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
-        self.delivery = Delivery(local, self.mesh, "" if host in ("0.0.0.0", "::") else host, deliver, self._linked)
+        self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
+        anywhere = self._host in ("0.0.0.0", "::")
+        self.delivery = Delivery(local, self.mesh, "" if anywhere else self._host, deliver, self._linked)
         self.distribution = Distribution(self.delivery)
         self.pulls = Pulls(local, self.mesh)
+        self.buffers = Buffers(local.table.node, self.delivery, self.mesh)
         for name, handler in (
             (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
-            (service.SET, self._set),
+            (service.SET, self._set), (service.HOLD, self.buffers.hold), (service.RELEASE, self.buffers.release),
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
@@ -69,6 +72,7 @@ class Network:
         await self.mesh.start()
 
     async def close(self) -> None:
+        self.buffers.close()
         self.distribution.close()
         self.delivery.close()
         await self.mesh.close()
@@ -128,7 +132,9 @@ class Network:
                 continue
             if presence.came:  # a proxy may have its node back
                 self.delivery.follow()
+                self.buffers.node_came(presence.node)
             else:
+                self.buffers.node_gone(presence.node)
                 self.distribution.node_gone(presence.node)
                 self.delivery.node_gone(presence.node)
 
@@ -139,15 +145,21 @@ class Network:
 
     async def _start(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, StartChannel)
-        record = self.mesh.node(node)
-        if record is None or not record.control:
-            raise BrokenError(f"node {node!r} is not in the mesh")
-        host = addresses.split(record.control[0], CONTROL_PORT)[0]
+        host = self._host_of(node)
         try:
             await self.distribution.start(node, host, request)
         except OSError as exc:
             raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
         return service.encode(Nothing())
+
+    def _host_of(self, node: str) -> str:
+        """Where data for a node goes. Raises BrokenError."""
+        if node == self._local.table.node:
+            return self._host
+        record = self.mesh.node(node)
+        if record is None or not record.control:
+            raise BrokenError(f"node {node!r} is not in the mesh")
+        return addresses.split(record.control[0], CONTROL_PORT)[0]
 
     async def _close(self, node: str, payload: bytes) -> bytes:
         self.distribution.close_channel(service.decode_untrusted(payload, CloseChannel))

@@ -191,8 +191,8 @@ def is_quick(rings: Sequence[Ring], query: Pull) -> bool:
 
 
 def best(rings: Iterable[Ring], query: Pull) -> list[Ring]:
-    """The rings that a query means, one for each publisher. Of a publisher's own ring and several mirrors it is the one
-    with the most of the scaled stream in it."""
+    """The rings that a query means, one for each publisher. Of a publisher's own ring and several mirrors it is one
+    that is deep enough, with the most of the scaled stream in it."""
     chosen: dict[int, Ring] = {}
     for ring in rings:
         incarnation = ring.info.incarnation
@@ -203,8 +203,8 @@ def best(rings: Iterable[Ring], query: Pull) -> list[Ring]:
     return list(chosen.values())
 
 
-def _merit(ring: Ring, query: Pull) -> tuple[bool, int, int]:
-    return ring.foreign, step_of(query.every, ring.every), -ring.next_seq
+def _merit(ring: Ring, query: Pull) -> tuple[bool, bool, int, int]:
+    return ring.row.depth < query.depth, ring.foreign, step_of(query.every, ring.every), -ring.next_seq
 
 
 def inline(request_id: int, answer: bytes) -> HistoryPulled:

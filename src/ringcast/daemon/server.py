@@ -23,8 +23,10 @@ from ringcast.control.messages import (
     PROTOCOL_VERSION,
     Bye,
     Done,
+    DropBuffer,
     GetStatus,
     Hello,
+    HoldBuffer,
     ListChannels,
     ListHistories,
     ListNodes,
@@ -39,6 +41,7 @@ from ringcast.control.messages import (
 )
 from ringcast.daemon import listing, route
 from ringcast.daemon.budget import Budget
+from ringcast.daemon.buffers import without_network
 from ringcast.daemon.connection import Connection
 from ringcast.daemon.descriptor import Descriptor, own
 from ringcast.daemon.door import Door, no_descriptors
@@ -195,7 +198,13 @@ class Server:
         elif self._network is not None and isinstance(request, Move):
             self._begin(self._move(self._network, connection, request, fds))
         elif self._network is not None and isinstance(request, SetChannel):
-            self._begin(self._set(self._network, connection, request))
+            self._begin(self._answer(connection, request.id, self._network.set_channel(request)))
+        elif isinstance(request, HoldBuffer):
+            self._begin(self._answer(connection, request.id, self._hold(connection.number, request)))
+        elif isinstance(request, DropBuffer):
+            if self._network is not None:
+                self._network.buffers.unwant(connection.number, request.buffer)
+            connection.push(Done(id=request.id))
         else:
             self._do(connection, request, fds)
 
@@ -232,15 +241,22 @@ class Server:
             await network.delivery.settled(pattern)
         self._deliver(out)
 
-    async def _set(self, network: Network, connection: Connection, request: SetChannel) -> None:
+    async def _answer(self, connection: Connection, request_id: int, work: Coroutine[Any, Any, None]) -> None:
         try:
-            await network.set_channel(request)
-            connection.push(Done(id=request.id))
+            await work
+            connection.push(Done(id=request_id))
         except RingcastError as exc:
-            connection.push(refuse(request.id, exc))
+            connection.push(refuse(request_id, exc))
         except TimeoutError:
-            slow = BrokenError(f"the node that keeps tag {request.tag!r} did not answer; see 'ringcast nodes'")
-            connection.push(refuse(request.id, slow))
+            slow = BrokenError("the node that was to do it did not answer in time; 'ringcast nodes' shows who is here")
+            connection.push(refuse(request_id, slow))
+
+    async def _hold(self, client: int, request: HoldBuffer) -> None:
+        if self._network is None:
+            raise without_network(request)
+        await self._network.buffers.want(client, request)
+        if client not in self._connections:  # it left meanwhile
+            self._network.buffers.unwant(client)
 
     def _list_histories(self, connection: Connection, request: ListHistories) -> None:
         try:
@@ -360,6 +376,7 @@ class Server:
         logger.info("client %d left: %s", connection.number, reason)
         self._deliver(self.local.leave(connection.number))
         if self._network is not None:
+            self._network.buffers.unwant(connection.number)
             self._network.local_changed()
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)

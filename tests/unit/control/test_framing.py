@@ -34,6 +34,8 @@ REQUESTS: list[Any] = [
     m.ListSubscribers(id=1, tag="a"),
     m.ListHistories(id=1, tag="a"),
     m.PullHistory(id=1, at="publisher", query=Pull(tag="a", kind="latest")),
+    m.HoldBuffer(id=1, buffer=2, tag="a", at="node:b", depth=9),
+    m.DropBuffer(id=1, buffer=2),
     m.ListNodes(id=1),
     m.ListChannels(id=1),
     m.GetStatus(id=1),
