@@ -23,13 +23,14 @@ from ringcast.daemon.delivery import Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.liveliness import Presence
 from ringcast.daemon.local import Local, demand_of
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow
 from ringcast.daemon.scouting import ScoutSettings
+from ringcast.daemon.watchers import Watchers
 from ringcast.errors import BrokenError, QosMismatch
+from ringcast.identity import Presence
 from ringcast.transport.registry import find, reliable_names
 
 logger = logging.getLogger("ringcast.daemon")
@@ -46,13 +47,17 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Network:
     """`deliver` hands what clients are to be told to the shell."""
 
-    def __init__(self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None]) -> None:
+    def __init__(
+        self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers
+    ) -> None:
         self._local = local
+        self._watchers = watchers
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
         self.mesh = Mesh(
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, scouting=ScoutSettings() if settings.scout else None,
+            liveliness=watchers.liveliness,
         )  # fmt: skip
         host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         self.delivery = Delivery(local, self.mesh, "" if host in ("0.0.0.0", "::") else host, deliver, self._linked)
@@ -103,6 +108,7 @@ class Network:
             if presence.kind == "node" and not presence.came:
                 self.distribution.node_gone(presence.node)
                 self.delivery.node_gone(presence.node)
+        self._deliver(self._watchers.told(presences))
 
     # ------------------------------------------------------------------ what others ask
 

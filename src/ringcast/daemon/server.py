@@ -32,6 +32,8 @@ from ringcast.control.messages import (
     Request,
     Status,
     Subscribe,
+    Unwatch,
+    Watch,
     Welcome,
 )
 from ringcast.daemon import listing
@@ -43,6 +45,7 @@ from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
+from ringcast.daemon.liveliness import Liveliness
 from ringcast.daemon.local import Local
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.network import Network, NetworkSettings, check_transport
@@ -50,6 +53,7 @@ from ringcast.daemon.processes import Processes
 from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.table import TagTable
+from ringcast.daemon.watchers import Watchers
 from ringcast.errors import BadMessage, QosMismatch, ResourceLimit, RingcastError
 
 logger = logging.getLogger("ringcast.daemon")
@@ -79,7 +83,10 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
-        self._network = Network(self.local, network, self._deliver) if network is not None else None
+        self._watchers = Watchers(Liveliness(node))
+        self._network = None
+        if network is not None:
+            self._network = Network(self.local, network, self._deliver, self._watchers)
         self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
         self._pulling: dict[asyncio.Task[None], int] = {}
         self._subscribing: set[asyncio.Task[None]] = set()
@@ -179,6 +186,8 @@ class Server:
             self._list_histories(connection, request)
         elif isinstance(request, PullHistory):
             self._start_pull(connection, request)
+        elif isinstance(request, Watch | Unwatch):
+            self._deliver(self._watchers.handle(connection.number, request))
         elif isinstance(request, Bye):
             connection.push(Done(id=request.id))
             connection.end()
@@ -196,8 +205,14 @@ class Server:
 
     def _do(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
         self._deliver(self.local.handle(connection.number, request, fds))
+        self._changed()
+
+    def _changed(self) -> None:
+        """Somebody here may have changed the table: say so to whom it concerns."""
         if self._network is not None:
             self._network.local_changed()
+        else:
+            self._deliver(self._watchers.changed(self.local.take_changes()))
 
     async def _subscribe(
         self, network: Network, connection: Connection, request: Subscribe, fds: list[Descriptor]
@@ -327,9 +342,9 @@ class Server:
             return
         peer = self._peers.pop(connection.number)
         logger.info("client %d left: %s", connection.number, reason)
+        self._watchers.leave(connection.number)
         self._deliver(self.local.leave(connection.number))
-        if self._network is not None:
-            self._network.local_changed()
+        self._changed()
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
         if not self._connections:
