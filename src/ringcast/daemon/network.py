@@ -22,6 +22,7 @@ from ringcast.daemon import addresses
 from ringcast.daemon.delivery import Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
+from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut
 from ringcast.daemon.local import Local, demand_of
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
@@ -45,11 +46,12 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Network:
-    """`deliver` hands what clients are to be told to the shell."""
+    """`deliver` hands what clients are to be told to the shell; `on_name` hears whether this node's name is its own."""
 
     def __init__(
-        self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers
-    ) -> None:
+        self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
+        on_name: Callable[[NameConflict | NameCleared], None],
+    ) -> None:  # fmt: skip
         self._local = local
         self._watchers = watchers
         self._deliver = deliver
@@ -57,7 +59,7 @@ class Network:
         self.mesh = Mesh(
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, scouting=ScoutSettings() if settings.scout else None,
-            liveliness=watchers.liveliness,
+            liveliness=watchers.liveliness, on_name=on_name,
         )  # fmt: skip
         host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         self.delivery = Delivery(local, self.mesh, "" if host in ("0.0.0.0", "::") else host, deliver, self._linked)

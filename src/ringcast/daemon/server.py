@@ -42,6 +42,7 @@ from ringcast.daemon.connection import Connection
 from ringcast.daemon.descriptor import Descriptor, own
 from ringcast.daemon.door import Door, no_descriptors
 from ringcast.daemon.effects import Send
+from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
@@ -54,7 +55,7 @@ from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.table import TagTable
 from ringcast.daemon.watchers import Watchers
-from ringcast.errors import BadMessage, QosMismatch, ResourceLimit, RingcastError
+from ringcast.errors import BadMessage, NameTaken, QosMismatch, ResourceLimit, RingcastError
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -83,10 +84,11 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
+        self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
         self._network = None
         if network is not None:
-            self._network = Network(self.local, network, self._deliver, self._watchers)
+            self._network = Network(self.local, network, self._deliver, self._watchers, self._named)
         self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
         self._pulling: dict[asyncio.Task[None], int] = {}
         self._subscribing: set[asyncio.Task[None]] = set()
@@ -267,6 +269,10 @@ class Server:
             connection.push(refuse(hello.id, BadMessage(reason)))
             connection.end()
             return
+        if self._name_taken is not None:
+            connection.push(refuse(hello.id, self._name_taken))
+            connection.end()
+            return
         peer = self._peers[connection.number]
         try:
             self.local.join(connection.number, peer.pid, peer.user, hello, fds)
@@ -324,6 +330,19 @@ class Server:
             fanout.unwatch = None
         self.local.retry(fanout)
         self._deliver([])
+
+    # ------------------------------------------------------------------ this node's name
+
+    def _named(self, what: NameConflict | NameCleared) -> None:
+        """Serve nobody while an older daemon has this one's name. Clients attach again by themselves afterwards, as
+        they do with a daemon that was restarted; until then their rings go on working."""
+        if isinstance(what, NameCleared):
+            self._name_taken = None
+            logger.warning("this daemon is the only one called %r now, and serves again", self._node)
+        elif what.mine:
+            self._name_taken = NameTaken(self._node, ", ".join(what.holder.control) or "an unknown address")
+            for connection in list(self._connections.values()):
+                self._broken(connection, "name taken")
 
     # ------------------------------------------------------------------ departures
 
