@@ -27,6 +27,7 @@ OPEN = "channel.open"
 START = "channel.start"
 CLOSE = "channel.close"
 PULL = "pull"
+DESTROY = "tag.destroy"
 
 
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +61,14 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
 
 class CloseChannel(msgspec.Struct, frozen=True, kw_only=True):
     key: Word
+
+
+class DestroyTag(msgspec.Struct, frozen=True, kw_only=True):
+    """Remove a tag that your node keeps. `rights` are publishers and subscribers of mine that do not mind."""
+
+    name: ShortText
+    rights: Annotated[list[Word], Meta(max_length=65536)] = []
+    force: bool = False
 
 
 class Nothing(msgspec.Struct, frozen=True):

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from ringcast.control import service
-from ringcast.control.messages import ChannelStatus, NodeStatus, Subscribe
+from ringcast.control.messages import ChannelStatus, DestroyTag, NodeStatus, Subscribe
 from ringcast.control.service import CloseChannel, Nothing, OpenChannel, StartChannel
 from ringcast.daemon import addresses
-from ringcast.daemon.delivery import Delivery
+from ringcast.daemon.delivery import REQUEST_TIMEOUT_S, Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
 from ringcast.daemon.events import NameCleared, NameConflict
@@ -27,7 +27,7 @@ from ringcast.daemon.fanout import FanOut
 from ringcast.daemon.local import Local, demand_of
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
-from ringcast.daemon.rows import Change, ChangeKind, PublisherRow
+from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.scouting import ScoutSettings
 from ringcast.daemon.watchers import Watchers
 from ringcast.errors import BrokenError, QosMismatch
@@ -68,6 +68,8 @@ class Network:
         for name, handler in ((service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close)):
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
+        self.mesh.serve(service.DESTROY, self._destroy)
+        self._gone: dict[str, list[asyncio.Future[None]]] = {}
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
@@ -88,6 +90,33 @@ class Network:
             await self.delivery.prepare(request.pattern, demand_of(request), request.start)
             yield
 
+    def keeper(self, tag: str) -> str | None:
+        """The other node that keeps a tag; None when it is this one, or nobody does."""
+        row = self._local.table.tag(tag)
+        return row.primary if row is not None and row.primary != self._local.table.node else None
+
+    async def destroy(self, client: int, request: DestroyTag, keeper: str) -> None:
+        """Have a tag removed by the node that keeps it, and wait until this one has seen it go.
+
+        Raises UnknownTag, TagInUse, BrokenError.
+        """
+        asked = service.DestroyTag(name=request.name, rights=sorted(self._local.rights(client)), force=request.force)
+        gone: asyncio.Future[None] = self._loop.create_future()
+        self._gone.setdefault(request.name, []).append(gone)
+        try:
+            await self.mesh.request(keeper, service.DESTROY, service.encode(asked), REQUEST_TIMEOUT_S)
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                await gone
+        except TimeoutError as exc:
+            raise BrokenError(
+                f"node {keeper!r}, which keeps tag {request.name!r}, does not answer; try again when 'ringcast nodes' "
+                "shows it, or it is gone and another has taken the tag over"
+            ) from exc
+        finally:
+            waiting = self._gone.get(request.name, [])
+            if gone in waiting:
+                waiting.remove(gone)
+
     def local_changed(self) -> None:
         """A client's request is done: tell the others what it wrote, and follow."""
         changes = self._local.take_changes()
@@ -103,7 +132,12 @@ class Network:
 
     def _changed_elsewhere(self, changes: list[Change]) -> None:
         self._deliver(self._local.changed(changes))
+        self.local_changed()
         self.delivery.follow()
+        for kind, row in changes:
+            if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
+                for future in self._gone.pop(row.name, []):
+                    future.set_result(None)
 
     def _presence(self, presences: list[Presence]) -> None:
         for presence in presences:
@@ -131,6 +165,16 @@ class Network:
 
     async def _close(self, node: str, payload: bytes) -> bytes:
         self.distribution.close_channel(service.decode_untrusted(payload, CloseChannel))
+        return service.encode(Nothing())
+
+    async def _destroy(self, node: str, payload: bytes) -> bytes:
+        request = service.decode_untrusted(payload, service.DestroyTag)
+        keeper = self.keeper(request.name)
+        if keeper is not None:
+            raise BrokenError(f"tag {request.name!r} has just changed hands; node {keeper!r} keeps it now. Try again")
+        self._local.destroy(request.name, node, request.rights, force=request.force)
+        self._deliver(self._local.changed([]))
+        self.local_changed()
         return service.encode(Nothing())
 
     def _linked(self, fanout: FanOut) -> None:

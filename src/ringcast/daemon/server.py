@@ -21,6 +21,7 @@ from ringcast.control import link
 from ringcast.control.messages import (
     PROTOCOL_VERSION,
     Bye,
+    DestroyTag,
     Done,
     GetStatus,
     Hello,
@@ -91,7 +92,7 @@ class Server:
             self._network = Network(self.local, network, self._deliver, self._watchers, self._named)
         self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
         self._pulling: dict[asyncio.Task[None], int] = {}
-        self._subscribing: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Task[None]] = set()
         self._door = Door(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
             idle_linger_s=idle_linger_s,
@@ -193,6 +194,10 @@ class Server:
         elif isinstance(request, Bye):
             connection.push(Done(id=request.id))
             connection.end()
+        elif self._network is not None and isinstance(request, DestroyTag) and self._network.keeper(request.name):
+            task = self._loop.create_task(self._destroy(self._network, connection, request))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
         elif self._network is not None and isinstance(request, Subscribe):
             try:
                 check_transport(request)
@@ -200,8 +205,8 @@ class Server:
                 connection.push(refuse(request.id, exc))
                 return
             task = self._loop.create_task(self._subscribe(self._network, connection, request, fds))
-            self._subscribing.add(task)
-            task.add_done_callback(self._subscribing.discard)
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
         else:
             self._do(connection, request, fds)
 
@@ -227,6 +232,16 @@ class Server:
                 self._do(connection, request, fds)
             except BadMessage as exc:
                 self._refuse(connection, exc)
+
+    async def _destroy(self, network: Network, connection: Connection, request: DestroyTag) -> None:
+        """Another node keeps the tag: it decides, and whoever holds it learns of it from the table."""
+        keeper = network.keeper(request.name)
+        try:
+            if keeper is not None:
+                await network.destroy(connection.number, request, keeper)
+            connection.push(Done(id=request.id))
+        except RingcastError as exc:
+            connection.push(refuse(request.id, exc))
 
     def _list_histories(self, connection: Connection, request: ListHistories) -> None:
         try:
