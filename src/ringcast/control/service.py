@@ -139,6 +139,8 @@ class PullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Of a range that was too long for one answer, where to go on."""
     period_ns: Word = 0
     """The longest of the last gaps between messages of the publisher; 0 when it left or is not known."""
+    unanswered: list[ShortText] = []
+    """Nodes with publishers of the tag that were asked and did not answer; what they hold is not in here."""
 
 
 def encode(message: msgspec.Struct) -> bytes:
