@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bindings/errors.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "path/delivery.hpp"
 #include "path/pump.hpp"
@@ -64,6 +65,13 @@ std::shared_ptr<Mirror> open_channel(Taker& taker, u64 key, u64 depth, u64 capac
     return taker.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, patience_ns});
 }
 
+// Joins a thread.
+template <typename Closable>
+void closed(Closable& closable) {
+    Released released;
+    closable.close();
+}
+
 const char* state_name(const Pump& pump) {
     switch (pump.state()) {
         case Pump::State::running: return "running";
@@ -81,6 +89,7 @@ void bind_path(nb::module_& m) {
         .def_prop_ro("incarnation", [](Mirror& x) { return x.ring().incarnation(); })
         .def_prop_ro("memory_bytes", [](Mirror& x) { return x.ring().geometry().file_bytes(); })
         .def_prop_ro("next_seq", [](Mirror& x) { return x.counters().next_seq.load(); })
+        .def_prop_ro("closed", &Mirror::closed)
         .def("counters", &mirror_counters);
 
     nb::class_<Delivery>(m, "Delivery")
@@ -91,7 +100,7 @@ void bind_path(nb::module_& m) {
         .def("attach_fanout", [](Delivery& d, u64 key, int fd) { d.attach_fanout(key, duplicate(fd)); }, "key"_a, "socket_fd"_a)
         .def_prop_ro("thread_id", &Delivery::thread_id)
         .def("counters", &delivery_counters)
-        .def("close", &Delivery::close, nb::call_guard<nb::gil_scoped_release>());
+        .def("close", &closed<Delivery>);
 
     nb::class_<Streams>(m, "Streams")
         .def(nb::init<>())
@@ -102,13 +111,13 @@ void bind_path(nb::module_& m) {
         .def("attach_fanout", [](Streams& d, u64 key, int fd) { d.attach_fanout(key, duplicate(fd)); }, "key"_a, "socket_fd"_a)
         .def("ended", &Streams::ended)
         .def_prop_ro("thread_id", &Streams::thread_id)
-        .def("close", &Streams::close, nb::call_guard<nb::gil_scoped_release>());
+        .def("close", &closed<Streams>);
 
     nb::class_<Pump>(m, "Pump")
         .def(nb::new_(&make_pump), "ring_fd"_a, "bell_fd"_a, "socket_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "key"_a, "every"_a = 1, "first_seq"_a = 0, "reliable"_a = false, "stream"_a = true, "chunk"_a = 0, "most_bytes_per_s"_a = 0)
         .def("stop_before", &Pump::stop_before, "seq"_a)
-        .def("close", &Pump::close, nb::call_guard<nb::gil_scoped_release>())
+        .def("close", &closed<Pump>)
         .def_prop_ro("state", &state_name)
         .def_prop_ro("next_seq", &Pump::next_seq)
         .def_prop_ro("thread_id", &Pump::thread_id)

@@ -78,7 +78,8 @@ void Delivery::take_requests() {
     for (auto& [key, fd] : new_fanouts_)
         if (const auto found = mirrors_.find(key); found != mirrors_.end()) found->second->ring().attach_fanout(std::move(fd));
     new_fanouts_.clear();
-    for (const u64 key : closed_) mirrors_.erase(key);
+    for (const u64 key : closed_)
+        if (const auto found = mirrors_.extract(key)) found.mapped()->close();
     closed_.clear();
 }
 
@@ -89,6 +90,7 @@ void Delivery::run() {
         receive();
         if (wake_at_ns_ != kForever) tick();
     }
+    for (auto& [key, mirror] : mirrors_) mirror->close();
 }
 
 void Delivery::receive() {

@@ -1,5 +1,6 @@
 #include "path/fanout.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -35,13 +36,22 @@ constexpr u64 kTooLong = 5;
 constexpr ssize_t kShort = 16;
 constexpr ssize_t kLong = 40;
 
+// An announcement brings one at most. More are asked for than that, so that a damaged one is seen as such.
+constexpr std::size_t kMostDescriptors = 4;
+
+// Nothing was read: the end, or an empty packet with others behind it.
+bool hung_up(int socket) {
+    pollfd fd{socket, POLLIN, 0};
+    return ::poll(&fd, 1, 0) < 0 || (fd.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
 }  // namespace
 
 bool Fanout::receive(int socket, Announcement& out, Descriptor& fd) {
     static_assert(sizeof(Announcement) == kLong);
     out = {};
     iovec iov{&out, sizeof out};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
     msghdr message{};
     message.msg_iov = &iov;
     message.msg_iovlen = 1;
@@ -50,14 +60,20 @@ bool Fanout::receive(int socket, Announcement& out, Descriptor& fd) {
     ssize_t n;
     do n = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    if (n <= 0) return false;
+    if (n < 0 || (n == 0 && hung_up(socket))) return false;
+    // Room and padding are for more than one descriptor, and each that came is ours to close.
+    bool several = false;
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-        int received;
-        std::memcpy(&received, CMSG_DATA(c), sizeof received);
-        fd = Descriptor(received);
+        const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+            int received;
+            std::memcpy(&received, CMSG_DATA(c) + i * sizeof received, sizeof received);
+            several |= fd.get() >= 0;
+            fd = Descriptor(received);
+        }
     }
-    if (n != kShort && n != kLong) out.op = 0;
+    if ((n != kShort && n != kLong) || several) out.op = 0;
     return true;
 }
 

@@ -79,7 +79,7 @@ void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
         add(counters.bytes, message.length);
         if (message.length > chunk_) {
             flush();
-            push_pieces(message, counters);
+            for (u32 offset = 0; offset < message.length;) offset = push_burst(message, offset, counters);
             continue;
         }
         headers[n] = header(message);
@@ -92,34 +92,32 @@ void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
     flush();
 }
 
-void Link::push_pieces(const Outgoing& message, LinkCounters& counters) {
+u32 Link::push_burst(const Outgoing& message, u32 offset, LinkCounters& counters) {
     std::array<wire::Header, kMostSegments> headers;
     std::array<iovec, kMostSegments * 2> parts;
     const std::size_t whole = chunk_ + wire::kHeaderBytes;
     // One call carries at most 64 KiB.
     const std::size_t most = std::clamp<std::size_t>(65'000 / whole, 1, kMostSegments);
-    u32 offset = 0;
-    while (offset < message.length) {
-        std::size_t n = 0;
-        for (; n < most && offset < message.length; ++n) {
-            const u32 length = std::min<u32>(chunk_, message.length - offset);
-            headers[n] = header(message);
-            headers[n].offset = offset;
-            parts[2 * n] = span_of(&headers[n], wire::kHeaderBytes);
-            parts[2 * n + 1] = span_of(message.bytes + offset, length);
-            offset += length;
-        }
-        if (n > 1 && send_segmented(socket_.get(), {parts.data(), 2 * n}, static_cast<std::uint16_t>(whole))) {
-            add(counters.datagrams, n);
-            continue;
-        }
-        for (std::size_t i = 0; i < n; ++i) {
-            msghdr one{};
-            one.msg_iov = &parts[2 * i];
-            one.msg_iovlen = 2;
-            add(sendmsg(socket_.get(), &one, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? counters.datagrams : counters.refused, 1);
-        }
+    std::size_t n = 0;
+    do {
+        const u32 length = std::min<u32>(chunk_, message.length - offset);
+        headers[n] = header(message);
+        headers[n].offset = offset;
+        parts[2 * n] = span_of(&headers[n], wire::kHeaderBytes);
+        parts[2 * n + 1] = span_of(message.bytes + offset, length);
+        offset += length;
+    } while (++n < most && offset < message.length);
+    if (n > 1 && send_segmented(socket_.get(), {parts.data(), 2 * n}, static_cast<std::uint16_t>(whole))) {
+        add(counters.datagrams, n);
+        return offset;
     }
+    for (std::size_t i = 0; i < n; ++i) {
+        msghdr one{};
+        one.msg_iov = &parts[2 * i];
+        one.msg_iovlen = 2;
+        add(sendmsg(socket_.get(), &one, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? counters.datagrams : counters.refused, 1);
+    }
+    return offset;
 }
 
 }  // namespace ringcast

@@ -50,9 +50,11 @@ public:
     // Push up to kBatch messages that are due. `counters` is the channel's.
     void push(std::span<const Outgoing> messages, LinkCounters& counters);
 
+    // Push one burst, of at most 64 KiB, of a message from `offset` on; returns where the next one begins.
+    u32 push_burst(const Outgoing& message, u32 offset, LinkCounters& counters);
+
 private:
     wire::Header header(const Outgoing& message) const;
-    void push_pieces(const Outgoing& message, LinkCounters& counters);
 
     Descriptor socket_;
     u64 id_;

@@ -51,6 +51,10 @@ public:
     // Duplicates after a reconnection, and what a channel does not carry.
     bool wanted(const wire::Header& header) const { return header.seq >= stream_next_ && header.seq % spec_.every == 0; }
 
+    // Its thread has let go of it: nothing more will be written, and `next_seq` stays.
+    bool closed() const { return closed_.load(std::memory_order_acquire); }
+    void close() { closed_.store(true, std::memory_order_release); }
+
     // Once per batch: relays to other nodes, then one wake.
     void announce() {
         if (std::exchange(news_, false)) ring_.announce();
@@ -67,6 +71,7 @@ private:
     u64 ordinal_ = 0;
     u64 stream_next_;
     bool news_ = false;
+    std::atomic<bool> closed_{false};
 };
 
 }  // namespace ringcast

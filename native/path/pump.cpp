@@ -115,8 +115,15 @@ bool Pump::fill() {
 bool Pump::flush() {
     if (spec_.stream) return send_stream();
     for (const Outgoing& message : batch_) {
-        link_.push({&message, 1}, counters_);
-        pace(message.length);
+        add(counters_.messages, 1);
+        add(counters_.bytes, message.length);
+        // Burst by burst: a long message sent at once would fill the receiver's buffer and lose its own end.
+        u32 offset = 0;
+        do {
+            const u32 next = link_.push_burst(message, offset, counters_);
+            pace(next - offset);
+            offset = next;
+        } while (offset < message.length && !closing_.load());
     }
     return true;
 }

@@ -183,7 +183,7 @@ void Streams::take_requests() {
     new_streams_.clear();
     for (const u64 key : closed_) {
         std::erase_if(streams_, [&](const auto& s) { return s->mirror->spec().key == key; });
-        mirrors_.erase(key);
+        if (const auto found = mirrors_.extract(key)) found.mapped()->close();
     }
     closed_.clear();
 }
@@ -205,6 +205,7 @@ void Streams::run() {
         }
         paused = retry_paused();
     }
+    for (auto& [key, mirror] : mirrors_) mirror->close();
 }
 
 void Streams::serve(Stream* stream) {

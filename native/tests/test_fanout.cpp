@@ -45,6 +45,27 @@ public:
         }
         CHECK_EQ(sendmsg(socket_.get(), &message, 0), static_cast<ssize_t>(length));
     }
+    // With the descriptor twice, as no announcement has it.
+    void say_twice(u32 op, u64 id, int fd) {
+        const struct {
+            u32 op, reserved;
+            u64 id;
+        } packet{op, 0, id};
+        const int fds[2] = {fd, fd};
+        iovec iov{const_cast<void*>(static_cast<const void*>(&packet)), sizeof packet};
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
+        msghdr message{};
+        message.msg_iov = &iov;
+        message.msg_iovlen = 1;
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        cmsghdr* c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof fds);
+        std::memcpy(CMSG_DATA(c), fds, sizeof fds);
+        CHECK_EQ(sendmsg(socket_.get(), &message, 0), static_cast<ssize_t>(sizeof packet));
+    }
     void bump() { reinterpret_cast<Doorbell*>(rig_.writer.bell_memory())->fanout_version.fetch_add(1); }
     void hang_up() { socket_.reset(); }
 
@@ -180,4 +201,27 @@ TEST(fanout, many_mailboxes) {
     for (Box& box : boxes) CHECK(box.rung());
     publish(rig);
     for (Box& box : boxes) CHECK(box.rung());
+}
+
+TEST(fanout, more_descriptors_than_one_are_closed_and_the_announcement_ignored) {
+    Rig rig;
+    Daemon daemon(rig);
+    Box box;
+    const int before = open_descriptors();
+    daemon.say_twice(kAdd, 1, box.fd.get());
+    daemon.bump();
+    publish(rig);
+    CHECK(!box.rung());
+    CHECK_EQ(open_descriptors(), before);
+}
+
+TEST(fanout, an_empty_packet_does_not_hide_those_behind_it) {
+    Rig rig;
+    Daemon daemon(rig);
+    Box box;
+    daemon.say_bytes("", 0);
+    daemon.say(kAdd, 1, box.fd.get());
+    daemon.bump();
+    publish(rig);
+    CHECK(box.rung());
 }

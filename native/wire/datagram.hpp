@@ -47,6 +47,8 @@ static_assert(sizeof(Header) == 48);
 
 inline constexpr std::size_t kHeaderBytes = sizeof(Header);
 inline constexpr u32 kMostBytes = u32{1} << 30;
+// Numbers beyond cannot be reached by counting; near the end of the word they would wrap.
+inline constexpr u64 kSeqEnd = u64{1} << 63;
 
 enum class Parse { ok, truncated, foreign, newer, malformed };
 
@@ -56,7 +58,7 @@ inline Parse parse_untrusted(std::span<const std::byte> datagram, Header& out, s
     std::memcpy(&out, datagram.data(), kHeaderBytes);
     if (out.magic != kMagic) return Parse::foreign;
     if (out.version > kVersion) return Parse::newer;
-    if (out.version != kVersion || out.kind != Kind::data || out.length > kMostBytes) return Parse::malformed;
+    if (out.version != kVersion || out.kind != Kind::data || out.length > kMostBytes || out.seq >= kSeqEnd) return Parse::malformed;
     piece = datagram.subspan(kHeaderBytes);
     if (out.offset > out.length || out.chunk == 0 || out.offset % out.chunk != 0) return Parse::malformed;
     const u32 rest = out.length - out.offset;

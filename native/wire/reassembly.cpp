@@ -20,18 +20,32 @@ Reassembly::Slot* Reassembly::slot_of(u64 seq) {
     return nullptr;
 }
 
-Reassembly::Slot* Reassembly::first_held() {
-    Slot* first = nullptr;
-    for (Slot& slot : slots_)
+const Reassembly::Slot* Reassembly::first_held() const {
+    const Slot* first = nullptr;
+    for (const Slot& slot : slots_)
         if (slot.used && (first == nullptr || slot.header.seq < first->header.seq)) first = &slot;
     return first;
 }
 
-i64 Reassembly::oldest_ns() const {
-    i64 oldest = INT64_MAX;
+const Reassembly::Slot* Reassembly::first_after(u64 seq) const {
+    const Slot* first = nullptr;
     for (const Slot& slot : slots_)
-        if (slot.used) oldest = std::min(oldest, slot.since_ns);
-    return oldest;
+        if (slot.used && slot.header.seq > seq && (first == nullptr || slot.since_ns < first->since_ns)) first = &slot;
+    return first;
+}
+
+// When waiting ends for what stands before this one, the first held, or for its own missing pieces.
+i64 Reassembly::due_ns(const Slot& first) const {
+    if (first.complete) return first.since_ns + patience_ns_;
+    const Slot* later = first_after(first.header.seq);
+    if (later == nullptr) return INT64_MAX;
+    return std::max(first.touched_ns, later->since_ns) + patience_ns_;
+}
+
+std::size_t Reassembly::held_bytes() const {
+    std::size_t bytes = 0;
+    for (const Slot& slot : slots_) bytes += slot.bytes.capacity();
+    return bytes;
 }
 
 void Reassembly::drop(Slot& slot) {
@@ -82,21 +96,13 @@ void Reassembly::hold(const Header& header, std::span<const std::byte> piece, i6
         return;
     }
     slot->have[index] = true;
+    slot->touched_ns = now_ns;
     std::copy(piece.begin(), piece.end(), slot->bytes.begin() + header.offset);
     slot->complete = --slot->missing == 0;
 }
 
 u64 Reassembly::complete_after(u64 seq) const {
     return static_cast<u64>(std::count_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.used && s.complete && s.header.seq > seq; }));
-}
-
-bool Reassembly::may_skip_to(const Slot& slot, i64 now_ns) const {
-    // Everything before the first one held is missing altogether.
-    return now_ns - slot.since_ns >= patience_ns_ || complete_after(next_) >= kLaterOnes || held_ == kWindow;
-}
-
-bool Reassembly::may_give_up(const Slot& slot, i64 now_ns) const {
-    return now_ns - slot.since_ns >= patience_ns_ || complete_after(slot.header.seq) >= kLaterOnes;
 }
 
 }  // namespace ringcast::wire

@@ -1,8 +1,9 @@
 // From pieces to messages, in order. Sans-IO: pieces and time in, messages out.
 //
 // Messages leave in growing sequence number, each at most once. One that is overtaken on the way is waited for until
-// two later ones are complete or `patience` has passed, and then given up: this stage never asks for anything again
-// and never stalls. Memory is bounded by `kWindow` messages, whatever arrives.
+// two later ones are complete, or until `patience` has passed since something later came and nothing of its own did.
+// Then it is given up: this stage never asks for anything again and never stalls. One that nothing has overtaken holds
+// nobody back, so its pieces may take as long as they like. Memory is bounded by `kWindow` messages, whatever arrives.
 #pragma once
 
 #include <array>
@@ -58,9 +59,10 @@ public:
     }
 
     // When `tick` has something to do, or INT64_MAX.
-    i64 wake_at_ns() const { return held_ == 0 ? INT64_MAX : oldest_ns() + patience_ns_; }
+    i64 wake_at_ns() const { return held_ == 0 ? INT64_MAX : due_ns(*first_held()); }
 
     u64 next() const { return next_; }
+    std::size_t held_bytes() const;
     const ReassemblyCounters& counters() const { return counters_; }
 
 private:
@@ -69,7 +71,8 @@ private:
         bool complete = false;
         Header header;
         u32 missing = 0;
-        i64 since_ns = 0;
+        i64 since_ns = 0;    // the first piece came
+        i64 touched_ns = 0;  // the last piece came
         std::vector<std::byte> bytes;
         std::vector<bool> have;
     };
@@ -77,32 +80,33 @@ private:
     void refuse(const Header& header);
     void hold(const Header& header, std::span<const std::byte> piece, i64 now_ns);
     Slot* slot_of(u64 seq);
-    Slot* first_held();
-    i64 oldest_ns() const;
-    bool may_skip_to(const Slot& slot, i64 now_ns) const;
+    const Slot* first_held() const;
+    Slot* first_held() { return const_cast<Slot*>(std::as_const(*this).first_held()); }
+    const Slot* first_after(u64 seq) const;
+    i64 due_ns(const Slot& first) const;
     void drop(Slot& slot);
 
     template <typename Deliver>
     void release(i64 now_ns, Deliver&& deliver) {
         while (Slot* slot = first_held()) {
-            if (slot->header.seq != next_ && !may_skip_to(*slot, now_ns)) return;
+            const u64 skipped = (slot->header.seq - next_) / step_;
+            const bool in_turn = skipped == 0 && slot->complete;
+            // A full window makes room for whoever comes next; a gap has no slot of its own to give.
+            const bool full = skipped != 0 && slot->complete && held_ == kWindow;
+            const u64 overtaken_by = complete_after(slot->complete ? next_ : slot->header.seq);
+            if (!in_turn && !full && overtaken_by < kLaterOnes && now_ns < due_ns(*slot)) return;
+            lost_ += skipped;
+            next_ = slot->header.seq + step_;
+            drop(*slot);
             if (!slot->complete) {
-                // Its own turn has come and pieces are missing: wait for them as long as for a whole message.
-                if (!may_give_up(*slot, now_ns)) return;
                 ++counters_.abandoned;
-                lost_ += (slot->header.seq - next_) / step_ + 1;
-                next_ = slot->header.seq + step_;
-                drop(*slot);
+                ++lost_;
                 continue;
             }
-            lost_ += (slot->header.seq - next_) / step_;
-            next_ = slot->header.seq + step_;
             const Header& h = slot->header;
             deliver(Whole{h.seq, std::exchange(lost_, 0), h.event_ns, h.sent_ns, h.flags, {slot->bytes.data(), h.length}});
-            drop(*slot);
         }
     }
-    bool may_give_up(const Slot& slot, i64 now_ns) const;
     u64 complete_after(u64 seq) const;
 
     u64 next_;

@@ -29,6 +29,7 @@ from ringcast.errors import (
     ForkedError,
     HistoryError,
     MessageTooLarge,
+    NameTaken,
     NoSpace,
     NotYet,
     Overwritten,
@@ -45,7 +46,7 @@ from ringcast.errors import (
     WouldBlock,
 )
 from ringcast.history import History
-from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.identity import Presence, PublisherInfo, SubscriberInfo
 from ringcast.message import Message, Reservation
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue
 from ringcast.publisher import Publisher
@@ -55,15 +56,18 @@ from ringcast.stats import SubscriberStats
 from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes
 from ringcast.taghandle import Tag
+from ringcast.watch import Watch, WatchCallback
 
 __all__ = [
     "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ChannelStatus",
     "ClosedError",
     "Codec", "CodecError", "CodecKind", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
     "EncodeError", "ForkedError", "History", "HistoryError", "Message", "MessageQueue", "MessageTooLarge", "NoSpace",
-    "NodeStatus", "NotYet", "Overwritten", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch",
+    "NameTaken", "NodeStatus", "NotYet", "Overwritten", "Presence", "Publisher", "PublisherInfo", "PublisherStatus",
+    "QosMismatch",
     "RemoteHistory",
     "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "Session", "SlowSubscriber", "Status",
     "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict",
-    "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "WouldBlock", "connect", "errors",
+    "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "Watch", "WatchCallback", "WouldBlock",
+    "connect", "errors",
 ]  # fmt: skip

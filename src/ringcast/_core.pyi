@@ -297,6 +297,10 @@ class Mirror:
     def next_seq(self) -> int:
         """The publisher's number of the message that comes next."""
 
+    @property
+    def closed(self) -> bool:
+        """Its thread has let go of it: nothing more will be written, and `next_seq` stays."""
+
     def counters(self) -> dict[str, int]: ...
 
 class Delivery:
@@ -386,3 +390,23 @@ def forked() -> None:
     """Called in the child after a fork: every native object made before it is dead there."""
 
 def futex_waitv_available() -> bool: ...
+def parse_datagram(datagram: bytes) -> tuple[str, dict[str, int] | None]:
+    """("ok", header), or why the bytes are no datagram of ours: truncated, foreign, newer, malformed. For tests."""
+
+class Reassembly:
+    """From pieces to messages, in order, as a mirror does it. For tests."""
+
+    def __init__(self, first: int, step: int, most_bytes: int, patience_ns: int) -> None: ...
+    def accept(self, datagram: bytes, now_ns: int) -> list[tuple[int, int, bytes]]:
+        """(number, lost, payload) of each message that may leave now. Raises ValueError when it is no datagram."""
+
+    def tick(self, now_ns: int) -> list[tuple[int, int, bytes]]: ...
+    @property
+    def wake_at_ns(self) -> int: ...
+    @property
+    def next_seq(self) -> int: ...
+    @property
+    def held_bytes(self) -> int: ...
+    def counters(self) -> dict[str, int]: ...
+
+REASSEMBLY_WINDOW: int

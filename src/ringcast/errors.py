@@ -79,6 +79,18 @@ class DaemonRunning(RingcastError):
         )
 
 
+class NameTaken(BrokenError):
+    """The daemon serves nobody: an older one in its mesh has the same name."""
+
+    def __init__(self, node: str, address: str) -> None:
+        self.node = node
+        self.address = address
+        super().__init__(
+            f"this node's daemon is called {node!r} and so is an older one at {address}, so it serves nobody; start it "
+            "with another name (ringcast daemon --name NAME), or stop the other, and it serves again"
+        )
+
+
 class PublisherGone(BrokenError):
     """A stream was asked of a node that does not have it."""
 

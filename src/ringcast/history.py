@@ -90,6 +90,11 @@ class History(_core.RingHistory):
     def tag(self) -> Tag:
         return self._tag
 
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """Nobody is asked, so nobody is silent. For likeness with a history on other nodes."""
+        return ()
+
     def since(self, seq: int) -> list[Message]:
         """Everything held from `seq` on; `lost` of the first says how many are gone. Raises as `range` does."""
         return self.range(seq, _LAST)

@@ -21,6 +21,7 @@ from ringcast.control.messages import (
     HoldBuffer,
     Notice,
     OpenTag,
+    Presences,
     Published,
     RingDown,
     RingUp,
@@ -29,6 +30,7 @@ from ringcast.control.messages import (
     TagOpened,
     Unpublish,
     Unsubscribe,
+    Unwatch,
 )
 from ringcast.errors import DaemonUnavailable, ForkedError, RingcastError, TagDestroyed
 from ringcast.rights import Publication, Subscription
@@ -44,6 +46,16 @@ class OpenedTag(Protocol):
     def attributes(self) -> TagAttributes: ...
 
 
+class Watching(Protocol):
+    """A right to be told what comes and goes."""
+
+    @property
+    def number(self) -> int: ...
+    def register(self) -> None: ...
+    def told(self, notice: Presences) -> None: ...
+    def fail(self, error: RingcastError) -> None: ...
+
+
 class Holdings:
     """The owner of a connection. `connection` is set once, right after both exist."""
 
@@ -55,6 +67,7 @@ class Holdings:
         self._publications: dict[int, Publication] = {}
         self._subscriptions: dict[int, Subscription] = {}
         self._buffers: dict[int, HoldBuffer] = {}
+        self._watches: weakref.WeakValueDictionary[int, Watching] = weakref.WeakValueDictionary()
 
     def number(self) -> int:
         """A subscription's number, unique in this session."""
@@ -83,6 +96,20 @@ class Holdings:
         except BaseException:
             self.abandon(subscription)
             raise
+
+    def watch(self, watch: Watching) -> None:
+        """Register a new watch; what is there was told on return. Raises what `Connection.call` does."""
+        self._watches[watch.number] = watch
+        try:
+            watch.register()
+        except BaseException:
+            self.unwatch(watch.number)
+            raise
+
+    def unwatch(self, number: int) -> None:
+        """Without waiting and without a lock: also called by the garbage collector."""
+        self._watches.pop(number, None)
+        self.connection.post(Unwatch(id=0, watch=number))
 
     def release(self, right: Publication | Subscription) -> None:
         """Give a right back and wait until the daemon knows, if it is there."""
@@ -133,6 +160,9 @@ class Holdings:
             case SubscriberCount(publisher=publisher, count=count):
                 if (publication := self._publications.get(publisher)) is not None:
                     publication.counted(count)
+            case Presences(watch=number):
+                if (watch := self._watches.get(number)) is not None:
+                    watch.told(notice)
             case TagGone(name=name):
                 self._tag_gone(name)
 
@@ -163,6 +193,12 @@ class Holdings:
                 self.connection.call(request, Done)
             except RingcastError as exc:
                 _refused_again(f"a buffer of {request.tag!r} at {request.at!r}", exc)
+        for watch in list(self._watches.values()):
+            try:
+                watch.register()
+            except RingcastError as exc:
+                _refused_again("a watch", exc)
+                watch.fail(exc)
 
     def orphaned(self, answer: Answer) -> None:
         """A right granted to a call that was interrupted is given back."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 
@@ -30,3 +32,34 @@ class SubscriberInfo(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     reliable: bool = False
     program: str = ""
+
+
+PresenceKind = Literal["node", "publisher", "subscriber"]
+
+
+class Presence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something came or went: a node, or with what is known of it a publisher or a subscriber."""
+
+    kind: PresenceKind
+    came: bool
+    node: str
+    publisher: PublisherInfo | None = None
+    subscriber: SubscriberInfo | None = None
+
+    @property
+    def info(self) -> PublisherInfo | SubscriberInfo | None:
+        """Of whichever of the two it is; None of a node."""
+        return self.publisher or self.subscriber
+
+    @property
+    def topic(self) -> str:
+        """The tag of a publisher, the pattern of a subscriber, '' of a node."""
+        if self.publisher is not None:
+            return self.publisher.tag
+        return self.subscriber.pattern if self.subscriber is not None else ""
+
+    def __str__(self) -> str:
+        verb = "came" if self.came else "went"
+        if self.info is None:
+            return f"{self.kind} {self.node} {verb}"
+        return f"{self.kind} {self.node}/{self.info.pid}/{self.info.id} of {self.topic} {verb}"

@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ringcast.errors import BusyError, ClosedError, ForkedError, WouldBlock
 from ringcast.message import Message
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ringcast")
 
-OnError = Callable[[BaseException, Message | None], object]
+OnError = Callable[[BaseException, Any], object]
+"""Is given the error and what was being delivered, a message or a presence; None if nothing was."""
 
 JOIN_TIMEOUT_S = 5.0
 _BATCH = 256
@@ -38,15 +39,24 @@ class Interrupted(Exception):
     """Ends a service's receive; never seen by an application."""
 
 
-class Service(ABC):
-    """A thread at work for one subscriber. `delivered`, `skipped` and `failed` count messages."""
+class Source(Protocol):
+    """What a service needs to know of where its messages come from."""
 
-    def __init__(self, subscriber: Subscriber, right: Following, on_error: OnError | None) -> None:
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def failure(self) -> BaseException | None: ...
+
+
+class Service(ABC):
+    """A thread at work for one subscriber, or one watch. `delivered`, `skipped` and `failed` count messages."""
+
+    def __init__(self, subscriber: object, right: Source, on_error: OnError | None) -> None:
         self.delivered = 0
         self.skipped = 0
         self.failed = 0
         self.subscriber = subscriber
-        self._right = right
+        self._source = right
         self._on_error = on_error
         self._stopping = threading.Event()
         self._thread = threading.Thread(
@@ -93,12 +103,12 @@ class Service(ABC):
                     self._stopping.wait(_BUSY_RETRY_S)
                 except Exception as exc:
                     self._report(exc, None)
-                    if exc is self._right.failure:
+                    if exc is self._source.failure:
                         return
         finally:
             self._ended()
 
-    def _report(self, error: BaseException, message: Message | None) -> None:
+    def _report(self, error: BaseException, message: object) -> None:
         self.failed += 1
         logger.error("%s: %s", self._thread.name, error, exc_info=error)
         if self._on_error is not None:
@@ -114,7 +124,17 @@ class Service(ABC):
         self.close()
 
 
-class Callback(Service):
+class _Reading(Service):
+    """A service that consumes a subscriber or waits beside it."""
+
+    subscriber: Subscriber
+
+    def __init__(self, subscriber: Subscriber, right: Following, on_error: OnError | None) -> None:
+        super().__init__(subscriber, right, on_error)
+        self._right = right
+
+
+class Callback(_Reading):
     """Made by `sub.on_message`."""
 
     def __init__(
@@ -158,7 +178,7 @@ class Callback(Service):
         self._right.consumer_left(self)
 
 
-class MessageQueue(Service):
+class MessageQueue(_Reading):
     """Made by `sub.queue`. Any number of threads may take from it."""
 
     def __init__(
@@ -222,7 +242,7 @@ class MessageQueue(Service):
             self._changed.notify_all()
 
 
-class ArrivalEvent(Service):
+class ArrivalEvent(_Reading):
     """Made by `sub.event`: set on arrival, cleared by you. Like threading.Event, it does not count.
 
     Clear it first and then receive until WouldBlock: an arrival in between sets it again. It begins set when there may

@@ -21,7 +21,8 @@ _T = TypeVar("_T")
 class Readiness:
     """Waits for `fd` on behalf of one task at a time. Raises ResourceLimit."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, whose: str = "subscriber") -> None:
+        self._whose = whose
         self._fd = copies((fd,))[0]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -38,7 +39,7 @@ class Readiness:
         except WouldBlock:
             pass
         if self._waiter is not None:
-            raise BusyError("subscriber")
+            raise BusyError(self._whose)
         try:
             async with asyncio.timeout(timeout):
                 while True:
@@ -55,7 +56,7 @@ class Readiness:
     async def _readable(self) -> None:
         loop = asyncio.get_running_loop()
         if self._fd < 0:
-            raise ClosedError("subscriber")
+            raise ClosedError(self._whose)
         if self._loop is not loop:
             self._unwatch()
             loop.add_reader(self._fd, self._signalled)
@@ -99,7 +100,7 @@ class Readiness:
         os.close(self._fd)
         self._fd = -1
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(ClosedError("subscriber"))
+            self._waiter.set_exception(ClosedError(self._whose))
 
 
 def _running() -> asyncio.AbstractEventLoop | None:

@@ -68,6 +68,7 @@ class RemoteHistory:
         self._incarnation = incarnation
         self._closed = False
         self._measured: tuple[int, float] | None = None  # the period and the delay of the last pull
+        self._unanswered: tuple[str, ...] = ()
         self._buffer: weakref.finalize[[int], RemoteHistory] | None = None
         if depth is not None and at != PUBLISHER:
             buffer = attachment.holdings.hold(tag.name, at, depth, every)
@@ -82,6 +83,12 @@ class RemoteHistory:
     @property
     def closed(self) -> bool:
         return self._closed
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """Nodes with publishers of the tag that did not answer the last pull: they may hold something newer, or more.
+        When nobody answered, the pull has raised."""
+        return self._unanswered
 
     # ---------------------------------------------------------------- pulls
 
@@ -116,8 +123,9 @@ class RemoteHistory:
     def between(self, first_ns: int, last_ns: int) -> list[Message]:
         """Those held of all publishers that were sent from `first_ns` to `last_ns` (UTC), in the order of sending, by
         the clocks of their publishers' nodes."""
-        spans = self._ask("span", first=_index("first_ns", first_ns), last=_index("last_ns", last_ns)).bounds
-        streams = [self._range(span.oldest, span.newest, span.incarnation) for span in spans]
+        spans = self._ask("span", first=_index("first_ns", first_ns), last=_index("last_ns", last_ns))
+        streams = [self._range(span.oldest, span.newest, span.incarnation) for span in spans.bounds]
+        self._unanswered = tuple(spans.unanswered)
         return list(heapq.merge(*streams, key=lambda message: message.sent_ns))
 
     def staleness_s(self) -> float:
@@ -160,6 +168,7 @@ class RemoteHistory:
         request = PullHistory(id=0, at=self._place, query=query)
         pulled, fds = self._attachment.connection.call_for_fds(request, HistoryPulled, PATIENCE_S)
         answer = service.decode_untrusted(_bytes_of(pulled, fds), PullAnswer)
+        self._unanswered = tuple(answer.unanswered)
         if kind != "span":
             self._measured = (answer.period_ns, time.perf_counter() - began)
         return answer

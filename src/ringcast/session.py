@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Literal
 
@@ -34,11 +35,13 @@ from ringcast.daemon.lifecycle import default_socket_path, ensure_running
 from ringcast.decoding import Decoders
 from ringcast.errors import DaemonUnavailable
 from ringcast.following import Scaling, Start
+from ringcast.identity import PresenceKind
 from ringcast.place import AUTO, check_place
 from ringcast.publisher import Publisher
 from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.taghandle import Tag
+from ringcast.watch import Watch
 
 _START_ATTEMPTS = 3
 
@@ -219,6 +222,17 @@ class Session:
 
     def _channels(self) -> list[ChannelListing]:
         return self._attachment.connection.call_pages(ListChannels(id=0), ChannelListing)
+
+    def watch(
+        self, pattern: str = "**", *, kinds: Iterable[PresenceKind] = ("node", "publisher", "subscriber")
+    ) -> Watch:
+        """Be told which nodes, publishers and subscribers come and go: first of all that are there, then of changes.
+
+        `pattern` chooses publishers by their tag, and subscribers by the tags that they could receive; `kinds` says
+        what to watch. A node that cannot be reached went, and its publishers and subscribers with it.
+        Raises BadTagName, ValueError, DaemonUnavailable, ResourceLimit, ClosedError, ForkedError.
+        """
+        return Watch(self._attachment, check_pattern(pattern), tuple(kinds))
 
     # ---------------------------------------------------------------- the daemon
 

@@ -112,3 +112,30 @@ def _matches(pattern: tuple[str, ...], name: list[str]) -> bool:
         else:
             return False
     return all(segment == "**" for segment in pattern[at:])
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether some tag could be selected by both patterns. Takes at most len(one) x len(other) steps."""
+    if not is_pattern(one) or not is_pattern(other):
+        return matches(one, other) or matches(other, one)
+    if one.startswith("@") != other.startswith("@"):
+        return False  # a pattern that does not say '@' selects no tag of the system
+    return _overlap(_segments(one), _segments(other))
+
+
+def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    # fits[j]: the segments of `one` seen so far have a tag in common with the first j of `other`.
+    fits = [True] + [False] * len(other)
+    for j, segment in enumerate(other):
+        fits[j + 1] = fits[j] and segment == "**"
+    for mine in one:
+        before, fits = fits, [False] * (len(other) + 1)
+        fits[0] = before[0] and mine == "**"
+        for j, theirs in enumerate(other):
+            same = mine == theirs or "*" in (mine, theirs)
+            fits[j + 1] = (
+                (before[j] and same)
+                or (mine == "**" and (before[j + 1] or fits[j]))
+                or (theirs == "**" and (fits[j] or before[j + 1]))
+            )
+    return fits[-1]

@@ -26,6 +26,7 @@ from ringcast.publisher import Publisher
 from ringcast.remote_history import RemoteHistory
 from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes
+from ringcast.watch import Watch
 
 
 class Tag:
@@ -147,6 +148,13 @@ class Tag:
         """
         pages = self._attachment.connection.call_pages(ListSubscribers(id=0, tag=self._name), SubscriberListing)
         return [row for page in pages for row in page.rows]
+
+    def watch(self) -> Watch:
+        """Be told which publishers and subscribers of this tag, on whichever node and wildcards included, come and go.
+
+        Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError.
+        """
+        return Watch(self._attachment, self._name, ("publisher", "subscriber"))
 
     def destroy(self, force: bool = False) -> None:
         """Remove the tag from the table. With `force`, whoever holds a right on it gets TagDestroyed.

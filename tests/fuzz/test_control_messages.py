@@ -12,18 +12,19 @@ from ringcast.control import messages as m
 from ringcast.control.framing import decode_reply_untrusted, decode_request_untrusted, encode
 from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
+from ringcast.identity import Presence
 
 KINDS = [
     "hello", "open", "destroy", "publish", "unpublish", "subscribe", "mailbox", "unsubscribe", "list_tags",
     "list_publishers", "list_subscribers", "status", "bye", "welcome", "opened", "published", "done", "tags",
     "publishers", "subscribers", "daemon", "refused", "ring_up", "ring_down", "tag_gone", "subscriber_count",
-    "list_histories", "pull", "pulled",
+    "list_histories", "pull", "pulled", "watch", "unwatch", "presences",
 ]  # fmt: skip
 FIELDS = [
     "id", "version", "program", "name", "requested", "create", "force", "tag", "incarnation", "depth",
     "capacity_bytes", "publisher", "pattern", "subscription", "role", "reliable", "mailbox", "counter_index",
     "local", "info", "attributes", "rows", "more", "error", "fields", "count", "node", "born_after",
-    "at", "query", "size", "answer",
+    "at", "query", "size", "answer", "watch", "kinds", "anew",
 ]  # fmt: skip
 
 scalars = (
@@ -46,6 +47,8 @@ GOOD = [
     encode(m.Publish(id=1, tag="lab/temp", incarnation=2**64 - 1, depth=16, capacity_bytes=4096)),
     encode(m.Subscribe(id=1, pattern="lab/*", subscription=1)),
     encode(m.PullHistory(id=1, at="node:n2", query=Pull(tag="lab/temp", kind="range", first=1, last=2**64 - 1))),
+    encode(m.Watch(id=1, watch=2, kinds=["node", "publisher"], pattern="lab/**")),
+    encode(m.Presences(watch=2, rows=[Presence(kind="node", came=True, node="n1")], anew=True)),
     encode(m.HistoryPulled(id=1, size=3, answer=b"abc")),
     encode(m.Refused(id=1, error="UnknownTag", fields={"name": "lab"})),
 ]

@@ -167,6 +167,12 @@ def _free_addresses(number: int) -> list[str]:
 
 
 @pytest.fixture
+def free_addresses() -> Callable[[int], list[str]]:
+    """So many addresses of this host that nobody listens on."""
+    return _free_addresses
+
+
+@pytest.fixture
 def make_mesh(make_daemon: Callable[..., Any], eventually: Callable[..., None]) -> Iterator[Meshes]:
     meshes = Meshes(make_daemon, eventually)
     yield meshes

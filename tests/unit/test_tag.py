@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.errors import BadTagName
-from ringcast.tag import MAX_NAME_BYTES, check_name, check_pattern, is_pattern, matches, tag_id
+from ringcast.tag import MAX_NAME_BYTES, check_name, check_pattern, is_pattern, matches, overlap, tag_id
 
 
 @pytest.mark.parametrize("name", ["a", "lab/bench1/temp", "@system/clock", "a.b:c+d=e~f-g_h", "x" * MAX_NAME_BYTES])
@@ -110,3 +112,31 @@ def test_a_tag_has_the_same_number_everywhere() -> None:
     assert 0 <= tag_id("lab/temp") < 2**63
     assert is_pattern("a/*")
     assert not is_pattern("a/b")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("a/b", "a/b", True),
+        ("a/*", "*/b", True),
+        ("a/*", "b/*", False),
+        ("**", "a/*/c", True),
+        ("a/**/z", "a/*", True),
+        ("a/**/z", "*/b", False),
+        ("*/*", "*", False),
+        ("a/**", "**/z", True),
+        ("**", "@system/*", False),
+        ("@system/**", "@system/*", True),
+    ],
+)
+def test_which_patterns_overlap(one: str, other: str, expected: bool) -> None:
+    assert overlap(one, other) is overlap(other, one) is expected
+
+
+_WILD = st.lists(st.sampled_from(["a", "b", "*", "**"]), min_size=1, max_size=4).map("/".join)
+_TAGS = ["/".join(path) for size in range(1, 6) for path in itertools.product("abc", repeat=size)]
+
+
+@given(_WILD, _WILD)
+def test_patterns_overlap_exactly_when_a_tag_is_selected_by_both(one: str, other: str) -> None:
+    assert overlap(one, other) is any(matches(one, tag) and matches(other, tag) for tag in _TAGS)

@@ -26,6 +26,7 @@ VERBS = {
     "doctor": "what this machine allows, and how to get the rest",
     "daemon": "run this node's daemon (programs start one by themselves when none runs)",
     "tags": "list tags, and who publishes and subscribes",
+    "watch": "print nodes, publishers and subscribers as they come and go",
     "nodes": "list the nodes that this one knows",
     "channels": "list the streams between this node and others, with loss and what was dropped",
     "set": "decide where a tag's proxies sit and what carries it, while messages flow",

@@ -94,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
                 oldest, newest = history.bounds()
                 held = f"it holds {oldest} to {newest}" if oldest <= newest else "it is empty"
                 raise HistoryError(f"the history of {args.tag!r} has nothing of that; {held}")
+            if history.unanswered:
+                output.note(f"no answer from {', '.join(history.unanswered)}: what is held there is not in this")
     if args.json:
         output.document([record(message) for message in messages] if several else record(messages[0]))
         return 0

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ringcast.control.service import Pull
-from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.identity import Presence, PresenceKind, PublisherInfo, SubscriberInfo
 from ringcast.place import Setting
 from ringcast.tag import TagAttributes
 
@@ -127,6 +127,21 @@ class Unsubscribe(_Wire, frozen=True, tag="unsubscribe"):
     subscription: int
 
 
+class Watch(_Wire, frozen=True, tag="watch"):
+    """Be told what comes and goes. `Presences` with all that is there come before the answer; a second request with
+    the same number is given all again. A node matches any pattern."""
+
+    id: int
+    watch: int
+    kinds: Annotated[list[PresenceKind], msgspec.Meta(max_length=3)]
+    pattern: str = "**"
+
+
+class Unwatch(_Wire, frozen=True, tag="unwatch"):
+    id: int
+    watch: int
+
+
 class ListTags(_Wire, frozen=True, tag="list_tags"):
     id: int
     pattern: str = "**"
@@ -193,7 +208,7 @@ class Bye(_Wire, frozen=True, tag="bye"):
 
 Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
-    | SetChannel
+    | SetChannel | Watch | Unwatch
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
     | PullHistory | HoldBuffer | DropBuffer | GetStatus | Bye
 )  # fmt: skip
@@ -406,8 +421,16 @@ class SubscriberCount(_Wire, frozen=True, tag="subscriber_count"):
     count: int
 
 
+class Presences(_Wire, frozen=True, tag="presences"):
+    """What came and went, in that order. `anew`: this is the first of all that is there."""
+
+    watch: int
+    rows: list[Presence]
+    anew: bool = False
+
+
 Answer = (
     Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | NodeListing
     | ChannelListing | HistoryPulled | Status | Refused
 )  # fmt: skip
-Notice = RingUp | RingDown | TagGone | SubscriberCount
+Notice = RingUp | RingDown | TagGone | SubscriberCount | Presences

@@ -30,6 +30,7 @@ PULL = "pull"
 SET = "tag.set"
 HOLD = "buffer.hold"
 RELEASE = "buffer.release"
+DESTROY = "tag.destroy"
 
 
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +77,14 @@ class Buffer(msgspec.Struct, frozen=True, kw_only=True):
 
 class ReleaseBuffer(msgspec.Struct, frozen=True, kw_only=True):
     number: Word
+
+
+class DestroyTag(msgspec.Struct, frozen=True, kw_only=True):
+    """Remove a tag that your node keeps. `rights` are publishers and subscribers of mine that do not mind."""
+
+    name: ShortText
+    rights: Annotated[list[Word], Meta(max_length=65536)] = []
+    force: bool = False
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -146,6 +155,8 @@ class PullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Of a range that was too long for one answer, where to go on."""
     period_ns: Word = 0
     """The longest of the last gaps between messages of the publisher; 0 when it left or is not known."""
+    unanswered: list[ShortText] = []
+    """Nodes with publishers of the tag that were asked and did not answer; what they hold is not in here."""
 
 
 def encode(message: msgspec.Struct) -> bytes:

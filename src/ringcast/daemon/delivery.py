@@ -42,6 +42,7 @@ logger = logging.getLogger("ringcast.daemon")
 REQUEST_TIMEOUT_S = 2.0
 RETRY_S = 0.5
 ENDED_S = 0.1
+SETTLE_S = 0.001
 
 _T = TypeVar("_T")
 
@@ -78,10 +79,10 @@ class Mesh(Protocol):
 
 
 class Resumption(NamedTuple):
-    """Where a stream that broke goes on."""
+    """Where a stream that broke goes on: where its mirror ended, once that has ended."""
 
     tag: str
-    seq: int
+    end: asyncio.Task[int]
 
 
 class Stream(NamedTuple):
@@ -322,8 +323,8 @@ class Delivery:
         demand = stream.demand
         via = self._proxy(demand, row)
         key = secrets.randbits(62) | 1
-        begin: Start = self._resume[stream].seq if stream in self._resume else start
         try:
+            begin: Start = await self._resume[stream].end if stream in self._resume else start
             receiving = self._end(demand.transport)
             opened = await self._ask(
                 via, service.OPEN,
@@ -384,7 +385,8 @@ class Delivery:
 
     def _remember(self, stream: Stream) -> None:
         incoming = self.channels[stream]
-        self._resume[stream] = Resumption(incoming.row.info.tag, incoming.mirror.next_seq)
+        end = asyncio.get_running_loop().create_task(_end_of(incoming.mirror))
+        self._resume[stream] = Resumption(incoming.row.info.tag, end)
 
     def _mirror_ring(
         self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: Receiving
@@ -446,6 +448,8 @@ class Delivery:
                 timer.cancel()
         for task in [*self._opening.values(), *self._farewells]:
             task.cancel()
+        for resumption in self._resume.values():
+            resumption.end.cancel()
         for receiving in self._receiving.values():
             receiving.close()
 
@@ -480,3 +484,11 @@ class Delivery:
         if transport not in self._receiving:
             self._receiving[transport] = find(transport).receive(self._host)
         return self._receiving[transport]
+
+
+async def _end_of(mirror: Mirror) -> int:
+    """The number after its last. A message that comes while its channel is being closed is in it or is not; asking
+    earlier would leave that open, and the message might come again with the next channel."""
+    while not mirror.closed:
+        await asyncio.sleep(SETTLE_S)
+    return mirror.next_seq

@@ -154,7 +154,7 @@ class NameConflict(NamedTuple):
         where = ", ".join(self.holder.control) or "an unknown address"
         return (
             f"an older daemon at {where} is called {self.holder.name!r} too; this one serves nobody until that one is "
-            "gone. Start it with another name: ringcast daemon --node NAME"
+            "gone. Start it with another name: ringcast daemon --name NAME"
         )
 
 

@@ -49,6 +49,7 @@ class Gossip:
         self._compared: list[set[str]] = [set() for _ in range(BUCKETS)]  # the names that the sums are made of
         self._theirs: dict[int, Digest] = {}  # what a peer is known to have
         self._news: dict[str, int] = {}  # node: the version up to which it is no news
+        self._absent_ns: dict[str, int] = {}  # of whom something is known and who is not here, since when
         self._push_ns: int | None = None
         self._summary_ns = now_ns
         self._unsettled = False
@@ -74,6 +75,7 @@ class Gossip:
         if self.silent:
             return None
         times = [self._summary_ns] if self._links.numbered else []
+        times += [min(self._absent_ns.values()) + self._timing.forget_ns] if self._absent_ns else []
         return min(times + ([self._push_ns] if self._push_ns is not None else []), default=None)
 
     # ------------------------------------------------------------------ what happens
@@ -105,12 +107,23 @@ class Gossip:
         self._sends.append(Send(link, TableSummary(sums=[self._sketch.total])))
 
     def tick(self, now_ns: int) -> None:
+        self._forget(now_ns)
         if now_ns >= self._summary_ns:
             self._summary_ns = now_ns + self._timing.summary_ns
             peers = self._links.peers()
             link = self._links.to(self._rng.choice(peers)) if peers else None
             if link is not None:
                 self.compare(link.number)
+
+    def _forget(self, now_ns: int) -> None:
+        """Keep rows of the absent only for so long as membership remembers the dead: they may be back, or not."""
+        absent = self._known.keys() - self._lives.keys() - {self._table.node}
+        self._absent_ns = {name: self._absent_ns.get(name, now_ns) for name in absent}
+        for name, since_ns in list(self._absent_ns.items()):
+            if now_ns - since_ns >= self._timing.forget_ns:
+                self._table.forget(name)
+                del self._known[name], self._absent_ns[name]
+                self._news.pop(name, None)
 
     def hear(self, link: int, peer: NodeRecord, message: Replication) -> None:
         """Raises BadMessage; nothing has changed then."""
@@ -230,10 +243,8 @@ class Gossip:
 
     def _hide(self, name: str) -> None:
         changes = self._table.set_present(name, False)
-        if changes:
-            self._unsettled = True
-            self._succession.withdrawn(changes)
-            self._changes += changes
+        self._unsettled |= bool(changes or self._table.orphans())
+        self._changes += changes
 
     def _count(self, name: str, counts: bool) -> None:
         """Take a node out of the sums before what is known of it changes, and put it in again afterwards.

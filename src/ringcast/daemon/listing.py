@@ -13,6 +13,7 @@ from ringcast.control.messages import (
     ChannelStatus,
     NodeListing,
     NodeStatus,
+    Presences,
     PublisherListing,
     PublisherStatus,
     SubscriberListing,
@@ -22,9 +23,10 @@ from ringcast.control.messages import (
 )
 from ringcast.daemon.holdings import Ring
 from ringcast.daemon.rows import PublisherRow, SubscriberRow, TagRow
+from ringcast.identity import Presence
 from ringcast.tag import tag_id
 
-_R = TypeVar("_R", TagStatus, PublisherStatus, SubscriberStatus, NodeStatus, ChannelStatus)
+_R = TypeVar("_R", TagStatus, PublisherStatus, SubscriberStatus, NodeStatus, ChannelStatus, Presence)
 
 _ENVELOPE_BYTES = 64
 _encoder = msgspec.msgpack.Encoder()
@@ -68,6 +70,11 @@ def channel_pages(
 ) -> list[ChannelListing]:
     taken = len(_encoder.encode(dropped))
     return [ChannelListing(id=request_id, rows=page, dropped=dropped, more=more) for page, more in _pages(rows, taken)]
+
+
+def presence_pages(watch: int, rows: Iterable[Presence], *, anew: bool) -> list[Presences]:
+    pages = [page for page, _ in _pages(rows)]
+    return [Presences(watch=watch, rows=page, anew=anew and i == 0) for i, page in enumerate(pages) if page or anew]
 
 
 def _pages(rows: Iterable[_R], taken: int = 0) -> Iterator[tuple[list[_R], bool]]:

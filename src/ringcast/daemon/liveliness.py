@@ -7,41 +7,23 @@ row that changes in other ways, say nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
-
-import msgspec
 
 from ringcast.daemon.events import Action, NodeDown, NodeRestarted, NodeUp
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, Row, SubscriberRow
-from ringcast.identity import PublisherInfo, SubscriberInfo
-
-
-class Presence(msgspec.Struct, frozen=True, kw_only=True):
-    """Something came or went. `info` says more of a publisher or subscriber."""
-
-    kind: Literal["node", "publisher", "subscriber"]
-    came: bool
-    node: str
-    info: PublisherInfo | SubscriberInfo | None = None
-
-    @property
-    def topic(self) -> str:
-        """The tag of a publisher, the pattern of a subscriber, '' of a node."""
-        if isinstance(self.info, PublisherInfo):
-            return self.info.tag
-        return self.info.pattern if self.info else ""
+from ringcast.identity import Presence, PublisherInfo, SubscriberInfo
 
 
 class Liveliness:
-    """Remembers who is there, so that each coming and going is told once."""
+    """Remembers who is there, so that each coming and going is told once. `me` is the node it is on, which stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, me: str = "") -> None:
+        self._me = me
         self._nodes: dict[str, int] = {}
         self._rows: dict[tuple[str, str], PublisherInfo | SubscriberInfo] = {}
 
     def current(self) -> list[Presence]:
         """All that is there, as if it came now: for one who begins to watch."""
-        nodes = [Presence(kind="node", came=True, node=name) for name in sorted(self._nodes)]
+        nodes = [Presence(kind="node", came=True, node=name) for name in sorted({*self._nodes, self._me} - {""})]
         return nodes + [_presence(info, came=True) for info in self._rows.values()]
 
     def of_actions(self, actions: Iterable[Action]) -> list[Presence]:
@@ -90,5 +72,6 @@ def _info(row: Row) -> PublisherInfo | SubscriberInfo | None:
 
 
 def _presence(info: PublisherInfo | SubscriberInfo, *, came: bool) -> Presence:
-    kind: Literal["publisher", "subscriber"] = "publisher" if isinstance(info, PublisherInfo) else "subscriber"
-    return Presence(kind=kind, came=came, node=info.node, info=info)
+    if isinstance(info, PublisherInfo):
+        return Presence(kind="publisher", came=came, node=info.node, publisher=info)
+    return Presence(kind="subscriber", came=came, node=info.node, subscriber=info)

@@ -9,7 +9,7 @@ a refused request has changed nothing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
@@ -46,7 +46,16 @@ from ringcast.daemon.holdings import Client, Core, Demand, MirrorRing, Ring, Sub
 from ringcast.daemon.matching import PatternIndex
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.rings import Rings
-from ringcast.daemon.rows import Change, PublisherRow, SubscriberRow, TagRow, publisher_key, subscriber_key, tag_key
+from ringcast.daemon.rows import (
+    Change,
+    ChangeKind,
+    PublisherRow,
+    SubscriberRow,
+    TagRow,
+    publisher_key,
+    subscriber_key,
+    tag_key,
+)
 from ringcast.daemon.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagInUse, UnknownTag
 from ringcast.identity import PublisherInfo, SubscriberInfo
@@ -111,9 +120,12 @@ class Local:
         for ring in self.rings:
             ring.monitor.free_slots(pid)
 
-    def changed(self, changes: Iterable[Change]) -> list[Send]:
+    def changed(self, changes: Collection[Change]) -> list[Send]:
         """React to changes of the table that other nodes made."""
-        changes = list(changes)
+        for kind, row in changes:
+            # A tag that changes hands is never seen to go, so this one was destroyed.
+            if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
+                self._end(row.name)
         self._effects.recount(changes)
         for change in changes:
             if isinstance(change.row, TagRow):
@@ -153,23 +165,32 @@ class Local:
 
     def _destroy(self, client: Client, request: DestroyTag, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
-        name = check_name(request.name)
+        self.destroy(check_name(request.name), self.table.node, self.rights(client.number), force=request.force)
+        self._effects.send(client.number, Done(id=request.id))
+
+    def rights(self, client: int) -> set[int]:
+        """The numbers of the publishers and subscribers that a client has."""
+        holder = self.clients[client]
+        return {ring.number for ring in holder.rings.values()} | {s.info.id for s in holder.subscriptions.values()}
+
+    def destroy(self, name: str, node: str, rights: Collection[int], *, force: bool) -> None:
+        """Remove a tag that this node keeps, for one on `node` whose own `rights` do not stand in the way.
+
+        Raises UnknownTag, TagInUse.
+        """
         if self.table.tag(name) is None:
             raise UnknownTag(name)
         # A wildcard holds no right on a tag, it takes what comes; a history is nobody's subscriber.
+        others = [row for row in self.table.publishers(name) if row.alive and not _among(row.info, node, rights)]
+        readers = [row for row in self.table.subscribers(name) if not _among(row.info, node, rights)]
+        subscribers = sum(row.info.pattern == name for row in readers)
+        if (others or subscribers) and not force:
+            raise TagInUse(name, len(others), subscribers)
+        self._end(name)
+
+    def _end(self, name: str) -> None:
+        """The tag is no more: withdraw what this node has of it, and tell whoever held a right."""
         held = self._subscriptions.exact(name)
-        own_rings = {ring.number for ring in client.rings.values()}
-        own_subscriptions = {s.info.id for s in client.subscriptions.values()}
-        publishers = sum(
-            row.alive and not (row.info.node == self.table.node and row.info.id in own_rings)
-            for row in self.table.publishers(name)
-        )
-        subscribers = sum(
-            row.info.pattern == name and not (row.info.node == self.table.node and row.info.id in own_subscriptions)
-            for row in self.table.subscribers(name)
-        )
-        if (publishers or subscribers) and not request.force:
-            raise TagInUse(name, publishers, subscribers)
         told = {s.client.number for s in held}
         for subscription in held:
             self._drop_subscription(subscription)
@@ -182,7 +203,6 @@ class Local:
         self._effects.note(self.table.remove(tag_key(name)))
         for number in sorted(told):
             self._effects.send(number, TagGone(name=name))
-        self._effects.send(client.number, Done(id=request.id))
 
     # ------------------------------------------------------------------ publishers
 
@@ -489,6 +509,10 @@ class Local:
 
 def wish_of(request: Subscribe) -> Wish:
     return Wish(every=request.every, at=request.at, transport=request.transport, reliable=request.reliable)
+
+
+def _among(info: PublisherInfo | SubscriberInfo, node: str, rights: Collection[int]) -> bool:
+    return info.node == node and info.id in rights
 
 
 def _expect(fds: list[Descriptor], count: int, request: Request) -> None:

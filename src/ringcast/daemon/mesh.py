@@ -44,7 +44,7 @@ from ringcast.daemon.events import (
     Unlinked,
     Wanted,
 )
-from ringcast.daemon.liveliness import Liveliness, Presence
+from ringcast.daemon.liveliness import Liveliness
 from ringcast.daemon.peer_link import PeerLink
 from ringcast.daemon.roster import Status
 from ringcast.daemon.rows import Change, ChangeKind
@@ -54,6 +54,7 @@ from ringcast.daemon.switchboard import Switchboard
 from ringcast.daemon.table import TagTable
 from ringcast.daemon.timing import Timing
 from ringcast.errors import BadMessage, BrokenError, MessageTooLarge
+from ringcast.identity import Presence
 
 logger = logging.getLogger("ringcast.mesh")
 
@@ -109,10 +110,11 @@ class Mesh:
         scouting: ScoutSettings | None = None,
         timing: Timing | None = None,
         seed: int | None = None,
+        liveliness: Liveliness | None = None,
     ) -> None:
         """Raises ValueError when an address is none."""
         self.table = table
-        self.liveliness = Liveliness()
+        self.liveliness = liveliness or Liveliness(table.node)
         self._on_changes = on_changes
         self._on_presence = on_presence
         self._on_name = on_name

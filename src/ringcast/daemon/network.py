@@ -16,21 +16,23 @@ from typing import Any
 import msgspec
 
 from ringcast.control import service
-from ringcast.control.messages import ChannelStatus, NodeStatus, SetChannel, Subscribe
+from ringcast.control.messages import ChannelStatus, DestroyTag, NodeStatus, SetChannel, Subscribe
 from ringcast.control.service import CloseChannel, Nothing, OpenChannel, StartChannel
 from ringcast.daemon import addresses, route
 from ringcast.daemon.buffers import Buffers
 from ringcast.daemon.delivery import REQUEST_TIMEOUT_S, Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
+from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.liveliness import Presence
 from ringcast.daemon.local import Local, wish_of
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
-from ringcast.daemon.rows import Change, ChangeKind, PublisherRow
+from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.scouting import ScoutSettings
+from ringcast.daemon.watchers import Watchers
 from ringcast.errors import BrokenError, UnknownTag
+from ringcast.identity import Presence
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -44,15 +46,20 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Network:
-    """`deliver` hands what clients are to be told to the shell."""
+    """`deliver` hands what clients are to be told to the shell; `on_name` hears whether this node's name is its own."""
 
-    def __init__(self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None]) -> None:
+    def __init__(
+        self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
+        on_name: Callable[[NameConflict | NameCleared], None],
+    ) -> None:  # fmt: skip
         self._local = local
+        self._watchers = watchers
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
         self.mesh = Mesh(
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, scouting=ScoutSettings() if settings.scout else None,
+            liveliness=watchers.liveliness, on_name=on_name,
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         anywhere = self._host in ("0.0.0.0", "::")
@@ -66,6 +73,8 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
+        self.mesh.serve(service.DESTROY, self._destroy)
+        self._gone: dict[str, list[asyncio.Future[None]]] = {}
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
@@ -109,6 +118,33 @@ class Network:
         self._deliver(self._local.set_channel(request))
         self.local_changed()
 
+    def keeper(self, tag: str) -> str | None:
+        """The other node that keeps a tag; None when it is this one, or nobody does."""
+        row = self._local.table.tag(tag)
+        return row.primary if row is not None and row.primary != self._local.table.node else None
+
+    async def destroy(self, client: int, request: DestroyTag, keeper: str) -> None:
+        """Have a tag removed by the node that keeps it, and wait until this one has seen it go.
+
+        Raises UnknownTag, TagInUse, BrokenError.
+        """
+        asked = service.DestroyTag(name=request.name, rights=sorted(self._local.rights(client)), force=request.force)
+        gone: asyncio.Future[None] = self._loop.create_future()
+        self._gone.setdefault(request.name, []).append(gone)
+        try:
+            await self.mesh.request(keeper, service.DESTROY, service.encode(asked), REQUEST_TIMEOUT_S)
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                await gone
+        except TimeoutError as exc:
+            raise BrokenError(
+                f"node {keeper!r}, which keeps tag {request.name!r}, does not answer; try again when 'ringcast nodes' "
+                "shows it, or it is gone and another has taken the tag over"
+            ) from exc
+        finally:
+            waiting = self._gone.get(request.name, [])
+            if gone in waiting:
+                waiting.remove(gone)
+
     def local_changed(self) -> None:
         """A client's request is done: tell the others what it wrote, and follow."""
         changes = self._local.take_changes()
@@ -124,7 +160,12 @@ class Network:
 
     def _changed_elsewhere(self, changes: list[Change]) -> None:
         self._deliver(self._local.changed(changes))
+        self.local_changed()
         self.delivery.follow()
+        for kind, row in changes:
+            if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
+                for future in self._gone.pop(row.name, []):
+                    future.set_result(None)
 
     def _presence(self, presences: list[Presence]) -> None:
         for presence in presences:
@@ -137,6 +178,7 @@ class Network:
                 self.buffers.node_gone(presence.node)
                 self.distribution.node_gone(presence.node)
                 self.delivery.node_gone(presence.node)
+        self._deliver(self._watchers.told(presences))
 
     # ------------------------------------------------------------------ what others ask
 
@@ -163,6 +205,16 @@ class Network:
 
     async def _close(self, node: str, payload: bytes) -> bytes:
         self.distribution.close_channel(service.decode_untrusted(payload, CloseChannel))
+        return service.encode(Nothing())
+
+    async def _destroy(self, node: str, payload: bytes) -> bytes:
+        request = service.decode_untrusted(payload, service.DestroyTag)
+        keeper = self.keeper(request.name)
+        if keeper is not None:
+            raise BrokenError(f"tag {request.name!r} has just changed hands; node {keeper!r} keeps it now. Try again")
+        self._local.destroy(request.name, node, request.rights, force=request.force)
+        self._deliver(self._local.changed([]))
+        self.local_changed()
         return service.encode(Nothing())
 
     def _linked(self, fanout: FanOut) -> None:

@@ -31,6 +31,8 @@ from ringcast.tag import check_name
 logger = logging.getLogger("ringcast.daemon")
 
 PATIENCE_S = 20.0
+ONE_OF_SEVERAL_S = 4.0
+"""So long is a node waited for when others have answered."""
 INLINE_BYTES = 32 * 1024
 """Longer answers go to clients in memory of their own."""
 QUICK_BYTES = 4 * 1024 * 1024
@@ -96,19 +98,21 @@ class Pulls:
         return await self._compared(nodes, query)
 
     async def _compared(self, nodes: Sequence[str], query: Pull) -> bytes:
-        """The same over several nodes. Those that go away meanwhile are passed by, as if they had gone before."""
+        """The same over several nodes. The answer names those that gave none, because they went away or stand still."""
+        silent: set[str] = set()
         if query.kind == "span":
-            answers = await self._ask_all(nodes, query)
+            answers = await self._ask_all(nodes, query, silent)
             return service.encode(
                 PullAnswer(
                     publishers=[info for answer in answers for info in answer.publishers],
                     bounds=[bounds for answer in answers for bounds in answer.bounds],
+                    unanswered=sorted(silent),
                 )
             )
         back = query.first if query.kind == "latest" else 0
         heads = replace(query, kind="heads", first=back + 1, last=query.last if query.kind == "before" else 0)
-        for _ in range(_ATTEMPTS):
-            answers = await self._ask_all(nodes, heads)
+        for _ in range(_ATTEMPTS + len(nodes)):
+            answers = await self._ask_all([node for node in nodes if node not in silent], heads, silent)
             owners = {info.incarnation: info.node for answer in answers for info in answer.publishers}
             head = nth_newest((head for answer in answers for head in answer.heads), back)
             if head.incarnation not in owners:
@@ -116,25 +120,41 @@ class Pulls:
             # By its number it is the same message that was chosen, whatever has been sent since.
             chosen = replace(query, kind="at", first=head.seq, last=0, publisher=head.incarnation)
             try:
-                return await self._ask(owners[head.incarnation], chosen)
+                found = await self._ask(owners[head.incarnation], chosen)
             except Overwritten:
                 continue
+            except BrokenError:
+                silent.add(owners[head.incarnation])
+                continue
+            return _with_silent(found, silent)
         raise Empty("publishers write faster than their histories can be read; use a larger depth")
 
-    async def _ask_all(self, nodes: Sequence[str], query: Pull) -> list[PullAnswer]:
-        found = await asyncio.gather(*(self._ask(node, query) for node in nodes), return_exceptions=True)
+    async def _ask_all(self, nodes: Sequence[str], query: Pull, silent: set[str]) -> list[PullAnswer]:
+        """Their answers; those who gave none are added to `silent`. Raises when nobody has anything."""
+        found = await asyncio.gather(*(self._ask_soon(node, query) for node in nodes), return_exceptions=True)
         answers: list[PullAnswer] = []
         failed: BaseException | None = None
-        for one in found:
+        for node, one in zip(nodes, found, strict=True):
             if isinstance(one, bytes):
                 answers.append(service.decode_untrusted(one, PullAnswer))
-            elif not isinstance(one, HistoryError | BrokenError):
+                continue
+            if not isinstance(one, HistoryError | BrokenError):
                 raise one
-            elif failed is None or isinstance(one, BrokenError):
+            if isinstance(one, BrokenError):
+                silent.add(node)
+            if failed is None or isinstance(one, BrokenError):
                 failed = one
-        if not answers and failed is not None:
-            raise failed
+        if not answers and (failed is not None or silent):
+            raise failed or BrokenError(f"no node with a publisher of {query.tag!r} answers")
         return answers
+
+    async def _ask_soon(self, node: str, query: Pull) -> bytes:
+        """One of several: the others' answers do not wait for it for long."""
+        try:
+            async with asyncio.timeout(ONE_OF_SEVERAL_S):
+                return await self._ask(node, query)
+        except TimeoutError as exc:
+            raise BrokenError(f"node {node!r} does not answer a pull from {query.tag!r}") from exc
 
     async def _ask(self, node: str, query: Pull) -> bytes:
         if node == self._local.table.node:
@@ -182,6 +202,12 @@ class Pulls:
             node = self._local.table.node
             raise damaged or Empty(f"node {node!r} holds nothing of {query.tag!r} that could be pulled there")
         return held, histories
+
+
+def _with_silent(answer: bytes, silent: set[str]) -> bytes:
+    if not silent:
+        return answer
+    return service.encode(replace(service.decode_untrusted(answer, PullAnswer), unanswered=sorted(silent)))
 
 
 def is_quick(rings: Sequence[Ring], query: Pull) -> bool:

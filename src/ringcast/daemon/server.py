@@ -22,6 +22,7 @@ from ringcast.control import link
 from ringcast.control.messages import (
     PROTOCOL_VERSION,
     Bye,
+    DestroyTag,
     Done,
     DropBuffer,
     GetStatus,
@@ -37,6 +38,8 @@ from ringcast.control.messages import (
     SetChannel,
     Status,
     Subscribe,
+    Unwatch,
+    Watch,
     Welcome,
 )
 from ringcast.daemon import listing, route
@@ -46,9 +49,11 @@ from ringcast.daemon.connection import Connection
 from ringcast.daemon.descriptor import Descriptor, own
 from ringcast.daemon.door import Door, no_descriptors
 from ringcast.daemon.effects import Send
+from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
+from ringcast.daemon.liveliness import Liveliness
 from ringcast.daemon.local import Local, wish_of
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.network import Network, NetworkSettings
@@ -56,7 +61,8 @@ from ringcast.daemon.processes import Processes
 from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.table import TagTable
-from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
+from ringcast.daemon.watchers import Watchers
+from ringcast.errors import BadMessage, BrokenError, NameTaken, QosMismatch, ResourceLimit, RingcastError
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -85,7 +91,11 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
-        self._network = Network(self.local, network, self._deliver) if network is not None else None
+        self._name_taken: NameTaken | None = None
+        self._watchers = Watchers(Liveliness(node))
+        self._network = None
+        if network is not None:
+            self._network = Network(self.local, network, self._deliver, self._watchers, self._named)
         self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
         self._pulling: dict[asyncio.Task[None], int] = {}
         self._asking: set[asyncio.Task[None]] = set()
@@ -185,9 +195,13 @@ class Server:
             self._list_histories(connection, request)
         elif isinstance(request, PullHistory):
             self._start_pull(connection, request)
+        elif isinstance(request, Watch | Unwatch):
+            self._deliver(self._watchers.handle(connection.number, request))
         elif isinstance(request, Bye):
             connection.push(Done(id=request.id))
             connection.end()
+        elif self._network is not None and isinstance(request, DestroyTag) and self._network.keeper(request.name):
+            self._begin(self._destroy(self._network, connection, request))
         elif self._network is not None and isinstance(request, Subscribe):
             try:
                 route.check_wish(wish_of(request), self.local.table.tag(request.pattern), self._node)
@@ -210,8 +224,14 @@ class Server:
 
     def _do(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
         self._deliver(self.local.handle(connection.number, request, fds))
+        self._changed()
+
+    def _changed(self) -> None:
+        """Somebody here may have changed the table: say so to whom it concerns."""
         if self._network is not None:
             self._network.local_changed()
+        else:
+            self._deliver(self._watchers.changed(self.local.take_changes()))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Requests that other nodes are asked for; meanwhile this client's and everybody's requests go on."""
@@ -258,6 +278,16 @@ class Server:
         if client not in self._connections:  # it left meanwhile
             self._network.buffers.unwant(client)
 
+    async def _destroy(self, network: Network, connection: Connection, request: DestroyTag) -> None:
+        """Another node keeps the tag: it decides, and whoever holds it learns of it from the table."""
+        keeper = network.keeper(request.name)
+        try:
+            if keeper is not None:
+                await network.destroy(connection.number, request, keeper)
+            connection.push(Done(id=request.id))
+        except RingcastError as exc:
+            connection.push(refuse(request.id, exc))
+
     def _list_histories(self, connection: Connection, request: ListHistories) -> None:
         try:
             for page in listing.publisher_pages(request.id, self._pulls.publishers(request.tag)):
@@ -297,6 +327,10 @@ class Server:
                 "version of ringcast in both, and start the daemon again"
             )
             connection.push(refuse(hello.id, BadMessage(reason)))
+            connection.end()
+            return
+        if self._name_taken is not None:
+            connection.push(refuse(hello.id, self._name_taken))
             connection.end()
             return
         peer = self._peers[connection.number]
@@ -357,6 +391,19 @@ class Server:
         self.local.retry(fanout)
         self._deliver([])
 
+    # ------------------------------------------------------------------ this node's name
+
+    def _named(self, what: NameConflict | NameCleared) -> None:
+        """Serve nobody while an older daemon has this one's name. Clients attach again by themselves afterwards, as
+        they do with a daemon that was restarted; until then their rings go on working."""
+        if isinstance(what, NameCleared):
+            self._name_taken = None
+            logger.warning("this daemon is the only one called %r now, and serves again", self._node)
+        elif what.mine:
+            self._name_taken = NameTaken(self._node, ", ".join(what.holder.control) or "an unknown address")
+            for connection in list(self._connections.values()):
+                self._broken(connection, "name taken")
+
     # ------------------------------------------------------------------ departures
 
     def _broken(self, connection: Connection, reason: str) -> None:
@@ -374,10 +421,11 @@ class Server:
             return
         peer = self._peers.pop(connection.number)
         logger.info("client %d left: %s", connection.number, reason)
+        self._watchers.leave(connection.number)
         self._deliver(self.local.leave(connection.number))
         if self._network is not None:
             self._network.buffers.unwant(connection.number)
-            self._network.local_changed()
+        self._changed()
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
         if not self._connections:

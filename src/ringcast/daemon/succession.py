@@ -4,8 +4,8 @@ Every node evaluates the same rules on the same rows and acts on its own rows on
 - the primary names as backup the present node that ranks first for the tag (rendezvous hashing), and keeps it while
   it is present;
 - when the primary goes, the heir writes the tag anew, in the next term: the backup, or where that is gone too, of the
-  present nodes with a publisher or subscriber on the tag the one that ranks first; if there is none, the tag waits for
-  its primary to return;
+  present nodes with a ring or subscriber of the tag the one that ranks first; until it has done so the tag is
+  seen as it was, so that nobody notices; if there is no heir, the tag waits out of sight for its primary to return;
 - a node whose row no longer counts (a later term, or born earlier elsewhere) withdraws it, and says so if it was not
   a take-over.
 """
@@ -35,20 +35,14 @@ def heir(row: TagRow, present: Collection[str], holders: Collection[str]) -> str
 
 
 class Succession:
-    """Is shown all changes of the table (`noticed`), and which of them mean that a node went (`withdrawn`)."""
+    """Is shown all changes of the table (`noticed`), and asked to act on who is here (`settle`)."""
 
     def __init__(self, table: TagTable) -> None:
         self.written = 0
         """How often a row of this node was written or withdrawn here."""
         self._table = table
         self._mine: dict[str, TagRow] = {}
-        self._orphans: dict[str, TagRow] = {}
-
-    def withdrawn(self, changes: Iterable[Change]) -> None:
-        """These rows went because their node did."""
-        for kind, row in changes:
-            if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
-                self._orphans[row.name] = row
+        self._waiting: dict[str, TagRow] = {}
 
     def noticed(self, changes: Iterable[Change]) -> list[TagContest]:
         """Follow the table; withdraw this node's rows of tags that are now another's."""
@@ -59,7 +53,7 @@ class Succession:
             mine = self._mine.pop(row.name, None)
             if kind is ChangeKind.REMOVED:
                 continue
-            self._orphans.pop(row.name, None)
+            self._waiting.pop(row.name, None)
             if row.primary == self._table.node:
                 self._mine[row.name] = row
             elif mine is not None:
@@ -69,10 +63,15 @@ class Succession:
     def settle(self, others: Collection[str]) -> list[Change]:
         """Do what is this node's to do now that `others` are here: take over, and appoint backups."""
         changes: list[Change] = []
-        for row in list(self._orphans.values()):
-            if heir(row, [*others, self._table.node], self._holders(row.name)) == self._table.node:
+        present = [*others, self._table.node]
+        self._waiting |= {row.name: row for row in self._table.orphans()}
+        for row in list(self._waiting.values()):
+            chosen = heir(row, present, self._holders(row.name))
+            if chosen == self._table.node:
                 backup = first_for(row.name, others)
                 changes += self._put(replace(row, primary=self._table.node, backup=backup, term=row.term + 1))
+            elif not chosen:
+                changes += self._table.give_up(row.name)
         for row in [row for row in self._mine.values() if row.backup not in others]:
             backup = first_for(row.name, others)
             if backup != row.backup:
@@ -92,5 +91,6 @@ class Succession:
         return [] if taken_over else [TagContest(won=row, lost=mine)]
 
     def _holders(self, tag: str) -> set[str]:
-        publishers = {row.owner for row in self._table.publishers(tag) if row.alive}
+        # With the rings that publishers left behind: they can be pulled only while their tag is known.
+        publishers = {row.owner for row in self._table.publishers(tag)}
         return publishers | {row.owner for row in self._table.subscribers(tag)}

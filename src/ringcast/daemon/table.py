@@ -34,6 +34,7 @@ class TagTable:
         self._replicas: dict[str, Replica] = {node: self._own}
         self._absent: set[str] = set()
         self._tags: dict[str, dict[str, TagRow]] = {}
+        self._orphans: dict[str, TagRow] = {}  # tags whose only row went with its node
         self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
         self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
         self._youngest = 0
@@ -43,10 +44,12 @@ class TagTable:
     def tag(self, name: str) -> TagRow | None:
         """The row that counts for a tag: of several, the one born first, in its latest term."""
         rows = self._tags.get(name)
-        return min(rows.values(), key=lambda row: (row.born, -row.term, row.owner)) if rows else None
+        if not rows:
+            return self._orphans.get(name)
+        return min(rows.values(), key=lambda row: (row.born, -row.term, row.owner))
 
     def tags(self, pattern: str = "**") -> list[TagRow]:
-        names: Iterable[str] = sorted(self._tags) if is_pattern(pattern) else (pattern,)
+        names: Iterable[str] = sorted({*self._tags, *self._orphans}) if is_pattern(pattern) else (pattern,)
         rows = (self.tag(name) for name in names if matches(pattern, name))
         return [row for row in rows if row is not None]
 
@@ -63,7 +66,7 @@ class TagTable:
         return list(self._subscribers.matching(tag))
 
     def __len__(self) -> int:
-        return len(self._tags)
+        return len(self._tags.keys() | self._orphans.keys())
 
     # ------------------------------------------------------------------ this node's own rows
 
@@ -136,9 +139,29 @@ class TagTable:
         if present:
             self._absent.discard(node)
             return [change for row in rows for change in self._show(None, row)]
-        changes = [change for row in rows for change in self._show(row, None)]
+        changes = []
+        for row in rows:
+            if isinstance(row, TagRow) and self._tags.get(row.name, {}).keys() == {node}:
+                self._orphans[row.name] = self._tags.pop(row.name)[node]
+            else:
+                changes += self._show(row, None)
         self._absent.add(node)
         return changes
+
+    def orphans(self) -> list[TagRow]:
+        """Tags whose node went. They are seen as they were until somebody takes them over or they are given up."""
+        return list(self._orphans.values())
+
+    def give_up(self, name: str) -> list[Change]:
+        """Nobody takes over an orphan: it is no longer seen, unless its node returns."""
+        row = self._orphans.pop(name, None)
+        return _difference(row, self.tag(name)) if row is not None else []
+
+    def forget(self, node: str) -> None:
+        """A node that is absent will not be back, as far as anybody knows: keep nothing of it."""
+        if node in self._absent:
+            self._replicas.pop(node, None)
+            self._absent.discard(node)
 
     def _apply(self, delta: Delta) -> list[Change]:
         if delta.node == self.node:
@@ -185,6 +208,7 @@ class TagTable:
         if new is not None:
             rows[owner] = new
             self._youngest = max(self._youngest, new.born)
+            self._orphans.pop(name, None)
         if not rows:
             del self._tags[name]
         return _difference(before, self.tag(name))

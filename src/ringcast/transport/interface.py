@@ -47,6 +47,10 @@ class Mirror(Protocol):
     def memory_bytes(self) -> int: ...
     @property
     def next_seq(self) -> int: ...
+    @property
+    def closed(self) -> bool:
+        """Some time after `close_channel`: nothing more is written, and `next_seq` stays."""
+
     def counters(self) -> dict[str, int]: ...
 
 

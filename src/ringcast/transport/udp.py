@@ -18,6 +18,7 @@ from ringcast.transport.interface import Channel, Mirror, Promises, Source
 HEADER_BYTES = 48
 PACE_BYTES_PER_S = 100_000_000
 PATIENCE_NS = 2_000_000
+"""A gap is waited for so long after something later came. Pieces that keep coming are no gap."""
 
 
 class Udp:
@@ -43,9 +44,7 @@ class UdpReceiving:
     def open(self, channel: Channel) -> Mirror:
         return self._delivery.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
-            first_seq=channel.first_seq, reliable=channel.reliable,
-            # Counted from a message's first piece on, so the longest one needs as long as its pieces travel.
-            patience_ns=PATIENCE_NS + channel.capacity_bytes * 1_000_000_000 // PACE_BYTES_PER_S,
+            first_seq=channel.first_seq, reliable=channel.reliable, patience_ns=PATIENCE_NS,
         )  # fmt: skip
 
     def close_channel(self, key: int) -> None:

@@ -10,7 +10,7 @@ from ringcast.control import messages as m
 from ringcast.control.framing import MAX_PACKET_BYTES, decode_reply_untrusted, decode_request_untrusted, encode
 from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
-from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.identity import Presence, PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
 
 PUBLISHER = PublisherInfo(id=1, node="n", tag="a/b", incarnation=2**64 - 1, pid=4, user="u")
@@ -25,6 +25,8 @@ REQUESTS: list[Any] = [
     m.Unpublish(id=1, publisher=1),
     m.Subscribe(id=1, pattern="a/*", subscription=3, role="history"),
     m.UseMailbox(id=1, subscription=3),
+    m.Watch(id=1, watch=4, kinds=["node", "publisher"], pattern="lab/**"),
+    m.Unwatch(id=1, watch=4),
     m.Attached(id=1, subscription=3, ring=2**64 - 1),
     m.Move(id=1, subscription=3, at="node:b", transport="tcp"),
     m.SetChannel(id=1, tag="a", node="b", at="publisher"),
@@ -86,6 +88,7 @@ REPLIES: list[Any] = [
     m.RingDown(subscription=1, incarnation=2**64 - 1),
     m.TagGone(name="a"),
     m.SubscriberCount(publisher=1, count=2),
+    m.Presences(watch=4, rows=[Presence(kind="publisher", came=True, node="n", publisher=PUBLISHER)], anew=True),
 ]  # fmt: skip
 
 

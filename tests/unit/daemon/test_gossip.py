@@ -381,6 +381,74 @@ def test_a_destroyed_tag_is_not_taken_over() -> None:
     assert b.table.tag("t") is None
 
 
+def test_whoever_takes_a_tag_over_does_so_unnoticed() -> None:
+    a, b = pair()
+    a.gossip.local(a.table.open_tag("t", {})[1])
+    a.gossip.finish(0)
+    compare(a, b)
+    b.gossip.node_down("a")
+    actions = b.gossip.finish(0)
+    changes = [change for action in actions if isinstance(action, Changed) for change in action.changes]
+    assert [(change.kind, change.row.owner) for change in changes] == [(ChangeKind.CHANGED, "b")]
+
+
+def test_a_tag_without_an_heir_is_seen_to_go_and_waits_for_its_node() -> None:
+    a, b = pair()
+    a.gossip.node_up(NodeRecord("c", 3))
+    row = tag_row("a", backup="c")
+    a.put(row)
+    compare(a, b)
+    b.gossip.node_down("a")
+    actions = b.gossip.finish(0)
+    changes = [change for action in actions if isinstance(action, Changed) for change in action.changes]
+    assert [change.kind for change in changes] == [ChangeKind.REMOVED]
+    b.gossip.node_up(a.record)
+    b.gossip.finish(0)
+    assert b.table.tag("t") == row
+
+
+def test_a_ring_left_behind_keeps_its_tag() -> None:
+    a, b = pair()
+    a.gossip.node_up(NodeRecord("c", 3))
+    a.put(tag_row("a", backup="c"))
+    compare(a, b)
+    b.put(pub("b", 1, alive=False))
+    b.gossip.node_down("a")
+    b.gossip.finish(0)
+    assert b.table.tag("t").primary == "b"  # type: ignore[union-attr]
+
+
+def test_nodes_long_dead_are_forgotten() -> None:
+    a, b = pair()
+    b.put(pub("b", 1))
+    compare(b, a)
+    a.gossip.node_down("b")
+    a.gossip.tick(5)
+    assert a.gossip.version_of("b") != (-1, 0)
+    due_ns = a.gossip.due_ns()
+    assert due_ns is not None
+    a.gossip.tick(5 + Timing().forget_ns)
+    assert a.gossip.version_of("b") == (-1, 0)
+    assert "b" not in a.table.digest()
+    a.gossip.node_up(b.record)
+    a.gossip.finish(0)
+    compare(a, b)
+    assert a.ids() == [1], "and brings everything when it returns after all"
+
+
+def test_nobody_who_is_here_or_back_is_forgotten() -> None:
+    a, b = pair()
+    b.put(pub("b", 1))
+    compare(b, a)
+    a.gossip.node_down("b")
+    a.gossip.tick(5)
+    a.gossip.node_up(b.record)
+    a.gossip.finish(0)
+    a.gossip.tick(6)
+    a.gossip.tick(6 + Timing().forget_ns)
+    assert a.ids() == [1]
+
+
 @pytest.mark.parametrize(
     ("mine", "theirs", "contested"),
     [

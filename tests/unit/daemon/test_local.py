@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from ringcast.control.messages import (
@@ -269,6 +270,23 @@ def test_a_forced_destroy_tells_every_holder_once_and_drops_all(lab: Any) -> Non
     assert lab.local.table.publishers("lab/temp") == []
     assert lab.local.table.subscribers("lab/temp") == []
     assert lab.open(2, "lab/temp", depth=5).attributes.depth == 5
+
+
+def test_a_tag_destroyed_on_another_node_is_gone_for_its_holders(lab: Any) -> None:
+    lab.publish(2, "lab/temp")
+    lab.subscribe(3, "lab/temp", 1)
+    row = lab.local.table.tag("lab/temp")
+    out = lab.local.changed([Change(ChangeKind.REMOVED, row)])
+    assert lab.to(2, out) == [TagGone(name="lab/temp")]
+    assert lab.to(3, out) == [TagGone(name="lab/temp")]
+    assert len(lab.local.rings) == 0
+
+
+def test_a_tag_that_changes_hands_concerns_nobody(lab: Any) -> None:
+    lab.publish(2, "lab/temp")
+    row = msgspec.structs.replace(lab.local.table.tag("lab/temp"), primary="other", term=1)
+    assert lab.local.changed([Change(ChangeKind.CHANGED, row)]) == []
+    assert len(lab.local.rings) == 1
 
 
 # ---------------------------------------------------------------------- clients that leave

@@ -123,10 +123,12 @@ def test_the_backup_takes_over_and_the_old_primary_yields() -> None:
     one, two = TagTable("n1", 1), TagTable("n2", 1)
     row, _ = one.open_tag("lab/temp", {"depth": 8})
     synchronise(one, two)
-    two.set_present("n1", False)
-    assert two.tag("lab/temp") is None
+    assert two.set_present("n1", False) == []
+    assert two.orphans() == [row]
+    assert two.open_tag("lab/temp", {"depth": 8}) == (row, []), "until somebody has taken it over it is as it was"
     mine = TagRow(name=row.name, attributes=row.attributes, primary="n2", born=row.born, term=row.term + 1)
-    two.put(mine)
+    assert two.put(mine) == [Change(ChangeKind.CHANGED, mine)]
+    assert two.orphans() == []
     two.set_present("n1", True)
     synchronise(one, two)
     assert one.tag("lab/temp") == two.tag("lab/temp") == mine
@@ -140,13 +142,37 @@ def test_an_absent_nodes_rows_are_hidden_and_come_back(table: TagTable) -> None:
     table.apply(other.delta({}))
     gone = table.set_present("n2", False)
     assert {change.kind for change in gone} == {ChangeKind.REMOVED}
-    assert len(gone) == 2
+    assert len(gone) == 1
+    assert [change.kind for change in table.give_up("lab/temp")] == [ChangeKind.REMOVED]
+    assert table.give_up("lab/temp") == []
+    assert table.tags() == []
     assert table.set_present("n2", False) == []
     assert table.publishers("lab/temp") == []
     other.put(subscriber(2, "**", node="n2"))
     assert table.apply(other.delta(table.digest())) == []
     assert len(table.set_present("n2", True)) == 3
     assert table.publishers("lab/temp") == [row]
+
+
+def test_an_orphan_whose_node_returns_was_never_gone(table: TagTable) -> None:
+    other = TagTable("n2", 1)
+    row, _ = other.open_tag("lab/temp", {})
+    table.apply(other.delta({}))
+    assert table.set_present("n2", False) == table.set_present("n2", True) == []
+    assert (table.tag("lab/temp"), table.orphans(), len(table)) == (row, [], 1)
+
+
+def test_a_node_long_gone_is_forgotten_and_may_still_return(table: TagTable) -> None:
+    other = TagTable("n2", 1)
+    other.put(publisher(1, "lab/temp", node="n2"))
+    table.apply(other.delta({}))
+    table.forget("n2")
+    assert "n2" in table.digest(), "it is here"
+    table.set_present("n2", False)
+    table.forget("n2")
+    assert "n2" not in table.digest()
+    table.apply(other.delta(table.digest()))
+    assert [row.info.id for row in table.publishers("lab/temp")] == [1]
 
 
 def test_a_node_that_restarts_replaces_what_it_had(table: TagTable) -> None:

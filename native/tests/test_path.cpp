@@ -1,0 +1,190 @@
+// Link, pump and delivery over real sockets on loopback: what leaves one ring arrives in another.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "path/delivery.hpp"
+#include "path/pump.hpp"
+#include "path/streams.hpp"
+#include "tests/rig.hpp"
+
+using namespace ringcast;
+using namespace ringcast::tests;
+
+namespace {
+
+constexpr u64 kKey = 42;
+constexpr std::uint16_t kChunk = 1400;
+
+struct Wire {
+    Wire() : receiver(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), sender(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t length = sizeof address;
+        CHECK(bind(receiver.get(), reinterpret_cast<sockaddr*>(&address), length) == 0);
+        CHECK(getsockname(receiver.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0);
+        CHECK(connect(sender.get(), reinterpret_cast<sockaddr*>(&address), length) == 0);
+    }
+    Descriptor receiver, sender;
+};
+
+Descriptor copy_of(const Descriptor& fd) { return Descriptor(dup(fd.get())); }
+
+ChannelSpec spec(u64 every = 1) {
+    ChannelSpec s;
+    s.key = kKey;
+    s.depth = 64;
+    s.capacity_bytes = 1 << 20;
+    s.every = every;
+    return s;
+}
+
+template <typename Condition>
+void until(Condition&& condition) {
+    for (const i64 end = steady_ns() + 30'000'000'000; !condition();) {
+        CHECK(steady_ns() < end);
+        usleep(200);
+    }
+}
+
+std::unique_ptr<Cursor> reader_of(Mirror& mirror) {
+    auto view = std::make_shared<const RingView>(mirror.ring().ring_fd(), mirror.ring().geometry(), mirror.ring().incarnation());
+    return std::make_unique<Cursor>(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), false, kEarliest, this_process());
+}
+
+Outgoing outgoing(u64 seq, std::vector<std::byte>& bytes) {
+    fill_pattern(bytes.data(), seq, bytes.size());
+    return {seq, 1, 2, 0, static_cast<u32>(bytes.size()), bytes.data()};
+}
+
+}  // namespace
+
+TEST(path, a_link_reaches_a_mirror_whatever_the_size) {
+    Wire wire;
+    Delivery delivery(copy_of(wire.receiver));
+    const auto mirror = delivery.open(spec());
+    Link link(copy_of(wire.sender), 1, kKey, 1, kChunk);
+    LinkCounters counters;
+    const auto cursor = reader_of(*mirror);
+    u64 seq = 0;
+    for (const std::size_t size : {0, 1, 1400, 1401, 20'000, 64'000}) {
+        std::vector<std::byte> bytes(size);
+        const Outgoing message = outgoing(seq++, bytes);
+        link.push({&message, 1}, counters);
+        until([&] { return mirror->counters().messages.load() == seq; });
+        const Taken taken = take(*cursor);
+        CHECK_EQ(taken.seq, seq - 1);
+        CHECK_EQ(taken.lost, 0u);
+    }
+    CHECK_EQ(counters.messages.load(), seq);
+    CHECK_EQ(counters.refused.load(), 0u);
+}
+
+TEST(path, a_link_scales_time_by_the_origin_number) {
+    Wire wire;
+    Delivery delivery(copy_of(wire.receiver));
+    const auto mirror = delivery.open(spec(3));
+    Link link(copy_of(wire.sender), 1, kKey, 3, kChunk);
+    LinkCounters counters;
+    std::vector<std::byte> bytes(8);
+    for (u64 seq = 0; seq < 10; ++seq) {
+        const Outgoing message = outgoing(seq, bytes);
+        link.push({&message, 1}, counters);
+    }
+    until([&] { return mirror->counters().messages.load() == 4; });
+    const auto cursor = reader_of(*mirror);
+    for (const u64 seq : {0u, 3u, 6u, 9u}) CHECK_EQ(take(*cursor).seq, seq);
+}
+
+TEST(path, what_is_not_of_an_open_channel_is_counted_and_dropped) {
+    Wire wire;
+    Delivery delivery(copy_of(wire.receiver));
+    const auto mirror = delivery.open(spec());
+    const auto say = [&](const void* bytes, std::size_t length) { CHECK_EQ(send(wire.sender.get(), bytes, length, 0), static_cast<ssize_t>(length)); };
+    wire::Header h;
+    h.key = kKey + 1;
+    h.chunk = kChunk;
+    say(&h, sizeof h);
+    h.version = 9;
+    say(&h, sizeof h);
+    h.magic = 1;
+    say(&h, sizeof h);
+    say("short", 5);
+    const DeliveryCounters& c = delivery.counters();
+    until([&] { return c.stranger.load() + c.newer.load() + c.foreign.load() + c.truncated.load() == 4; });
+    CHECK_EQ(c.stranger.load(), 1u);
+    CHECK_EQ(mirror->counters().messages.load(), 0u);
+}
+
+TEST(path, a_closed_channel_says_when_its_mirror_has_ended) {
+    Wire wire;
+    Delivery delivery(copy_of(wire.receiver));
+    const auto mirror = delivery.open(spec());
+    CHECK(!mirror->closed());
+    delivery.close_channel(kKey);
+    until([&] { return mirror->closed(); });
+    Link link(copy_of(wire.sender), 1, kKey, 1, kChunk);
+    LinkCounters counters;
+    std::vector<std::byte> bytes(8);
+    const Outgoing message = outgoing(0, bytes);
+    link.push({&message, 1}, counters);
+    until([&] { return delivery.counters().stranger.load() == 1; });
+    CHECK_EQ(mirror->counters().next_seq.load(), 0u);
+    const auto other = delivery.open(spec());
+    delivery.close();
+    CHECK(other->closed());
+}
+
+TEST(path, a_pump_paces_long_messages_through_a_small_buffer) {
+    Wire wire;
+    const int small = 128 * 1024;
+    CHECK(setsockopt(wire.receiver.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
+    Delivery delivery(copy_of(wire.receiver));
+    const auto mirror = delivery.open(spec());
+    Rig rig(64, 1 << 20);
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 0, false, false, kChunk, 20'000'000});
+    for (int i = 0; i < 3; ++i) {
+        rig.send_pattern(300'000);
+        rig.writer.announce();
+    }
+    until([&] { return mirror->counters().messages.load() + mirror->counters().lost.load() >= 3; });
+    CHECK_EQ(mirror->counters().lost.load(), 0u);
+    const auto cursor = reader_of(*mirror);
+    for (u64 seq = 0; seq < 3; ++seq) CHECK_EQ(take(*cursor).seq, seq);
+    pump.close();
+}
+
+TEST(path, a_pump_stops_before_a_number_and_says_so) {
+    Wire wire;
+    Rig rig;
+    rig.send_some(2);
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 1, false, false, kChunk, 0});
+    pump.stop_before(4);
+    rig.send_some(3);
+    rig.writer.announce();
+    until([&] { return pump.state() == Pump::State::done; });
+    CHECK_EQ(pump.next_seq(), 4u);
+    CHECK_EQ(pump.counters().messages.load(), 3u);
+}
+
+TEST(path, a_stream_carries_everything_in_order_and_ends) {
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    Descriptor near(pair[0]), far(pair[1]);
+    Streams streams;
+    const auto mirror = streams.open(spec());
+    streams.add_stream(kKey, std::move(far));
+    Rig rig(64, 1 << 20);
+    rig.send_some(30, 10);
+    rig.send_pattern(300'000);
+    {
+        Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
+        until([&] { return mirror->counters().messages.load() == 31; });
+        const auto cursor = reader_of(*mirror);
+        for (u64 seq = 0; seq < 31; ++seq) CHECK_EQ(take(*cursor).seq, seq);
+    }
+    near.reset();
+    until([&] { return !streams.ended().empty(); });
+    streams.close_channel(kKey);
+    until([&] { return mirror->closed(); });
+}
