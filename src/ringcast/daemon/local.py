@@ -393,10 +393,12 @@ class Local:
 
 
 def demand_of(request: Subscribe) -> Demand:
-    """Scaling at the subscriber is the cursor's business, so such subscriptions share the full stream."""
+    """Scaling at the subscriber is the cursor's business, so such subscriptions share the full stream. A factor of one
+    changes nothing at either end, but a node in between is still gone through: the subscriber may want its buffer."""
+    scales, elsewhere = request.every > 1, request.at.startswith("node:")
     transport = request.transport or ("tcp" if request.reliable else "udp")
     return Demand(
-        every=1 if request.at == "subscriber" else request.every, at="" if request.every == 1 else request.at,
+        every=1 if request.at == "subscriber" else request.every, at=request.at if scales or elsewhere else "",
         transport=transport, reliable=request.reliable,
     )  # fmt: skip
 
