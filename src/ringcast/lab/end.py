@@ -18,7 +18,7 @@ import sys
 from typing import Any
 
 import ringcast
-from ringcast.lab import datagrams, round_trip, stream
+from ringcast.lab import datagrams, round_trip, stages, stream
 
 _PR_SET_PDEATHSIG = 1
 ENDS: dict[str, Any] = {
@@ -26,6 +26,8 @@ ENDS: dict[str, Any] = {
     "echo": round_trip.Echo,
     "listener": round_trip.Listener,
     "relay": round_trip.Relay,
+    "pacer": stages.Pacer,
+    "reader": stages.Reader,
     "source": stream.Source,
     "sink": stream.Sink,
     "udp ping": datagrams.Ping,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from array import array
-from itertools import repeat
 
 import ringcast
 
@@ -43,21 +42,6 @@ class Ping:
             samples[at] = clock() - start
             if len(data) != size:
                 raise ValueError(f"{len(data)} bytes came back and {size} were sent")
-        return samples.tolist()
-
-    def send(self, count: int, gap_ns: int, size: int) -> list[int]:
-        """Nanoseconds of each of `count` calls of `send`, `gap_ns` apart; nothing is waited for.
-
-        The gap is slept: whoever is woken by a message shall be asleep again before the next, on one core too.
-        """
-        send, clock = self._publisher.send, time.perf_counter_ns
-        body = bytes(size)
-        samples = array("q")
-        for _ in repeat(None, count):
-            time.sleep(gap_ns / 1e9)
-            start = clock()
-            send(body)
-            samples.append(clock() - start)
         return samples.tolist()
 
     def close(self) -> None:
@@ -112,17 +96,12 @@ class Listener(_Loop):
     """Receives and says nothing."""
 
     def __init__(self, session: ringcast.Session, there: str, at: str = "publisher") -> None:
-        self.received = 0
         super().__init__(session.tag(there).subscribe(every=1, at=at))
 
     def loop(self) -> None:
         recv = self._subscriber.recv
         while True:
             recv().data  # noqa: B018 - taking the payload is part of receiving
-            self.received += 1
-
-    def count(self) -> int:
-        return self.received
 
 
 class Relay(_Loop):
