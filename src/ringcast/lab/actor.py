@@ -38,12 +38,17 @@ class ActorFailed(LabError):
 class Actor:
     """Leaving its `with` block ends the process."""
 
-    def __init__(self, node: Node, command: Sequence[str] = OURS, extra: Mapping[str, str] = {}) -> None:  # noqa: B006
+    def __init__(self, node: Node, command: Sequence[str] = OURS, extra: Mapping[str, str] | None = None) -> None:
         self.node = node
         # What it says in its own words, to be quoted when it fails. Not a pipe: nobody would empty it.
-        self._words = tempfile.TemporaryFile("w+")
+        self._words = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the actor
         self._process = node.spawn(
-            command, stdin=subprocess.PIPE, stderr=self._words, text=False, bufsize=0, env={**os.environ, **extra}
+            command,
+            stdin=subprocess.PIPE,
+            stderr=self._words,
+            text=False,
+            bufsize=0,
+            env={**os.environ, **(extra or {})},
         )
         self.pid = self._process.pid
         assert self._process.stdin is not None
@@ -121,5 +126,3 @@ class Actor:
             lines = [line.strip() for line in self._words.read().splitlines() if line.strip()]
             return f"{what}: {lines[-1][:200]}" if lines else what
         return what
-
-

@@ -5,6 +5,7 @@ The sessions are this process's own: a daemon's socket is a file, which all node
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
@@ -81,7 +82,7 @@ class MeshNodes:
         def open_() -> bool:
             return all(
                 any(row.direction == "in" and row.node == before and row.tag == tag for row in channels(after))
-                for before, after in zip(nodes, nodes[1:], strict=False)
+                for before, after in itertools.pairwise(nodes)
             )
 
         def channels(name: str) -> list[ringcast.ChannelStatus]:

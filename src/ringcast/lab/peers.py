@@ -1,8 +1,8 @@
 """Other libraries beside ours, between two nodes of a testbed: who is there, and a pair of their processes.
 
 The adapters are the benchmarks' (`bench/` of the source checkout), run by the peers' own environment. Where either is
-missing there are no peers, and `MISSING` says what to do. Invariant: what a peer does wrong ends its part, and is noted,
-but never the experiment.
+missing there are no peers, and `MISSING` says what to do. Invariant: what a peer does wrong ends its part, and is
+noted, but never the experiment.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Peers:
         self._bench = bench
         with ExitStack() as stack:
             asked = [(name, stack.enter_context(self._actor(name, here))) for name in ADAPTERS]
-            for adapter, actor in asked:
+            for _, actor in asked:
                 actor.post("describe")
             for adapter, actor in asked:
                 try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MISSING = "no pictures were drawn: they need matplotlib ('pip install ringcast[lab]')"
 _COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#17becf", "#7f7f7f")
-_STYLE: dict[str, Any] = {"svg.hashsalt": "ringcast", "svg.fonttype": "none", "font.size": 9.0}
+_STYLE: Any = {"svg.hashsalt": "ringcast", "svg.fonttype": "none", "font.size": 9.0}
 
 
 def available() -> bool:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import time
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
 import ringcast
 
 MAX_WAIT_S = 10.0
-SMALL = {"max_wait_s": MAX_WAIT_S}
-LARGE = {"depth": 64, "capacity_bytes": 8 << 20, "max_wait_s": MAX_WAIT_S}
+SMALL: dict[str, Any] = {"max_wait_s": MAX_WAIT_S}
+LARGE: dict[str, Any] = {"depth": 64, "capacity_bytes": 8 << 20, "max_wait_s": MAX_WAIT_S}
 PAYLOAD = bytes(range(64))
 
 
@@ -49,7 +50,7 @@ class Source:
         reserve = self._large.reserve
         for value in range(count):
             room = reserve(size)
-            np.frombuffer(room, dtype=np.uint64).fill(value)
+            np.frombuffer(memoryview(room), dtype=np.uint64).fill(value)
             room.commit()
 
     def close(self) -> None:

@@ -51,9 +51,7 @@ def _experiment(batches: Batches, number: int, hops: int, places: tuple[str, ...
     title = f"Experiment {number}: publisher and subscriber on {_NAMES[hops]}" if hops == 0 else (
         f"Experiment {number}: publisher and subscriber at a distance of {_NAMES[hops]}"
     )  # fmt: skip
-    findings.tables.append(
-        Table(f"{title} (us, mean ± standard deviation)", ["", *(f"{s} B" for s in sizes)], cells)
-    )
+    findings.tables.append(Table(f"{title} (us, mean ± standard deviation)", ["", *(f"{s} B" for s in sizes)], cells))
     findings.pictures.append(
         Picture(f"experiment-{number}-{_NAMES[hops].replace(' ', '-')}", title, "message size (bytes)",
                 "round trip (us)", series)
@@ -100,7 +98,9 @@ def _routers(batches: Batches, sizes: tuple[int, ...]) -> Findings:
         series.append(Series(name, points))
         cells.append([name, *(f"{y:.2f}" for _, y in points)])
         cells.append([f"  each passage of {'it' if many == 1 else 'one'}", *(f"{y / many / 2:.2f}" for _, y in points)])
-        findings.rows += [figure(f"figure 10, {name}, {size:g} B: added to a round trip", y, "us") for size, y in points]
+        findings.rows += [
+            figure(f"figure 10, {name}, {size:g} B: added to a round trip", y, "us") for size, y in points
+        ]
     findings.tables.append(
         Table("Figure 10: what routers add to a round trip (us)", ["", *(f"{size} B" for size in sizes)], cells)
     )
@@ -109,5 +109,3 @@ def _routers(batches: Batches, sizes: tuple[int, ...]) -> Findings:
                 "added delay (us)", series)
     )  # fmt: skip
     return findings
-
-

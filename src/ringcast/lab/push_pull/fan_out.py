@@ -40,9 +40,7 @@ def measure(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
         for turn in range(rounds):
             for number in (1, MANY) if turn % 2 == 0 else (MANY, 1):
                 publisher.ask("send", name=tags[number], count=10, gap_ns=GAP_NS, size=SIZE)
-                batches[number].append(
-                    publisher.ask("send", name=tags[number], count=count, gap_ns=GAP_NS, size=SIZE)
-                )
+                batches[number].append(publisher.ask("send", name=tags[number], count=count, gap_ns=GAP_NS, size=SIZE))
     return conclude(batches)
 
 

@@ -1,5 +1,5 @@
-"""Streams across the wire from which nothing is missing, ours by tcp beside the peers': 64 bytes at a time, one call per
-message, and a mebibyte at a time with both ends touching every byte. Each node has a core of its own if there are two.
+"""Streams across the wire from which nothing is missing, ours by tcp beside the peers': 64 bytes at a time, one call
+per message, and a mebibyte at a time with both ends touching every byte. Each node has a core if there are two.
 
 How many messages are sent is fixed before the clock runs, by a short trial, so that all are measured for about as long.
 """
@@ -26,7 +26,8 @@ _SETTLE_S = 0.02
 
 
 class Kind(NamedTuple):
-    """One way of streaming. `unit` messages count as one of what is reported."""
+    """One way of streaming: its commands, how many messages make a trial and the most worth sending, and how many
+    times the fastest peer's rate is asked for."""
 
     title: str
     pump: str
@@ -63,7 +64,7 @@ class _Ends:
             raise LabError(f"{count - seen['received']} of {count} messages were lost")
         if kind is BIG and seen["total"] != count * (count - 1) // 2 * (LARGE // 8):
             raise LabError("the content that arrived is not what was sent")
-        return (count - 1) * 1e9 / max(seen["last_ns"] - seen["first_ns"], 1)
+        return float((count - 1) * 1e9 / max(seen["last_ns"] - seen["first_ns"], 1))
 
     def settle(self, kind: Kind, seconds: float) -> int:
         """How many messages make a stream of about so long. The first ones are slow: they touch memory anew."""
@@ -123,7 +124,9 @@ def conclude(rates: dict[tuple[str, str], float], absent: dict[str, str]) -> Fin
     findings = Findings()
     for kind in KINDS:
         findings.rows.append(_asked(kind, rates))
-    fastest = max((rate for (title, name), rate in rates.items() if title == SMALL.title and name != OURS), default=None)
+    fastest = max(
+        (rate for (title, name), rate in rates.items() if title == SMALL.title and name != OURS), default=None
+    )
     findings.rows.append(
         figure(f"messages per second between two nodes, reliable, {MANY.title}, beside the fastest peer's single calls",
                rates.get((MANY.title, OURS)), MANY.unit, fastest)
