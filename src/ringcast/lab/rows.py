@@ -72,11 +72,14 @@ def number(value: float | None) -> str:
 def cells(rows: Sequence[Row]) -> list[list[str]]:
     """For a table whose columns are `HEADS`."""
     verdicts = {True: "yes", False: "no", None: ""}
-    bounds = lambda bound: "" if bound is None else number(bound)  # noqa: E731
     return [
-        [row.name, number(row.value), row.unit, bounds(row.reference), bounds(row.target), verdicts[row.met]]
+        [row.name, number(row.value), row.unit, _bound(row.reference), _bound(row.target), verdicts[row.met]]
         for row in rows
     ]
+
+
+def _bound(value: float | None) -> str:
+    return "" if value is None else number(value)
 
 
 HEADS = ("what", "here", "unit", "reference", "target", "met")

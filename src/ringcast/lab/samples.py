@@ -10,7 +10,7 @@ from typing import NamedTuple
 class Summary(NamedTuple):
     """Of one batch. `std` is the standard deviation of these very samples, as the papers give it."""
 
-    count: int
+    number: int
     mean: float
     std: float
     p50: float

@@ -45,8 +45,8 @@ def _change(mesh: MeshNodes, where: str, tag: str) -> float:
 def conclude(seconds: list[float]) -> Findings:
     """Pure."""
     seen = summarise(seconds)
-    row = at_most(f"tag table after a change, {NODES} nodes: all agree within 1 s, the slowest of {seen.count} changes",
-                  max(seconds), "s", 1.0)  # fmt: skip
+    name = f"tag table after a change, {NODES} nodes: all agree within 1 s, the slowest of {seen.number} changes"
+    row = at_most(name, max(seconds), "s", 1.0)
     cells = [[f"{x * 1e3:.2f}" for x in (seen.p50, seen.mean, max(seconds))]]
     table = Table(f"A new tag, until all of {NODES} nodes know of it (ms)", ["p50", "mean", "slowest"], cells)
     return Findings([row, figure(f"tag table after a change, {NODES} nodes: p50", seen.p50, "s")], [table])
