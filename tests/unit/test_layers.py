@@ -28,6 +28,8 @@ PURE = {
     "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/events.py", "daemon/addresses.py",
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "lab/topology.py",
+    "lab/samples.py", "lab/rows.py", "lab/report.py", "lab/reference.py", "lab/push_pull/tables.py",
+    "lab/push_pull/distance.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

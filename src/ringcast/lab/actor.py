@@ -23,7 +23,7 @@ from ringcast.lab.cleanup import LabError
 from ringcast.lab.testbed import Node
 
 PATIENCE_S = 20.0
-_GRACE_S = 3.0
+_GRACE_S = 1.0
 OURS = (sys.executable, "-m", "ringcast.lab.end")
 
 
