@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from ringcast.cli import lab_run
+from ringcast.cli.labs import run as lab_run
 from ringcast.lab import picture
 from ringcast.lab.cleanup import LabError
 from ringcast.lab.push_pull import experiment

@@ -139,7 +139,7 @@ def test_the_slowest_change_decides():
 
 
 def test_table_4_has_all_six_components():
-    near = {name: 1000.0 for name in components.COMPONENTS[:4]}
+    near = dict.fromkeys(components.COMPONENTS[:4], 1000.0)
     found = {place: dict(near) for place in components.PLACES}
     found[components.REMOTE] |= {"proxy cpu": 2000.0, "proxy communication": 3000.0}
     findings = components.conclude(found)
