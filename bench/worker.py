@@ -48,13 +48,13 @@ class Worker:
 
     def open(self, peer: str, end: str, place: dict[str, Any], **options: Any) -> None:
         """Open an end; `end` is the name of one of `Peer`'s methods."""
-        where = Place(Path(place["folder"]), place["port"], place["token"])
+        where = _place(place)
         gc.collect()  # of the ends before: some libraries release in finalizers
         self.end = getattr(self.peers[peer], end)(where, **options)
 
     def serve(self, peer: str, place: dict[str, Any]) -> int:
         """Start the peer's server, wait until it answers, and return its process id."""
-        where = Place(Path(place["folder"]), place["port"], place["token"])
+        where = _place(place)
         # Its output goes where this worker's errors go: standard output belongs to the replies.
         self.server = subprocess.Popen(
             self.peers[peer].server(where),
@@ -91,6 +91,10 @@ class Worker:
             return {"not_offered": str(exc)}
         except Exception as exc:
             return {"error": f"{type(exc).__name__}: {exc}"}
+
+
+def _place(fields: dict[str, Any]) -> Place:
+    return Place(**{**fields, "folder": Path(fields["folder"])})
 
 
 def main() -> None:

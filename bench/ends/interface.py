@@ -29,6 +29,7 @@ IDLE_S = 3.0
 """A sink that hears nothing for this long takes the rest for lost."""
 
 
+LOOPBACK = "127.0.0.1"
 PATIENCE_NS = 50_000_000
 """How long a paced source waits for its sinks to sleep again."""
 
@@ -44,6 +45,12 @@ class Place:
     folder: Path
     port: int
     token: str
+    host: str = LOOPBACK
+    """Where the first end listens. Another than loopback: the ends are on different nodes, and share no memory."""
+
+    @property
+    def remote(self) -> bool:
+        return self.host != LOOPBACK
 
 
 class End:
@@ -261,7 +268,7 @@ class Peer:
     """A library, or one way of using it. `offers` names what it can do; the runner asks for nothing else.
 
     The words: `block`, `poll`, `asyncio` (ways a link waits); `stream`, `batch`, `large` (throughput); `fan-out`;
-    `pull` and `pull-at` (the latest, and by number).
+    `pull` and `pull-at` (the latest, and by number); `network` (its ends may be on different nodes).
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""Eclipse Cyclone DDS over UDP on loopback, unicast discovery, reliable, keep-all.
+"""Eclipse Cyclone DDS over UDP, unicast discovery, reliable, keep-all; on loopback, or between the hosts that the
+environment names in BENCH_HOSTS.
 
 Waiting is a WaitSet on a read condition. Listeners would save a thread hand-off, but a Python listener called from the
 receive thread can deadlock with a writer that holds the GIL (cyclonedds-python#208), so no careful program replies from
@@ -19,11 +20,14 @@ import numpy as np
 from ends.asynchronous import AsyncLink
 from ends.interface import IDLE_S, Link, Peer, Place, Sink, Source
 
-CONFIG = """<CycloneDDS><Domain Id="any">
-<General><Interfaces><NetworkInterface name="lo"/></Interfaces><AllowMulticast>false</AllowMulticast>
+HOSTS = [host for host in os.environ.get("BENCH_HOSTS", "").split(",") if host]
+INTERFACE = 'autodetermine="true"' if HOSTS else 'name="lo"'
+PEERS_THERE = "".join(f'<Peer Address="{host}"/>' for host in HOSTS or ["127.0.0.1"])
+CONFIG = f"""<CycloneDDS><Domain Id="any">
+<General><Interfaces><NetworkInterface {INTERFACE}/></Interfaces><AllowMulticast>false</AllowMulticast>
 <MaxMessageSize>65500B</MaxMessageSize></General>
 <Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>20</MaxAutoParticipantIndex>
-<Peers><Peer Address="127.0.0.1"/></Peers></Discovery>
+<Peers>{PEERS_THERE}</Peers></Discovery>
 </Domain></CycloneDDS>"""
 # The library reads this when it is loaded.
 os.environ["CYCLONEDDS_URI"] = CONFIG
@@ -180,7 +184,7 @@ class _Sink(Sink):
 
 class CycloneDds(Peer):
     name = "cyclonedds"
-    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out"})
+    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out", "network"})
 
     def version(self) -> str:
         return version("cyclonedds")

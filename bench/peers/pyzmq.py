@@ -22,7 +22,7 @@ LINGER_MS = 1000
 
 
 def _address(place: Place, scheme: str) -> str:
-    return f"ipc://{place.folder}/zmq" if scheme == "ipc" else f"tcp://127.0.0.1:{place.port}"
+    return f"ipc://{place.folder}/zmq" if scheme == "ipc" else f"tcp://{place.host}:{place.port}"
 
 
 class _Held:
@@ -136,6 +136,8 @@ class Zmq(Peer):
 
     def __init__(self, scheme: str) -> None:
         self.name = f"pyzmq {scheme}"
+        if scheme == "tcp":
+            self.offers |= {"network"}
         self._scheme = scheme
 
     def version(self) -> str:

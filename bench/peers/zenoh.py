@@ -1,4 +1,5 @@
 """Zenoh peer to peer over a Unix socket, no scouting, blocking congestion control, so that nothing is dropped.
+Between nodes over tcp, and without shared memory.
 
 The round trip uses the low-latency transport, as Zenoh's own ping does, the pong side answering from its callback. The
 stream uses the default transport, which batches small messages on the wire, and shared memory for large ones.
@@ -23,14 +24,15 @@ QUEUE = 256
 
 def _session(place: Place, listens: bool, low_latency: bool) -> zenoh.Session:
     zenoh.init_log_from_env_or("error")
-    endpoint = f'["unixsock-stream/{place.folder}/zenoh"]'
+    endpoint = f'["tcp/{place.host}:{place.port}"]' if place.remote else f'["unixsock-stream/{place.folder}/zenoh"]'
+    shared = not low_latency and not place.remote
     config = zenoh.Config()
     for key, value in {
         "mode": '"peer"',
         "scouting/multicast/enabled": "false",
         "listen/endpoints": endpoint if listens else "[]",
         "connect/endpoints": "[]" if listens else endpoint,
-        "transport/shared_memory/enabled": "false" if low_latency else "true",
+        "transport/shared_memory/enabled": "true" if shared else "false",
         "transport/unicast/lowlatency": "true" if low_latency else "false",
         "transport/unicast/qos/enabled": "false" if low_latency else "true",
     }.items():
@@ -99,11 +101,15 @@ class _Source(Source):
         self._publisher = _publisher(self._session, "stream", express=fan_out)
         self.send = self._publisher.put
         self._pool: Any = None
+        self._remote = place.remote
 
     def match(self, others: int, timeout_s: float) -> None:
         _await_match(self._publisher, timeout_s)
 
     def pump_large(self, count: int, size: int) -> None:
+        if self._remote:
+            super().pump_large(count, size)
+            return
         # A shared-memory buffer takes bytes by assignment only: it has no buffer protocol to write through.
         self._pool = self._pool or zenoh.shm.ShmProvider.default_backend(POOL_BYTES)
         policy = zenoh.shm.BlockOn(zenoh.shm.Defragment(zenoh.shm.GarbageCollect()))
@@ -178,7 +184,7 @@ class _Puller(Puller):
 class Zenoh(Peer):
     name = "zenoh"
     # No asyncio: the Python API has none (zenoh-python#95). No batch: put takes one message.
-    offers = frozenset({"block", "poll", "stream", "large", "fan-out", "pull"})
+    offers = frozenset({"block", "poll", "stream", "large", "fan-out", "pull", "network"})
     leftovers = ("*.zenoh",)
 
     def version(self) -> str:

@@ -30,6 +30,8 @@ PURE = {
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/watchers.py", "daemon/events.py",
     "daemon/addresses.py",
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/route.py", "lab/topology.py",
+    "lab/samples.py", "lab/rows.py", "lab/report.py", "lab/reference.py", "lab/push_pull/tables.py",
+    "lab/push_pull/distance.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

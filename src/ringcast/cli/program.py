@@ -38,7 +38,7 @@ VERBS = {
     "bw": "how many bytes publishers send, by their own count",
     "delay": "how long messages take from sending to receiving",
     "bench": "measure this library beside others",
-    "lab": "a network of several nodes on this machine, to try things on",
+    "lab": "a network of several nodes on this machine, and the papers' experiments on it",
 }
 """What `ringcast --help` lists. A table, so that listing verbs imports none of them."""
 

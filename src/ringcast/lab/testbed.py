@@ -9,7 +9,8 @@ node need `ip netns exec`, so it would be one more dependency and not one less; 
 is fast; and whatever is done here can be looked at and repeated by hand.
 
 Packets on a wire are packets: segmentation is left to the sender (`gso_max_segs 1`, which holds for TCP and UDP alike
-and needs no ethtool), or an injected loss would drop up to 64 KiB at once. Packets are lost where they arrive, for a
+and needs no ethtool), or an injected loss would drop up to 64 KiB at once; a topology may ask for the contrary
+(`offload`). Packets are lost where they arrive, for a
 filter on the sending side would tell the sender; rates are set where they leave. Multicast leaves by a node's first
 wire and stays in its segment: no router forwards it.
 
@@ -169,9 +170,10 @@ class Testbed:
         # Numbers of their own, because the kernel takes up to a second to notice the carrier of a veth whose ends have
         # the same one (they count from 2 in each namespace): it thinks that it waits for a cable.
         numbers = itertools.count(100)
+        segments = "" if self.plan.topology.offload else " gso_max_segs 1"
         for wire in self.plan.wires:
             one, other = (
-                f"name to-{peer} index {next(numbers)} netns {cleanup.namespace(self.run_id, name)} gso_max_segs 1"
+                f"name to-{peer} index {next(numbers)} netns {cleanup.namespace(self.run_id, name)}{segments}"
                 for name, peer in (wire.between, wire.between[::-1])
             )
             lines.append(f"link add {one} type veth peer {other}")

@@ -92,12 +92,17 @@ class Wire(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class Topology(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a topology file says. `rate` and `loss` hold for wires that say nothing; nodes not listed are hosts."""
+    """What a topology file says. `rate` and `loss` hold for wires that say nothing; nodes not listed are hosts.
+
+    `offload` lets wires carry up to 64 KiB in one piece, as the driver of a network card takes it: fast, but then a
+    loss takes a piece and not a packet.
+    """
 
     links: tuple[Wire, ...]
     nodes: dict[str, Kind] = {}
     rate: str | None = None
     loss: str | float | None = None
+    offload: bool = False
 
     @classmethod
     def parse(cls, text: str, source: str = "the topology") -> Topology:

@@ -1,0 +1,52 @@
+"""On which cores processes of an experiment run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+_TRIES = 10
+
+
+def cores() -> list[int]:
+    """Those this process may use, lowest first."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def pin(pid: int, allowed: Collection[int]) -> None:
+    """Bind all threads of a process, those of its libraries too.
+
+    Again until no new one has appeared: a thread inherits the cores of its creator, which may not have been reached
+    yet. Raises ProcessLookupError.
+    """
+    done: set[int] = set()
+    for _ in range(_TRIES):
+        found = {int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()}
+        if not found:
+            raise ProcessLookupError(pid)
+        if found <= done:
+            return
+        for task in found:
+            try:
+                os.sched_setaffinity(task, set(allowed))
+            except ProcessLookupError:  # it ended meanwhile
+                continue
+        done |= found
+
+
+def cpu_ns(pid: int, task: int | None = None) -> int:
+    """Time a process's living threads, or one of them, spent on a core. From schedstat, which does not round.
+
+    Raises OSError when there is no such process.
+    """
+    entries = [Path(f"/proc/{pid}/task/{task}")] if task else list(Path(f"/proc/{pid}/task").iterdir())
+    return sum(int((entry / "schedstat").read_text().split()[0]) for entry in entries)
+
+
+def busy_s() -> tuple[float, float]:
+    """Seconds that all cores were busy so far, and that the hypervisor gave to others."""
+    user, nice, system, _idle, _iowait, irq, softirq, stolen = (
+        int(field) / os.sysconf("SC_CLK_TCK") for field in Path("/proc/stat").read_text().split()[1:9]
+    )
+    return user + nice + system + irq + softirq, stolen

@@ -1,0 +1,159 @@
+"""Paper 001, Table 4: the six components of the delay from publisher to subscriber, for three places of the proxy.
+
+| component | here |
+|---|---|
+| publisher, computing | `send` when nobody subscribes: into the ring |
+| publisher, communication | what `send` takes more with a subscriber on another node: one datagram |
+| proxy, computing | processor time of a delivery thread that receives a message and puts it into a ring |
+| proxy, communication | what the delivery thread on the proxy's node takes more: it sends the message on |
+| subscriber, ipc | from the message in the node's ring until the sleeping subscriber has it |
+| subscriber, computing | `recv` of a message that is there |
+
+The paper leaves out the network's own processing. A virtual wire has none but the kernel's, and the kernel does the
+receiver's part of it in the sender's call, so here it is in the communication components.
+The publisher's node has a core of its own if there are two, or whoever is woken would be timed with `send`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ringcast.lab import affinity, reference
+from ringcast.lab.push_pull.network import BETWEEN, HERE, THERE, PushPullNetwork
+from ringcast.lab.report import Findings, Picture, Series, Steps, Table
+from ringcast.lab.rows import figure
+from ringcast.lab.samples import quantile
+
+PLACES = {
+    "proxy at subscriber": "subscriber",
+    "proxy at publisher": "publisher",
+    "proxy on remote node": f"node:{BETWEEN}",
+}
+COMPONENTS = (
+    "publisher cpu", "publisher communication", "subscriber ipc", "subscriber cpu", "proxy cpu", "proxy communication",
+)  # fmt: skip
+REMOTE = "proxy on remote node"
+SIZE = 64
+GAP_NS = 150_000
+_WARM = 10
+_WAITING = 64
+US, MS = 1e-3, 1e3
+Components = dict[str, dict[str, float]]
+"""Nanoseconds by place and component."""
+
+
+def measure(network: PushPullNetwork, quick: bool, steps: Steps) -> Findings:
+    """Raises ActorFailed, LabError."""
+    steps.expect(len(PLACES))
+    cores = affinity.cores()
+    found: Components = {}
+    for place, at in PLACES.items():
+        steps.step(f"delay components, {place}")
+        lonely, tag = network.tag(), network.tag()
+        pacer, reader = network.actor(HERE), network.actor(THERE)
+        for name in (lonely, tag):
+            pacer.ask("open", end="pacer", name=name, tag=name)
+        network.mesh.wait_for_publisher(tag)
+        reader.ask("open", end="reader", name=tag, tag=tag, at=at)
+        way = [HERE, BETWEEN, THERE] if place == REMOTE else [HERE, THERE]
+        network.mesh.wait_for_way(tag, *way)
+        network.pin(**{HERE: cores[0], THERE: cores[-1], BETWEEN: cores[-1]})
+        found[place] = _publisher(network, lonely, tag, 100 if quick else 1000)
+        found[place] |= _subscriber(network, tag, 20 if quick else 100)
+        if place == REMOTE:
+            found[place] |= _proxy(network, tag, 500 if quick else 4000)
+        for name in (lonely, tag):
+            pacer.ask("close", name=name)
+        reader.ask("close", name=tag)
+    return conclude(found)
+
+
+def _send(network: PushPullNetwork, tag: str, count: int, gap_ns: int = GAP_NS) -> list[int]:
+    timeout_s = 10.0 + 2 * count * gap_ns / 1e9
+    taken: list[int] = network.actor(HERE).ask("send", timeout_s, name=tag, count=count, gap_ns=gap_ns, size=SIZE)
+    return taken
+
+
+def _publisher(network: PushPullNetwork, lonely: str, tag: str, count: int) -> dict[str, float]:
+    alone, heard = [], []
+    for _ in range(4):
+        alone += _send(network, lonely, count // 4)
+        heard += _send(network, tag, count // 4)
+    network.actor(THERE).ask("skip", name=tag)
+    cpu = quantile(alone, 0.5)
+    return {COMPONENTS[0]: cpu, COMPONENTS[1]: quantile(heard, 0.5) - cpu}
+
+
+def _subscriber(network: PushPullNetwork, tag: str, count: int) -> dict[str, float]:
+    reader = network.actor(THERE)
+    woken = []
+    for _ in range(count):
+        reader.post("follow", name=tag, count=_WARM)
+        _send(network, tag, _WARM)
+        last = reader.reply()
+        woken.append(last["received_ns"] - (last["sent_ns"] + _last_delay_ns(network, tag)))
+    taken: list[int] = []
+    for _ in range(max(1, count // 10)):
+        _send(network, tag, _WAITING, gap_ns=20_000)
+        _until_quiet(network, tag)
+        taken += reader.ask("take", name=tag, count=_WAITING)
+    return {COMPONENTS[2]: quantile(woken, 0.5), COMPONENTS[3]: quantile(taken, 0.5)}
+
+
+def _proxy(network: PushPullNetwork, tag: str, count: int) -> dict[str, float]:
+    """Nobody waits for these messages, so the subscriber's daemon does nothing but receive and put away."""
+    before = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
+    idle_from = time.monotonic()
+    _send(network, tag, count)
+    seconds = time.monotonic() - idle_from
+    after = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
+    time.sleep(seconds)  # as long again, to know what the daemons do anyway
+    quiet = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
+    work = {node: ((after[node] - before[node]) - (quiet[node] - after[node])) / count for node in after}
+    network.actor(THERE).ask("skip", name=tag)
+    return {COMPONENTS[4]: work[THERE], COMPONENTS[5]: work[BETWEEN] - work[THERE]}
+
+
+def _last_delay_ns(network: PushPullNetwork, tag: str) -> int:
+    """From `send` until the last message was in the ring of the subscriber's node."""
+    rows = network.mesh.sessions[THERE].channels()
+    return next(row.counters["last_delay_ns"] for row in rows if row.tag == tag and row.direction == "in")
+
+
+def _until_quiet(network: PushPullNetwork, tag: str) -> None:
+    """Until all that was sent has come."""
+    count = -1
+    while True:
+        rows = network.mesh.sessions[THERE].channels()
+        now = next(row.messages or 0 for row in rows if row.tag == tag and row.direction == "in")
+        if now == count:
+            return
+        count = now
+        time.sleep(0.002)
+
+
+def conclude(found: Components) -> Findings:
+    """Pure."""
+    findings, cells, series = Findings(), [], []
+    for component in COMPONENTS:
+        row = [component]
+        for place in PLACES:
+            value = found[place].get(component)
+            paper = reference.figure("4", component, place, reference.PUSH_PULL_QOS)
+            row += ["-" if value is None else f"{value * US:.2f}", "-" if paper is None else f"{paper * MS:.4f}"]
+            if value is not None:
+                name = f"table 4, {place}: {component}"
+                findings.rows.append(figure(name, value * US, "us", None if paper is None else paper * 1e6))
+        cells.append(row)
+    heads = ["64 B", *(head for place in PLACES for head in (f"{place} (us)", "paper (ms)"))]
+    findings.tables.append(Table("Table 4 of paper 001: components of the delay", heads, cells))
+    for place in PLACES:
+        points = [(float(at), found[place][name] * US) for at, name in enumerate(COMPONENTS) if name in found[place]]
+        series.append(Series(place, points))
+    papers = [reference.figure("4", name, REMOTE, reference.PUSH_PULL_QOS) or 0.0 for name in COMPONENTS]
+    series.append(Series("paper, remote", [(float(at), p * MS) for at, p in enumerate(papers)], paper=True))
+    findings.pictures.append(
+        Picture("table-4-delay-components", "Table 4: components of the delay from publisher to subscriber, 64 B", "",
+                "here (us)", series, "bars", [name.replace(" ", "\n", 1) for name in COMPONENTS], "paper (ms)")
+    )  # fmt: skip
+    return findings

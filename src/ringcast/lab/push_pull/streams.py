@@ -1,0 +1,155 @@
+"""Streams across the wire from which nothing is missing, ours by tcp beside the peers': 64 bytes at a time, one call
+per message, and a mebibyte at a time with both ends touching every byte. Each node has a core if there are two.
+
+How many messages are sent is fixed before the clock runs, by a short trial, so that all are measured for about as long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ringcast.lab.actor import Actor, ActorFailed
+from ringcast.lab.cleanup import LabError
+from ringcast.lab.peers import MISSING, Peer
+from ringcast.lab.push_pull.wire import HERE, OURS, THERE, TWO, WireNetwork
+from ringcast.lab.report import Findings, Steps, Table
+from ringcast.lab.rows import Row, at_least, figure, scaled
+from ringcast.lab.samples import median
+
+LARGE = 1 << 20
+_ASK_S = 30.0
+_SETTLE_S = 0.02
+
+
+class Kind(NamedTuple):
+    """One way of streaming: its commands, how many messages make a trial and the most worth sending, and how many
+    times the fastest peer's rate is asked for."""
+
+    title: str
+    pump: str
+    drain: str
+    options: dict[str, int]
+    trial: int
+    most: int
+    unit: str
+    factor: float
+
+
+SMALL = Kind("64 B, one call per message", "pump", "drain", {}, 2048, 1 << 20, "msg/s", 2.0)
+BIG = Kind("1 MiB, every byte touched", "pump_large", "drain_large", {"size": LARGE}, 16, 2048, "B/s", 1.0)
+KINDS = (SMALL, BIG)
+MANY = Kind("64 B, 128 messages per call", "pump_many", "drain_many", {"batch": 128}, 2048, 1 << 21, "msg/s", 0.0)
+Rates = dict[tuple[str, str], list[float]]
+"""Messages per second by title of the kind and contender."""
+
+
+class _Ends:
+    def __init__(self, source: Actor, sink: Actor, **arguments: Any) -> None:
+        self.source, self.sink, self._arguments = source, sink, arguments
+
+    def stream(self, kind: Kind, count: int) -> float:
+        """Messages per second. Raises ActorFailed; LabError when messages are missing."""
+        if not self._arguments:  # a peer's sink may count in a callback, and must know what for
+            self.sink.ask("expect", count=count, large=kind is BIG)
+        self.sink.post(kind.drain, count=count, **kind.options, **self._arguments)
+        # A sink that began late would find a queue to empty, faster than anything is sent.
+        time.sleep(_SETTLE_S)
+        self.source.ask(kind.pump, _ASK_S, count=count, **kind.options, **self._arguments)
+        seen = self.sink.reply(_ASK_S)
+        if seen["received"] != count:
+            raise LabError(f"{count - seen['received']} of {count} messages were lost")
+        if kind is BIG and seen["total"] != count * (count - 1) // 2 * (LARGE // 8):
+            raise LabError("the content that arrived is not what was sent")
+        return float((count - 1) * 1e9 / max(seen["last_ns"] - seen["first_ns"], 1))
+
+    def settle(self, kind: Kind, seconds: float) -> int:
+        """How many messages make a stream of about so long. The first ones are slow: they touch memory anew."""
+        count = kind.trial
+        while (taken := count / self.stream(kind, count)) < seconds / 2 and count < kind.most:
+            count = min(kind.most, max(2 * count, int(count * seconds / taken)) // kind.trial * kind.trial)
+        return count
+
+
+def throughput(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
+    """Raises ActorFailed, LabError: of ours. What peers do wrong is noted."""
+    rounds, repeats, seconds = (2, 1, 0.15) if quick else (3, 3, 0.6)
+    contenders: list[Peer | None] = [None, *network.peers.found]
+    steps.expect(rounds * len(contenders))
+    rates: Rates = defaultdict(list)
+    for number in range(rounds):
+        for peer in contenders if number % 2 == 0 else contenders[::-1]:
+            name = peer.name if peer else OURS
+            steps.step(f"streams between two nodes: {name}")
+            if peer is not None and peer not in network.peers.found:
+                continue
+            try:
+                with _theirs(network, peer) if peer else _ours(network) as ends:
+                    network.place(TWO, [ends.source], [ends.sink])
+                    for kind in KINDS if peer else (*KINDS, MANY):
+                        count = ends.settle(kind, seconds)
+                        rates[kind.title, name] += [ends.stream(kind, count) for _ in range(repeats)]
+            except LabError as exc:
+                if peer is None:
+                    raise
+                network.peers.failed(peer, exc.reason if isinstance(exc, ActorFailed) else str(exc))
+    return conclude({key: median(values) for key, values in rates.items()}, network.peers.absent)
+
+
+@contextmanager
+def _ours(network: WireNetwork) -> Iterator[_Ends]:
+    tag = network.tag()
+    with Actor(network.mesh.bed.node(HERE)) as source, Actor(network.mesh.bed.node(THERE)) as sink:
+        source.ask("open", end="source", name=tag, tag=tag)
+        network.mesh.wait_for_publisher(tag, f"{tag}/large")
+        sink.ask("open", end="sink", name=tag, tag=tag)
+        for one in (tag, f"{tag}/large"):
+            network.mesh.wait_for_way(one, HERE, THERE)
+        source.ask("match", name=tag)
+        yield _Ends(source, sink, name=tag)
+
+
+@contextmanager
+def _theirs(network: WireNetwork, peer: Peer) -> Iterator[_Ends]:
+    ends = [{"end": end, "fan_out": False} for end in ("source", "sink")]
+    with network.peers.pair(peer, *ends) as (source, sink):
+        yield _Ends(source, sink)
+
+
+def conclude(rates: dict[tuple[str, str], float], absent: dict[str, str]) -> Findings:
+    """Pure."""
+    findings = Findings()
+    for kind in KINDS:
+        findings.rows.append(_asked(kind, rates))
+    fastest = max(
+        (rate for (title, name), rate in rates.items() if title == SMALL.title and name != OURS), default=None
+    )
+    findings.rows.append(
+        figure(f"messages per second between two nodes, reliable, {MANY.title}, beside the fastest peer's single calls",
+               rates.get((MANY.title, OURS)), MANY.unit, fastest)
+    )  # fmt: skip
+    names = list(dict.fromkeys(name for _, name in rates))
+    cells = [
+        [name, *(f"{rates[k.title, name]:,.0f}" if (k.title, name) in rates else "-" for k in (SMALL, MANY, BIG))]
+        for name in names
+    ]
+    heads = ["messages per second", *(kind.title for kind in (SMALL, MANY, BIG))]
+    findings.tables.append(Table("Streams between two nodes, none lost", heads, cells))
+    findings.notes += [f"{name} is left out: {reason}" for name, reason in absent.items()]
+    return findings
+
+
+def _asked(kind: Kind, rates: dict[tuple[str, str], float]) -> Row:
+    scale = LARGE if kind is BIG else 1
+    value = rates[kind.title, OURS] * scale
+    peers = {name: rate * scale for (title, name), rate in rates.items() if title == kind.title and name != OURS}
+    what = f"{'bytes' if kind is BIG else 'messages'} per second between two nodes, reliable (tcp), {kind.title}"
+    wish = f"{kind.factor:g} times the fastest peer" if kind.factor > 1 else "not slower than the fastest peer"
+    if not peers:
+        return Row(f"{what}: {wish} ({MISSING})", value, kind.unit, kind="asked")
+    fastest = max(peers, key=peers.__getitem__)
+    reference = peers[fastest]
+    return at_least(f"{what}: {wish} ({fastest})", value, kind.unit, scaled(reference, kind.factor), reference)

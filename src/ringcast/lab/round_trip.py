@@ -1,0 +1,121 @@
+"""The ends of the papers' round trip: a message on one tag, answered on a second tag, timed where it began.
+
+The subscription on the forward tag may go through a proxy (`at`, with factor 1, which passes everything); the way back
+never does. `Listener` stands for a subscriber that does not answer; `Relay` is a proxy as a process of its own, for a
+publisher and a subscriber on one node, between whom there is no channel to put a proxy into.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+
+import ringcast
+
+WAIT_S = 10.0
+"""For ends to find each other. Round trips have no limit of their own, which would be timed with them; whoever asked
+for them has."""
+
+
+class Ping:
+    """Publishes on `there`, subscribes to `back`."""
+
+    def __init__(self, session: ringcast.Session, there: str, back: str) -> None:
+        self._publisher = session.tag(there).publisher()
+        self._subscriber = session.tag(back).subscribe()
+
+    def match(self, subscribers: int) -> None:
+        """Return when so many subscribe, and one message has come back. Raises TimeoutError."""
+        self._publisher.wait_for_subscribers(subscribers, timeout=WAIT_S)
+        self.ping(1, 1)
+
+    def ping(self, count: int, size: int) -> list[int]:
+        """Nanoseconds of each of `count` round trips with `size` bytes. Raises ValueError for other bytes."""
+        send, recv, clock = self._publisher.send, self._subscriber.recv, time.perf_counter_ns
+        body = bytes(size)
+        samples = array("q", bytes(8 * count))
+        for at in range(count):
+            start = clock()
+            send(body)
+            data = recv().data
+            samples[at] = clock() - start
+            if len(data) != size:
+                raise ValueError(f"{len(data)} bytes came back and {size} were sent")
+        return samples.tolist()
+
+    def close(self) -> None:
+        self._publisher.close()
+        self._subscriber.close()
+
+
+class _Loop:
+    """Whoever waits for messages on a thread. It ends when the subscriber is closed."""
+
+    def __init__(self, subscriber: ringcast.Subscriber) -> None:
+        self._subscriber = subscriber
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.loop()
+        except ringcast.ClosedError:
+            pass
+
+    def loop(self) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self._subscriber.close()
+        self._thread.join()
+
+
+class Echo(_Loop):
+    """Sends whatever comes on `there` back on `back`."""
+
+    def __init__(self, session: ringcast.Session, there: str, back: str, at: str = "publisher") -> None:
+        self._publisher = session.tag(back).publisher()
+        super().__init__(session.tag(there).subscribe(every=1, at=at))
+
+    def loop(self) -> None:
+        recv, send = self._subscriber.recv, self._publisher.send
+        while True:
+            send(recv().data)
+
+    def match(self) -> None:
+        """Return when the other end subscribes. Raises TimeoutError."""
+        self._publisher.wait_for_subscribers(1, timeout=WAIT_S)
+
+    def close(self) -> None:
+        super().close()
+        self._publisher.close()
+
+
+class Listener(_Loop):
+    """Receives and says nothing."""
+
+    def __init__(self, session: ringcast.Session, there: str, at: str = "publisher") -> None:
+        super().__init__(session.tag(there).subscribe(every=1, at=at))
+
+    def loop(self) -> None:
+        recv = self._subscriber.recv
+        while True:
+            recv().data  # noqa: B018 - taking the payload is part of receiving
+
+
+class Relay(_Loop):
+    """Publishes on `onward` what comes on `there`."""
+
+    def __init__(self, session: ringcast.Session, there: str, onward: str) -> None:
+        self._publisher = session.tag(onward).publisher()
+        super().__init__(session.tag(there).subscribe())
+
+    def loop(self) -> None:
+        recv, send = self._subscriber.recv, self._publisher.send
+        while True:
+            send(recv().data)
+
+    def close(self) -> None:
+        super().close()
+        self._publisher.close()

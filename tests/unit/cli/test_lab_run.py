@@ -1,0 +1,75 @@
+"""`ringcast lab run`: what it prints and what it leaves, of findings that were made up."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import pytest
+
+from ringcast.cli.labs import run as lab_run
+from ringcast.lab import picture
+from ringcast.lab.cleanup import LabError
+from ringcast.lab.push_pull import experiment
+from ringcast.lab.report import Findings, Picture, Series, Table
+from ringcast.lab.rows import at_most, figure
+
+
+@pytest.fixture
+def findings(monkeypatch):
+    made = Findings(
+        [at_most("delay", 1.0, "us", 2.0, 4.0), figure("other", 3.0, "us")],
+        [Table("Table 1", ["place", "mean"], [["near", "1.0"]])],
+        [Picture("drawing", "A drawing", "x", "y", [Series("s", [(0, 1.0)])])],
+        ["something is missing"],
+    )
+    asked = []
+
+    def run(quick, steps):
+        asked.append(quick)
+        steps.expect(2)
+        steps.step("measuring")
+        return made
+
+    monkeypatch.setattr(experiment, "run", run)
+    made.asked = asked
+    return made
+
+
+def run(*words: str) -> int:
+    parser = argparse.ArgumentParser()
+    lab_run.configure(parser)
+    return lab_run.run(parser.parse_args(["push-pull", *words]))
+
+
+def test_json_is_one_list_of_rows_and_nothing_else(findings, tmp_path, capsys):
+    assert run("--json", "--quick", "--out", str(tmp_path / "made" / "here")) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == [
+        {"name": "delay", "value": 1.0, "unit": "us", "reference": 4.0, "target": 2.0, "met": True},
+        {"name": "other", "value": 3.0, "unit": "us", "reference": None, "target": None, "met": None},
+    ]
+    assert "something is missing" in said.err
+    assert findings.asked == [True]
+
+
+def test_tables_for_people_and_files(findings, tmp_path, capsys):
+    assert run("--out", str(tmp_path)) == 0
+    said = capsys.readouterr().out
+    assert said.index("Table 1") < said.index("What is asked for")
+    assert (tmp_path / "report.md").read_text().startswith("# ringcast lab run push-pull\n")
+    assert [row["name"] for row in json.loads((tmp_path / "rows.json").read_text())] == ["delay", "other"]
+    assert (tmp_path / "drawing.svg").exists() == picture.available()
+
+
+def test_without_the_library_there_is_everything_but_pictures(findings, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(picture, "available", lambda: False)
+    assert run("--out", str(tmp_path)) == 0
+    assert picture.MISSING in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"report.md", "rows.json"}
+
+
+def test_a_place_that_cannot_be_written_is_named_with_the_remedy(findings, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match="choose another place with --out"):
+        run("--out", str(tmp_path / "file"))
