@@ -27,7 +27,6 @@ from ringcast.control.messages import (
     Unpublish,
     Unsubscribe,
 )
-from ringcast.daemon.local import demand_of
 from ringcast.daemon.rows import Change, ChangeKind, SubscriberRow
 from ringcast.errors import BadMessage
 from ringcast.identity import SubscriberInfo
@@ -386,19 +385,3 @@ def test_breaking_the_protocol_is_a_bad_message(lab: Any) -> None:
         lab.ask(1, Hello(id=1))
     with pytest.raises(BadMessage, match="expected 0"):
         lab.ask(1, ListTags(id=1), [lab.null()])
-
-
-@pytest.mark.parametrize(
-    ("every", "at", "shared_every", "place"),
-    [
-        (1, "publisher", 1, ""),
-        (1, "subscriber", 1, ""),
-        (4, "publisher", 4, "publisher"),
-        (4, "subscriber", 1, "subscriber"),
-        (4, "node:c", 4, "node:c"),
-        (1, "node:c", 1, "node:c"),  # a factor of one goes through the node all the same
-    ],
-)
-def test_where_a_stream_is_scaled(every: int, at: str, shared_every: int, place: str) -> None:
-    wish = Subscribe(id=1, pattern="t", subscription=1, every=every, at=at)
-    assert (demand_of(wish).every, demand_of(wish).at) == (shared_every, place)
