@@ -20,7 +20,6 @@ from ringcast.control.messages import (
     Refused,
     RingDown,
     RingUp,
-    Subscribe,
     SubscriberCount,
     TagGone,
     TagOpened,
