@@ -77,6 +77,15 @@ bool Reader::detach(u64 incarnation, bool drain) {
     return true;
 }
 
+bool Reader::rescale(u64 incarnation, u64 every) {
+    std::lock_guard lock(mutex_);
+    const auto at = std::find_if(members_.begin(), members_.end(),
+                                 [&](const auto& m) { return m->cursor->ring()->incarnation() == incarnation; });
+    if (at == members_.end()) return false;
+    (*at)->cursor->rescale(every);
+    return true;
+}
+
 std::vector<Reader::MemberPtr> Reader::members() const {
     std::lock_guard lock(mutex_);
     return members_;

@@ -38,6 +38,8 @@ public:
     void attach(MemberPtr member);
     bool attached(u64 incarnation) const;
     bool detach(u64 incarnation, bool drain);
+    // For a paced cursor; false when there is no such ring.
+    bool rescale(u64 incarnation, u64 every);
     std::vector<MemberPtr> members() const;
     void poke();
     void close();
