@@ -20,6 +20,8 @@ from ringcast.decoding import Decoders
 from ringcast.descriptors import copies
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.rights import Subscription
+from ringcast.scaling import Size, check_size
+from ringcast.scaling.temporal import check_rate
 from ringcast.tag import TagAttributes
 
 Start = Literal["new", "latest", "earliest"] | int
@@ -40,12 +42,14 @@ def first_message(start: str | int) -> int:
 
 
 class Scaling(NamedTuple):
-    """How a subscriber wants the streams: every n-th message, scaled at the publisher, at the subscriber or on a node
-    in between, and carried by which transport."""
+    """How a subscriber wants the streams: every n-th message or so many a second, at which size, scaled at the
+    publisher, at the subscriber or on a node in between, and carried by which transport."""
 
     every: int = 1
     at: str = "publisher"
     transport: str = ""
+    size: Size | None = None
+    rate_hz: float | None = None
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -53,6 +57,12 @@ class Scaling(NamedTuple):
             raise ValueError(f"every is a whole number from 1 on, not {self.every!r}")
         if self.at not in ("publisher", "subscriber") and not (self.at.startswith("node:") and len(self.at) > 5):
             raise ValueError(f"at is 'publisher', 'subscriber' or 'node:NAME', not {self.at!r}")
+        if self.size is not None:
+            check_size(self.size)
+        if self.rate_hz is not None:
+            check_rate(self.rate_hz)
+            if self.every != 1:
+                raise ValueError("every and rate_hz both say how many messages to leave out: choose one")
         return self
 
 
@@ -124,6 +134,7 @@ class Following(Subscription):
             mailbox=bool(mailbox), counter_index=self._counter_index,
             start="earliest" if self.standing else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
+            size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -141,8 +152,8 @@ class Following(Subscription):
         reader.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
             start=start, tag=up.info.tag, publisher=up.info,
-            decode=self._decoders.of(up.info.tag, up.attributes), prefault=up.attributes.prefault,
-            every=1 if up.every == self.scaling.every else self.scaling.every,
+            decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
+            every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
         )  # fmt: skip
         if up.ring != up.info.incarnation and self._role == "subscriber":
             if place is not None:
@@ -165,6 +176,14 @@ class Following(Subscription):
                 return max(0, up.next_seq - 1)
             case first:
                 return first
+
+    def paced(self, ring: int, every: int) -> None:
+        """The publisher sends faster or slower than before."""
+        reader = self._reader()
+        if reader is not None:
+            with self.lock:
+                if not self.closed:
+                    reader.rescale(ring, every)
 
     def ring_down(self, incarnation: int) -> None:
         reader = self._reader()

@@ -22,6 +22,7 @@ from ringcast.decoding import Decode
 from ringcast.errors import BadMessage, ClosedError, HistoryError
 from ringcast.following import Scaling
 from ringcast.message import Message
+from ringcast.scaling import Size
 from ringcast.staleness import bound_s
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class RemoteHistory:
         depth: int | None = None,
         every: int = 1,
         incarnation: int = 0,
+        size: Size | None = None,
     ) -> None:
         Scaling(every, at).check()
         if depth is not None and depth < 1:
@@ -63,6 +65,7 @@ class RemoteHistory:
         self._place = at
         self._depth = depth or 0
         self._every = every
+        self._size = size
         self._incarnation = incarnation
         self._closed = False
         self._measured: tuple[int, float] | None = None  # the period and the delay of the last pull
@@ -147,6 +150,7 @@ class RemoteHistory:
             raise ClosedError("history")
         query = Pull(
             tag=self._tag.name, kind=kind, first=first, last=last, every=self._every, depth=self._depth,
+            size=self._size,
             publisher=self._incarnation if incarnation is None else incarnation,
         )  # fmt: skip
         began = time.perf_counter()

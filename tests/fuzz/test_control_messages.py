@@ -17,13 +17,13 @@ KINDS = [
     "hello", "open", "destroy", "publish", "unpublish", "subscribe", "mailbox", "unsubscribe", "list_tags",
     "list_publishers", "list_subscribers", "status", "bye", "welcome", "opened", "published", "done", "tags",
     "publishers", "subscribers", "daemon", "refused", "ring_up", "ring_down", "tag_gone", "subscriber_count",
-    "list_histories", "pull", "pulled",
+    "list_histories", "pull", "pulled", "stage_up", "stage_down", "stage_wanted", "stage_unwanted", "ring_paced",
 ]  # fmt: skip
 FIELDS = [
     "id", "version", "program", "name", "requested", "create", "force", "tag", "incarnation", "depth",
     "capacity_bytes", "publisher", "pattern", "subscription", "role", "reliable", "mailbox", "counter_index",
     "local", "info", "attributes", "rows", "more", "error", "fields", "count", "node", "born_after",
-    "at", "query", "size", "answer",
+    "at", "query", "size", "answer", "stage", "reason", "rate_hz", "every", "first_seq", "ring", "pace",
 ]  # fmt: skip
 
 scalars = (

@@ -16,7 +16,7 @@ LAYERS: list[set[str]] = [
     {"message", "scaling", "placement", "qos", "clock", "measure", "transport"},
     {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
      "decoding", "descriptors", "following", "holdings", "pending", "lifetime", "readiness", "refusal", "rights",
-     "remote_history", "stats", "staleness", "variables", "record",
+     "remote_history", "staging", "stats", "staleness", "variables", "record",
      "adapt"},
     {"cli", "console", "conference", "lab", "spark", "testing", "__main__", "__init__"},
 ]  # fmt: skip
@@ -27,6 +27,7 @@ PURE = {
     "daemon/gossip.py", "daemon/cluster.py", "daemon/roster.py", "daemon/hearsay.py", "daemon/names.py",
     "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/events.py", "daemon/addresses.py",
+    "scaling/interface.py", "scaling/temporal.py", "scaling/averaging.py",
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "lab/topology.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}

@@ -23,7 +23,7 @@ from ringcast.errors import CodecError, DecodeError, EncodeError
 
 _HEADER = struct.Struct("<BBBxIIxxxx")
 _MAGIC, _VERSION = 0xA5, 1
-_TYPES = {1: np.dtype("<i2"), 2: np.dtype("<f4")}
+_TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i2"), 2: np.dtype("<f4")}
 _NUMBERS = {dtype: number for number, dtype in _TYPES.items()}
 MAX_RATE_HZ = 2**20
 MAX_CHANNELS = 1024
@@ -59,7 +59,7 @@ class AudioCodec:
         if (misfit := self._misfit(rate_hz, channels)) is not None:
             raise EncodeError(self.name, misfit)
         header = _HEADER.pack(_MAGIC, _VERSION, _NUMBERS[samples.dtype], rate_hz, channels)
-        return header, memoryview(np.ascontiguousarray(samples).reshape(-1).view(np.uint8))
+        return header, np.ascontiguousarray(samples).reshape(-1).view(np.uint8).data
 
     def decode(self, data: bytes | memoryview) -> AudioBlock:
         try:

@@ -19,6 +19,9 @@ _T = TypeVar("_T")
 
 Word = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1, le=2**40)]
+Extent = Annotated[int, Meta(ge=1, le=2**20)]
+Rate = Annotated[float, Meta(ge=0.0, le=1e9)]
+"""Messages a second; 0 is as many as there are."""
 ShortText = Annotated[str, Meta(max_length=255)]
 
 Start = Literal["new", "latest", "earliest"] | Word
@@ -26,24 +29,30 @@ Start = Literal["new", "latest", "earliest"] | Word
 OPEN = "channel.open"
 START = "channel.start"
 CLOSE = "channel.close"
+AGAIN = "channel.again"
 PULL = "pull"
 
 
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
-    """I want the stream of publisher `incarnation`, every n-th message of it, from `start` on."""
+    """I want the stream of publisher `incarnation`, every n-th message of it, from `start` on; scaled to `size`, in the
+    publisher's own process or, with `here`, by a stage of your node. With `rate_hz` you choose n."""
 
     incarnation: Word
     every: Positive = 1
     start: Start = "new"
     transport: ShortText = "udp"
+    size: tuple[Extent, Extent] | None = None
+    rate_hz: Rate = 0.0
+    here: bool = False
 
 
 class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """It begins with `first_seq`, the first that is due at or after where you asked to begin."""
+    """It begins with `first_seq`, the first that is due at or after where you asked to begin, and has every n-th."""
 
     first_seq: Word
     depth: Positive
     capacity_bytes: Positive
+    every: Positive = 1
 
 
 class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +65,18 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
     every: Positive = 1
     transport: ShortText = "udp"
     reliable: bool = False
+    size: tuple[Extent, Extent] | None = None
+    rate_hz: Rate = 0.0
+    here: bool = False
 
 
 class CloseChannel(msgspec.Struct, frozen=True, kw_only=True):
+    key: Word
+
+
+class OpenAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """I closed this channel: its factor changed, or its stage ended. Open it again where it ended."""
+
     key: Word
 
 
@@ -68,7 +86,8 @@ class Nothing(msgspec.Struct, frozen=True):
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """Read the rings of a tag on your node: those of its publishers (`own`; also of publishers that left), mirrors, or
-    both; `publisher` 0 is everybody. Of each, every n-th message and no more than the newest `depth` (0: all) are seen.
+    both; `publisher` 0 is everybody. Of each, every n-th message and no more than the newest `depth` (0: all) are seen,
+    and what is answered is scaled to `size`.
 
     | kind     | first          | last  | answered with                                                       |
     |----------|----------------|-------|---------------------------------------------------------------------|
@@ -87,6 +106,7 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     first: Word = 0
     last: Word = 0
     every: Positive = 1
+    size: tuple[Extent, Extent] | None = None
     depth: Word = 0
     held: Literal["own", "mirrors", "all"] = "all"
 

@@ -26,9 +26,11 @@ from ringcast.control.service import ChannelOpened, CloseChannel, Nothing, OpenC
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.holdings import Demand, MirrorRing, Ring
+from ringcast.daemon.holdings import Demand, MirrorRing, Ring, Wish
 from ringcast.daemon.local import Local
+from ringcast.daemon.pacing import Paces
 from ringcast.daemon.rows import PublisherRow
+from ringcast.daemon.stages import Stages, oldest_seq
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.tag import matches
 from ringcast.transport import Channel, Receiving, find
@@ -39,6 +41,7 @@ logger = logging.getLogger("ringcast.daemon")
 REQUEST_TIMEOUT_S = 2.0
 RETRY_S = 0.5
 ENDED_S = 0.1
+_PLAIN, _RELIABLE = "udp", "tcp"
 
 _T = TypeVar("_T")
 
@@ -84,9 +87,10 @@ class Incoming(msgspec.Struct):
 class RingSource:
     """A ring of this node as a sending end reads it."""
 
-    def __init__(self, ring: Ring, flush: Callable[[Ring], None]) -> None:
+    def __init__(self, ring: Ring, flush: Callable[[Ring], None], paces: Paces) -> None:
         self._ring = ring
         self._flush = flush
+        self._paces = paces
         self.ring_fd = ring.fds[0].fileno()
         self.bell_fd = ring.fds[1].fileno()
         self.ring = ring.ring
@@ -100,10 +104,19 @@ class RingSource:
     @property
     def oldest_seq(self) -> int:
         """The oldest number held, or the next one when nothing is."""
-        history = _core.RingHistory()
-        history.attach(self.ring_fd, depth=self.depth, capacity_bytes=self.capacity_bytes, incarnation=self.ring)
-        oldest, newest = history.bounds()
-        return oldest if self.next_seq and oldest <= newest else self.next_seq
+        return oldest_seq(self._ring)
+
+    @property
+    def fresh_seq(self) -> int:
+        return self._ring.fresh_seq
+
+    def factor(self, every: int, rate_hz: float) -> int:
+        if self._ring.size is not None:
+            return self._ring.every
+        return self._paces.every(self._ring, rate_hz) if rate_hz else every
+
+    def changed_factor(self, every: int, rate_hz: float) -> bool:
+        return rate_hz > 0 and self._paces.follow(self._ring, rate_hz) != every
 
     @property
     def links(self) -> FanOutLinks:
@@ -123,9 +136,10 @@ class Delivery:
 
     def __init__(
         self, local: Local, mesh: Mesh, host: str, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None],
+        on_linked: Callable[[FanOut], None], stages: Stages,
     ) -> None:  # fmt: skip
         self._local = local
+        self._stages = stages
         self._mesh = mesh
         self._host = host
         self._deliver = deliver
@@ -165,6 +179,7 @@ class Delivery:
         for stream, row in streams.items():
             if stream not in self.channels and stream not in self._opening:
                 self._open_soon(stream, row, "earliest")
+        self._stages.follow()
 
     @contextmanager
     def expecting(self, pattern: str, demand: Demand) -> Iterator[None]:
@@ -184,15 +199,36 @@ class Delivery:
         tasks = []
         for row in self._remote_publishers():
             stream = Stream(row.info.incarnation, demand)
-            if matches(pattern, row.info.tag) and stream not in self.channels:
+            if matches(pattern, row.info.tag) and stream not in self.channels and not self._made_here(demand):
                 tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
         if tasks:
             await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)
 
     # ------------------------------------------------------------------ streams of this node, for others
 
-    async def source(self, incarnation: int, transport: str) -> RingSource:
-        """See `Sources`. A publisher of this node, or a mirror that is held for the sake of a proxy here."""
+    async def source(
+        self, incarnation: int, transport: str, wish: Wish | None = None, start: Start = "new"
+    ) -> RingSource:
+        """See `Sources`. A publisher of this node, a mirror that is held for the sake of a proxy here, or what a stage
+        here makes of one of the two."""
+        if wish is not None:
+            return RingSource(await self._stages.hold(wish, start), self._flush, self._local.paces)
+        return RingSource(await self._whole(incarnation, transport), self._flush, self._local.paces)
+
+    def release(self, incarnation: int, transport: str, wish: Wish | None = None) -> None:
+        if wish is not None:
+            self._stages.release(wish)
+        else:
+            self._release_whole(incarnation, transport)
+
+    async def base(self, wish: Wish) -> Ring:
+        """See `Bases`."""
+        return await self._whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN)
+
+    def release_base(self, wish: Wish) -> None:
+        self._release_whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN)
+
+    async def _whole(self, incarnation: int, transport: str) -> Ring:
         ring = self._local.rings.of_incarnation(incarnation)
         stream = Stream(incarnation, relay(transport))
         self._relayed[stream] += 1
@@ -200,11 +236,11 @@ class Delivery:
             try:
                 ring = (await self._relay(stream)).ring
             except BaseException:
-                self.release(incarnation, transport)
+                self._release_whole(incarnation, transport)
                 raise
-        return RingSource(ring, self._flush)
+        return ring
 
-    def release(self, incarnation: int, transport: str) -> None:
+    def _release_whole(self, incarnation: int, transport: str) -> None:
         stream = Stream(incarnation, relay(transport))
         self._relayed[stream] -= 1
         if not self._relayed[stream]:
@@ -223,7 +259,11 @@ class Delivery:
 
     def _demands(self, tag: str) -> set[Demand]:
         expected = {demand for pattern, demand in self._expected if matches(pattern, tag)}
-        return self._local.demands(tag) | expected
+        return {demand for demand in self._local.demands(tag) | expected if not self._made_here(demand)}
+
+    def _made_here(self, demand: Demand) -> bool:
+        """A stage on this node scales for it, and reads the whole stream."""
+        return demand.size is not None and demand.at == f"node:{self._local.table.node}"
 
     def _remote_publishers(self) -> list[PublisherRow]:
         table = self._local.table
@@ -253,13 +293,14 @@ class Delivery:
             opened = await self._ask(
                 via, service.OPEN,
                 OpenChannel(
-                    incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport
+                    incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport,
+                    size=demand.size, rate_hz=demand.rate_hz, here=demand.at == f"node:{via}",
                 ),
                 ChannelOpened,
             )  # fmt: skip
             channel = Channel(
                 key=key, incarnation=stream.incarnation, depth=opened.depth, capacity_bytes=opened.capacity_bytes,
-                first_seq=opened.first_seq, every=demand.every, reliable=demand.reliable,
+                first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable,
             )  # fmt: skip
             mirror = receiving.open(channel)
             try:
@@ -268,8 +309,9 @@ class Delivery:
                     via, service.START,
                     StartChannel(
                         key=key, incarnation=stream.incarnation, first_seq=opened.first_seq,
-                        address=f":{receiving.port}", every=demand.every, transport=demand.transport,
-                        reliable=demand.reliable,
+                        address=f":{receiving.port}", every=opened.every, transport=demand.transport,
+                        reliable=demand.reliable, size=demand.size, rate_hz=demand.rate_hz,
+                        here=demand.at == f"node:{via}",
                     ),
                     Nothing,
                 )  # fmt: skip
@@ -347,6 +389,14 @@ class Delivery:
             self._remember(stream)
             self._close(stream, tell=False)
             self._try_again()
+
+    def again(self, node: str, key: int) -> None:
+        """The sender closed the channel and wants to be asked again."""
+        for stream, incoming in list(self.channels.items()):
+            if incoming.key == key and incoming.via == node:
+                self._remember(stream)
+                self._close(stream, tell=False)
+                self.follow()
 
     def node_gone(self, node: str) -> None:
         for stream, incoming in list(self.channels.items()):

@@ -7,9 +7,12 @@ fake one.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
 
-from ringcast.control.messages import PublisherStatus, RingUp, SubscriberStatus
+from msgspec.structs import replace
+
+from ringcast.control.messages import PublisherStatus, RingUp, StageUp, SubscriberStatus
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.fanout import FanOut, Mailbox
 from ringcast.daemon.rows import PublisherRow
@@ -86,9 +89,19 @@ class Ring:
         return self.monitor.next_seq
 
     @property
+    def fresh_seq(self) -> int:
+        """The first number that its publisher has not sent, as far as this node knows."""
+        return self.next_seq
+
+    @property
     def every(self) -> int:
         """What the ring has left of the stream."""
         return 1
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """What its messages were scaled to."""
+        return None
 
     @property
     def foreign(self) -> bool:
@@ -107,11 +120,11 @@ class Ring:
         self.fanout.close()
         self.monitor.close()
 
-    def up(self, subscription: int, *, born_after: bool) -> RingUp:
+    def up(self, subscription: int, *, born_after: bool, pace: int = 0) -> RingUp:
         return RingUp(
             subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
             capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
-            next_seq=self.next_seq, every=self.every, alive=self.alive,
+            next_seq=self.fresh_seq, every=self.every, size=self.size, pace=pace, alive=self.alive,
         )  # fmt: skip
 
     def status(self) -> PublisherStatus:
@@ -127,6 +140,8 @@ class Demand(NamedTuple):
     at: str = "publisher"
     transport: str = "udp"
     reliable: bool = False
+    size: tuple[int, int] | None = None
+    rate_hz: float = 0.0
 
 
 class MirrorRing(Ring):
@@ -159,8 +174,83 @@ class MirrorRing(Ring):
         return self._every
 
     @property
+    def size(self) -> tuple[int, int] | None:
+        return self.demand.size
+
+    @property
     def foreign(self) -> bool:
         return True
+
+
+class Wish(NamedTuple):
+    """A publisher's stream as a stage on this node makes it. Equal wishes share one stage and one ring."""
+
+    incarnation: int
+    size: tuple[int, int]
+    every: int = 1
+    rate_hz: float = 0.0
+    here: bool = False
+    """In a process of its own on this node, and not in the publisher's."""
+    reliable: bool = False
+    """The source waits for the stage; one in the publisher's process never falls behind."""
+
+
+class DerivedRing(Ring):
+    """What a stage writes: the scaled stream of `base`, a publisher's own ring or a mirror. `newest` is the publisher's
+    number of the newest message in it, -1 when it is empty."""
+
+    def __init__(
+        self, number: int, base: Ring, wish: Wish, every: int, first_seq: int, stage: StageUp, fds: list[Descriptor],
+        monitor: Monitor, newest: Callable[[], int],
+    ) -> None:  # fmt: skip
+        row = replace(base.row, depth=stage.depth, capacity_bytes=stage.capacity_bytes)
+        super().__init__(row, MESH, base.attributes, fds, monitor)
+        self._number = number
+        self._ring = stage.incarnation
+        self._every = every
+        self._first_seq = first_seq
+        self._newest = newest
+        self.base = base
+        self.wish = wish
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    @property
+    def ring(self) -> int:
+        return self._ring
+
+    @property
+    def next_seq(self) -> int:
+        return max(self._first_seq, self._newest() + 1)
+
+    @property
+    def fresh_seq(self) -> int:
+        return max(self.next_seq, self.base.next_seq)
+
+    @property
+    def every(self) -> int:
+        return self._every
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.wish.size
+
+    @property
+    def foreign(self) -> bool:
+        return True
+
+
+def wish_of(row: PublisherRow, demand: Demand, node: str) -> Wish | None:
+    """What has to be made on this node for subscribers here that want a publisher's stream so; None when nothing."""
+    own = row.owner == node
+    if demand.size is None or not (own or demand.at == f"node:{node}"):
+        return None
+    here = demand.at.startswith("node:")
+    return Wish(
+        row.info.incarnation, demand.size, demand.every, demand.rate_hz, here, reliable=here and demand.reliable
+    )
 
 
 class Subscription:
@@ -174,13 +264,18 @@ class Subscription:
         role: Literal["subscriber", "history"],
         counter_index: int,
         demand: Demand = Demand(),
+        rate_hz: float = 0.0,
     ) -> None:
         self.demand = demand
+        self.rate_hz = rate_hz
+        """What it is to get at most, where nothing on the way sees to that."""
         self.client = client
         self.number = number
         self.info = info
         self.role = role
         self.mailbox: Mailbox | None = None
+        self.pace_told: dict[int, int] = {}
+        """The factor last told, by ring."""
         self._counter_index = counter_index
 
     @property
@@ -192,8 +287,22 @@ class Subscription:
         return self.role == "subscriber"
 
     def accepts(self, ring: Ring) -> bool:
-        """Own publishers' rings are for everybody, who scale for themselves; a mirror is for those who asked for it."""
-        return not isinstance(ring, MirrorRing) or (self.counts and ring.demand == self.demand)
+        """Own publishers' rings are for those who scale for themselves, a mirror and what a stage makes for those who
+        asked for it."""
+        if isinstance(ring, DerivedRing):
+            return self.counts and wish_of(ring.row, self.demand, self.info.node) == ring.wish
+        if isinstance(ring, MirrorRing):
+            return self.counts and ring.demand == self.demand
+        return self.demand.size is None
+
+    def paces(self, ring: Ring) -> bool:
+        """Whether the reader itself is to leave messages out, for its rate."""
+        return (
+            self.rate_hz > 0
+            and not isinstance(ring, DerivedRing)
+            and ring.every == 1
+            and not (isinstance(ring, MirrorRing) and ring.demand.rate_hz)
+        )
 
     def status(self) -> SubscriberStatus:
         counters: dict[str, int] = {}

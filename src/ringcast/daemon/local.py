@@ -24,6 +24,8 @@ from ringcast.control.messages import (
     Published,
     Request,
     RingDown,
+    RingPaced,
+    RingUp,
     Subscribe,
     TagGone,
     TagOpened,
@@ -37,8 +39,9 @@ from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.fanout import FanOut, Flushed
-from ringcast.daemon.holdings import Client, Core, Demand, MirrorRing, Ring, Subscription
+from ringcast.daemon.holdings import Client, Core, Demand, DerivedRing, Ring, Subscription
 from ringcast.daemon.matching import PatternIndex
+from ringcast.daemon.pacing import Paces
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.rings import Rings
 from ringcast.daemon.rows import Change, PublisherRow, SubscriberRow, publisher_key, subscriber_key, tag_key
@@ -59,6 +62,10 @@ class Local:
         self.clients: dict[int, Client] = {}
         self.rings = Rings()
         self._core = core
+        self.paces = Paces()
+        self.sized = 0
+        """Subscriptions that want a size which is made on their way."""
+        self._paced: dict[int, Subscription] = {}
         self._subscriptions: PatternIndex[int, Subscription] = PatternIndex()
         self._numbers = itertools.count(1)
         self._effects = Effects(table, self.rings)
@@ -230,7 +237,12 @@ class Local:
             if subscription.mailbox is not None:
                 ring.fanout.add(subscription.mailbox)
                 self._effects.announce(ring.fanout)
-            self._effects.send(subscription.client.number, ring.up(subscription.number, born_after=True), ring.fds)
+            self._effects.send(subscription.client.number, self._up(ring, subscription, born_after=True), ring.fds)
+
+    def _up(self, ring: Ring, subscription: Subscription, *, born_after: bool) -> RingUp:
+        pace = self.paces.every(ring, subscription.rate_hz) if subscription.paces(ring) else 0
+        subscription.pace_told[ring.ring] = pace
+        return ring.up(subscription.number, born_after=born_after, pace=pace)
 
     def _retire(self, ring: Ring, *, linger: bool = True) -> None:
         """Its publisher left. Subscribers are told; histories keep it as long as this node does."""
@@ -273,8 +285,8 @@ class Local:
         """A number that no ring or subscription of this node has."""
         return next(self._numbers)
 
-    def add_mirror(self, ring: MirrorRing) -> list[Send]:
-        """Show a mirror to those who asked for such a one. Raises NoSpace."""
+    def add_mirror(self, ring: Ring) -> list[Send]:
+        """Show a mirror, or what a stage makes, to those who asked for such a one. Raises NoSpace."""
         size = self._core.ring_memory_bytes(ring.row.depth, ring.row.capacity_bytes)
         for number in self.budget.admit(ring.number, size):
             self._forget(self.rings[number], released=True)
@@ -282,7 +294,7 @@ class Local:
         self._show(ring)
         return self._effects.finish()
 
-    def drop_mirror(self, ring: MirrorRing) -> list[Send]:
+    def drop_mirror(self, ring: Ring) -> list[Send]:
         """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
         self._effects.forget(ring.fanout)
         for subscription in self._subscriptions.matching(ring.tag):
@@ -292,6 +304,22 @@ class Local:
         self.rings.remove(ring)
         ring.close()
         return self._effects.finish()
+
+    def follow_rates(self) -> list[Send]:
+        """Publishers may send faster or slower than before: tell those who leave messages out for a rate."""
+        for subscription in self._paced.values():
+            for ring in self.rings.matching(subscription.pattern):
+                if ring.alive and subscription.accepts(ring) and subscription.paces(ring):
+                    pace = self.paces.follow(ring, subscription.rate_hz)
+                    if subscription.pace_told.get(ring.ring) != pace:
+                        subscription.pace_told[ring.ring] = pace
+                        notice = RingPaced(subscription=subscription.number, ring=ring.ring, pace=pace)
+                        self._effects.send(subscription.client.number, notice)
+        return self._effects.finish()
+
+    @property
+    def has_rates(self) -> bool:
+        return bool(self._paced)
 
     def announce(self, ring: Ring) -> list[Send]:
         """Links were added to the ring's fan-out, or removed."""
@@ -318,17 +346,21 @@ class Local:
             reliable=request.reliable, program=client.program,
         )  # fmt: skip
         subscription = Subscription(
-            client, request.subscription, info, request.role, request.counter_index, demand_of(request)
+            client, request.subscription, info, request.role, request.counter_index, demand_of(request),
+            request.rate_hz if request.role == "subscriber" else 0.0,
         )  # fmt: skip
         client.subscriptions[subscription.number] = subscription
         self._subscriptions.add(pattern, info.id, subscription)
+        self.sized += subscription.demand.size is not None
+        if subscription.rate_hz:
+            self._paced[info.id] = subscription
         if fds:
             self._set_mailbox(subscription, fds[0])
         if subscription.counts:
             self._effects.note(self.table.put(SubscriberRow(info=info)))
         for ring in self.rings.matching(pattern):
             if (ring.alive or not subscription.counts) and subscription.accepts(ring):
-                self._effects.send(client.number, ring.up(subscription.number, born_after=False), ring.fds)
+                self._effects.send(client.number, self._up(ring, subscription, born_after=False), ring.fds)
         self._effects.send(client.number, Done(id=request.id))
 
     def _use_mailbox(self, client: Client, request: UseMailbox, fds: list[Descriptor]) -> None:
@@ -362,6 +394,8 @@ class Local:
         self._set_mailbox(subscription, None)
         subscription.client.subscriptions.pop(subscription.number, None)
         self._subscriptions.discard(subscription.pattern, subscription.info.id)
+        self.sized -= subscription.demand.size is not None
+        self._paced.pop(subscription.info.id, None)
         if subscription.counts:
             self._effects.note(self.table.remove(subscriber_key(subscription.info.id)))
 
@@ -374,14 +408,14 @@ class Local:
             publishers, subscribers = self.table.publishers(row.name), self.table.subscribers(row.name)
             nodes = {row.primary, *(p.owner for p in publishers), *(s.owner for s in subscribers)}
             if not request.local or self.table.node in nodes:
-                rings = self.rings.matching(row.name)
+                rings = _streams(self.rings.matching(row.name))
                 rows.append(listing.tag_status(row, rings, publishers, subscribers))
         for page in listing.tag_pages(request.id, rows):
             self._effects.send(client.number, page)
 
     def _list_publishers(self, client: Client, request: ListPublishers, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
-        rows = [ring.status() for ring in self.rings.matching(check_pattern(request.tag))]
+        rows = [ring.status() for ring in _streams(self.rings.matching(check_pattern(request.tag)))]
         for page in listing.publisher_pages(request.id, rows):
             self._effects.send(client.number, page)
 
@@ -395,10 +429,17 @@ class Local:
 def demand_of(request: Subscribe) -> Demand:
     """Scaling at the subscriber is the cursor's business, so such subscriptions share the full stream."""
     transport = request.transport or ("tcp" if request.reliable else "udp")
+    if request.at == "subscriber" or (request.every == 1 and request.size is None and not request.rate_hz):
+        return Demand(at="", transport=transport, reliable=request.reliable)
     return Demand(
-        every=1 if request.at == "subscriber" else request.every, at="" if request.every == 1 else request.at,
-        transport=transport, reliable=request.reliable,
+        every=request.every, at=request.at, transport=transport, reliable=request.reliable, size=request.size,
+        rate_hz=request.rate_hz,
     )  # fmt: skip
+
+
+def _streams(rings: Iterable[Ring]) -> list[Ring]:
+    """Without what stages make of them."""
+    return [ring for ring in rings if not isinstance(ring, DerivedRing)]
 
 
 def _expect(fds: list[Descriptor], count: int, request: Request) -> None:

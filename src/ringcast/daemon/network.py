@@ -17,7 +17,7 @@ import msgspec
 
 from ringcast.control import service
 from ringcast.control.messages import ChannelStatus, NodeStatus, Subscribe
-from ringcast.control.service import CloseChannel, Nothing, OpenChannel, StartChannel
+from ringcast.control.service import CloseChannel, Nothing, OpenAgain, OpenChannel, StartChannel
 from ringcast.daemon import addresses
 from ringcast.daemon.delivery import Delivery
 from ringcast.daemon.distribution import Distribution
@@ -29,10 +29,13 @@ from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow
 from ringcast.daemon.scouting import ScoutSettings
-from ringcast.errors import BrokenError, QosMismatch
+from ringcast.daemon.stages import Stages
+from ringcast.errors import BrokenError, QosMismatch, RingcastError
 from ringcast.transport.registry import find, reliable_names
 
 logger = logging.getLogger("ringcast.daemon")
+
+AGAIN_S = 2.0
 
 
 class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +49,9 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Network:
     """`deliver` hands what clients are to be told to the shell."""
 
-    def __init__(self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None]) -> None:
+    def __init__(
+        self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], stages: Stages
+    ) -> None:
         self._local = local
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
@@ -55,10 +60,18 @@ class Network:
             peers=settings.peers, scouting=ScoutSettings() if settings.scout else None,
         )  # fmt: skip
         host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
-        self.delivery = Delivery(local, self.mesh, "" if host in ("0.0.0.0", "::") else host, deliver, self._linked)
-        self.distribution = Distribution(self.delivery)
+        self.delivery = Delivery(
+            local, self.mesh, "" if host in ("0.0.0.0", "::") else host, deliver, self._linked, stages
+        )
+        self.distribution = Distribution(self.delivery, self._ask_again)
+        stages.bases = self.delivery
+        stages.on_gone = self.distribution.stage_gone
+        self._asking: set[asyncio.Task[None]] = set()
         self.pulls = Pulls(local, self.mesh)
-        for name, handler in ((service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close)):
+        for name, handler in (
+            (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
+            (service.AGAIN, self._again),
+        ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
 
@@ -125,6 +138,21 @@ class Network:
         self.distribution.close_channel(service.decode_untrusted(payload, CloseChannel))
         return service.encode(Nothing())
 
+    async def _again(self, node: str, payload: bytes) -> bytes:
+        self.delivery.again(node, service.decode_untrusted(payload, OpenAgain).key)
+        return service.encode(Nothing())
+
+    def _ask_again(self, node: str, key: int) -> None:
+        task = self._loop.create_task(self._tell_again(node, key))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _tell_again(self, node: str, key: int) -> None:
+        try:
+            await self.mesh.request(node, service.AGAIN, service.encode(OpenAgain(key=key)), AGAIN_S)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            logger.warning("node %s was not told to open a channel again: %s", node, exc)
+
     def _linked(self, fanout: FanOut) -> None:
         """Whoever pushes for this fan-out, a publisher or a mirror, may give links back."""
         if fanout.unlisten is None:
@@ -154,15 +182,15 @@ class Network:
             _status(
                 channel.sending.counters(), direction="out", node=channel.node, incarnation=channel.incarnation,
                 tag=tags.get(channel.incarnation, ""), transport=channel.transport, every=channel.every,
-                reliable=channel.reliable,
+                size=channel.size, rate_hz=channel.rate_hz, reliable=channel.reliable,
             )
             for channel in self.distribution.channels.values()
         ]  # fmt: skip
         incoming = [
             _status(
                 channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
-                tag=channel.row.info.tag, transport=channel.transport, every=stream.demand.every,
-                reliable=stream.demand.reliable,
+                tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
+                size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
             )
             for stream, channel in self.delivery.channels.items()
         ]  # fmt: skip

@@ -14,6 +14,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from importlib import metadata
 
@@ -30,6 +31,8 @@ from ringcast.control.messages import (
     NodeStatus,
     PullHistory,
     Request,
+    StageDown,
+    StageUp,
     Status,
     Subscribe,
     Welcome,
@@ -43,12 +46,13 @@ from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
-from ringcast.daemon.local import Local
+from ringcast.daemon.local import Local, demand_of
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.network import Network, NetworkSettings, check_transport
 from ringcast.daemon.processes import Processes
 from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
+from ringcast.daemon.stages import Stages
 from ringcast.daemon.table import TagTable
 from ringcast.errors import BadMessage, QosMismatch, ResourceLimit, RingcastError
 
@@ -56,6 +60,7 @@ logger = logging.getLogger("ringcast.daemon")
 
 PACKETS_PER_TURN = 16
 RETRY_S = 0.05
+PACE_S = 0.2
 MAX_PULLS = 32
 """Of one client, under way at once."""
 
@@ -79,7 +84,9 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
-        self._network = Network(self.local, network, self._deliver) if network is not None else None
+        self._stages = Stages(self.local, self._deliver)
+        self._network = Network(self.local, network, self._deliver, self._stages) if network is not None else None
+        self._pacing: asyncio.TimerHandle | None = None
         self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
         self._pulling: dict[asyncio.Task[None], int] = {}
         self._subscribing: set[asyncio.Task[None]] = set()
@@ -98,6 +105,7 @@ class Server:
                 ready()
             await self._stopped.wait()
         finally:
+            await self._stages.close()
             if self._network is not None:
                 await self._network.close()
             self._close()
@@ -182,13 +190,16 @@ class Server:
         elif isinstance(request, Bye):
             connection.push(Done(id=request.id))
             connection.end()
-        elif self._network is not None and isinstance(request, Subscribe):
+        elif isinstance(request, StageUp | StageDown):
+            self._stages.answered(connection.number, request, fds)
+            connection.push(Done(id=request.id))
+        elif isinstance(request, Subscribe) and (self._network is not None or demand_of(request).size is not None):
             try:
                 check_transport(request)
             except QosMismatch as exc:
                 connection.push(refuse(request.id, exc))
                 return
-            task = self._loop.create_task(self._subscribe(self._network, connection, request, fds))
+            task = self._loop.create_task(self._subscribe(connection, request, fds))
             self._subscribing.add(task)
             task.add_done_callback(self._subscribing.discard)
         else:
@@ -196,14 +207,35 @@ class Server:
 
     def _do(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
         self._deliver(self.local.handle(connection.number, request, fds))
+        self._follow()
+
+    def _follow(self) -> None:
+        """A client's request is done, or it left: make streams and stages as they should be now."""
         if self._network is not None:
             self._network.local_changed()
+        self._stages.follow()
+        if self._pacing is None:
+            self._pace()
 
-    async def _subscribe(
-        self, network: Network, connection: Connection, request: Subscribe, fds: list[Descriptor]
-    ) -> None:
-        """Other nodes are asked first; meanwhile this client's and everybody's requests go on."""
-        async with network.prepared(request):
+    def _pace(self) -> None:
+        """While somebody asked for a rate, look now and then how fast publishers send."""
+        self._deliver(self.local.follow_rates())
+        self._stages.follow_rates()
+        rates = self.local.has_rates or self._stages.has_rates
+        if self._network is not None:
+            self._network.distribution.follow_rates()
+            rates = rates or self._network.distribution.has_rates
+        self._pacing = self._loop.call_later(PACE_S, self._pace) if rates else None
+
+    async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
+        """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
+        async with AsyncExitStack() as stack:
+            if self._network is not None:
+                await stack.enter_async_context(self._network.prepared(request))
+            demand = demand_of(request)
+            if demand.size is not None and request.role == "subscriber":
+                stack.enter_context(self._stages.expecting(request.pattern, demand))
+                await self._stages.prepare(request.pattern, demand, request.start)
             if connection.closed:
                 return
             try:
@@ -328,8 +360,8 @@ class Server:
         peer = self._peers.pop(connection.number)
         logger.info("client %d left: %s", connection.number, reason)
         self._deliver(self.local.leave(connection.number))
-        if self._network is not None:
-            self._network.local_changed()
+        self._stages.client_gone(connection.number)
+        self._follow()
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
         if not self._connections:

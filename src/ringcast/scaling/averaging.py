@@ -30,14 +30,16 @@ def averaged(source: Array, rows: int, columns: int) -> Array:
     if source.dtype.kind in "fc":
         wide = np.dtype(np.complex128 if source.dtype.kind == "c" else np.float64)
         wide = np.promote_types(wide, source.dtype)
-        return (_summed(source, rows, columns, wide) / (source.shape[0] * source.shape[1])).astype(source.dtype)
+        mean: Array = _summed(source, rows, columns, wide) / (source.shape[0] * source.shape[1])
+        return mean.astype(source.dtype)
     if source.dtype.kind not in "iub":
         raise TypeError(f"an array of {source.dtype} has no mean")
     area = source.shape[0] * source.shape[1]
     plain = source.view(np.uint8) if source.dtype.kind == "b" else source
     bits = plain.dtype.itemsize * 8 + (2 * area).bit_length()
     total = _summed(plain, rows, columns, np.dtype(np.int64 if bits <= _EXACT_BITS else object))
-    return ((2 * total + area) // (2 * area)).astype(source.dtype)
+    rounded: Array = (2 * total + area) // (2 * area)
+    return rounded.astype(source.dtype)
 
 
 def _summed(source: Array, rows: int, columns: int, wide: np.dtype[Any]) -> Array:
@@ -48,7 +50,8 @@ def _summed(source: Array, rows: int, columns: int, wide: np.dtype[Any]) -> Arra
 def _along(source: Array, cells: int, axis: int, wide: np.dtype[Any]) -> Array:
     extent = source.shape[axis]
     if extent == cells:
-        return source.astype(wide) * extent
+        same: Array = source.astype(wide) * extent
+        return same
     # Cell j covers [edges[j], edges[j + 1]) in units of 1/cells of a source cell.
     edges = np.arange(cells + 1, dtype=np.int64) * extent
     whole, part = np.divmod(edges, cells)
@@ -56,12 +59,13 @@ def _along(source: Array, cells: int, axis: int, wide: np.dtype[Any]) -> Array:
     narrow = _NARROW.get(source.dtype, wide) if extent < 2**16 and wide != np.dtype(object) else wide
     inner = np.add.reduceat(source, begin, axis=axis, dtype=narrow).astype(wide)
     # Where a cell lies within one of the source, `reduceat` gives that one instead of nothing.
-    inner = np.where(_shaped(begin == end, axis, source.ndim), wide.type(0) if wide != object else 0, inner)
+    inner = np.where(_shaped(begin == end, axis, source.ndim), 0, inner)
     first = source.take(begin, axis=axis).astype(wide)
     last = source.take(np.minimum(end, extent - 1), axis=axis).astype(wide)  # past the end only with no part of it
     weight_first = _shaped(part[:-1], axis, source.ndim).astype(wide)
     weight_last = _shaped(part[1:], axis, source.ndim).astype(wide)
-    return inner * cells - first * weight_first + last * weight_last
+    total: Array = inner * cells - first * weight_first + last * weight_last
+    return total
 
 
 def _shaped(values: Array, axis: int, ndim: int) -> Array:

@@ -30,8 +30,10 @@ class Scaler(Protocol):
         """The codecs whose messages it understands."""
 
     def scale(self, payload: Buffer, attributes: TagAttributes, size: Size) -> bytes:
-        """A message's bytes, scaled; in the same codec. `payload` is untrusted, may lie in a ring that is being written,
-        and is not kept. Raises ScaleError, and nothing else."""
+        """A message's bytes, scaled, in the same codec. `payload` is untrusted and not kept.
+
+        Raises ScaleError, and nothing else.
+        """
 
     def schema(self, schema: dict[str, Any] | None, size: Size) -> dict[str, Any] | None:
         """The schema of scaled messages, of a tag whose own is `schema`. Raises ScaleError when they can have none."""

@@ -24,6 +24,9 @@ REQUESTS: list[Any] = [
     m.Publish(id=1, tag="a", incarnation=2**64 - 1, depth=1, capacity_bytes=1),
     m.Unpublish(id=1, publisher=1),
     m.Subscribe(id=1, pattern="a/*", subscription=3, role="history"),
+    m.Subscribe(id=1, pattern="a/*", subscription=3, size=(320, 240), rate_hz=2.5),
+    m.StageUp(id=1, stage=2, incarnation=2**64 - 1, depth=1, capacity_bytes=1),
+    m.StageDown(id=1, stage=2, reason="no scaler"),
     m.UseMailbox(id=1, subscription=3),
     m.Unsubscribe(id=1, subscription=3),
     m.ListTags(id=1),
@@ -79,6 +82,12 @@ REPLIES: list[Any] = [
         alive=False,
     ),
     m.RingDown(subscription=1, incarnation=2**64 - 1),
+    m.RingPaced(subscription=1, ring=2**64 - 1, pace=3),
+    m.StageWanted(
+        publisher=1, stage=2, attributes=TagAttributes(), size=(2, 3), every=4, first_seq=5, reliable=True, ring=6,
+        depth=7, capacity_bytes=8,
+    ),
+    m.StageUnwanted(publisher=1, stage=2),
     m.TagGone(name="a"),
     m.SubscriberCount(publisher=1, count=2),
 ]  # fmt: skip
