@@ -12,12 +12,13 @@ namespace {
 constexpr u64 kAttempts = 64;
 }  // namespace
 
-Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every, bool paced)
+Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every, bool paced, u64 step)
     : ring_(std::move(ring)),
       bell_map_(std::move(bell)),
       process_(process),
       every_(std::max<u64>(every, 1)),
       scaled_(every > 1 || paced),
+      step_(std::max<u64>(step, 1)),
       // An eighth of the ring: often enough to keep the writer going, seldom enough to leave it its cache lines.
       publish_every_(std::max<u64>(1, ring_->geometry().depth / 8)),
       publish_bytes_(std::max<u64>(1, ring_->geometry().capacity / 8)) {
@@ -72,13 +73,13 @@ void Cursor::start_at(i64 start) {
         if (next_ == tail && ring_->outline(tail - 1, record)) {
             ordinal_ = record.ordinal + 1;
             published_pos_ = record.pos + record.length;
-            if (numbered && !scaled_) lost_ = record.seq + 1 - std::min(record.seq + 1, from_seq_);
+            if (numbered && !scaled_ && record.seq >= from_seq_) lost_ = (record.seq - from_seq_) / step_ + 1;
             return;
         }
         if (next_ < tail && ring_->record(next_, record) == Read::ok) {
             ordinal_ = record.ordinal;
             published_pos_ = record.pos;
-            if (numbered && !scaled_ && record.seq > from_seq_ && !preceded(next_)) lost_ = record.seq - from_seq_;
+            if (numbered && !scaled_ && record.seq > from_seq_ && !preceded(next_)) lost_ = (record.seq - from_seq_) / step_;
             return;
         }
     }

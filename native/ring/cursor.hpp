@@ -23,8 +23,9 @@ class Cursor {
 
 public:
     // With `every` n it reads the messages whose number is a multiple of n: scaling at the subscriber. With `paced` the
-    // factor may change while reading. Throws NoReliableSlot.
-    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1, bool paced = false);
+    // factor may change while reading. `step` is what was left of the stream on its way to this ring. Throws
+    // NoReliableSlot.
+    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1, bool paced = false, u64 step = 1);
     ~Cursor();
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
@@ -102,6 +103,7 @@ private:
     u32 process_;
     std::atomic<u64> every_;
     const bool scaled_;
+    const u64 step_;
     u64 from_seq_ = 0;  // earlier ones were not asked for; with scaling, the next one that is due
     bool begun_ = true;  // false until the first message of a scaled stream says where it begins
     u64 next_ = 0;

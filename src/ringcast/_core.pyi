@@ -149,11 +149,13 @@ class RingReader:
         prefault: bool = False,
         every: int = 1,
         paced: bool = False,
+        step: int = 1,
     ) -> bool:
         """Map a ring and put a cursor on it; False when that incarnation is attached already.
 
         The descriptors stay the caller's. With `every` n only numbers that are multiples of n are read, and only
-        they can be lost; with `paced`, n may change later. `start` is START_NEW, START_LATEST, START_EARLIEST or a
+        they can be lost; with `paced`, n may change later. `step` is the factor by which the ring itself was scaled.
+        `start` is START_NEW, START_LATEST, START_EARLIEST or a
         sequence number.
         Raises CorruptRing when seals, size or header do not fit the geometry, QosMismatch when reliable was asked
         for and no slot is free.

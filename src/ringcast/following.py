@@ -154,6 +154,7 @@ class Following(Subscription):
             start=start, tag=up.info.tag, publisher=up.info,
             decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
             every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
+            step=up.every,
         )  # fmt: skip
         if up.ring != up.info.incarnation and self._role == "subscriber":
             if place is not None:

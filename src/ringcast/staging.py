@@ -61,7 +61,9 @@ class PublisherStages:
         source = StageSource(
             publisher.ring_fd, publisher.bell_fd, wanted.depth, wanted.capacity_bytes, wanted.ring
         )  # fmt: skip
-        stage = Stage(source, wanted.attributes, wanted.size, every=wanted.every, first_seq=wanted.first_seq)
+        stage = Stage(
+            source, wanted.attributes, wanted.size, every=wanted.every, first_seq=wanted.first_seq, passed=wanted.passed
+        )
         with self._lock:
             if self._over or publisher.closed:
                 stage.close()

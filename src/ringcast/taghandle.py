@@ -131,15 +131,13 @@ class Tag:
             nodes = {row.info.incarnation: row.info.node for row in self.publishers(left=True, everywhere=True)}
             if nodes.get(incarnation) == node or (at is None and all(owner == node for owner in nodes.values())):
                 return self.local_history(depth, publisher, size)
-        if size is None:
-            decode = self._codec.decode
-        elif at == "subscriber":
-            decode = scaling(self._attributes, check_size(size))
-        else:
+        decode, scale = self._codec.decode, None
+        if size is not None:
             decode = bind(scaled(self._attributes, check_size(size))).decode
+            scale = scaling(self._attributes, size)
         return RemoteHistory(
-            self._attachment, self, decode, at=at or "publisher", depth=depth, every=every, incarnation=incarnation,
-            size=None if at == "subscriber" else size,
+            self._attachment, self, decode, scale, at=at or "publisher", depth=depth, every=every, size=size,
+            incarnation=incarnation,
         )  # fmt: skip
 
     def local_history(

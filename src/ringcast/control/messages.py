@@ -377,6 +377,8 @@ class StageWanted(_Wire, frozen=True, tag="stage_wanted"):
     size: tuple[int, int]
     every: int
     first_seq: int
+    passed: int
+    """How many that were due before it are lost: the stage before this one could not get past them."""
     reliable: bool
     ring: int
     depth: int

@@ -109,6 +109,8 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     size: tuple[Extent, Extent] | None = None
     depth: Word = 0
     held: Literal["own", "mirrors", "all"] = "all"
+    whole: bool = False
+    """Leave scaling to me, where it is not done already."""
 
 
 class Pulled(msgspec.Struct, frozen=True, array_like=True):
@@ -148,6 +150,8 @@ class PullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     bounds: list[Bounds] = []
     following: Word | None = None
     """Of a range that was too long for one answer, where to go on."""
+    size: tuple[Extent, Extent] | None = None
+    """What the messages were scaled to."""
     period_ns: Word = 0
     """The longest of the last gaps between messages of the publisher; 0 when it left or is not known."""
 

@@ -94,7 +94,8 @@ class Distribution:
             case "earliest":
                 first = source.oldest_seq
             case int(number):
-                first = max(source.oldest_seq, number)
+                # What a stage passed over is not held anywhere, and shows as lost.
+                first = number if wish is not None else max(source.oldest_seq, number)
         return ChannelOpened(
             first_seq=-(-first // every) * every, depth=source.depth, capacity_bytes=source.capacity_bytes,
             every=every,
@@ -122,6 +123,8 @@ class Distribution:
             reliable=request.reliable, sending=sending, source=source, wish=wish, size=request.size,
             rate_hz=request.rate_hz,
         )  # fmt: skip
+        if request.rate_hz:  # it may be another one since the channel was opened
+            self.follow_rates()
         if sending.unsettled:
             task = asyncio.get_running_loop().create_task(self._settle(sending))
             self._settling.add(task)

@@ -6,7 +6,7 @@ made for them. Looks at rings only when asked; has no clock of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ringcast import _core
 from ringcast.daemon.holdings import Ring
@@ -15,8 +15,11 @@ from ringcast.scaling.temporal import Pace, Sample, publisher_hz
 
 
 class Paces:
+    """`on_first` is called when somebody asks for a rate and nobody did before."""
+
     def __init__(self) -> None:
         self._paces: dict[tuple[int, float], Pace] = {}
+        self.on_first: Callable[[], None] = lambda: None
 
     def every(self, ring: Ring, rate_hz: float) -> int:
         """The factor now; `ring` has the publisher's whole stream. Measured the first time it is asked for."""
@@ -25,11 +28,13 @@ class Paces:
 
     def follow(self, ring: Ring, rate_hz: float) -> int:
         """Measure, and adapt the factor."""
+        if not self._paces:
+            self.on_first()
         pace = self._paces.setdefault((ring.info.incarnation, rate_hz), Pace(rate_hz))
         return pace.follow(measured_hz(ring))
 
-    def forget(self, incarnations: set[int]) -> None:
-        """Keep only those of these publishers."""
+    def keep(self, incarnations: set[int]) -> None:
+        """Forget publishers other than these."""
         for key in [key for key in self._paces if key[0] not in incarnations]:
             del self._paces[key]
 

@@ -87,6 +87,7 @@ class Server:
         self._stages = Stages(self.local, self._deliver)
         self._network = Network(self.local, network, self._deliver, self._stages) if network is not None else None
         self._pacing: asyncio.TimerHandle | None = None
+        self.local.paces.on_first = self._pace_later
         self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
         self._pulling: dict[asyncio.Task[None], int] = {}
         self._subscribing: set[asyncio.Task[None]] = set()
@@ -106,6 +107,7 @@ class Server:
             await self._stopped.wait()
         finally:
             await self._stages.close()
+            self._pulls.close()
             if self._network is not None:
                 await self._network.close()
             self._close()
@@ -214,18 +216,24 @@ class Server:
         if self._network is not None:
             self._network.local_changed()
         self._stages.follow()
+
+    def _pace_later(self) -> None:
         if self._pacing is None:
-            self._pace()
+            self._pacing = self._loop.call_later(PACE_S, self._pace)
 
     def _pace(self) -> None:
-        """While somebody asked for a rate, look now and then how fast publishers send."""
+        """While somebody wants a rate, look now and then how fast publishers send."""
+        self._pacing = None
         self._deliver(self.local.follow_rates())
         self._stages.follow_rates()
         rates = self.local.has_rates or self._stages.has_rates
         if self._network is not None:
             self._network.distribution.follow_rates()
             rates = rates or self._network.distribution.has_rates
-        self._pacing = self._loop.call_later(PACE_S, self._pace) if rates else None
+        alive = {row.info.incarnation for row in self.local.table.all_publishers() if row.alive} if rates else set()
+        self.local.paces.keep(alive)
+        if rates:
+            self._pace_later()
 
     async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
         """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""

@@ -106,7 +106,8 @@ class WorkerHand:
         return self._process.pid if self._process is not None else None
 
     async def begin(self, wanted: StageWanted, fds: tuple[Descriptor, ...], on_gone: Callable[[str], None]) -> Made:
-        self._process, sock = await asyncio.to_thread(_spawn)
+        self._process, sock = await asyncio.to_thread(spawn, "ringcast.scaling.worker", socket.SOCK_SEQPACKET)
+        sock.setblocking(False)
         self._socket = sock
         answer: asyncio.Future[Made] = self._loop.create_future()
         self._loop.add_reader(sock.fileno(), self._read, sock, answer)
@@ -176,15 +177,16 @@ class WorkerHand:
         self._socket.close()
 
 
-def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
+def spawn(module: str, kind: socket.SocketKind) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Run a module in a process of its own, with a socket to it. Takes a moment. Raises ResourceLimit."""
     try:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
     except OSError as exc:
         raise ResourceLimit(f"no socket for a stage ({exc.strerror})", "raise the limit of open files") from exc
     with theirs:
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", "ringcast.scaling.worker", str(theirs.fileno())],
+                [sys.executable, "-m", module, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 # Ctrl-C is for the daemon, which ends its stages in order.
                 start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -192,5 +194,4 @@ def _spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
         except OSError as exc:
             ours.close()
             raise ResourceLimit(f"no process for a stage ({exc.strerror})", "raise the limit of processes") from exc
-    ours.setblocking(False)
     return process, ours

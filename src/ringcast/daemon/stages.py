@@ -43,11 +43,11 @@ class Bases(Protocol):
 
 
 class _Running:
-    def __init__(self, hand: Hand, ring: DerivedRing, number: int, relayed: bool) -> None:
+    def __init__(self, hand: Hand, ring: DerivedRing, number: int, first_seq: int) -> None:
         self.hand = hand
         self.ring = ring
         self.number = number
-        self.relayed = relayed
+        self.first_seq = first_seq
 
 
 class Stages:
@@ -67,9 +67,12 @@ class Stages:
         self._tasks: dict[Wish, asyncio.Task[None]] = {}
         self._starts: dict[Wish, Start] = {}
         self._resume: dict[Wish, int] = {}
+        self._passed: Counter[Wish] = Counter()
         self._failures: Counter[Wish] = Counter()
         self._errors: dict[Wish, RingcastError] = {}
         self._later: dict[Wish, asyncio.TimerHandle] = {}
+        self._relays: dict[Wish, Ring] = {}
+        self._dismissals: set[asyncio.Task[None]] = set()
         self._closed = False
 
     # ------------------------------------------------------------------ what there should be
@@ -96,9 +99,10 @@ class Stages:
                 continue
             if wish not in wishes:
                 self._task(wish, self._end(wish))
-            elif self._local.rings.of_incarnation(running.ring.base.ring) is not running.ring.base:
+            elif not self._is_held(running.ring.base):
                 self._task(wish, self._replace(wish))  # its source broke, and is another ring now or soon
-        for wish in (self._resume.keys() | self._errors.keys() | self._later.keys()) - wishes - self._tasks.keys():
+        known = self._resume.keys() | self._errors.keys() | self._later.keys() | self._relays.keys()
+        for wish in known - wishes - self._tasks.keys() - self.running.keys():
             self._forget(wish)
         for wish in wishes:
             if wish not in self.running and wish not in self._tasks and wish not in self._later:
@@ -182,7 +186,7 @@ class Stages:
 
     @property
     def has_rates(self) -> bool:
-        return any(wish.rate_hz for wish in self.running)
+        return any(wish.rate_hz for wish in (*self.running, *self._tasks, *self._later))
 
     def client_gone(self, client: int) -> None:
         for hand in [hand for hand in self._hands.values() if hand.client == client]:
@@ -212,53 +216,57 @@ class Stages:
 
     async def _begin(self, wish: Wish) -> None:
         number = next(self._numbers)
-        base: Ring | None = None
-        relayed = False
         hand: Hand | None = None
         try:
-            base = self._own(wish)
-            if base is None:
-                base, relayed = await self._relay(wish), True
+            base = await self._base(wish)
             every = self._local.paces.every(base, wish.rate_hz) if wish.rate_hz else wish.every
             first_seq = self._first_seq(wish, base)
             hand = self._hand(wish, base, number)
             wanted = StageWanted(
                 publisher=base.number, stage=number, attributes=base.attributes, size=wish.size, every=every,
-                first_seq=first_seq, reliable=wish.reliable, ring=base.ring, depth=base.row.depth,
-                capacity_bytes=base.row.capacity_bytes,
+                first_seq=first_seq, passed=self._passed[wish], reliable=wish.reliable, ring=base.ring,
+                depth=base.row.depth, capacity_bytes=base.row.capacity_bytes,
             )  # fmt: skip
             made = await hand.begin(wanted, base.fds, lambda reason: self._crashed(wish, number, reason))
             ring = self._ring(base, wish, every, first_seq, made)
             shown = self._local.add_mirror(ring)
-        except (TimeoutError, RingcastError, OSError) as exc:
-            self._abandon(wish, number, hand, relayed)
+        except BaseException as exc:
+            self._hands.pop(number, None)
+            if hand is not None:
+                self._dismiss(hand)
+            if not isinstance(exc, TimeoutError | RingcastError | OSError):
+                raise
             self._failed(wish, exc)
             return
-        except BaseException:
-            self._abandon(wish, number, hand, relayed)
-            raise
         self._errors.pop(wish, None)
         self._starts.pop(wish, None)
         self._resume.pop(wish, None)
-        self.running[wish] = _Running(hand, ring, number, relayed)
+        self.running[wish] = _Running(hand, ring, number, first_seq)
         self._deliver(shown)
 
-    def _abandon(self, wish: Wish, number: int, hand: Hand | None, relayed: bool) -> None:
-        self._hands.pop(number, None)
-        if hand is not None:
-            task = asyncio.get_running_loop().create_task(hand.end())
-            task.add_done_callback(lambda _: None)
-        if relayed and self.bases is not None:
-            self.bases.release_base(wish)
+    def _dismiss(self, hand: Hand) -> None:
+        task = asyncio.get_running_loop().create_task(hand.end())
+        self._dismissals.add(task)
+        task.add_done_callback(self._dismissals.discard)
 
-    def _own(self, wish: Wish) -> Ring | None:
-        ring = self._local.rings.of_incarnation(wish.incarnation)
-        return ring if ring is not None and ring.alive else None
-
-    async def _relay(self, wish: Wish) -> Ring:
+    async def _base(self, wish: Wish) -> Ring:
+        """The publisher's own ring, or a mirror with its whole stream. That is kept from one stage of a wish to the
+        next, for it holds what the next one has to go on with."""
+        own = self._local.rings.of_incarnation(wish.incarnation)
+        if own is not None and own.alive:
+            return own
         if self.bases is None or not wish.here:
             raise PublisherGone(wish.incarnation, self._local.table.node)
-        return await self.bases.base(wish)
+        kept = self._relays.get(wish)
+        if kept is not None and self._is_held(kept):
+            return kept
+        self._relays[wish] = await self.bases.base(wish)
+        if kept is not None:
+            self.bases.release_base(wish)
+        return self._relays[wish]
+
+    def _is_held(self, ring: Ring) -> bool:
+        return self._local.rings.of_incarnation(ring.ring) is ring
 
     def _hand(self, wish: Wish, base: Ring, number: int) -> Hand:
         if wish.here:
@@ -309,11 +317,18 @@ class Stages:
         if running is None or running.number != number:
             return
         alive = running.ring.base.alive
+        # Twice at the same message is enough: it is passed over, and shows as lost.
+        stuck = running.ring.next_seq == running.first_seq < running.ring.base.next_seq
         if alive:  # or its publisher left, and its stage with it
             self._failures[wish] += 1
             logger.warning("the stage of size %s on %s is gone: %s", wish.size, running.ring.tag, reason)
             self._try_later(wish)
         self._drop(wish)
+        if stuck:
+            self._resume[wish] += 1
+            self._passed[wish] += 1
+        else:
+            self._passed.pop(wish, None)
         if alive:
             self.on_gone(wish)
 
@@ -346,11 +361,12 @@ class Stages:
         self._resume[wish] = running.ring.next_seq
         if running.ring.alive:  # or it went with its tag
             self._deliver(self._local.drop_mirror(running.ring))
-        if running.relayed and self.bases is not None:
-            self.bases.release_base(wish)
 
     def _forget(self, wish: Wish) -> None:
+        if self._relays.pop(wish, None) is not None and self.bases is not None:
+            self.bases.release_base(wish)
         self._resume.pop(wish, None)
+        self._passed.pop(wish, None)
         self._failures.pop(wish, None)
         self._errors.pop(wish, None)
         self._starts.pop(wish, None)

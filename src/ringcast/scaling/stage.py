@@ -36,20 +36,21 @@ class StageSource(NamedTuple):
 
 
 class Stage:
-    """`first_seq` is where it begins; a reliable one makes the writer of its source wait for it.
+    """`first_seq` is where it begins, and `passed` how many before it are lost. A reliable one makes the writer of its
+    source wait for it.
 
     Raises QosMismatch (no scaler for the tag's codec), CorruptRing, ResourceLimit.
     """
 
     def __init__(
         self, source: StageSource, attributes: TagAttributes, size: Size, *, every: int = 1, first_seq: int = 0,
-        reliable: bool = False,
+        reliable: bool = False, passed: int = 0,
     ) -> None:  # fmt: skip
         self._scaler = scaler_for(attributes.codec, size)
         self._attributes = attributes
         self._size = size
         self._lock = threading.Lock()
-        self._skipped = 0
+        self._skipped = passed
         self.failed = 0
         """Messages that could not be scaled."""
         self._reader = _core.RingReader(reliable=reliable, what="stage")

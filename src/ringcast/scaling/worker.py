@@ -43,7 +43,13 @@ def main(fd: int) -> int:
 def _begin(sock: socket.socket, wanted: StageWanted, ring_fd: int, bell_fd: int) -> Stage:
     source = StageSource(ring_fd, bell_fd, wanted.depth, wanted.capacity_bytes, wanted.ring)
     stage = Stage(
-        source, wanted.attributes, wanted.size, every=wanted.every, first_seq=wanted.first_seq, reliable=wanted.reliable
+        source,
+        wanted.attributes,
+        wanted.size,
+        every=wanted.every,
+        first_seq=wanted.first_seq,
+        passed=wanted.passed,
+        reliable=wanted.reliable,
     )
     up = StageUp(
         id=0, stage=wanted.stage, incarnation=stage.writer.incarnation, depth=stage.writer.depth,

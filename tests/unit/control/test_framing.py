@@ -84,8 +84,8 @@ REPLIES: list[Any] = [
     m.RingDown(subscription=1, incarnation=2**64 - 1),
     m.RingPaced(subscription=1, ring=2**64 - 1, pace=3),
     m.StageWanted(
-        publisher=1, stage=2, attributes=TagAttributes(), size=(2, 3), every=4, first_seq=5, reliable=True, ring=6,
-        depth=7, capacity_bytes=8,
+        publisher=1, stage=2, attributes=TagAttributes(), size=(2, 3), every=4, first_seq=5, passed=1, reliable=True,
+        ring=6, depth=7, capacity_bytes=8,
     ),
     m.StageUnwanted(publisher=1, stage=2),
     m.TagGone(name="a"),
