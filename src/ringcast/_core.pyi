@@ -423,3 +423,15 @@ def forked() -> None:
     """Called in the child after a fork: every native object made before it is dead there."""
 
 def futex_waitv_available() -> bool: ...
+def area_average(
+    source: Any,
+    result: Any,
+    *,
+    kind: str,
+    rows: int,
+    columns: int,
+    to_rows: int,
+    to_columns: int,
+    colours: int,
+) -> None:
+    """Fill `result` with the means of `source`, C-order buffers of `kind` B, H, h, f or d. Lets the GIL go."""

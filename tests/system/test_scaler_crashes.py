@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ringcast
@@ -50,7 +52,7 @@ def fragile(tmp_path, monkeypatch):
 def take(sub, last):
     found = []
     while not found or found[-1].data != last:
-        found.append(sub.recv(timeout=10))
+        found.append(sub.recv(timeout=30))
     return [(msg.seq, msg.lost, msg.data) for msg in found]
 
 
@@ -109,3 +111,22 @@ def test_a_pull_that_crashes_its_scaler_says_so_and_the_next_does_not(make_daemo
         with pytest.raises(ringcast.errors.ScaleError, match="of the plug-in"):
             history.at(2)
         assert history.at(0).data == b"al"
+
+
+def children(pid):
+    return {int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()}
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_a_daemon_that_ends_leaves_no_process_behind(make_daemon, gone, end):
+    daemon = make_daemon("--name", "here")
+    with ringcast.connect(socket=daemon.socket_path, start=False) as session:
+        pub = session.publisher("field", codec="numpy")
+        sub = session.subscribe("field", size=(1, 1), at="node:here")
+        pub.send(np.ones((2, 2)))
+        assert sub.recv(timeout=30).data.tolist() == [[1.0]]
+        session.tag("field").history(at="node:here", size=(1, 1)).latest()
+        workers = children(daemon.process.pid)
+        assert len(workers) == 2
+        getattr(daemon, end)()
+    assert all(gone(pid) for pid in workers)

@@ -198,7 +198,9 @@ class Stages:
             timer.cancel()
         for task in list(self._tasks.values()):
             task.cancel()
-        await asyncio.gather(*(running.hand.end() for running in self.running.values()), return_exceptions=True)
+        # Publishers end theirs when they find the daemon gone.
+        workers = [running.hand for running in self.running.values() if isinstance(running.hand, WorkerHand)]
+        await asyncio.gather(*(hand.end() for hand in workers), return_exceptions=True)
 
     # ------------------------------------------------------------------ one stage
 

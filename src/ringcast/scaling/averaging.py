@@ -3,6 +3,7 @@
 A cell of the result covers n/m cells of the source along an axis; its value is the mean over exactly that area, the
 source's edge cells counted by the part that is covered. Along one axis, in units of 1/m of a source cell, the weights
 are whole numbers and add up to n: integers are summed without rounding, and rounded once, half up, at the very end.
+The native core does it for the usual cells, many times faster; NumPy for all others, and for tests to compare with.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ringcast import _core
+
 Array = np.ndarray[Any, Any]
 
+_NATIVE = frozenset("BHhfd")
+_NATIVE_EXTENT = 2**20
 _EXACT_BITS = 62
 _NARROW = {np.dtype(np.uint8): np.dtype(np.uint32), np.dtype(np.uint16): np.dtype(np.uint32)}
 """Sums of fewer than 2**16 of these fit; a narrow sum is a good deal faster over a whole image."""
@@ -27,6 +32,20 @@ def averaged(source: Array, rows: int, columns: int) -> Array:
         raise ValueError(f"an array of shape {source.shape} has no area")
     if source.shape[:2] == (rows, columns):
         return np.ascontiguousarray(source)
+    if source.dtype.char in _NATIVE and source.dtype.isnative and max(*source.shape, rows, columns) <= _NATIVE_EXTENT:
+        cells = np.ascontiguousarray(source)
+        result = np.empty((rows, columns, *source.shape[2:]), source.dtype)
+        _core.area_average(
+            cells.reshape(-1).view(np.uint8), result.reshape(-1).view(np.uint8), kind=source.dtype.char,
+            rows=source.shape[0], columns=source.shape[1], to_rows=rows, to_columns=columns,
+            colours=int(np.prod(source.shape[2:], dtype=np.int64)),
+        )  # fmt: skip
+        return result
+    return averaged_by_numpy(source, rows, columns)
+
+
+def averaged_by_numpy(source: Array, rows: int, columns: int) -> Array:
+    """The same of any dtype that has a mean. Raises TypeError for others."""
     if source.dtype.kind in "fc":
         wide = np.dtype(np.complex128 if source.dtype.kind == "c" else np.float64)
         wide = np.promote_types(wide, source.dtype)

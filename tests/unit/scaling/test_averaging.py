@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ringcast.scaling.averaging import averaged
+from ringcast import _core
+from ringcast.scaling.averaging import averaged, averaged_by_numpy
 
 extents = st.integers(1, 12)
 INTEGERS = [np.uint8, np.uint16, np.int16, np.int32, np.uint32, np.int64, np.uint64, np.int8]
@@ -107,3 +108,30 @@ def test_what_has_no_area(bad):
 def test_what_has_no_mean():
     with pytest.raises(TypeError, match="no mean"):
         averaged(np.array([["a", "b"]]), 1, 1)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data(), dtype=st.sampled_from([np.uint8, np.uint16, np.int16, np.float32, np.float64]), rows=extents)
+def test_the_core_and_numpy_agree(data, dtype, rows):
+    bounds = {"elements": st.floats(-1e6, 1e6, width=32)} if dtype in (np.float32, np.float64) else {}
+    source = data.draw(arrays(dtype, st.tuples(extents, extents, st.integers(1, 4)), **bounds))
+    fast, slow = averaged(source, rows, 5), averaged_by_numpy(source, rows, 5)
+    assert fast.dtype == slow.dtype
+    if source.dtype.kind == "f":
+        assert np.allclose(fast, slow, rtol=1e-6, atol=1e-2)
+    else:
+        assert (fast == slow).all()
+
+
+@pytest.mark.parametrize("bad", [{"kind": "x"}, {"rows": 0}, {"to_rows": 2**40}, {"columns": 5}, {"colours": 2}])
+def test_the_core_checks_what_it_is_given(bad):
+    shape = {"kind": "B", "rows": 4, "columns": 4, "to_rows": 2, "to_columns": 2, "colours": 1} | bad
+    with pytest.raises(ValueError, match="cells|shape"):
+        _core.area_average(bytes(16), bytearray(4), **shape)
+
+
+def test_other_byte_orders():
+    source = np.arange(16, dtype=">u2").reshape(4, 4)
+    found = averaged(source, 2, 2)
+    assert found.dtype == source.dtype
+    assert found.tolist() == [[3, 5], [11, 13]]
