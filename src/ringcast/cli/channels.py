@@ -13,8 +13,8 @@ from ringcast.cli.units import show_bytes, show_hz
 from ringcast.cli.watching import add_watch, watch
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import ChannelStatus
     from ringcast.cli.watching import Sheet
+    from ringcast.control.messages import ChannelStatus
     from ringcast.session import Session
 
 HELP = "List the streams between this node and others: what they carry, how much, and what was lost."

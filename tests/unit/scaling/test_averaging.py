@@ -126,7 +126,7 @@ def test_the_core_and_numpy_agree(data, dtype, rows):
 @pytest.mark.parametrize("bad", [{"kind": "x"}, {"rows": 0}, {"to_rows": 2**40}, {"columns": 5}, {"colours": 2}])
 def test_the_core_checks_what_it_is_given(bad):
     shape = {"kind": "B", "rows": 4, "columns": 4, "to_rows": 2, "to_columns": 2, "colours": 1} | bad
-    with pytest.raises(ValueError, match="cells|shape"):
+    with pytest.raises(ValueError, match=r"cells|shape"):
         _core.area_average(bytes(16), bytearray(4), **shape)
 
 
