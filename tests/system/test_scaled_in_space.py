@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -115,6 +117,40 @@ def test_wildcards(daemon):
         session.tag("eye/words", codec="json")
         with pytest.raises(ringcast.QosMismatch, match="'json', only audio, image, numpy"):
             session.subscribe("eye/*", size=(4, 4))
+
+
+@pytest.mark.parametrize("at", ["publisher", "subscriber", "node:here"])
+def test_a_tag_that_comes_later_and_cannot_be_scaled_ends_a_wildcard(make_daemon, at):
+    daemon = make_daemon("--name", "here")
+    with ringcast.connect(socket=daemon.socket_path, start=False) as session:
+        sub = session.subscribe("eye/*", size=(4, 4), at=at)
+        with (
+            session.publisher("eye/left", codec="image") as left,
+            session.publisher("eye/words", codec="json") as words,
+        ):
+            words.send("blink")
+            with pytest.raises(ringcast.QosMismatch, match="'json', only audio, image, numpy"):
+                sub.recv(timeout=30)
+            left.send(FRAMES[0])
+
+
+def test_every_way_of_receiving(daemon):
+    with ringcast.connect(socket=daemon.socket_path, start=False) as session:
+        pub = session.publisher("camera", codec="image")
+        for at in ("publisher", "subscriber"):
+            sub = session.subscribe("camera", size=(4, 4), at=at)
+            small = averaged(FRAMES[0], 4, 4)
+            for _ in range(6):
+                pub.send(FRAMES[0])
+            assert (sub.recv(timeout=30).data == small).all()
+            assert (sub.recv(timeout=30, copy=False).data == small).all()
+            assert all((msg.data == small).all() for msg in sub.recv_many(1, timeout=30))
+            assert (asyncio.run(sub.recv_async(timeout=30)).data == small).all()
+            assert (sub.latest.data == small).all()
+            assert (sub.blackboard().wait_newer(timeout=30).data == small).all()
+            with sub.queue() as queue:
+                assert (queue.get(timeout=30).data == small).all()
+            sub.close()
 
 
 def test_what_cannot_be_scaled_is_refused_at_the_call(daemon):

@@ -113,6 +113,34 @@ def test_a_pull_that_crashes_its_scaler_says_so_and_the_next_does_not(make_daemo
         assert history.at(0).data == b"al"
 
 
+@pytest.mark.usefixtures("fragile")
+def test_a_publisher_without_the_scaler_leaves_it_to_the_subscriber(make_daemon, run_program, monkeypatch, capfd):
+    daemon = make_daemon("--name", "here")
+    monkeypatch.delenv("PYTHONPATH")
+    source = """
+        import ringcast
+        with ringcast.connect() as session:
+            pub = session.publisher("words")
+            print("here")
+            while line := input():
+                pub.send(line.encode())
+        """
+    program = run_program(source, daemon.socket_path)
+    program.expect("here")
+    with ringcast.connect(socket=daemon.socket_path, start=False) as session:
+        sub, second = (session.subscribe("words", size=(3, 1)) for _ in range(2))
+        other = session.subscribe("words", size=(3, 1), at="node:here")
+        program.tell("alpha")
+        assert [reader.recv(timeout=30).data for reader in (sub, second, other)] == [b"alp"] * 3
+        sub.fileno()  # another way of being woken, of the plain ring too
+        program.tell("beta")
+        assert sub.recv(timeout=30).data == b"bet"
+    program.tell()
+    program.end()
+    daemon.stop()
+    assert "scale for themselves" in capfd.readouterr().err
+
+
 def children(pid):
     return {int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()}
 

@@ -30,7 +30,7 @@ from ringcast.daemon.holdings import Demand, MirrorRing, Ring, Wish
 from ringcast.daemon.local import Local
 from ringcast.daemon.pacing import Paces
 from ringcast.daemon.rows import PublisherRow
-from ringcast.daemon.stages import Stages, oldest_seq
+from ringcast.daemon.stages import PREPARE_S, Stages, oldest_seq
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.tag import matches
 from ringcast.transport import Channel, Receiving, find
@@ -44,6 +44,10 @@ ENDED_S = 0.1
 _PLAIN, _RELIABLE = "udp", "tcp"
 
 _T = TypeVar("_T")
+
+
+def _patience_s(demand: Demand) -> float:
+    return REQUEST_TIMEOUT_S if demand.size is None else PREPARE_S
 
 
 def relay(transport: str) -> Demand:
@@ -202,7 +206,7 @@ class Delivery:
             if matches(pattern, row.info.tag) and stream not in self.channels and not self._made_here(demand):
                 tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
         if tasks:
-            await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)
+            await asyncio.wait(tasks, timeout=_patience_s(demand))
 
     # ------------------------------------------------------------------ streams of this node, for others
 
@@ -296,7 +300,7 @@ class Delivery:
                     incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport,
                     size=demand.size, rate_hz=demand.rate_hz, here=demand.at == f"node:{via}",
                 ),
-                ChannelOpened,
+                ChannelOpened, _patience_s(demand),
             )  # fmt: skip
             channel = Channel(
                 key=key, incarnation=stream.incarnation, depth=opened.depth, capacity_bytes=opened.capacity_bytes,
@@ -436,8 +440,10 @@ class Delivery:
         self._retry = None
         self.follow()
 
-    async def _ask(self, node: str, name: str, request: msgspec.Struct, kind: type[_T]) -> _T:
-        answer = await self._mesh.request(node, name, service.encode(request), REQUEST_TIMEOUT_S)
+    async def _ask(
+        self, node: str, name: str, request: msgspec.Struct, kind: type[_T], timeout: float = REQUEST_TIMEOUT_S
+    ) -> _T:
+        answer = await self._mesh.request(node, name, service.encode(request), timeout)
         return service.decode_untrusted(answer, kind)
 
     def _end(self, transport: str) -> Receiving:

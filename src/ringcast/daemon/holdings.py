@@ -67,6 +67,8 @@ class Ring:
         except BadMessage:
             monitor.close()
             raise
+        self.plain_for: set[Wish] = set()
+        """What nobody here can make of it: such subscribers get it as it is and scale for themselves."""
         self.announced = 0
         """Subscribers the publisher was last told of."""
 
@@ -293,7 +295,7 @@ class Subscription:
             return self.counts and wish_of(ring.row, self.demand, self.info.node) == ring.wish
         if isinstance(ring, MirrorRing):
             return self.counts and ring.demand == self.demand
-        return self.demand.size is None
+        return self.demand.size is None or wish_of(ring.row, self.demand, self.info.node) in ring.plain_for
 
     def paces(self, ring: Ring) -> bool:
         """Whether the reader itself is to leave messages out, for its rate."""

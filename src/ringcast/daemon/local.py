@@ -39,7 +39,7 @@ from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.fanout import FanOut, Flushed
-from ringcast.daemon.holdings import Client, Core, Demand, DerivedRing, Ring, Subscription
+from ringcast.daemon.holdings import Client, Core, Demand, DerivedRing, Ring, Subscription, Wish, wish_of
 from ringcast.daemon.matching import PatternIndex
 from ringcast.daemon.pacing import Paces
 from ringcast.daemon.refusal import refuse
@@ -229,9 +229,9 @@ class Local:
         self._effects.note(self.table.put(ring.row))
         self._show(ring)
 
-    def _show(self, ring: Ring) -> None:
+    def _show(self, ring: Ring, to: Iterable[Subscription] | None = None) -> None:
         """Give a new ring to everybody whom it concerns."""
-        for subscription in self._subscriptions.matching(ring.tag):
+        for subscription in self._subscriptions.matching(ring.tag) if to is None else to:
             if not subscription.accepts(ring):
                 continue
             if subscription.mailbox is not None:
@@ -303,6 +303,17 @@ class Local:
         self.budget.release(ring.number)
         self.rings.remove(ring)
         ring.close()
+        return self._effects.finish()
+
+    def show_plain(self, ring: Ring, wish: Wish) -> list[Send]:
+        """Nobody can scale it on its way: let those who wanted that have the ring itself."""
+        ring.plain_for.add(wish)
+        concerned = [
+            subscription
+            for subscription in self._subscriptions.matching(ring.tag)
+            if wish_of(ring.row, subscription.demand, self.table.node) == wish
+        ]
+        self._show(ring, concerned)
         return self._effects.finish()
 
     def follow_rates(self) -> list[Send]:

@@ -30,6 +30,10 @@ PATIENCE_S = 10.0
 END_S = 2.0
 
 
+class Declined(BrokenError):
+    """Whoever was asked cannot scale that: it has no scaler for the codec, say. Asking again would not help."""
+
+
 class Made(NamedTuple):
     up: StageUp
     fds: list[Descriptor]
@@ -74,7 +78,7 @@ class PublisherHand:
         """Its publisher is, or the stage."""
         self._ended.set()
         if not self._answer.done():
-            self._answer.set_exception(BrokenError(f"the publisher does not scale: {reason}"))
+            self._answer.set_exception(Declined(f"the publisher does not scale: {reason}"))
             self._answer.exception()  # nobody may wait for it any more
         elif self._on_gone is not None:
             self._on_gone(reason)
@@ -139,7 +143,7 @@ class WorkerHand:
             answer.set_result(Made(message, fds))
         else:
             reason = message.reason if isinstance(message, StageDown) else "its answer is not to be understood"
-            answer.set_exception(BrokenError(f"the stage did not begin: {reason}"))
+            answer.set_exception(Declined(f"the stage did not begin: {reason}"))
 
     async def _bury(self, answer: asyncio.Future[Made]) -> None:
         how = await asyncio.to_thread(self._wait)

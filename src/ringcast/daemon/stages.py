@@ -24,13 +24,14 @@ from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
 from ringcast.daemon.holdings import Demand, DerivedRing, Ring, Wish, wish_of
 from ringcast.daemon.local import Local
-from ringcast.daemon.stagehands import Hand, Made, PublisherHand, WorkerHand
+from ringcast.daemon.stagehands import Declined, Hand, Made, PublisherHand, WorkerHand
 from ringcast.errors import BadMessage, BrokenError, PublisherGone, RingcastError
 from ringcast.tag import matches
 
 logger = logging.getLogger("ringcast.daemon")
 
-PREPARE_S = 2.0
+PREPARE_S = 6.0
+"""A process may have to start and to import."""
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 30.0
 
@@ -105,7 +106,7 @@ class Stages:
         for wish in known - wishes - self._tasks.keys() - self.running.keys():
             self._forget(wish)
         for wish in wishes:
-            if wish not in self.running and wish not in self._tasks and wish not in self._later:
+            if not (wish in self.running or wish in self._tasks or wish in self._later or self._is_plain(wish)):
                 self._task(wish, self._begin(wish))
 
     @contextmanager
@@ -154,7 +155,7 @@ class Stages:
     async def _ensure(self, wish: Wish, start: Start) -> None:
         # One that is being ended, or given another factor, is begun again after that.
         for _ in range(3):
-            if wish in self.running and wish not in self._tasks:
+            if (wish in self.running and wish not in self._tasks) or self._is_plain(wish):
                 return
             self._starts.setdefault(wish, start)
             task = self._tasks.get(wish) or self._task(wish, self._begin(wish))
@@ -221,6 +222,10 @@ class Stages:
         hand: Hand | None = None
         try:
             base = await self._base(wish)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            self._failed(wish, exc)
+            return
+        try:
             every = self._local.paces.every(base, wish.rate_hz) if wish.rate_hz else wish.every
             first_seq = self._first_seq(wish, base)
             hand = self._hand(wish, base, number)
@@ -239,6 +244,9 @@ class Stages:
             if not isinstance(exc, TimeoutError | RingcastError | OSError):
                 raise
             self._failed(wish, exc)
+            if isinstance(exc, Declined) and not base.foreign and base.alive:
+                logger.warning("subscribers here that want %s at %s scale for themselves", base.tag, wish.size)
+                self._deliver(self._local.show_plain(base, wish))
             return
         self._errors.pop(wish, None)
         self._starts.pop(wish, None)
@@ -266,6 +274,11 @@ class Stages:
         if kept is not None:
             self.bases.release_base(wish)
         return self._relays[wish]
+
+    def _is_plain(self, wish: Wish) -> bool:
+        """It was found that nobody can make it."""
+        own = self._local.rings.of_incarnation(wish.incarnation)
+        return own is not None and wish in own.plain_for
 
     def _is_held(self, ring: Ring) -> bool:
         return self._local.rings.of_incarnation(ring.ring) is ring
