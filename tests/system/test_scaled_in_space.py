@@ -134,6 +134,44 @@ def test_a_tag_that_comes_later_and_cannot_be_scaled_ends_a_wildcard(make_daemon
             left.send(FRAMES[0])
 
 
+@pytest.mark.parametrize("at", ["publisher", "node:here"])
+def test_a_publisher_leaves_and_what_it_sent_is_received(make_daemon, eventually, capfd, at):
+    daemon = make_daemon("--name", "here")
+    with ringcast.connect(socket=daemon.socket_path, start=False) as session:
+        sub = session.subscribe("camera", size=(4, 4), at=at, codec="image")
+        for _ in range(2):
+            with session.publisher("camera") as pub:
+                for frame in FRAMES:
+                    pub.send(frame)
+                if at != "publisher":  # a process of its own may not have begun yet
+                    assert sub.recv(timeout=30).seq == 0
+                    eventually(lambda: sub.latest.seq == 7)
+            first = 0 if at == "publisher" else 1
+            assert [(msg.seq, msg.lost) for msg in frames(sub, 8 - first)] == [(i, 0) for i in range(first, 8)]
+        eventually(lambda: session.status().rings == session.status().lingering)
+    daemon.stop()
+    assert "WARNING" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("at", ["publisher", "node:here", "subscriber"])
+def test_a_tag_destroyed_under_a_stage(make_daemon, eventually, at):
+    daemon = make_daemon("--name", "here")
+    with ringcast.connect(socket=daemon.socket_path, start=False) as session:
+        with ringcast.connect(socket=daemon.socket_path, start=False) as other:
+            sub = session.subscribe("camera", size=(4, 4), at=at, codec="image")
+            pub = other.publisher("camera")
+            pub.send(FRAMES[0])
+            sub.recv(timeout=30)
+            session.tag("camera").destroy(force=True)
+            with pytest.raises(ringcast.TagDestroyed):
+                sub.recv(timeout=30)
+            eventually(lambda: session.status().rings == 0)
+            again = session.subscribe("camera", size=(2, 2), at=at, codec="image")
+            with session.publisher("camera") as fresh:
+                fresh.send(FRAMES[1])
+                assert again.recv(timeout=30).data.shape == (2, 2, 3)
+
+
 def test_every_way_of_receiving(daemon):
     with ringcast.connect(socket=daemon.socket_path, start=False) as session:
         pub = session.publisher("camera", codec="image")

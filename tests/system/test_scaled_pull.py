@@ -58,9 +58,10 @@ def test_what_came_here_scaled_is_pulled_as_it_came(nodes):
     assert (b.session.tag("camera").history(at="subscriber").at(5).data == FRAMES[5]).all()
 
 
-def test_one_that_cannot_be_scaled_says_so(nodes):
+def test_one_that_cannot_be_scaled_says_so(nodes, eventually):
     a, b, *_ = nodes
     pub = a.session.publisher("field", codec="numpy")
+    eventually(lambda: b.knows("field"))
     pub.send(np.ones(4))
     with pytest.raises(ringcast.errors.ScaleError, match="no area"):
         b.session.tag("field").history(at="publisher", size=(2, 2)).latest()

@@ -234,7 +234,7 @@ class Local:
         for subscription in self._subscriptions.matching(ring.tag) if to is None else to:
             if not subscription.accepts(ring):
                 continue
-            if subscription.mailbox is not None:
+            if subscription.mailbox is not None and ring.alive:
                 ring.fanout.add(subscription.mailbox)
                 self._effects.announce(ring.fanout)
             self._effects.send(subscription.client.number, self._up(ring, subscription, born_after=True), ring.fds)
@@ -314,7 +314,15 @@ class Local:
             if wish_of(ring.row, subscription.demand, self.table.node) == wish
         ]
         self._show(ring, concerned)
+        if not ring.alive:
+            for subscription in concerned:
+                self._ring_down(subscription, ring)
         return self._effects.finish()
+
+    def is_published(self, incarnation: int) -> bool:
+        """Whether it is the ring of a publisher here that has not left."""
+        ring = self.rings.of_incarnation(incarnation)
+        return ring is not None and ring.alive
 
     def follow_rates(self) -> list[Send]:
         """Publishers may send faster or slower than before: tell those who leave messages out for a rate."""

@@ -50,8 +50,9 @@ class Hand(Protocol):
 class PublisherHand:
     """`deliver` brings a notice to the client; `answered` is called with what comes back."""
 
-    def __init__(self, client: int, deliver: Callable[[list[Send]], None]) -> None:
+    def __init__(self, client: int, ring: int, deliver: Callable[[list[Send]], None]) -> None:
         self.client = client
+        self.ring = ring
         self._deliver = deliver
         self._answer: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
         self._ended = asyncio.Event()
@@ -76,6 +77,8 @@ class PublisherHand:
 
     def gone(self, reason: str) -> None:
         """Its publisher is, or the stage."""
+        if self._ended.is_set():
+            return
         self._ended.set()
         if not self._answer.done():
             self._answer.set_exception(Declined(f"the publisher does not scale: {reason}"))

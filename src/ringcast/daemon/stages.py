@@ -95,6 +95,9 @@ class Stages:
         if self._closed or not (self._local.sized or self._expected or self._held or self.running or self._resume):
             return
         wishes = self.wanted()
+        for hand in list(self._hands.values()):
+            if not self._local.is_published(hand.ring):
+                hand.gone("it left")
         for wish, running in list(self.running.items()):
             if wish in self._tasks:
                 continue
@@ -224,6 +227,7 @@ class Stages:
             base = await self._base(wish)
         except (TimeoutError, RingcastError, OSError) as exc:
             self._failed(wish, exc)
+            self._leave_to_readers(wish)
             return
         try:
             every = self._local.paces.every(base, wish.rate_hz) if wish.rate_hz else wish.every
@@ -244,9 +248,8 @@ class Stages:
             if not isinstance(exc, TimeoutError | RingcastError | OSError):
                 raise
             self._failed(wish, exc)
-            if isinstance(exc, Declined) and not base.foreign and base.alive:
-                logger.warning("subscribers here that want %s at %s scale for themselves", base.tag, wish.size)
-                self._deliver(self._local.show_plain(base, wish))
+            if isinstance(exc, Declined) or not base.alive:
+                self._leave_to_readers(wish)
             return
         self._errors.pop(wish, None)
         self._starts.pop(wish, None)
@@ -275,6 +278,15 @@ class Stages:
             self.bases.release_base(wish)
         return self._relays[wish]
 
+    def _leave_to_readers(self, wish: Wish) -> None:
+        """Nobody can make it of a publisher's ring here, or its publisher left before anybody could."""
+        own = self._local.rings.of_incarnation(wish.incarnation)
+        if own is None or wish in self._resume or wish in own.plain_for:
+            return
+        if own.alive:
+            logger.warning("subscribers here that want %s at %s scale for themselves", own.tag, wish.size)
+        self._deliver(self._local.show_plain(own, wish))
+
     def _is_plain(self, wish: Wish) -> bool:
         """It was found that nobody can make it."""
         own = self._local.rings.of_incarnation(wish.incarnation)
@@ -288,7 +300,7 @@ class Stages:
             return WorkerHand()
         if base.owner is None:
             raise PublisherGone(wish.incarnation, self._local.table.node)
-        hand = PublisherHand(base.owner, self._deliver)
+        hand = PublisherHand(base.owner, base.ring, self._deliver)
         self._hands[number] = hand
         return hand
 
@@ -323,7 +335,8 @@ class Stages:
     def _failed(self, wish: Wish, error: Exception) -> None:
         self._errors[wish] = error if isinstance(error, RingcastError) else BrokenError(f"no stage: {error}")
         self._failures[wish] += 1
-        if self._failures[wish].bit_count() == 1:
+        gone = isinstance(error, PublisherGone)
+        if self._failures[wish].bit_count() == 1 and not gone:
             logger.warning("no stage of size %s yet: %s", wish.size, error)
         self._try_later(wish)
 
@@ -357,7 +370,9 @@ class Stages:
 
     async def _end(self, wish: Wish) -> None:
         running = self.running[wish]
-        await running.hand.end()
+        # A publisher that left has taken its stage with it.
+        if wish.here or running.ring.base.alive:
+            await running.hand.end()
         if self.running.get(wish) is running:
             self._drop(wish)
             self._forget(wish)

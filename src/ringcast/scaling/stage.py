@@ -22,7 +22,6 @@ from ringcast.tag import TagAttributes
 logger = logging.getLogger("ringcast")
 
 _BATCH = 64
-_WAIT_S = 1.0
 
 
 class StageSource(NamedTuple):
@@ -79,14 +78,14 @@ class Stage:
                 return done
 
     def run(self, ended: Callable[[], bool]) -> None:
-        """Scale what comes until `ended` says so, looked at about once a second and when poked, and then what is there.
+        """Scale what comes until `ended` says so, which is looked at when poked, and then what is there.
 
         Raises CorruptRing when the source's writer damaged it.
         """
         while not ended():
             try:
-                messages = self._reader.recv_many(_BATCH, _WAIT_S)
-            except (TimeoutError, WouldBlock):
+                messages = self._reader.recv_many(_BATCH)
+            except WouldBlock:
                 continue
             except ClosedError:
                 return
