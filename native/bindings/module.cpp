@@ -21,6 +21,8 @@ NB_MODULE(_core, m) {
     bind_monitor(m);
     bind_path(m);
     bind_wire(m);
+    bind_stage(m);
+    bind_area(m);
     m.attr("PAGE_BYTES") = kPage;
     m.attr("LATENCY_BUCKETS") = kLatencyBuckets;
     m.attr("MAILBOX_BITS") = kMailboxBits;

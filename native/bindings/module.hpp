@@ -17,6 +17,8 @@ void bind_history(nb::module_& m);
 void bind_monitor(nb::module_& m);
 void bind_path(nb::module_& m);
 void bind_wire(nb::module_& m);
+void bind_stage(nb::module_& m);
+void bind_area(nb::module_& m);
 
 nb::dict header_counters(const Header& header);
 

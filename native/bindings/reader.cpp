@@ -51,10 +51,10 @@ public:
     }
 
     bool attach(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, i64 start, nb::object tag,
-                nb::object publisher, nb::object decode, bool prefault, u64 every, u64 after, u64 step) {
+                nb::object publisher, nb::object decode, bool prefault, u64 every, u64 after, u64 step, bool paced) {
         Reader& reader = open();
         if (start < static_cast<i64>(Start::earliest)) throw nb::value_error("start must be a sequence number or one of START_NEW, START_LATEST, START_EARLIEST");
-        if (reader.attached(incarnation)) return false;
+        if (reader.keep(incarnation)) return false;
         const Geometry geometry = Geometry::of(depth, capacity_bytes);
         auto ring = std::make_shared<const RingView>(ring_fd, geometry, incarnation);
         check_page(bell_fd, kPage);
@@ -64,10 +64,9 @@ public:
             delete static_cast<Source*>(m->context);
             delete m;
         });
-        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()), every);
+        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()), every, paced, step);
         member->context = source.release();
         member->after = after;
-        member->step = std::max<u64>(step, 1);
         (void)prefault;
         reader.attach(std::move(member));
         return true;
@@ -347,7 +346,8 @@ void bind_reader(nb::module_& m) {
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
         .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "start"_a = static_cast<i64>(Start::fresh), "tag"_a = nb::none(), "publisher"_a = nb::none(), "decode"_a = nb::none(),
-             "prefault"_a = false, "every"_a = 1, "after"_a = 0, "step"_a = 1)
+             "prefault"_a = false, "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false)
+        .def("rescale", [](PyReader& r, u64 incarnation, u64 every) { return r.open().rescale(incarnation, every); }, "incarnation"_a, "every"_a)
         .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true)
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
         .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)

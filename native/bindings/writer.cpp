@@ -53,10 +53,14 @@ public:
         nb::object encoded = encode_.is_none() ? nb::borrow(data) : encode_(data);
         const Payload payload(encoded);
         const std::optional<i64> event = event_time(event_ns);
-        Turn turn(*this);
-        Sender& writer = make_room(turn, payload.length());
-        const u64 seq = put(writer, payload, stamped(event, discardable, utc_ns()));
-        writer.announce();
+        u64 seq;
+        {
+            Turn turn(*this);
+            Sender& writer = make_room(turn, payload.length());
+            seq = put(writer, payload, stamped(event, discardable, utc_ns()));
+            writer.announce();
+        }
+        feed();
         return seq;
     }
 
@@ -70,6 +74,7 @@ public:
         if (!encode_.is_none()) batch = encoded(batch, bad);
         u64 seq = 0;
         if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch);
+        feed();
         if (bad) throw std::move(*bad);
         return seq;
     }
@@ -83,11 +88,15 @@ public:
 
     u64 commit(std::size_t length, nb::handle event_ns, bool discardable) {
         const std::optional<i64> event = event_time(event_ns);
-        const Turn turn(*this);
-        Sender& writer = open();
-        const u64 seq = writer.complete(length, stamped(event, discardable, utc_ns()));
-        reserved_ = false;
-        writer.announce();
+        u64 seq;
+        {
+            const Turn turn(*this);
+            Sender& writer = open();
+            seq = writer.complete(length, stamped(event, discardable, utc_ns()));
+            reserved_ = false;
+            writer.announce();
+        }
+        feed();
         return seq;
     }
 
@@ -99,6 +108,9 @@ public:
         const Turn turn(*this);
         open().attach_fanout(std::move(socket));
     }
+
+    // Called after every message, on the sender's thread and without the turn: a proxy's stage in this very process.
+    void set_stage(nb::object stage) { std::swap(stage_, stage); }
 
     nb::dict counters() { return header_counters(open().header()); }
 
@@ -113,9 +125,13 @@ public:
 
     int visit(visitproc visit, void* arg) const {
         Py_VISIT(encode_.ptr());
+        Py_VISIT(stage_.ptr());
         return 0;
     }
-    void clear() { encode_ = nb::none(); }
+    void clear() {
+        encode_ = nb::none();
+        stage_ = nb::none();
+    }
 
 private:
     // The one lock of the data path, uncontended unless threads share a publisher. Never waited for with the GIL. What
@@ -155,6 +171,14 @@ private:
         PyWriter& owner_;
         bool held_ = false;
     };
+
+    void feed() {
+        if (stage_.is_none()) [[likely]]
+            return;
+        // It may be taken away while it runs.
+        const nb::object stage = stage_;
+        stage();
+    }
 
     nb::object encoded(nb::handle items, std::optional<nb::python_error>& bad) {
         nb::list out;
@@ -238,6 +262,7 @@ private:
     const i64 max_wait_ns_;
     const bool skip_slow_;
     nb::object encode_;
+    nb::object stage_ = nb::none();
     std::mutex mutex_;
     std::atomic<const void*> holder_{nullptr};
     bool reserved_ = false;
@@ -383,6 +408,7 @@ void bind_writer(nb::module_& m) {
              },
              "length"_a)
         .def("attach_fanout", &PyWriter::attach_fanout, "socket_fd"_a)
+        .def("set_stage", &PyWriter::set_stage, "stage"_a.none())
         .def("counters", &PyWriter::counters)
         .def("close", &PyWriter::close)
         .def_prop_ro("closed", &PyWriter::closed)

@@ -12,11 +12,13 @@ namespace {
 constexpr u64 kAttempts = 64;
 }  // namespace
 
-Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every)
+Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every, bool paced, u64 step)
     : ring_(std::move(ring)),
       bell_map_(std::move(bell)),
       process_(process),
       every_(std::max<u64>(every, 1)),
+      scaled_(every > 1 || paced),
+      step_(std::max<u64>(step, 1)),
       // An eighth of the ring: often enough to keep the writer going, seldom enough to leave it its cache lines.
       publish_every_(std::max<u64>(1, ring_->geometry().depth / 8)),
       publish_bytes_(std::max<u64>(1, ring_->geometry().capacity / 8)) {
@@ -51,8 +53,9 @@ bool Cursor::take_slot() {
 
 void Cursor::start_at(i64 start) {
     const bool numbered = start >= 0;
-    begun_ = every_ == 1 || numbered;
-    if (numbered) from_seq_ = (static_cast<u64>(start) + every_ - 1) / every_ * every_;
+    const u64 every = every_.load(std::memory_order_relaxed);
+    begun_ = !scaled_ || numbered;
+    if (numbered) from_seq_ = (static_cast<u64>(start) + every - 1) / every * every;
     // The writer may overtake the place while it is being looked up; then the next try begins further from its heels.
     for (u64 attempt = 0, margin = 0; attempt < kAttempts; ++attempt, margin = margin * 2 + 1) {
         const u64 tail = ring_->tail();
@@ -70,13 +73,13 @@ void Cursor::start_at(i64 start) {
         if (next_ == tail && ring_->outline(tail - 1, record)) {
             ordinal_ = record.ordinal + 1;
             published_pos_ = record.pos + record.length;
-            if (numbered && every_ == 1) lost_ = record.seq + 1 - std::min(record.seq + 1, from_seq_);
+            if (numbered && !scaled_ && record.seq >= from_seq_) lost_ = (record.seq - from_seq_) / step_ + 1;
             return;
         }
         if (next_ < tail && ring_->record(next_, record) == Read::ok) {
             ordinal_ = record.ordinal;
             published_pos_ = record.pos;
-            if (numbered && every_ == 1 && record.seq > from_seq_ && !preceded(next_)) lost_ = record.seq - from_seq_;
+            if (numbered && !scaled_ && record.seq > from_seq_ && !preceded(next_)) lost_ = (record.seq - from_seq_) / step_;
             return;
         }
     }
@@ -86,7 +89,7 @@ void Cursor::start_at(i64 start) {
 
 void Cursor::begin_at(u64 seq) {
     lost_ = 0;
-    start_at(static_cast<i64>(seq));
+    start_at(static_cast<i64>((seq + step_ - 1) / step_ * step_));
     if (slot_ != nullptr) publish(next_);
 }
 
@@ -142,13 +145,14 @@ Peek Cursor::search(Record& out) {
 }
 
 bool Cursor::due(const Record& record) {
-    if (every_ == 1) return record.seq >= from_seq_;
-    const u64 next_due = (record.seq + every_ - 1) / every_ * every_;
+    if (!scaled_) return record.seq >= from_seq_;
+    const u64 every = every_.load(std::memory_order_relaxed);
+    const u64 next_due = (record.seq + every - 1) / every * every;
     if (!std::exchange(begun_, true)) from_seq_ = next_due;
     if (record.seq < from_seq_) return false;
     if (record.seq == next_due) return true;
     // The stream went past some that were due, and this one is not.
-    lost_ += (next_due - from_seq_) / every_;
+    lost_ += (next_due - from_seq_) / every;
     from_seq_ = next_due;
     return false;
 }
@@ -162,7 +166,7 @@ void Cursor::skip_unasked(u64 tail) {
 
 u64 Cursor::lost_at_end() const {
     Record last;
-    if (next_ == 0 || every_ > 1 || !ring_->outline(next_ - 1, last) || last.seq < from_seq_) return lost_;
+    if (next_ == 0 || scaled_ || !ring_->outline(next_ - 1, last) || last.seq < from_seq_) return lost_;
     const u64 lost = lost_ + std::min(last.ordinal + 1 - ordinal_, last.seq + 1 - from_seq_);
     return lost < kMostLost ? lost : 0;
 }

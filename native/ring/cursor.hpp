@@ -22,9 +22,10 @@ class Cursor {
     static constexpr u64 kMostLost = u64{1} << 48;
 
 public:
-    // With `every` n it reads the messages whose number is a multiple of n: scaling at the subscriber. Throws
+    // With `every` n it reads the messages whose number is a multiple of n: scaling at the subscriber. With `paced` the
+    // factor may change while reading. `step` is what was left of the stream on its way to this ring. Throws
     // NoReliableSlot.
-    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1);
+    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1, bool paced = false, u64 step = 1);
     ~Cursor();
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
@@ -37,7 +38,7 @@ public:
             tail_seen_ = ring_->header().tail.load(std::memory_order_acquire);
             if (next_ >= tail_seen_) return next_ == tail_seen_ ? Peek::empty : Peek::corrupt;
         }
-        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost && every_ == 1) [[likely]]
+        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost && !scaled_) [[likely]]
             return Peek::ready;
         return search(out);
     }
@@ -47,8 +48,9 @@ public:
     u64 advance(const Record& record, bool hold) {
         // What was overtaken before the first message asked for is no loss.
         u64 lost = lost_ + std::min(record.ordinal - ordinal_, record.seq - from_seq_);
-        if (every_ > 1) lost = lost_ + (record.seq - from_seq_) / every_;
-        from_seq_ = record.seq + every_;
+        const u64 every = scaled_ ? every_.load(std::memory_order_relaxed) : 1;
+        if (scaled_) lost = lost_ + (record.seq - from_seq_) / every;
+        from_seq_ = record.seq + every;
         lost_ = 0;
         ordinal_ = record.ordinal + 1;
         next_ = record.index + 1;
@@ -81,6 +83,9 @@ public:
     // Begin at `seq` instead; nothing was read yet.
     void begin_at(u64 seq);
 
+    // From the next message that is due on, a paced cursor reads multiples of this instead. Any thread.
+    void rescale(u64 every) { every_.store(std::max<u64>(every, 1), std::memory_order_relaxed); }
+
     // What was lost and will not be told with a later message, because the ring ends here.
     u64 lost_at_end() const;
 
@@ -98,7 +103,9 @@ private:
     Mapping bell_map_;
     ReliableSlot* slot_ = nullptr;
     u32 process_;
-    u64 every_;
+    std::atomic<u64> every_;
+    const bool scaled_;
+    const u64 step_;  // what the ring has left of its stream
     u64 from_seq_ = 0;  // earlier ones were read or not asked for
     bool begun_ = true;  // false until the first message of a scaled stream says where it begins
     u64 next_ = 0;

@@ -74,6 +74,15 @@ bool Reader::attached(u64 incarnation) const {
     return std::any_of(members_.begin(), members_.end(), [&](const auto& m) { return m->cursor->ring()->incarnation() == incarnation; });
 }
 
+bool Reader::keep(u64 incarnation) {
+    std::lock_guard lock(mutex_);
+    const MemberPtr* const at = find(incarnation);
+    if (at == nullptr) return false;
+    (*at)->stop_before.store(UINT64_MAX);
+    (*at)->draining.store(false);
+    return true;
+}
+
 bool Reader::detach(u64 incarnation, bool drain) {
     MemberPtr gone;
     {
@@ -93,6 +102,15 @@ bool Reader::detach(u64 incarnation, bool drain) {
     poke();
     // It may be the very one slept on.
     if (gone && on_bells_.load()) wake_on_bell(*gone);
+    return true;
+}
+
+bool Reader::rescale(u64 incarnation, u64 every) {
+    std::lock_guard lock(mutex_);
+    const auto at = std::find_if(members_.begin(), members_.end(),
+                                 [&](const auto& m) { return m->cursor->ring()->incarnation() == incarnation; });
+    if (at == members_.end()) return false;
+    (*at)->cursor->rescale(every);
     return true;
 }
 
@@ -173,7 +191,7 @@ void Reader::refresh() {
         std::erase_if(active_, [](const auto& member) { return member->after != 0; });
         for (const auto& member : active_)
             if (const auto seq = std::exchange(member->begin_at, std::nullopt); seq && *seq > member->cursor->next_due())
-                member->cursor->begin_at((*seq + member->step - 1) / member->step * member->step);
+                member->cursor->begin_at(*seq);
         my_port_ = port_.get();
         box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
     }

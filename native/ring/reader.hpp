@@ -31,7 +31,6 @@ public:
         std::atomic<bool> draining{false};          // its publisher left: let go once everything is read
         std::atomic<u64> stop_before{UINT64_MAX};   // or, while draining, once this number is reached
         u64 after = 0;                              // not before that ring was let go of, which this one continues
-        u64 step = 1;                               // what the ring has left of its stream
         std::optional<u64> begin_at;                // where the ring before ended
         bool hot = false;                           // on the list of those worth a look
     };
@@ -45,7 +44,11 @@ public:
     // new one from there on, whatever both hold. Nothing is read twice, or out of order.
     void attach(MemberPtr member);
     bool attached(u64 incarnation) const;
+    // The same, and if it was to be let go of it stays.
+    bool keep(u64 incarnation);
     bool detach(u64 incarnation, bool drain);
+    // For a paced cursor; false when there is no such ring.
+    bool rescale(u64 incarnation, u64 every);
     std::vector<MemberPtr> members() const;
     void poke();
     void close();

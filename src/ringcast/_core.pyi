@@ -115,6 +115,9 @@ class RingWriter:
     def attach_fanout(self, socket_fd: int) -> None:
         """Take over the publisher's end of the socket on which the daemon announces mailboxes."""
 
+    def set_stage(self, stage: Callable[[], object] | None) -> None:
+        """Call this after every message, on the thread that sent it; None takes it back."""
+
     def counters(self) -> dict[str, int]:
         """sent, bytes, waits (for reliable readers), overruns (readers passed over), wakes."""
 
@@ -147,6 +150,7 @@ class RingReader:
         every: int = 1,
         after: int = 0,
         step: int = 1,
+        paced: bool = False,
     ) -> bool:
         """Map a ring and put a cursor on it; False when that incarnation is attached already.
 
@@ -154,10 +158,14 @@ class RingReader:
         this one from the number that follows, rounded up to a multiple of `step`; nothing is read twice.
 
         The descriptors stay the caller's. With `every` n only numbers that are multiples of n are read, and only
-        they can be lost. `start` is START_NEW, START_LATEST, START_EARLIEST or a sequence number.
+        they can be lost; with `paced`, n may change later. `step` is the factor by which the ring itself was scaled.
+        `start` is START_NEW, START_LATEST, START_EARLIEST or a sequence number.
         Raises CorruptRing when seals, size or header do not fit the geometry, QosMismatch when reliable was asked
         for and no slot is free.
         """
+
+    def rescale(self, incarnation: int, every: int) -> bool:
+        """Read another scaling in time of a ring that was attached with `paced`; False when it is not attached."""
 
     def detach(self, incarnation: int, drain: bool = True) -> bool:
         """Let go of a ring; with `drain`, after what it still holds has been read."""
@@ -233,6 +241,38 @@ class RingHistory:
 
     def bounds(self, incarnation: int = 0) -> tuple[int, int]:
         """(oldest held, newest); (n, n - 1) when empty."""
+
+    def close(self) -> None: ...
+
+class StageWriter:
+    """The ring that a proxy's stage writes: its messages keep the numbers and times of their publisher."""
+
+    def __init__(self, *, depth: int, capacity_bytes: int, max_wait_s: float = 0.1, first_seq: int = 0) -> None: ...
+    @property
+    def ring_fd(self) -> int: ...
+    @property
+    def bell_fd(self) -> int: ...
+    @property
+    def incarnation(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def capacity_bytes(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def next_seq(self) -> int:
+        """The publisher's number of the message that comes next."""
+
+    def put(
+        self, data: Any, *, seq: int, event_ns: int, sent_ns: int, discardable: bool = False, lost: int = 0
+    ) -> None:
+        """Append and announce. `lost` were due before it and did not come. Reliable readers are waited for up to
+        `max_wait_s` and then passed over."""
+
+    def attach_fanout(self, socket_fd: int) -> None: ...
+    def announce(self) -> None:
+        """Take notice of what came on the fan-out socket, without a message."""
 
     def close(self) -> None: ...
 
@@ -410,3 +450,16 @@ class Reassembly:
     def counters(self) -> dict[str, int]: ...
 
 REASSEMBLY_WINDOW: int
+
+def area_average(
+    source: Any,
+    result: Any,
+    *,
+    kind: str,
+    rows: int,
+    columns: int,
+    to_rows: int,
+    to_columns: int,
+    colours: int,
+) -> None:
+    """Fill `result` with the means of `source`, C-order buffers of `kind` B, H, h, f or d. Lets the GIL go."""

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from msgspec.structs import replace
+
 from ringcast.codec import Codec, find
 from ringcast.errors import CodecError, DecodeError
+from ringcast.scaling import Size, scaler_for
 from ringcast.tag import TagAttributes
 
 Decode = Callable[[Any], Any]
@@ -21,16 +24,40 @@ def bind(attributes: TagAttributes, schema: object = None) -> Codec:
     return find(attributes.codec).bind(attributes.schema, schema)
 
 
-class Decoders:
-    """Decoders by tag, for one subscription. `own` is the opened tag's, if the subscription has one."""
+def scaled(attributes: TagAttributes, size: Size) -> TagAttributes:
+    """A tag's attributes as its scaled messages have them. Raises QosMismatch, ScaleError."""
+    return replace(attributes, schema=scaler_for(attributes.codec, size).schema(attributes.schema, size))
 
-    def __init__(self, own: tuple[str, TagAttributes, Codec] | None = None) -> None:
+
+def scaling(attributes: TagAttributes, size: Size) -> Decode:
+    """A decoder that scales first: scaling at the subscriber. Raises QosMismatch, ScaleError, CodecError."""
+    scale = scaler_for(attributes.codec, size).scale
+    decode = bind(scaled(attributes, size)).decode
+    if decode is None:
+        return lambda payload: scale(payload, attributes, size)
+    return lambda payload: decode(scale(payload, attributes, size))
+
+
+class Decoders:
+    """Decoders by tag, for one subscription. `own` is the opened tag's, if the subscription has one; `size` is what
+    messages are scaled to."""
+
+    def __init__(self, own: tuple[str, TagAttributes, Codec] | None = None, size: Size | None = None) -> None:
         self._known: dict[str, tuple[TagAttributes, Decode | None]] = {}
+        self._size = size
         if own is not None:
             name, attributes, codec = own
             self._known[name] = (attributes, codec.decode)
 
-    def of(self, tag: str, attributes: TagAttributes) -> Decode | None:
+    def of(self, tag: str, attributes: TagAttributes, size: Size | None = None) -> Decode | None:
+        """`size` is what the messages were scaled to on their way. Raises QosMismatch, ScaleError."""
+        if self._size is not None:
+            try:
+                return scaling(attributes, self._size) if size is None else bind(scaled(attributes, size)).decode
+            except CodecError as exc:
+                if isinstance(exc, DecodeError):
+                    raise
+                return _refusing(exc)
         known = self._known.get(tag)
         if known is not None and (known[0].codec, known[0].schema) == (attributes.codec, attributes.schema):
             return known[1]
@@ -45,7 +72,7 @@ class Decoders:
 class Undecoded(Decoders):
     """For a reader that never looks at what a message says."""
 
-    def of(self, tag: str, attributes: TagAttributes) -> None:
+    def of(self, tag: str, attributes: TagAttributes, size: Size | None = None) -> None:
         return None
 
 

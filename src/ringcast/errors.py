@@ -272,6 +272,17 @@ class DecodeError(CodecError):
     """The bytes received are not what the tag's codec or schema says."""
 
 
+class ScaleError(DecodeError):
+    """The message cannot be scaled as asked."""
+
+    @classmethod
+    def of(cls, codec: str, error: Exception) -> ScaleError:
+        """The same of a reason that has another class."""
+        if isinstance(error, cls):
+            return error
+        return cls(codec, error.reason if isinstance(error, CodecError) else str(error))
+
+
 class NoSpace(RingcastError):
     """The node's memory budget for rings is used up."""
 

@@ -21,6 +21,8 @@ from ringcast.descriptors import copies
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.place import AUTO, check_place
 from ringcast.rights import Subscription
+from ringcast.scaling import Size, check_size
+from ringcast.scaling.temporal import check_rate
 from ringcast.tag import TagAttributes
 
 Start = Literal["new", "latest", "earliest"] | int
@@ -41,18 +43,26 @@ def first_message(start: str | int) -> int:
 
 
 class Scaling(NamedTuple):
-    """How a subscriber wants the streams: every n-th message, scaled at the publisher, at the subscriber or on a node
-    in between, and carried by which transport."""
+    """How a subscriber wants the streams: every n-th message or so many a second, at which size, scaled at the
+    publisher, at the subscriber or on a node in between, and carried by which transport."""
 
     every: int = 1
     at: str = AUTO
     transport: str = ""
+    size: Size | None = None
+    rate_hz: float | None = None
 
     def check(self) -> Scaling:
         """Raises ValueError."""
         if not isinstance(self.every, int) or isinstance(self.every, bool) or not 1 <= self.every <= 2**32:
             raise ValueError(f"every is a whole number from 1 on, not {self.every!r}")
         check_place(self.at)
+        if self.size is not None:
+            check_size(self.size)
+        if self.rate_hz is not None:
+            check_rate(self.rate_hz)
+            if self.every != 1:
+                raise ValueError("every and rate_hz both say how many messages to leave out: choose one")
         return self
 
 
@@ -95,7 +105,7 @@ class Following(Subscription):
         self._role = role
         self._bridged = False
         self._consumer: object = None
-        self._mirrors: dict[int, int] = {}  # by publisher, the last one that was its ring here
+        self._rings: dict[int, int] = {}  # by publisher, the last one that was its ring here
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
@@ -104,6 +114,7 @@ class Following(Subscription):
             mailbox=bool(mailbox), counter_index=self._counter_index,
             start="earliest" if self.standing else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
+            size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -112,20 +123,18 @@ class Following(Subscription):
             return
         if self.reliable:
             check_reliable(up.info.tag, up.attributes)
-        before = self._mirrors.get(up.info.incarnation, 0)
-        if before == up.ring:
-            return
+        before = self._rings.get(up.info.incarnation, 0)
         start = _core.START_EARLIEST if before else self._start_on(up)
         if start > 0:
             start = -(-start // up.every) * up.every  # what the ring has left out is not loss
         reader.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
             start=start, tag=up.info.tag, publisher=up.info,
-            decode=self._decoders.of(up.info.tag, up.attributes), prefault=up.attributes.prefault,
-            every=1 if up.every == self.scaling.every else self.scaling.every, after=before, step=up.every,
+            decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
+            every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
+            after=before, step=up.every,
         )  # fmt: skip
-        if up.ring != up.info.incarnation and self._role == "subscriber":
-            self._mirrors[up.info.incarnation] = up.ring
+        self._rings[up.info.incarnation] = up.ring
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
             self.mailbox_fd = reader.use_mailbox()
             # Publishers ring it from their next send on; what they sent before is found by looking once more.
@@ -152,6 +161,14 @@ class Following(Subscription):
             self.scaling = scaling._replace(
                 at=scaling.at if at is None else at, transport=scaling.transport if transport is None else transport
             )
+
+    def paced(self, ring: int, every: int) -> None:
+        """The publisher sends faster or slower than before."""
+        reader = self._reader()
+        if reader is not None:
+            with self.lock:
+                if not self.closed:
+                    reader.rescale(ring, every)
 
     def ring_down(self, incarnation: int) -> None:
         reader = self._reader()

@@ -24,7 +24,10 @@ from ringcast.control.messages import (
     Presences,
     Published,
     RingDown,
+    RingPaced,
     RingUp,
+    StageUnwanted,
+    StageWanted,
     SubscriberCount,
     TagGone,
     TagOpened,
@@ -157,6 +160,12 @@ class Holdings:
             case RingDown(subscription=number, incarnation=incarnation):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.ring_down(incarnation)
+            case RingPaced(subscription=number, ring=ring, pace=pace):
+                if (subscription := self._subscriptions.get(number)) is not None:
+                    subscription.paced(ring, pace)
+            case StageWanted(publisher=publisher) | StageUnwanted(publisher=publisher):
+                if (publication := self._publications.get(publisher)) is not None:
+                    publication.staged(notice)
             case SubscriberCount(publisher=publisher, count=count):
                 if (publication := self._publications.get(publisher)) is not None:
                     publication.counted(count)

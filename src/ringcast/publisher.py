@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from ringcast import _core
 from ringcast.attachment import Attachment
+from ringcast.control.messages import StageUnwanted, StageWanted
 from ringcast.errors import ClosedError, RingcastError
 from ringcast.identity import PublisherInfo
 from ringcast.rights import Publication
+from ringcast.staging import PublisherStages
 
 if TYPE_CHECKING:
     from ringcast.taghandle import Tag
@@ -42,6 +44,7 @@ class Publisher(_core.RingWriter):
         )
         self._tag = tag
         self._attachment = attachment
+        self._stages = PublisherStages()
         self._right = Publication(attachment.connection, tag.name, self)
         try:
             attachment.holdings.publish(self._right)
@@ -87,6 +90,16 @@ class Publisher(_core.RingWriter):
                 raise TimeoutError(f"{right.subscribers} of {n} subscribers on {right.tag!r} after {timeout:g} s")
             return right.subscribers
 
+    def stage(self, notice: StageWanted | StageUnwanted | None) -> None:
+        """The daemon wants the stream at another size, or no longer; None is another daemon. Called by the session."""
+        match notice:
+            case StageWanted():
+                self._stages.wanted(self, notice, self._attachment.connection)
+            case StageUnwanted(stage=number):
+                self._stages.unwanted(self, number, self._attachment.connection)
+            case None:
+                self._stages.forget(self)
+
     def fail(self, error: RingcastError) -> None:
         """Let every later send raise `error`. Called when the tag was destroyed by force."""
 
@@ -104,6 +117,7 @@ class Publisher(_core.RingWriter):
             return
         with self._right.lock:
             super().close()
+        self._stages.close()
         with self._right.changed:
             self._right.changed.notify_all()
         self._finalizer.detach()

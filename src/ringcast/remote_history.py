@@ -24,6 +24,7 @@ from ringcast.errors import BadMessage, ClosedError, HistoryError
 from ringcast.following import Scaling
 from ringcast.message import Message
 from ringcast.place import PUBLISHER
+from ringcast.scaling import Size
 from ringcast.staleness import bound_s
 
 if TYPE_CHECKING:
@@ -49,11 +50,13 @@ class RemoteHistory:
         attachment: Attachment,
         tag: Tag,
         decode: Decode | None,
+        scaling: Decode | None = None,
         *,
         at: str,
         depth: int | None = None,
         every: int = 1,
         incarnation: int = 0,
+        size: Size | None = None,
     ) -> None:
         Scaling(every, at).check()
         if depth is not None and depth < 1:
@@ -62,9 +65,11 @@ class RemoteHistory:
         self._attachment = attachment
         self._tag = tag
         self._decode = decode
+        self._scaling = scaling
         self._place = at
         self._depth = depth or 0
         self._every = every
+        self._size = size
         self._incarnation = incarnation
         self._closed = False
         self._measured: tuple[int, float] | None = None  # the period and the delay of the last pull
@@ -162,6 +167,7 @@ class RemoteHistory:
             raise ClosedError("history")
         query = Pull(
             tag=self._tag.name, kind=kind, first=first, last=last, every=self._every, depth=self._depth,
+            size=self._size, whole=self._place == "subscriber",
             publisher=self._incarnation if incarnation is None else incarnation,
         )  # fmt: skip
         began = time.perf_counter()
@@ -181,12 +187,14 @@ class RemoteHistory:
     def _messages(self, answer: PullAnswer) -> list[Message]:
         publishers = {info.incarnation: info for info in answer.publishers}
         now_ns = time.time_ns()
+        # What did not come scaled is scaled here.
+        decode = self._scaling if self._size is not None and answer.size is None else self._decode
         unnamed = {pulled.incarnation for pulled in answer.messages} - publishers.keys()
         if unnamed:
             raise BadMessage(f"messages of publishers {unnamed}, who are not named")
         return [
             _core.make_pulled_message(
-                pulled.payload if self._decode is None else self._decode(pulled.payload), tag=self._tag.name,
+                pulled.payload if decode is None else decode(pulled.payload), tag=self._tag.name,
                 publisher=publishers[pulled.incarnation], seq=pulled.seq, event_ns=pulled.event_ns,
                 sent_ns=pulled.sent_ns, received_ns=now_ns, lost=pulled.lost, discardable=pulled.discardable,
             )

@@ -20,7 +20,18 @@ from typing import Any, Protocol
 
 from ringcast.connection import Connection
 from ringcast.control.link import Received, close_all
-from ringcast.control.messages import Attached, Done, Publish, Published, RingUp, Subscribe, Unpublish, Unsubscribe
+from ringcast.control.messages import (
+    Attached,
+    Done,
+    Publish,
+    Published,
+    RingUp,
+    StageUnwanted,
+    StageWanted,
+    Subscribe,
+    Unpublish,
+    Unsubscribe,
+)
 from ringcast.descriptors import copies, out_of_descriptors
 from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
 from ringcast.identity import PublisherInfo
@@ -43,6 +54,8 @@ class RingOwner(Protocol):
     def capacity_bytes(self) -> int: ...
     def attach_fanout(self, socket_fd: int) -> None: ...
     def fail(self, error: RingcastError) -> None: ...
+    def stage(self, notice: StageWanted | StageUnwanted | None) -> None:
+        """Begin a stage or end one; None ends all."""
 
 
 class Publication:
@@ -74,6 +87,7 @@ class Publication:
                     id=0, tag=self.tag, incarnation=publisher.incarnation, depth=publisher.depth,
                     capacity_bytes=publisher.capacity_bytes,
                 )  # fmt: skip
+                publisher.stage(None)
                 # Before asking: the daemon announces mailboxes on it as soon as it has said yes.
                 publisher.attach_fanout(ours.fileno())
                 fds = copies((publisher.ring_fd, publisher.bell_fd, theirs.fileno()))
@@ -84,6 +98,11 @@ class Publication:
 
     def release_request(self) -> Unpublish | None:
         return None if self.info is None else Unpublish(id=0, publisher=self.info.id)
+
+    def staged(self, notice: StageWanted | StageUnwanted) -> None:
+        publisher = self._publisher()
+        if publisher is not None:
+            publisher.stage(notice)
 
     def counted(self, subscribers: int) -> None:
         with self.changed:
@@ -125,6 +144,9 @@ class Subscription(ABC):
     @abstractmethod
     def ring_down(self, incarnation: int) -> None:
         """A publisher left."""
+
+    def paced(self, ring: int, every: int) -> None:  # noqa: B027 - most need not care
+        """For the rate that was asked for, multiples of `every` are to be read from now on."""
 
     @abstractmethod
     def fail(self, error: RingcastError) -> None:

@@ -32,12 +32,13 @@ from ringcast.control.messages import (
     TagStatus,
 )
 from ringcast.daemon.lifecycle import default_socket_path, ensure_running
-from ringcast.decoding import Decoders
+from ringcast.decoding import Decoders, scaled
 from ringcast.errors import DaemonUnavailable
 from ringcast.following import Scaling, Start
 from ringcast.identity import PresenceKind
 from ringcast.place import AUTO, check_place
 from ringcast.publisher import Publisher
+from ringcast.scaling import Size
 from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.taghandle import Tag
@@ -120,12 +121,12 @@ class Session:
         """Create the tag, or join it as it is. An attribute left out is taken as it is, or from the default when the
         tag is created; one that is named must agree.
 
-        `codec`: "bytes" (default), "json", "msgpack", "numpy" or an installed one. `schema`: for json and msgpack a
-        type (msgspec.Struct, dataclass, TypedDict) or JSON schema, for numpy `{"dtype": ..., "shape": [...]}`; given as
-        a type, messages are decoded into it. `depth` and `capacity_bytes`: how many messages and bytes a publisher's
-        ring holds. `max_wait_s`: how long a publisher waits for reliable readers; 0 refuses them. `prefault`: commit
-        all memory at once. `proxy`: where subscribers' proxies sit, and `transport`: what carries the tag between
-        nodes, for those who say nothing of it.
+        `codec`: "bytes" (default), "json", "msgpack", "numpy", "image", "audio" or an installed one. `schema`: for json
+        and msgpack a type (msgspec.Struct, dataclass, TypedDict) or JSON schema, for numpy `{"dtype": ..., "shape":
+        [...]}`, for images `{"format": "png"}`; given as a type, messages are decoded into it. `depth` and
+        `capacity_bytes`: how many messages and bytes a publisher's ring holds. `max_wait_s`: how long a publisher waits
+        for reliable readers; 0 refuses them. `prefault`: commit all memory at once. `proxy`: where subscribers'
+        proxies sit, and `transport`: what carries the tag between nodes, for those who say nothing of it.
         Raises BadTagName, TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range),
         DaemonUnavailable, ClosedError, ForkedError.
         """
@@ -168,22 +169,32 @@ class Session:
         reliable: bool = False,
         busy_poll: bool = False,
         every: int = 1,
+        rate_hz: float | None = None,
+        size: Size | None = None,
         at: str = AUTO,
         transport: str = "",
         **attributes: Any,
     ) -> Subscriber:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
         subscription to every tag that matches, now or later. Each message then says its `tag`, and is decoded by that
-        tag's codec. Raises as `tag` and `Tag.subscribe` do, and TypeError for attributes beside a wildcard.
+        tag's codec. With `size`, all that match must have a codec that can be scaled; one that comes later and has not
+        ends the subscription with QosMismatch. Raises as `tag` and `Tag.subscribe` do, and TypeError for attributes
+        beside a wildcard.
         """
         if not is_pattern(pattern):
             tag = self.tag(pattern, **attributes)
-            return tag.subscribe(start, reliable, busy_poll, every=every, at=at, transport=transport)
+            return tag.subscribe(
+                start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport
+            )
         if attributes:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
+        wish = Scaling(every, at, transport, size, rate_hz).check()
+        if size is not None:
+            for row in self.tags(pattern):
+                scaled(row.attributes, size)
         return Subscriber(
-            self._attachment, check_pattern(pattern), Decoders(), start=start, reliable=reliable, busy_poll=busy_poll,
-            scaling=Scaling(every, at, transport),
+            self._attachment, check_pattern(pattern), Decoders(size=size), start=start, reliable=reliable,
+            busy_poll=busy_poll, scaling=wish,
         )  # fmt: skip
 
     # ---------------------------------------------------------------- the network

@@ -18,12 +18,13 @@ from ringcast.control.messages import (
     SubscriberStatus,
     TagOpened,
 )
-from ringcast.decoding import Decoders, bind
+from ringcast.decoding import Decoders, bind, scaled, scaling
 from ringcast.following import Scaling, Start, check_reliable
 from ringcast.history import History, Whose, incarnation_of
 from ringcast.place import AUTO
 from ringcast.publisher import Publisher
 from ringcast.remote_history import RemoteHistory
+from ringcast.scaling import Size, check_size
 from ringcast.subscriber import Subscriber
 from ringcast.tag import TagAttributes
 from ringcast.watch import Watch
@@ -75,6 +76,8 @@ class Tag:
         busy_poll: bool = False,
         *,
         every: int = 1,
+        rate_hz: float | None = None,
+        size: Size | None = None,
         at: str = AUTO,
         transport: str = "",
     ) -> Subscriber:
@@ -84,52 +87,73 @@ class Tag:
         newest and what follows), "earliest" (all that is held) or a sequence number. Rings of publishers that come
         later are read from their first message. `reliable`: publishers wait for this reader, up to the tag's
         `max_wait_s`. `busy_poll`: burn a core instead of sleeping.
-        `every` n receives the messages whose number is a multiple of n; scaling is not loss. `at` is where that
-        happens for publishers on other nodes: "publisher", "subscriber", "node:NAME" for a node in between, or "auto"
-        (where the tag says, else at the publisher). `transport` carries them: where neither this nor the tag says it
-        is "udp", or "tcp" for reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
-        Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more),
-        ResourceLimit, ClosedError, ForkedError, ValueError.
+        `every` n receives the messages whose number is a multiple of n; scaling is not loss. `rate_hz` chooses n for
+        each publisher, and anew when its rate changes, so that on average at most so many come in a second. `size`
+        (width, height) receives images and arrays at that size, by area averaging; audio as (samples per second,
+        channels). `at` is where all that happens: "publisher" (in its own process, for `size`), "subscriber",
+        "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). Every message keeps
+        its number and times. `transport` carries them: where neither this nor the tag says it is "udp", or "tcp" for
+        reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
+        Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more; no scaler
+        understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit, ClosedError,
+        ForkedError, ValueError.
         """
         if reliable:
             check_reliable(self._name, self._attributes)
+        wish = Scaling(every, at, transport, size, rate_hz).check()
+        if size is not None:
+            scaled(self._attributes, size)
         return Subscriber(
-            self._attachment, self._name, self._decoders(), start=start, reliable=reliable, busy_poll=busy_poll,
-            scaling=Scaling(every, at, transport), tag=self,
+            self._attachment, self._name, self._decoders(size), start=start, reliable=reliable, busy_poll=busy_poll,
+            scaling=wish, tag=self,
         )  # fmt: skip
 
     def history(
-        self, depth: int | None = None, publisher: Whose | None = None, *, at: str | None = None, every: int = 1
+        self,
+        depth: int | None = None,
+        publisher: Whose | None = None,
+        *,
+        at: str | None = None,
+        every: int = 1,
+        size: Size | None = None,
     ) -> History | RemoteHistory:
         """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`
         shows one publisher's only (one of `publishers(left=True, everywhere=True)`, say); `every` n shows the messages
-        whose number is a multiple of n.
+        whose number is a multiple of n; `size` shows them at that size, as `subscribe` does.
 
         `at` is where: "publisher" (at the publishers' nodes), "subscriber" (this node) or "node:NAME". Left out it is
         "publisher"; if there is no publisher on another node then, rings are read without asking anybody, and only
         publishers of this node are followed later. At the subscriber or on a named node there is what came there for
         subscriptions, and with `depth` a buffer of that many messages is held there for this history: deeper or
         shallower than the publisher's ring, and there when the publisher has left.
-        Raises BrokenError (the node is not there), DaemonUnavailable, ResourceLimit, ClosedError, ForkedError,
-        ValueError, TypeError.
+        Raises BrokenError (the node is not there), DaemonUnavailable, QosMismatch (no scaler understands the tag's
+        codec), ScaleError, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
         """
         incarnation = 0 if publisher is None else incarnation_of(publisher)
         if at in (None, "publisher") and every == 1:
             node = self._attachment.connection.welcome.node
             nodes = {row.info.incarnation: row.info.node for row in self.publishers(left=True, everywhere=True)}
             if nodes.get(incarnation) == node or (at is None and all(owner == node for owner in nodes.values())):
-                return self.local_history(depth, publisher)
+                return self.local_history(depth, publisher, size)
+        decode, scale = self._codec.decode, None
+        if size is not None:
+            decode = bind(scaled(self._attributes, check_size(size))).decode
+            scale = scaling(self._attributes, size)
         return RemoteHistory(
-            self._attachment, self, self._codec.decode, at=at or "publisher", depth=depth, every=every,
+            self._attachment, self, decode, scale, at=at or "publisher", depth=depth, every=every, size=size,
             incarnation=incarnation,
         )  # fmt: skip
 
-    def local_history(self, depth: int | None = None, publisher: Whose | None = None) -> History:
+    def local_history(
+        self, depth: int | None = None, publisher: Whose | None = None, size: Size | None = None
+    ) -> History:
         """The same for publishers of this node only, whoever publishes elsewhere: no other node is ever asked.
 
         Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
         """
-        return History(self._attachment, self, self._decoders(), depth=depth, publisher=publisher)
+        if size is not None:
+            scaled(self._attributes, check_size(size))
+        return History(self._attachment, self, self._decoders(size), depth=depth, publisher=publisher)
 
     def publishers(self, left: bool = False, everywhere: bool = False) -> list[PublisherStatus]:
         """Who publishes here, with counters; with `left`, also publishers that left a ring behind (`alive` is False);
@@ -164,8 +188,8 @@ class Tag:
         self._attachment.connection.call(DestroyTag(id=0, name=self._name, force=force), Done)
         self._attachment.holdings.destroyed(self._name)
 
-    def _decoders(self) -> Decoders:
-        return Decoders((self._name, self._attributes, self._codec))
+    def _decoders(self, size: Size | None) -> Decoders:
+        return Decoders((self._name, self._attributes, self._codec), size)
 
     def __repr__(self) -> str:
         return f"<Tag {self._name!r} of {self._attributes.codec}>"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, scalar_dtypes
 
 from ringcast.codec import find, installed
+from ringcast.codec.audio import AudioBlock
 from ringcast.errors import CodecError, DecodeError, EncodeError
 
 plain = st.recursive(
@@ -27,15 +28,23 @@ values: dict[str, st.SearchStrategy[Any]] = {
     "bytes": st.binary(),
     "json": plain,
     "msgpack": plain | st.binary(),
+    "audio": st.builds(
+        AudioBlock,
+        arrays(st.sampled_from([np.int16, np.float32]), array_shapes(min_dims=1, max_dims=2, max_side=5)),
+        st.integers(1, 2**20),
+    ),
+    "image": arrays(np.uint8, array_shapes(min_dims=2, max_dims=3, max_side=4)),
     "numpy": arrays(scalar_dtypes(), array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)),
 }
 unfit: dict[str, list[Any]] = {
     "bytes": [],  # the core itself refuses what is no buffer
+    "audio": [object(), np.zeros(3, np.int16), AudioBlock(np.zeros(3), 8000), AudioBlock(np.zeros(3, np.int16), 0)],
+    "image": [object(), np.zeros((2, 2)), np.zeros(4, np.uint8), np.zeros((2, 2, 5), np.uint8)],
     "json": [object(), "\ud800", {(1, 2): 3}],
     "msgpack": [object(), "\ud800", 2**70],
     "numpy": [object(), [1], "text", None, np.array([object()])],
 }
-every = pytest.mark.parametrize("name", ["bytes", "json", "msgpack", "numpy"])
+every = pytest.mark.parametrize("name", ["audio", "bytes", "image", "json", "msgpack", "numpy"])
 
 
 def encoded(codec: Any, value: Any) -> bytes:
@@ -48,6 +57,8 @@ def decoded(codec: Any, data: bytes | memoryview) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
+    if isinstance(a, AudioBlock):
+        return a.rate_hz == b.rate_hz and same(a.samples, b.samples)
     if isinstance(a, np.ndarray):
         return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
     return bool(a == b)
@@ -125,3 +136,24 @@ def test_descriptions_survive_the_tag_table(name: str, value: Any) -> None:
     except EncodeError:
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(value, dict[str, list[float]])
+
+
+@pytest.mark.parametrize("form", ["png", "jpeg"])
+@pytest.mark.parametrize("shape", [(9, 7), (9, 7, 1), (9, 7, 3)])
+def test_compressed_images_arrive(form: str, shape: tuple[int, ...]) -> None:
+    image = np.random.default_rng(5).integers(0, 256, shape, np.uint8)
+    found = decoded(find("image").bind(None), encoded(find("image").bind({"format": form}), image))
+    assert found.shape == shape
+    assert form == "jpeg" or same(image, found)
+
+
+@pytest.mark.parametrize("form", ["png", "jpeg"])
+@settings(deadline=None)
+@given(data=st.data())
+def test_damaged_compressed_images_decode_or_raise_decode_error(form: str, data: st.DataObject) -> None:
+    wire = bytearray(encoded(find("image").bind({"format": form}), np.zeros((5, 5, 3), np.uint8)))
+    wire[data.draw(st.integers(0, len(wire) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        decoded(find("image").bind(None), bytes(wire[: data.draw(st.integers(0, len(wire)))]))
+    except DecodeError:
+        pass

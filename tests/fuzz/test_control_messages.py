@@ -19,12 +19,14 @@ KINDS = [
     "list_publishers", "list_subscribers", "status", "bye", "welcome", "opened", "published", "done", "tags",
     "publishers", "subscribers", "daemon", "refused", "ring_up", "ring_down", "tag_gone", "subscriber_count",
     "list_histories", "pull", "pulled", "watch", "unwatch", "presences",
+    "stage_up", "stage_down", "stage_wanted", "stage_unwanted", "ring_paced",
 ]  # fmt: skip
 FIELDS = [
     "id", "version", "program", "name", "requested", "create", "force", "tag", "incarnation", "depth",
     "capacity_bytes", "publisher", "pattern", "subscription", "role", "reliable", "mailbox", "counter_index",
     "local", "info", "attributes", "rows", "more", "error", "fields", "count", "node", "born_after",
     "at", "query", "size", "answer", "watch", "kinds", "anew",
+    "stage", "reason", "rate_hz", "every", "first_seq", "ring", "pace",
 ]  # fmt: skip
 
 scalars = (

@@ -12,6 +12,11 @@ SAYS = {
     "wildcard.py": ["example/room/cellar/climate: ['wet', 12.0]"],
     "reliable.py": ["20000 received, 0 lost"],
     "large_messages.py": ["frame 2: (1080, 1920, 3), mean 30.0, still valid after use: True", "6220800 bytes"],
+    "camera.py": [
+        "thumbnails: 4 of 12, each (60, 80, 3), numbers [0, 3, 6, 9], lost 0",
+        "the screen has (240, 320, 3), and its mean is the camera's",
+        "pulled: number 11 at (30, 40, 3)",
+    ],
     "event_loop.py": ["[10, 20] sum to 30"],
     "notifications.py": [
         "delivered 10",

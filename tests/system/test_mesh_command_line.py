@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import ringcast
@@ -128,3 +129,32 @@ def test_set_misused(daemon, session, words, code, said):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_less_of_a_camera_from_the_command_line(make_mesh, eventually):
+    a, b = make_mesh(2)
+    pub = a.session.publisher("cam", codec="numpy")
+    eventually(lambda: b.knows("cam"))
+    where = ("--socket", b.daemon.socket_path, "--no-start")
+    for _ in range(5):
+        pub.send(np.ones((4, 6)))
+    words = ("sub", "cam", "--start", "earliest", "--size", "3x2", "--every", "2", "--count", "3", "--json", *where)
+    rows = [json.loads(line) for line in run(*words).splitlines()]
+    assert [(row["seq"], row["shape"], row["lost"]) for row in rows] == [(i, [2, 3], 0) for i in (0, 2, 4)]
+    pulled = json.loads(run("pull", "cam", "--size", "2x1", "--at", "node:a", "--json", *where))
+    assert (pulled["seq"], pulled["value"]) == (4, [[1.0, 1.0]])
+    sub = b.session.subscribe("cam", size=(3, 2), rate_hz=1e6)
+    (row,) = json.loads(run("channels", "--json", *where))["channels"]
+    assert (row["size"], row["rate_hz"]) == ([3, 2], 1e6)
+    heads, shown = [line.split() for line in run("channels", *where).splitlines()]
+    assert shown[heads.index("size") + 1] == "3x2"  # a rate is two words
+    sub.close()
+
+
+@pytest.mark.parametrize(
+    "words", [("--size", "3"), ("--size", "0x3"), ("--at", "moon"), ("--every", "2", "--rate", "5")]
+)
+def test_scaling_that_cannot_be_meant(words):
+    done = subprocess.run([*RINGCAST, "sub", "cam", *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert words[0] in done.stderr

@@ -79,6 +79,9 @@ class FakePublisher:
     def fail(self, error):
         self.failure = error
 
+    def stage(self, notice):
+        self.staged = notice
+
 
 class FakeSubscription(Subscription):
     def __init__(self, connection, number, pattern="a"):

@@ -16,7 +16,7 @@ LAYERS: list[set[str]] = [
     {"message", "scaling", "placement", "qos", "clock", "measure", "transport"},
     {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
      "decoding", "descriptors", "following", "holdings", "pending", "lifetime", "readiness", "refusal", "rights",
-     "remote_history", "stats", "staleness", "variables", "record", "watch",
+     "remote_history", "staging", "stats", "staleness", "variables", "record", "watch",
      "adapt"},
     {"cli", "console", "conference", "lab", "spark", "testing", "__main__", "__init__"},
 ]  # fmt: skip
@@ -32,6 +32,7 @@ PURE = {
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/route.py", "lab/topology.py",
     "lab/samples.py", "lab/rows.py", "lab/report.py", "lab/reference.py", "lab/push_pull/tables.py",
     "lab/push_pull/distance.py",
+    "scaling/interface.py", "scaling/temporal.py", "scaling/averaging.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

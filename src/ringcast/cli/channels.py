@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from ringcast.cli.access import add_access, connect
 from ringcast.cli.output import Output, add_json
-from ringcast.cli.units import show_bytes
+from ringcast.cli.scaling import show_size
+from ringcast.cli.units import show_bytes, show_hz
 from ringcast.cli.watching import add_watch, watch
 
 if TYPE_CHECKING:
     from ringcast.cli.watching import Sheet
+    from ringcast.control.messages import ChannelStatus
     from ringcast.session import Session
 
 HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
 
 _EPILOG = """\
 'in' comes to this node, 'out' leaves it. A publisher sends on udp by itself, so an 'out' of udp is counted at its other
-end. 'repeated' are pieces that came twice or too late. Below, by reason, what was dropped because it belongs to no
-channel: truncated and malformed datagrams, those of other programs (foreign), of a newer version, of strangers.
+end. 'every' n carries the messages whose number is a multiple of n; with a 'rate', n follows the publisher. 'size' is
+what messages are scaled to. 'repeated' are pieces that came twice or too late. Below, by reason, what was dropped
+because it belongs to no channel: truncated and malformed datagrams, those of other programs (foreign), of a newer
+version, of strangers.
 
 examples:
   ringcast channels                 all channels
@@ -28,7 +32,8 @@ examples:
 """
 
 _HEADS = (
-    "tag", "direction", "node", "transport", "every", "reliable", "messages", "bytes", "lost", "repeated"
+    "tag", "direction", "node", "transport", "every", "rate", "size", "reliable", "messages", "bytes",
+    "lost", "repeated",
 )  # fmt: skip
 _DROPPED_HEADS = ("transport", "reason", "dropped")
 
@@ -65,11 +70,12 @@ def _sheets(seen: dict[str, Any]) -> list[Sheet]:
     if seen["channels"]:
         cells = [
             [
-                row.tag, row.direction, row.node, row.transport, str(row.every), "yes" if row.reliable else "no",
+                row.tag, row.direction, row.node, row.transport, str(row.every),
+                show_hz(row.rate_hz or None), show_size(row.size), "yes" if row.reliable else "no",
                 _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), _number(row.lost),
                 str(row.counters.get("duplicates", 0) + row.counters.get("late", 0)),
             ]
-            for row in sorted(seen["channels"], key=lambda row: (row.tag, row.direction, row.node, row.every))
+            for row in sorted(seen["channels"], key=_order)
         ]  # fmt: skip
         sheets.append(("", _HEADS, cells))
     dropped = [
@@ -79,6 +85,10 @@ def _sheets(seen: dict[str, Any]) -> list[Sheet]:
     if dropped:
         sheets.append(("\ndropped", _DROPPED_HEADS, dropped))
     return sheets
+
+
+def _order(row: ChannelStatus) -> tuple[Any, ...]:
+    return row.tag, row.direction, row.node, row.every, row.size or ()
 
 
 def _number(value: int | None) -> str:

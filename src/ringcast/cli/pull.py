@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from ringcast.cli.access import add_access, connect
 from ringcast.cli.messages import line, record
 from ringcast.cli.output import Output, add_json
-from ringcast.cli.units import count, index
+from ringcast.cli.scaling import add_scaling
+from ringcast.cli.units import index
 from ringcast.errors import Empty, HistoryError
 from ringcast.tag import check_name
 
@@ -36,6 +37,7 @@ examples:
   ringcast pull lab/temp --range 10:20   numbers 10 to 20, as far as they are still held
   ringcast pull lab/temp --since 10 --json
   ringcast pull lab/temp --at node:attic --every 4
+  ringcast pull cam --size 320x240       scaled where it is held
 """
 
 _RANGE = re.compile(r"(\d{1,18}):(\d{1,18})")
@@ -58,12 +60,6 @@ def _publisher(text: str) -> tuple[str, int]:
     return found[1] or "", int(found[2])
 
 
-def _place(text: str) -> str:
-    if text in ("publisher", "subscriber") or (text.startswith("node:") and len(text) > len("node:")):
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} is not a place; write publisher, subscriber or node:NAME")
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="whose history, as lab/bench1/temp")
@@ -73,8 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--range", type=_range, metavar="A:B", help="those still held of A to B, both included")
     which.add_argument("--since", type=index, metavar="N", help="all held from N on")
     parser.add_argument("--publisher", type=_publisher, metavar="[NODE/]ID", help="of this publisher only")
-    parser.add_argument("--at", type=_place, metavar="PLACE", help="publisher, subscriber or node:NAME")
-    parser.add_argument("--every", type=count, default=1, metavar="N", help="only numbers that are multiples of N")
+    add_scaling(parser)
     add_access(parser)
     add_json(parser, "one JSON document (with --range and --since: a list)")
 
@@ -88,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         numbered = several or args.seq is not None
         elsewhere = args.at not in (None, "publisher")  # what is held there, that place knows best
         whose = None if elsewhere and args.publisher is None else _whose(tag, args.publisher, numbered)
-        with tag.history(publisher=whose, at=args.at, every=args.every) as history:
+        with tag.history(publisher=whose, at=args.at, every=args.every, size=args.size) as history:
             messages = _pull(history, args)
             if not messages:
                 oldest, newest = history.bounds()

@@ -11,6 +11,7 @@ from ringcast.cli.access import add_access, connect
 from ringcast.cli.messages import line, record
 from ringcast.cli.output import PROGRESS_FROM_S, Output, add_json
 from ringcast.cli.program import FAILED, Misuse
+from ringcast.cli.scaling import add_scaling
 from ringcast.cli.units import count, index, positive
 from ringcast.cli.values import encoded
 from ringcast.errors import CorruptRing, DecodeError, UnknownTag
@@ -33,6 +34,8 @@ examples:
   ringcast sub lab/temp --count 1 --timeout 5  one message, or exit code 1
   ringcast sub lab/temp --json | jq .value     for programs
   ringcast sub host/file --raw > copy          bytes as they were sent
+  ringcast sub cam --size 320x240 --rate 5     small and few, scaled by the publisher's own process
+  ringcast sub cam --every 10 --at node:attic  scaled on a node in between
 """
 
 _LOOK_S = 0.2
@@ -55,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=count, metavar="N", help="end after N messages")
     parser.add_argument("--timeout", type=positive, metavar="S", help="end when nothing came for S seconds")
     parser.add_argument("--reliable", action="store_true", help="let publishers wait for this program, within bounds")
+    add_scaling(parser, rate=True)
     parser.add_argument("--raw", action="store_true", help="write the messages' bytes and nothing else")
     add_access(parser)
     add_json(parser, "one JSON object per message and line")
@@ -70,8 +74,9 @@ def run(args: argparse.Namespace) -> int:
         awaited = _wait_for_tag(session, args, output)
         # Of a tag that was created while we waited nothing is old.
         subscriber = session.subscribe(
-            args.pattern, start="earliest" if awaited and args.start == "new" else args.start, reliable=args.reliable
-        )
+            args.pattern, start="earliest" if awaited and args.start == "new" else args.start, reliable=args.reliable,
+            every=args.every, rate_hz=args.rate, size=args.size, at=args.at or "publisher",
+        )  # fmt: skip
         received = 0
         try:
             while args.count is None or received < args.count:

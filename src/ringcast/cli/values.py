@@ -25,12 +25,12 @@ def parse(text: str, codec: str) -> Any:
     """What `text` stands for on a tag with this codec: itself for bytes, JSON for records and arrays. Raises Misuse."""
     if codec in _JSON_CODECS:
         return _parse_json(text, codec)
-    if codec == "numpy":
+    if codec in ("numpy", "image"):
         import numpy as np
 
         try:
-            array = np.asarray(_parse_json(text, codec))
-        except ValueError as exc:
+            array = np.asarray(_parse_json(text, codec), np.uint8 if codec == "image" else None)
+        except (ValueError, TypeError, OverflowError) as exc:
             raise Misuse(f"{_short(text)} is not an array: {exc}") from exc
         if array.dtype.kind not in "biuf":
             raise Misuse(f"{_short(text)} is not an array of numbers; write it as '[[1, 2], [3, 4]]'")
@@ -59,6 +59,8 @@ def show(value: Any, limit: int = SHOWN_CHARACTERS) -> str:
         return _clipped(_show_bytes(bytes(value)), limit)
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return _clipped(_show_array(value), limit)
+    if hasattr(value, "samples") and hasattr(value, "rate_hz"):
+        return _clipped(f"{value.rate_hz} Hz {_show_array(value.samples)}", limit)
     try:
         return _clipped(msgspec.json.encode(value).decode(), limit)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
@@ -75,6 +77,8 @@ def as_json(value: Any) -> dict[str, Any]:
             return {"encoding": "base64", "value": base64.b64encode(data).decode()}
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return {"encoding": "numpy", "dtype": str(value.dtype), "shape": list(value.shape), "value": _elements(value)}
+    if hasattr(value, "samples") and hasattr(value, "rate_hz"):
+        return {**as_json(value.samples), "rate_hz": value.rate_hz}
     try:
         msgspec.json.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 GROUP = "ringcast.codecs"
 
 _BUILT_IN = {
+    "audio": "ringcast.codec.audio:AUDIO",
     "bytes": "ringcast.codec.raw:BYTES",
+    "image": "ringcast.codec.images:IMAGE",
     "json": "ringcast.codec.records:JSON",
     "msgpack": "ringcast.codec.records:MSGPACK",
     "numpy": "ringcast.codec.arrays:NUMPY",

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ringcast.control.service import Pull
+from ringcast.control.service import Extent, Pull, Rate
 from ringcast.identity import Presence, PresenceKind, PublisherInfo, SubscriberInfo
 from ringcast.place import Setting
 from ringcast.tag import TagAttributes
@@ -84,6 +84,26 @@ class Subscribe(_Wire, frozen=True, tag="subscribe"):
     at: Place = "auto"
     transport: TransportName = ""
     start: Literal["new", "latest", "earliest"] | Annotated[int, msgspec.Meta(ge=0)] = "new"
+    size: tuple[Extent, Extent] | None = None
+    rate_hz: Rate = 0.0
+
+
+class StageUp(_Wire, frozen=True, tag="stage_up"):
+    """The stage that was wanted runs. Descriptors: its ring, its bell, the daemon's end of its fan-out socket."""
+
+    id: int
+    stage: int
+    incarnation: int
+    depth: int
+    capacity_bytes: int
+
+
+class StageDown(_Wire, frozen=True, tag="stage_down"):
+    """The stage ended, or cannot be: no scaler is installed here, say."""
+
+    id: int
+    stage: int
+    reason: str = ""
 
 
 class Attached(_Wire, frozen=True, tag="attached"):
@@ -208,7 +228,7 @@ class Bye(_Wire, frozen=True, tag="bye"):
 
 Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
-    | SetChannel | Watch | Unwatch
+    | SetChannel | Watch | Unwatch | StageUp | StageDown
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
     | PullHistory | HoldBuffer | DropBuffer | GetStatus | Bye
 )  # fmt: skip
@@ -278,6 +298,9 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     lost: int | None
     counters: dict[str, int]
     """Everything else that this end counts: duplicates, late, and more."""
+    size: tuple[int, int] | None = None
+    rate_hz: float = 0.0
+    """What `every` follows; 0 when it is fixed."""
 
 
 # ------------------------------------------------------------------ answers: daemon to client
@@ -385,7 +408,8 @@ class RingUp(_Wire, frozen=True, tag="ring_up"):
     """A ring to read. Descriptors: ring, bell. `born_after`: it is younger than the subscription.
 
     `ring` is the ring's own incarnation, which on a mirror is not its publisher's; `every` is what the ring has left of
-    the stream: its messages are those whose number is a multiple of it. `next_seq` is the first number that was not
+    the stream: its messages are those whose number is a multiple of it. `size` is what they were scaled to on the way.
+    With `pace`, read multiples of that, until `RingPaced` says otherwise. `next_seq` is the first number that was not
     sent yet when the subscription was granted, before anybody was told of it.
     """
 
@@ -398,9 +422,44 @@ class RingUp(_Wire, frozen=True, tag="ring_up"):
     ring: int
     next_seq: int
     every: int = 1
+    size: tuple[int, int] | None = None
+    pace: int = 0
     alive: bool = True
     held: bool = False
     """Say when it is attached: its writer waits for that."""
+
+
+class RingPaced(_Wire, frozen=True, tag="ring_paced"):
+    """From now on read multiples of `pace` on this ring, for the rate you asked for."""
+
+    subscription: int
+    ring: int
+    pace: int
+
+
+class StageWanted(_Wire, frozen=True, tag="stage_wanted"):
+    """Run a stage: read the ring from `first_seq` on, multiples of `every`, scale to `size`, write a ring of your own
+    and answer with `StageUp` or `StageDown`. Descriptors: ring, bell; none for the publisher itself, who has them."""
+
+    publisher: int
+    stage: int
+    attributes: TagAttributes
+    size: tuple[int, int]
+    every: int
+    first_seq: int
+    passed: int
+    """How many that were due before it are lost: the stage before this one could not get past them."""
+    reliable: bool
+    ring: int
+    depth: int
+    capacity_bytes: int
+
+
+class StageUnwanted(_Wire, frozen=True, tag="stage_unwanted"):
+    """End the stage, when it has scaled what there is, and say so."""
+
+    publisher: int
+    stage: int
 
 
 class RingDown(_Wire, frozen=True, tag="ring_down"):
@@ -433,4 +492,4 @@ Answer = (
     Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | NodeListing
     | ChannelListing | HistoryPulled | Status | Refused
 )  # fmt: skip
-Notice = RingUp | RingDown | TagGone | SubscriberCount | Presences
+Notice = RingUp | RingDown | RingPaced | StageWanted | StageUnwanted | TagGone | SubscriberCount | Presences

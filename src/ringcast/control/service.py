@@ -19,6 +19,9 @@ _T = TypeVar("_T")
 
 Word = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1, le=2**40)]
+Extent = Annotated[int, Meta(ge=1, le=2**20)]
+Rate = Annotated[float, Meta(ge=0.0, le=1e9)]
+"""Messages a second; 0 is as many as there are."""
 ShortText = Annotated[str, Meta(max_length=255)]
 
 Start = Literal["new", "latest", "earliest"] | Word
@@ -26,6 +29,7 @@ Start = Literal["new", "latest", "earliest"] | Word
 OPEN = "channel.open"
 START = "channel.start"
 CLOSE = "channel.close"
+AGAIN = "channel.again"
 PULL = "pull"
 SET = "tag.set"
 HOLD = "buffer.hold"
@@ -34,20 +38,25 @@ DESTROY = "tag.destroy"
 
 
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
-    """I want the stream of publisher `incarnation`, every n-th message of it, from `start` on."""
+    """I want the stream of publisher `incarnation`, every n-th message of it, from `start` on; scaled to `size`, in the
+    publisher's own process or, with `here`, by a stage of your node. With `rate_hz` you choose n."""
 
     incarnation: Word
     every: Positive = 1
     start: Start = "new"
     transport: ShortText = "udp"
+    size: tuple[Extent, Extent] | None = None
+    rate_hz: Rate = 0.0
+    here: bool = False
 
 
 class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """It begins with `first_seq`, the first that is due at or after where you asked to begin."""
+    """It begins with `first_seq`, the first that is due at or after where you asked to begin, and has every n-th."""
 
     first_seq: Word
     depth: Positive
     capacity_bytes: Positive
+    every: Positive = 1
 
 
 class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +69,9 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
     every: Positive = 1
     transport: ShortText = "udp"
     reliable: bool = False
+    size: tuple[Extent, Extent] | None = None
+    rate_hz: Rate = 0.0
+    here: bool = False
 
 
 class CloseChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,13 +99,20 @@ class DestroyTag(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
 
 
+class OpenAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """I closed this channel: its factor changed, or its stage ended. Open it again where it ended."""
+
+    key: Word
+
+
 class Nothing(msgspec.Struct, frozen=True):
     """Done."""
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """Read the rings of a tag on your node: those of its publishers (`own`; also of publishers that left), mirrors, or
-    both; `publisher` 0 is everybody. Of each, every n-th message and no more than the newest `depth` (0: all) are seen.
+    both; `publisher` 0 is everybody. Of each, every n-th message and no more than the newest `depth` (0: all) are seen,
+    and what is answered is scaled to `size`.
 
     | kind     | first          | last  | answered with                                                       |
     |----------|----------------|-------|---------------------------------------------------------------------|
@@ -112,8 +131,11 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     first: Word = 0
     last: Word = 0
     every: Positive = 1
+    size: tuple[Extent, Extent] | None = None
     depth: Word = 0
     held: Literal["own", "mirrors", "all"] = "all"
+    whole: bool = False
+    """Leave scaling to me, where it is not done already."""
 
 
 class Pulled(msgspec.Struct, frozen=True, array_like=True):
@@ -153,6 +175,8 @@ class PullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     bounds: list[Bounds] = []
     following: Word | None = None
     """Of a range that was too long for one answer, where to go on."""
+    size: tuple[Extent, Extent] | None = None
+    """What the messages were scaled to."""
     period_ns: Word = 0
     """The longest of the last gaps between messages of the publisher; 0 when it left or is not known."""
     unanswered: list[ShortText] = []

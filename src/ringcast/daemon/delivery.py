@@ -24,13 +24,14 @@ import msgspec
 from ringcast import _core
 from ringcast.control import service
 from ringcast.control.service import ChannelOpened, CloseChannel, Nothing, OpenChannel, Start, StartChannel
-from ringcast.daemon import route
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.holdings import Demand, Hold, MirrorRing, Ring, Wish
+from ringcast.daemon.holdings import Asked, Demand, Hold, MirrorRing, Ring, Wish
 from ringcast.daemon.local import Local
+from ringcast.daemon.pacing import Paces
 from ringcast.daemon.rows import PublisherRow
+from ringcast.daemon.stages import PREPARE_S, Stages, oldest_seq
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.place import node_of
 from ringcast.tag import matches
@@ -43,8 +44,13 @@ REQUEST_TIMEOUT_S = 2.0
 RETRY_S = 0.5
 ENDED_S = 0.1
 SETTLE_S = 0.001
+_PLAIN, _RELIABLE = "udp", "tcp"
 
 _T = TypeVar("_T")
+
+
+def _patience_s(demand: Demand) -> float:
+    return REQUEST_TIMEOUT_S if demand.size is None else PREPARE_S
 
 
 def relay(transport: str) -> Demand:
@@ -109,9 +115,10 @@ class Incoming(msgspec.Struct):
 class RingSource:
     """A ring of this node as a sending end reads it."""
 
-    def __init__(self, ring: Ring, flush: Callable[[Ring], None]) -> None:
+    def __init__(self, ring: Ring, flush: Callable[[Ring], None], paces: Paces) -> None:
         self._ring = ring
         self._flush = flush
+        self._paces = paces
         self.ring_fd = ring.fds[0].fileno()
         self.bell_fd = ring.fds[1].fileno()
         self.ring = ring.ring
@@ -125,10 +132,19 @@ class RingSource:
     @property
     def oldest_seq(self) -> int:
         """The oldest number held, or the next one when nothing is."""
-        history = _core.RingHistory()
-        history.attach(self.ring_fd, depth=self.depth, capacity_bytes=self.capacity_bytes, incarnation=self.ring)
-        oldest, newest = history.bounds()
-        return oldest if self.next_seq and oldest <= newest else self.next_seq
+        return oldest_seq(self._ring)
+
+    @property
+    def fresh_seq(self) -> int:
+        return self._ring.fresh_seq
+
+    def factor(self, every: int, rate_hz: float) -> int:
+        if self._ring.size is not None:
+            return self._ring.every
+        return self._paces.every(self._ring, rate_hz) if rate_hz else every
+
+    def changed_factor(self, every: int, rate_hz: float) -> bool:
+        return rate_hz > 0 and self._paces.follow(self._ring, rate_hz) != every
 
     @property
     def links(self) -> FanOutLinks:
@@ -148,9 +164,10 @@ class Delivery:
 
     def __init__(
         self, local: Local, mesh: Mesh, host: str, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None],
+        on_linked: Callable[[FanOut], None], stages: Stages,
     ) -> None:  # fmt: skip
         self._local = local
+        self._stages = stages
         self._mesh = mesh
         self._host = host
         self._deliver = deliver
@@ -159,10 +176,11 @@ class Delivery:
         self.channels: dict[Stream, Incoming] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
         self._resume: dict[Stream, Resumption] = {}
-        self._expected: Counter[tuple[str, Wish]] = Counter()
+        self._expected: Counter[tuple[str, Asked]] = Counter()
         self._complained: set[Stream] = set()
         self._relayed: Counter[Stream] = Counter()
         self._kept: Counter[tuple[str, Demand]] = Counter()
+        self._leaving = False
         self._retry: asyncio.TimerHandle | None = None
         self._watching: asyncio.TimerHandle | None = None
         self._farewells: set[asyncio.Task[None]] = set()
@@ -187,9 +205,12 @@ class Delivery:
     def follow(self) -> None:
         """Open what is missing and close what nobody wants."""
         streams = self.wanted()
-        moving = {stream.incarnation for stream in streams if stream not in self.channels}
+        self._leaving = False
+        alive = {row.info.incarnation for row in self._remote_publishers()}
         for stream in [stream for stream in self.channels if stream not in streams]:
-            if stream.incarnation not in moving and not self._is_kept(stream):
+            if self.channels[stream].ring.readers and stream.incarnation in alive:
+                self._leaving = True  # to where its readers have not been shown the way yet
+            elif not self._is_kept(stream):
                 # Its publisher's row may be gone only because its node is away.
                 self._remember(stream)
                 self._close(stream)
@@ -203,35 +224,38 @@ class Delivery:
             if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
                 start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation)
                 self._open_soon(stream, row, start)
+        self._stages.follow()
 
-    def _continuing(self, incarnation: int) -> Start:
+    def _continuing(self, incarnation: int, otherwise: Start = "earliest") -> Start:
         """Where a stream begins that some other one comes before, if there is one."""
         known = [incoming for stream, incoming in self.channels.items() if stream.incarnation == incarnation]
-        return min((incoming.mirror.next_seq for incoming in known), default="earliest")
+        return min((incoming.mirror.next_seq for incoming in known), default=otherwise)
 
     @contextmanager
-    def expecting(self, pattern: str, wish: Wish) -> Iterator[None]:
+    def expecting(self, pattern: str, asked: Asked) -> Iterator[None]:
         """Within, such streams are wanted though no subscription in the table says so yet."""
-        self._expected[pattern, wish] += 1
+        self._expected[pattern, asked] += 1
         try:
             yield
         finally:
-            self._expected[pattern, wish] -= 1
-            if not self._expected[pattern, wish]:
-                del self._expected[pattern, wish]
+            self._expected[pattern, asked] -= 1
+            if not self._expected[pattern, asked]:
+                del self._expected[pattern, asked]
             self.follow()
 
-    async def prepare(self, pattern: str, wish: Wish, start: Start) -> None:
+    async def prepare(self, pattern: str, asked: Asked, start: Start) -> None:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
         cannot be opened now are tried again later."""
         tasks = []
+        patience_s = 0.0
         for row in self._remote_publishers():
-            if matches(pattern, row.info.tag):
-                stream = Stream(row.info.incarnation, self._demand(wish, row.info.tag))
-                if stream not in self.channels:
-                    tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
+            demand = self._local.demand(asked, row.info.tag)
+            stream = Stream(row.info.incarnation, demand)
+            if matches(pattern, row.info.tag) and stream not in self.channels and not self._made_here(demand):
+                patience_s = max(patience_s, _patience_s(demand))
+                tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
         if tasks:
-            await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)
+            await asyncio.wait(tasks, timeout=patience_s)
 
     async def keep(self, tag: str, demand: Demand) -> None:
         """Hold mirrors of a tag's publishers, of the demand's own depth, whoever subscribes."""
@@ -264,8 +288,29 @@ class Delivery:
 
     # ------------------------------------------------------------------ streams of this node, for others
 
-    async def source(self, incarnation: int, transport: str) -> RingSource:
-        """See `Sources`. A publisher of this node, or a mirror that is held for the sake of a proxy here."""
+    async def source(
+        self, incarnation: int, transport: str, wish: Wish | None = None, start: Start = "new"
+    ) -> RingSource:
+        """See `Sources`. A publisher of this node, a mirror that is held for the sake of a proxy here, or what a stage
+        here makes of one of the two."""
+        if wish is not None:
+            return RingSource(await self._stages.hold(wish, start), self._flush, self._local.paces)
+        return RingSource(await self._whole(incarnation, transport), self._flush, self._local.paces)
+
+    def release(self, incarnation: int, transport: str, wish: Wish | None = None) -> None:
+        if wish is not None:
+            self._stages.release(wish)
+        else:
+            self._release_whole(incarnation, transport)
+
+    async def base(self, wish: Wish) -> Ring:
+        """See `Bases`."""
+        return await self._whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN)
+
+    def release_base(self, wish: Wish) -> None:
+        self._release_whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN)
+
+    async def _whole(self, incarnation: int, transport: str) -> Ring:
         ring = self._local.rings.of_incarnation(incarnation)
         stream = Stream(incarnation, relay(transport))
         self._relayed[stream] += 1
@@ -273,11 +318,11 @@ class Delivery:
             try:
                 ring = (await self._relay(stream)).ring
             except BaseException:
-                self.release(incarnation, transport)
+                self._release_whole(incarnation, transport)
                 raise
-        return RingSource(ring, self._flush)
+        return ring
 
-    def release(self, incarnation: int, transport: str) -> None:
+    def _release_whole(self, incarnation: int, transport: str) -> None:
         stream = Stream(incarnation, relay(transport))
         self._relayed[stream] -= 1
         if not self._relayed[stream]:
@@ -289,17 +334,19 @@ class Delivery:
             row = next((row for row in self._remote_publishers() if row.info.incarnation == stream.incarnation), None)
             if row is None:
                 raise PublisherGone(stream.incarnation, self._local.table.node)
-            await asyncio.wait([self._opening.get(stream) or self._open_soon(stream, row, "new")])
+            start = self._continuing(stream.incarnation, "new")
+            await asyncio.wait([self._opening.get(stream) or self._open_soon(stream, row, start)])
         if stream not in self.channels:
             raise PublisherGone(stream.incarnation, self._local.table.node)
         return self.channels[stream]
 
     def _demands(self, tag: str) -> set[Demand]:
-        expected = {self._demand(wish, tag) for pattern, wish in self._expected if matches(pattern, tag)}
-        return self._local.demands(tag) | expected
+        expected = {self._local.demand(asked, tag) for pattern, asked in self._expected if matches(pattern, tag)}
+        return {demand for demand in self._local.demands(tag) | expected if not self._made_here(demand)}
 
-    def _demand(self, wish: Wish, tag: str) -> Demand:
-        return route.demand(wish, self._local.table.tag(tag), self._local.table.node)
+    def _made_here(self, demand: Demand) -> bool:
+        """A stage on this node scales for it, and reads the whole stream."""
+        return demand.size is not None and demand.at == f"node:{self._local.table.node}"
 
     def _remote_publishers(self) -> list[PublisherRow]:
         table = self._local.table
@@ -329,14 +376,15 @@ class Delivery:
             opened = await self._ask(
                 via, service.OPEN,
                 OpenChannel(
-                    incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport
+                    incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport,
+                    size=demand.size, rate_hz=demand.rate_hz, here=demand.at == f"node:{via}",
                 ),
-                ChannelOpened,
+                ChannelOpened, _patience_s(demand),
             )  # fmt: skip
             depth, capacity_bytes = _geometry(demand, opened)
             channel = Channel(
                 key=key, incarnation=stream.incarnation, depth=depth, capacity_bytes=capacity_bytes,
-                first_seq=opened.first_seq, every=demand.every, reliable=demand.reliable,
+                first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable,
             )  # fmt: skip
             mirror = receiving.open(channel)
             try:
@@ -347,8 +395,9 @@ class Delivery:
                     via, service.START,
                     StartChannel(
                         key=key, incarnation=stream.incarnation, first_seq=opened.first_seq,
-                        address=f":{receiving.port}", every=demand.every, transport=demand.transport,
-                        reliable=demand.reliable,
+                        address=f":{receiving.port}", every=opened.every, transport=demand.transport,
+                        reliable=demand.reliable, size=demand.size, rate_hz=demand.rate_hz,
+                        here=demand.at == f"node:{via}",
                     ),
                     Nothing,
                 )  # fmt: skip
@@ -436,6 +485,14 @@ class Delivery:
             self._close(stream, tell=tell)
             self._try_again()
 
+    def again(self, node: str, key: int) -> None:
+        """The sender closed the channel and wants to be asked again."""
+        for stream, incoming in list(self.channels.items()):
+            if incoming.key == key and incoming.via == node:
+                self._remember(stream)
+                self._close(stream, tell=False)
+                self.follow()
+
     def node_gone(self, node: str) -> None:
         for stream, incoming in list(self.channels.items()):
             if node in (incoming.via, incoming.row.owner):
@@ -466,6 +523,8 @@ class Delivery:
             ended = set(receiving.ended())
             for stream in [stream for stream, incoming in self.channels.items() if incoming.key in ended]:
                 self.lost(stream)
+        if self._leaving:
+            self.follow()
         self._watching = asyncio.get_running_loop().call_later(ENDED_S, self._watch) if self.channels else None
 
     def _try_again(self) -> None:
@@ -476,8 +535,10 @@ class Delivery:
         self._retry = None
         self.follow()
 
-    async def _ask(self, node: str, name: str, request: msgspec.Struct, kind: type[_T]) -> _T:
-        answer = await self._mesh.request(node, name, service.encode(request), REQUEST_TIMEOUT_S)
+    async def _ask(
+        self, node: str, name: str, request: msgspec.Struct, kind: type[_T], timeout: float = REQUEST_TIMEOUT_S
+    ) -> _T:
+        answer = await self._mesh.request(node, name, service.encode(request), timeout)
         return service.decode_untrusted(answer, kind)
 
     def _end(self, transport: str) -> Receiving:

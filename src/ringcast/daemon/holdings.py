@@ -7,9 +7,12 @@ fake one.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
 
-from ringcast.control.messages import PublisherStatus, RingUp, SubscriberStatus
+from msgspec.structs import replace
+
+from ringcast.control.messages import PublisherStatus, RingUp, StageUp, SubscriberStatus
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.fanout import FanOut, Mailbox
 from ringcast.daemon.rows import PublisherRow
@@ -69,8 +72,16 @@ class Ring:
         except BadMessage:
             monitor.close()
             raise
+        self.plain_for: set[Wish] = set()
+        """What nobody here can make of it: such subscribers get it as it is and scale for themselves."""
         self.announced = 0
         """Subscribers the publisher was last told of."""
+        self.readers: set[tuple[int, int]] = set()
+        """The (client, subscription)s that were shown it and have not been shown what continues it."""
+        self.awaited: set[tuple[int, int]] = set()
+        """Of those, the ones that `hold` waits for."""
+        self.hold: Hold | None = None
+        """A place in the ring kept for them."""
 
     @property
     def info(self) -> PublisherInfo:
@@ -91,9 +102,19 @@ class Ring:
         return self.monitor.next_seq
 
     @property
+    def fresh_seq(self) -> int:
+        """The first number that its publisher has not sent, as far as this node knows."""
+        return self.next_seq
+
+    @property
     def every(self) -> int:
         """What the ring has left of the stream."""
         return 1
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """What its messages were scaled to."""
+        return None
 
     @property
     def foreign(self) -> bool:
@@ -103,7 +124,7 @@ class Ring:
     @property
     def held(self) -> bool:
         """True while nothing in it is overwritten, because reliable readers are on their way."""
-        return False
+        return self.hold is not None
 
     @property
     def tag(self) -> str:
@@ -112,86 +133,6 @@ class Ring:
     @property
     def alive(self) -> bool:
         return self.owner is not None
-
-    def close(self) -> None:
-        self.fanout.close()
-        self.monitor.close()
-
-    def up(self, subscription: int, *, born_after: bool) -> RingUp:
-        return RingUp(
-            subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
-            capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
-            next_seq=self.next_seq, every=self.every, alive=self.alive, held=self.held,
-        )  # fmt: skip
-
-    def status(self) -> PublisherStatus:
-        return PublisherStatus(
-            info=self.info, alive=self.alive, counters=self.monitor.counters(), last_sent_ns=self.monitor.last_sent_ns()
-        )  # fmt: skip
-
-
-class Wish(NamedTuple):
-    """What a subscriber asked for; `at` may be "auto" and `transport` empty."""
-
-    every: int = 1
-    at: str = AUTO
-    transport: str = ""
-    reliable: bool = False
-
-
-class Demand(NamedTuple):
-    """How a subscriber wants streams of other nodes. Equal demands on a node share channels and mirrors."""
-
-    every: int = 1
-    at: str = "publisher"
-    transport: str = "udp"
-    reliable: bool = False
-    depth: int = 0
-    """Of a pull buffer, how many messages it holds; 0 is as many as the publisher's ring does."""
-
-
-class MirrorRing(Ring):
-    """A remote publisher's stream on this node, made for subscriptions of one demand."""
-
-    def __init__(
-        self, number: int, row: PublisherRow, attributes: TagAttributes, fds: list[Descriptor], monitor: Monitor,
-        *, mirror: Mirror, every: int, demand: Demand,
-    ) -> None:  # fmt: skip
-        super().__init__(row, MESH, attributes, fds, monitor)
-        self._number = number
-        self._mirror = mirror
-        self._every = every
-        self.demand = demand
-        self.readers: set[tuple[int, int]] = set()
-        """The (client, subscription)s that were shown it and have not been shown what continues it."""
-        self.awaited: set[tuple[int, int]] = set()
-        """Of those, the ones that `hold` waits for."""
-        self.hold: Hold | None = None
-        """A place in the ring kept for them."""
-
-    @property
-    def number(self) -> int:
-        return self._number
-
-    @property
-    def ring(self) -> int:
-        return self._mirror.incarnation
-
-    @property
-    def next_seq(self) -> int:
-        return self._mirror.next_seq
-
-    @property
-    def every(self) -> int:
-        return self._every
-
-    @property
-    def foreign(self) -> bool:
-        return True
-
-    @property
-    def held(self) -> bool:
-        return self.hold is not None
 
     def forget_reader(self, key: tuple[int, int]) -> None:
         self.readers.discard(key)
@@ -211,7 +152,153 @@ class MirrorRing(Ring):
 
     def close(self) -> None:
         self.let_go()
-        super().close()
+        self.fanout.close()
+        self.monitor.close()
+
+    def up(self, subscription: int, *, born_after: bool, pace: int = 0) -> RingUp:
+        return RingUp(
+            subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
+            capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
+            next_seq=self.fresh_seq, every=self.every, size=self.size, pace=pace, alive=self.alive, held=self.held,
+        )  # fmt: skip
+
+    def status(self) -> PublisherStatus:
+        return PublisherStatus(
+            info=self.info, alive=self.alive, counters=self.monitor.counters(), last_sent_ns=self.monitor.last_sent_ns()
+        )  # fmt: skip
+
+
+class Asked(NamedTuple):
+    """What a subscriber asked for; `at` may be "auto" and `transport` empty."""
+
+    every: int = 1
+    at: str = AUTO
+    transport: str = ""
+    reliable: bool = False
+    size: tuple[int, int] | None = None
+    rate_hz: float = 0.0
+
+
+class Demand(NamedTuple):
+    """How a subscriber wants streams of other nodes. Equal demands on a node share channels and mirrors."""
+
+    every: int = 1
+    at: str = "publisher"
+    transport: str = "udp"
+    reliable: bool = False
+    size: tuple[int, int] | None = None
+    rate_hz: float = 0.0
+    depth: int = 0
+    """Of a pull buffer, how many messages it holds; 0 is as many as the publisher's ring does."""
+
+
+class MirrorRing(Ring):
+    """A remote publisher's stream on this node, made for subscriptions of one demand."""
+
+    def __init__(
+        self, number: int, row: PublisherRow, attributes: TagAttributes, fds: list[Descriptor], monitor: Monitor,
+        *, mirror: Mirror, every: int, demand: Demand,
+    ) -> None:  # fmt: skip
+        super().__init__(row, MESH, attributes, fds, monitor)
+        self._number = number
+        self._mirror = mirror
+        self._every = every
+        self.demand = demand
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    @property
+    def ring(self) -> int:
+        return self._mirror.incarnation
+
+    @property
+    def next_seq(self) -> int:
+        return self._mirror.next_seq
+
+    @property
+    def every(self) -> int:
+        return self._every
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        return self.demand.size
+
+    @property
+    def foreign(self) -> bool:
+        return True
+
+
+class Wish(NamedTuple):
+    """A publisher's stream as a stage on this node makes it. Equal wishes share one stage and one ring."""
+
+    incarnation: int
+    size: tuple[int, int]
+    every: int = 1
+    rate_hz: float = 0.0
+    here: bool = False
+    """In a process of its own on this node, and not in the publisher's."""
+    reliable: bool = False
+    """The source waits for the stage; one in the publisher's process never falls behind."""
+
+
+class DerivedRing(Ring):
+    """What a stage writes: the scaled stream of `base`, a publisher's own ring or a mirror. `newest` is the publisher's
+    number of the newest message in it, -1 when it is empty."""
+
+    def __init__(
+        self, number: int, base: Ring, wish: Wish, every: int, first_seq: int, stage: StageUp, fds: list[Descriptor],
+        monitor: Monitor, newest: Callable[[], int],
+    ) -> None:  # fmt: skip
+        row = replace(base.row, depth=stage.depth, capacity_bytes=stage.capacity_bytes)
+        super().__init__(row, MESH, base.attributes, fds, monitor)
+        self._number = number
+        self._ring = stage.incarnation
+        self._every = every
+        self._first_seq = first_seq
+        self._newest = newest
+        self.base = base
+        self.wish = wish
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    @property
+    def ring(self) -> int:
+        return self._ring
+
+    @property
+    def next_seq(self) -> int:
+        return max(self._first_seq, self._newest() + 1)
+
+    @property
+    def fresh_seq(self) -> int:
+        return max(self.next_seq, self.base.next_seq)
+
+    @property
+    def every(self) -> int:
+        return self._every
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.wish.size
+
+    @property
+    def foreign(self) -> bool:
+        return True
+
+
+def wish_of(row: PublisherRow, demand: Demand, node: str) -> Wish | None:
+    """What has to be made on this node for subscribers here that want a publisher's stream so; None when nothing."""
+    own = row.owner == node
+    if demand.size is None or not (own or demand.at == f"node:{node}"):
+        return None
+    here = demand.at.startswith("node:")
+    return Wish(
+        row.info.incarnation, demand.size, demand.every, demand.rate_hz, here, reliable=here and demand.reliable
+    )
 
 
 class Subscription:
@@ -224,14 +311,16 @@ class Subscription:
         info: SubscriberInfo,
         role: Literal["subscriber", "history"],
         counter_index: int,
-        wish: Wish = Wish(),
+        asked: Asked = Asked(),
     ) -> None:
-        self.wish = wish
+        self.asked = asked
         self.client = client
         self.number = number
         self.info = info
         self.role = role
         self.mailbox: Mailbox | None = None
+        self.pace_told: dict[int, int] = {}
+        """The factor last told, by ring."""
         self._counter_index = counter_index
 
     @property
@@ -246,9 +335,32 @@ class Subscription:
     def key(self) -> tuple[int, int]:
         return self.client.number, self.number
 
+    @property
+    def rate_hz(self) -> float:
+        """What it is to get at most, where nothing on the way sees to that."""
+        return self.asked.rate_hz if self.counts else 0.0
+
     def reads(self, ring: Ring) -> bool:
-        """Own publishers' rings are for everybody, who scale for themselves; a mirror for those who were shown it."""
-        return not isinstance(ring, MirrorRing) or self.key in ring.readers
+        """Whether it was shown the ring, and nothing that continues it."""
+        return self.key in ring.readers
+
+    def accepts(self, ring: Ring, demand: Demand) -> bool:
+        """Own publishers' rings are for those who scale for themselves, a mirror and what a stage makes for those who
+        asked for it. `demand` is how the subscription wants the ring's tag."""
+        if isinstance(ring, DerivedRing):
+            return self.counts and wish_of(ring.row, demand, self.info.node) == ring.wish
+        if isinstance(ring, MirrorRing):
+            return self.counts and ring.demand == demand
+        return demand.size is None or wish_of(ring.row, demand, self.info.node) in ring.plain_for
+
+    def paces(self, ring: Ring) -> bool:
+        """Whether the reader itself is to leave messages out, for its rate."""
+        return (
+            self.rate_hz > 0
+            and not isinstance(ring, DerivedRing)
+            and ring.every == 1
+            and not (isinstance(ring, MirrorRing) and ring.demand.rate_hz)
+        )
 
     def status(self) -> SubscriberStatus:
         counters: dict[str, int] = {}

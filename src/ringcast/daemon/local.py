@@ -9,7 +9,7 @@ a refused request has changed nothing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ from ringcast.control.messages import (
     Published,
     Request,
     RingDown,
+    RingPaced,
+    RingUp,
     SetChannel,
     Subscribe,
     TagGone,
@@ -42,8 +44,9 @@ from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.fanout import FanOut, Flushed
-from ringcast.daemon.holdings import Client, Core, Demand, MirrorRing, Ring, Subscription, Wish
+from ringcast.daemon.holdings import Asked, Client, Core, Demand, DerivedRing, Ring, Subscription, Wish, wish_of
 from ringcast.daemon.matching import PatternIndex
+from ringcast.daemon.pacing import Paces
 from ringcast.daemon.refusal import refuse
 from ringcast.daemon.rings import Rings
 from ringcast.daemon.rows import (
@@ -73,6 +76,10 @@ class Local:
         self.clients: dict[int, Client] = {}
         self.rings = Rings()
         self._core = core
+        self.paces = Paces()
+        self.sized = 0
+        """Subscriptions that want a size which is made on their way."""
+        self._paced: dict[int, Subscription] = {}
         self._subscriptions: PatternIndex[int, Subscription] = PatternIndex()
         self._numbers = itertools.count(1)
         self._effects = Effects(table, self.rings)
@@ -252,51 +259,50 @@ class Local:
         self._effects.note(self.table.put(ring.row))
         self._show(ring)
 
-    def _show(self, ring: Ring) -> None:
+    def _show(self, ring: Ring, to: Iterable[Subscription] | None = None) -> None:
         """Give a new ring to everybody whom it concerns."""
-        for subscription in self._subscriptions.matching(ring.tag):
+        for subscription in self._subscriptions.matching(ring.tag) if to is None else to:
             if self._accepts(subscription, ring):
                 self._hand_over(subscription, ring, born_after=True)
 
     def _accepts(self, subscription: Subscription, ring: Ring) -> bool:
-        """Own publishers' rings are for everybody; a mirror for those who want the stream in just that way."""
-        if not isinstance(ring, MirrorRing):
-            return True
-        return subscription.counts and ring.demand == self._demand(subscription, ring.tag)
+        return subscription.accepts(ring, self._demand(subscription, ring.tag))
 
     def _hand_over(self, subscription: Subscription, ring: Ring, *, born_after: bool) -> None:
         if subscription.mailbox is not None and ring.alive:
             ring.fanout.add(subscription.mailbox)
             self._effects.announce(ring.fanout)
-        if isinstance(ring, MirrorRing):
-            for other in self._mirrors(ring.tag, ring.info.incarnation):  # which this one continues
+        for other in self._rings_of(ring.tag, ring.info.incarnation):  # which this one continues
+            if other is not ring and subscription.reads(other):
                 self._take_back(subscription, other)
-            ring.readers.add(subscription.key)
-            if ring.hold is not None:
-                ring.awaited.add(subscription.key)
-        self._effects.send(subscription.client.number, ring.up(subscription.number, born_after=born_after), ring.fds)
+        ring.readers.add(subscription.key)
+        if ring.held:
+            ring.awaited.add(subscription.key)
+        self._effects.send(subscription.client.number, self._up(ring, subscription, born_after=born_after), ring.fds)
 
-    def _take_back(self, subscription: Subscription, ring: MirrorRing) -> None:
-        if subscription.key not in ring.readers:
-            return
+    def _take_back(self, subscription: Subscription, ring: Ring) -> None:
         ring.forget_reader(subscription.key)
-        if subscription.mailbox is not None:
+        if subscription.mailbox is not None and ring.alive:
             ring.fanout.remove(subscription.mailbox)
             self._effects.announce(ring.fanout)
 
-    def _mirrors(self, pattern: str, incarnation: int | None = None) -> list[MirrorRing]:
-        rings = [ring for ring in self.rings.matching(pattern) if isinstance(ring, MirrorRing)]
-        return [ring for ring in rings if incarnation in (None, ring.info.incarnation)]
+    def _rings_of(self, tag: str, incarnation: int) -> list[Ring]:
+        return [ring for ring in self.rings.matching(tag) if ring.info.incarnation == incarnation]
 
     def _rematch(self, tag: str) -> None:
-        """What is wanted of a tag may be wanted in another way now: show mirrors that are here already."""
-        for ring in self._mirrors(tag):
-            for subscription in self._subscriptions.matching(tag):
+        """What is wanted of a tag may be wanted in another way now: show rings that are here already."""
+        for ring in self.rings.matching(tag):
+            for subscription in self._subscriptions.matching(tag) if ring.alive else ():
                 if self._accepts(subscription, ring) and not any(
-                    subscription.reads(other) and other.demand == ring.demand
-                    for other in self._mirrors(tag, ring.info.incarnation)
+                    subscription.reads(other) and self._accepts(subscription, other)
+                    for other in self._rings_of(tag, ring.info.incarnation)
                 ):
                     self._hand_over(subscription, ring, born_after=True)
+
+    def _up(self, ring: Ring, subscription: Subscription, *, born_after: bool) -> RingUp:
+        pace = self.paces.every(ring, subscription.rate_hz) if subscription.paces(ring) else 0
+        subscription.pace_told[ring.ring] = pace
+        return ring.up(subscription.number, born_after=born_after, pace=pace)
 
     def _retire(self, ring: Ring, *, linger: bool = True) -> None:
         """Its publisher left. Subscribers are told; histories keep it as long as this node does."""
@@ -339,8 +345,8 @@ class Local:
         """A number that no ring or subscription of this node has."""
         return next(self._numbers)
 
-    def add_mirror(self, ring: MirrorRing) -> list[Send]:
-        """Show a mirror to those who asked for such a one. Raises NoSpace."""
+    def add_mirror(self, ring: Ring) -> list[Send]:
+        """Show a mirror, or what a stage makes, to those who asked for such a one. Raises NoSpace."""
         size = self._core.ring_memory_bytes(ring.row.depth, ring.row.capacity_bytes)
         for number in self.budget.admit(ring.number, size):
             self._forget(self.rings[number], released=True)
@@ -348,7 +354,7 @@ class Local:
         self._show(ring)
         return self._effects.finish()
 
-    def drop_mirror(self, ring: MirrorRing) -> list[Send]:
+    def drop_mirror(self, ring: Ring) -> list[Send]:
         """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
         self._effects.forget(ring.fanout)
         for client, number in sorted(ring.readers):
@@ -357,6 +363,41 @@ class Local:
         self.rings.remove(ring)
         ring.close()
         return self._effects.finish()
+
+    def show_plain(self, ring: Ring, wish: Wish) -> list[Send]:
+        """Nobody can scale it on its way: let those who wanted that have the ring itself."""
+        ring.plain_for.add(wish)
+        concerned = [
+            subscription
+            for subscription in self._subscriptions.matching(ring.tag)
+            if wish_of(ring.row, self._demand(subscription, ring.tag), self.table.node) == wish
+        ]
+        self._show(ring, concerned)
+        if not ring.alive:
+            for subscription in concerned:
+                self._ring_down(subscription, ring)
+        return self._effects.finish()
+
+    def is_published(self, incarnation: int) -> bool:
+        """Whether it is the ring of a publisher here that has not left."""
+        ring = self.rings.of_incarnation(incarnation)
+        return ring is not None and ring.alive
+
+    def follow_rates(self) -> list[Send]:
+        """Publishers may send faster or slower than before: tell those who leave messages out for a rate."""
+        for subscription in self._paced.values():
+            for ring in self.rings.matching(subscription.pattern):
+                if ring.alive and subscription.reads(ring) and subscription.paces(ring):
+                    pace = self.paces.follow(ring, subscription.rate_hz)
+                    if subscription.pace_told.get(ring.ring) != pace:
+                        subscription.pace_told[ring.ring] = pace
+                        notice = RingPaced(subscription=subscription.number, ring=ring.ring, pace=pace)
+                        self._effects.send(subscription.client.number, notice)
+        return self._effects.finish()
+
+    @property
+    def has_rates(self) -> bool:
+        return bool(self._paced)
 
     def announce(self, ring: Ring) -> list[Send]:
         """Links were added to the ring's fan-out, or removed."""
@@ -367,14 +408,17 @@ class Local:
         """How this node's subscribers of a tag want it, each way once."""
         return {self._demand(wanting, tag) for wanting in self._subscriptions.matching(tag) if wanting.counts}
 
-    def _demand(self, subscription: Subscription, tag: str) -> Demand:
-        return route.demand(subscription.wish, self.table.tag(tag), self.table.node)
+    def demand(self, asked: Asked, tag: str) -> Demand:
+        """How streams of a tag are to come here for somebody who asks so."""
+        return route.demand(asked, self.table.tag(tag), self.table.node)
 
-    def pattern_of(self, client: int, subscription: int) -> str | None:
-        """What a client's subscription selects."""
+    def _demand(self, subscription: Subscription, tag: str) -> Demand:
+        return self.demand(subscription.asked, tag)
+
+    def subscription(self, client: int, number: int) -> Subscription | None:
+        """A client's subscription, by the client's own number."""
         holder = self.clients.get(client)
-        held = holder.subscriptions.get(subscription) if holder else None
-        return held.pattern if held else None
+        return holder.subscriptions.get(number) if holder else None
 
     def set_channel(self, request: SetChannel) -> list[Send]:
         """An administrator's word on a tag that this node keeps. Raises UnknownTag."""
@@ -405,10 +449,13 @@ class Local:
             reliable=request.reliable, program=client.program,
         )  # fmt: skip
         subscription = Subscription(
-            client, request.subscription, info, request.role, request.counter_index, wish_of(request)
+            client, request.subscription, info, request.role, request.counter_index, asked_of(request)
         )  # fmt: skip
         client.subscriptions[subscription.number] = subscription
         self._subscriptions.add(pattern, info.id, subscription)
+        self.sized += subscription.asked.size is not None
+        if subscription.rate_hz:
+            self._paced[info.id] = subscription
         if fds:
             subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
         if subscription.counts:
@@ -448,7 +495,7 @@ class Local:
     def _attached(self, client: Client, request: Attached, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
         ring = self.rings.of_incarnation(request.ring)
-        if isinstance(ring, MirrorRing):
+        if ring is not None:
             ring.attached((client.number, request.subscription))
         self._effects.send(client.number, Done(id=request.id))
 
@@ -457,10 +504,10 @@ class Local:
         subscription = client.subscriptions.get(request.subscription)
         if subscription is None:
             raise ClosedError("subscription")
-        wish = route.moved(subscription.wish, request.at, request.transport)
-        route.check_wish(wish, self.table.tag(subscription.pattern), self.table.node)
-        subscription.wish = wish
-        for tag in {ring.tag for ring in self._mirrors(subscription.pattern)}:
+        asked = route.moved(subscription.asked, request.at, request.transport)
+        route.check_asked(asked, self.table.tag(subscription.pattern), self.table.node)
+        subscription.asked = asked
+        for tag in {ring.tag for ring in self.rings.matching(subscription.pattern)}:
             self._rematch(tag)
         self._effects.send(client.number, Done(id=request.id))
 
@@ -473,10 +520,12 @@ class Local:
 
     def _drop_subscription(self, subscription: Subscription) -> None:
         self._set_mailbox(subscription, None)
-        for ring in self._mirrors(subscription.pattern):
+        for ring in self.rings.matching(subscription.pattern):
             ring.forget_reader(subscription.key)
         subscription.client.subscriptions.pop(subscription.number, None)
         self._subscriptions.discard(subscription.pattern, subscription.info.id)
+        self.sized -= subscription.asked.size is not None
+        self._paced.pop(subscription.info.id, None)
         if subscription.counts:
             self._effects.note(self.table.remove(subscriber_key(subscription.info.id)))
 
@@ -489,14 +538,14 @@ class Local:
             publishers, subscribers = self.table.publishers(row.name), self.table.subscribers(row.name)
             nodes = {row.primary, *(p.owner for p in publishers), *(s.owner for s in subscribers)}
             if not request.local or self.table.node in nodes:
-                rings = self.rings.matching(row.name)
+                rings = _streams(self.rings.matching(row.name))
                 rows.append(listing.tag_status(row, rings, publishers, subscribers))
         for page in listing.tag_pages(request.id, rows):
             self._effects.send(client.number, page)
 
     def _list_publishers(self, client: Client, request: ListPublishers, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
-        rows = [ring.status() for ring in self.rings.matching(check_pattern(request.tag))]
+        rows = [ring.status() for ring in _streams(self.rings.matching(check_pattern(request.tag)))]
         for page in listing.publisher_pages(request.id, rows):
             self._effects.send(client.number, page)
 
@@ -507,12 +556,20 @@ class Local:
             self._effects.send(client.number, page)
 
 
-def wish_of(request: Subscribe) -> Wish:
-    return Wish(every=request.every, at=request.at, transport=request.transport, reliable=request.reliable)
+def asked_of(request: Subscribe) -> Asked:
+    return Asked(
+        every=request.every, at=request.at, transport=request.transport, reliable=request.reliable, size=request.size,
+        rate_hz=request.rate_hz,
+    )  # fmt: skip
 
 
 def _among(info: PublisherInfo | SubscriberInfo, node: str, rights: Collection[int]) -> bool:
     return info.node == node and info.id in rights
+
+
+def _streams(rings: Iterable[Ring]) -> list[Ring]:
+    """Without what stages make of them."""
+    return [ring for ring in rings if not isinstance(ring, DerivedRing)]
 
 
 def _expect(fds: list[Descriptor], count: int, request: Request) -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from ringcast.control import service
 from ringcast.control.messages import ChannelStatus, DestroyTag, NodeStatus, SetChannel, Subscribe
-from ringcast.control.service import CloseChannel, Nothing, OpenChannel, StartChannel
+from ringcast.control.service import CloseChannel, Nothing, OpenAgain, OpenChannel, StartChannel
 from ringcast.daemon import addresses, route
 from ringcast.daemon.buffers import Buffers
 from ringcast.daemon.delivery import REQUEST_TIMEOUT_S, Delivery
@@ -25,16 +25,19 @@ from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
 from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.local import Local, wish_of
+from ringcast.daemon.local import Local, asked_of
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.scouting import ScoutSettings
+from ringcast.daemon.stages import Stages
 from ringcast.daemon.watchers import Watchers
-from ringcast.errors import BrokenError, UnknownTag
+from ringcast.errors import BrokenError, RingcastError, UnknownTag
 from ringcast.identity import Presence
 
 logger = logging.getLogger("ringcast.daemon")
+
+AGAIN_S = 2.0
 
 
 class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +53,7 @@ class Network:
 
     def __init__(
         self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
-        on_name: Callable[[NameConflict | NameCleared], None],
+        on_name: Callable[[NameConflict | NameCleared], None], stages: Stages,
     ) -> None:  # fmt: skip
         self._local = local
         self._watchers = watchers
@@ -63,13 +66,17 @@ class Network:
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         anywhere = self._host in ("0.0.0.0", "::")
-        self.delivery = Delivery(local, self.mesh, "" if anywhere else self._host, deliver, self._linked)
-        self.distribution = Distribution(self.delivery)
+        self.delivery = Delivery(local, self.mesh, "" if anywhere else self._host, deliver, self._linked, stages)
+        self.distribution = Distribution(self.delivery, self._ask_again)
+        stages.bases = self.delivery
+        stages.on_gone = self.distribution.stage_gone
+        self._asking: set[asyncio.Task[None]] = set()
         self.pulls = Pulls(local, self.mesh)
         self.buffers = Buffers(local.table.node, self.delivery, self.mesh)
         for name, handler in (
             (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
-            (service.SET, self._set), (service.HOLD, self.buffers.hold), (service.RELEASE, self.buffers.release),
+            (service.AGAIN, self._again), (service.SET, self._set), (service.HOLD, self.buffers.hold),
+            (service.RELEASE, self.buffers.release),
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
@@ -92,8 +99,8 @@ class Network:
         if request.role != "subscriber":
             yield
             return
-        with self.delivery.expecting(request.pattern, wish_of(request)):
-            await self.delivery.prepare(request.pattern, wish_of(request), request.start)
+        with self.delivery.expecting(request.pattern, asked_of(request)):
+            await self.delivery.prepare(request.pattern, asked_of(request), request.start)
             yield
 
     async def set_channel(self, request: SetChannel) -> None:
@@ -217,6 +224,21 @@ class Network:
         self.local_changed()
         return service.encode(Nothing())
 
+    async def _again(self, node: str, payload: bytes) -> bytes:
+        self.delivery.again(node, service.decode_untrusted(payload, OpenAgain).key)
+        return service.encode(Nothing())
+
+    def _ask_again(self, node: str, key: int) -> None:
+        task = self._loop.create_task(self._tell_again(node, key))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _tell_again(self, node: str, key: int) -> None:
+        try:
+            await self.mesh.request(node, service.AGAIN, service.encode(OpenAgain(key=key)), AGAIN_S)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            logger.warning("node %s was not told to open a channel again: %s", node, exc)
+
     def _linked(self, fanout: FanOut) -> None:
         """Whoever pushes for this fan-out, a publisher or a mirror, may give links back."""
         if fanout.unlisten is None:
@@ -246,15 +268,15 @@ class Network:
             _status(
                 channel.sending.counters(), direction="out", node=channel.node, incarnation=channel.incarnation,
                 tag=tags.get(channel.incarnation, ""), transport=channel.transport, every=channel.every,
-                reliable=channel.reliable,
+                size=channel.size, rate_hz=channel.rate_hz, reliable=channel.reliable,
             )
             for channel in self.distribution.channels.values()
         ]  # fmt: skip
         incoming = [
             _status(
                 channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
-                tag=channel.row.info.tag, transport=channel.transport, every=stream.demand.every,
-                reliable=stream.demand.reliable,
+                tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
+                size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
             )
             for stream, channel in self.delivery.channels.items()
         ]  # fmt: skip

@@ -21,6 +21,7 @@ from ringcast import _core
 from ringcast.control import service
 from ringcast.control.messages import HistoryPulled, PublisherStatus
 from ringcast.control.service import Pull, PullAnswer
+from ringcast.daemon.clerk import Clerk
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.holdings import Ring
 from ringcast.daemon.local import Local
@@ -51,6 +52,10 @@ class Pulls:
     def __init__(self, local: Local, mesh: Mesh | None) -> None:
         self._local = local
         self._mesh = mesh
+        self._clerk = Clerk()
+
+    def close(self) -> None:
+        self._clerk.close()
 
     # ------------------------------------------------------------------ for clients
 
@@ -175,10 +180,20 @@ class Pulls:
         try:
             if is_quick(rings, query):
                 return service.encode(read(held, query))
+            if query.size is not None:
+                return await self._scaled(await asyncio.to_thread(read, held, query), rings, query.size, query.whole)
             return await asyncio.to_thread(lambda: service.encode(read(held, query)))
         finally:
             for history in histories:
                 history.close()
+
+    async def _scaled(self, answer: PullAnswer, rings: Sequence[Ring], size: tuple[int, int], whole: bool) -> bytes:
+        of = {ring.info.incarnation: ring for ring in rings}
+        if answer.messages and of[answer.messages[0].incarnation].size is not None:
+            answer = replace(answer, size=size)  # it came here scaled
+        elif not whole:
+            answer = await self._clerk.scaled(answer, rings[0].attributes, size)
+        return await asyncio.to_thread(service.encode, answer)
 
     def _held(self, rings: Iterable[Ring], query: Pull) -> tuple[list[Held], list[_core.RingHistory]]:
         held: list[Held] = []
@@ -213,7 +228,8 @@ def _with_silent(answer: bytes, silent: set[str]) -> bytes:
 def is_quick(rings: Sequence[Ring], query: Pull) -> bool:
     """Whether reading takes less than handing it to a thread would: one message, of a ring that has no long ones."""
     one = query.kind in ("latest", "at", "bounds") and len(rings) == 1
-    return one and rings[0].every == query.every == 1 and rings[0].row.capacity_bytes <= QUICK_BYTES
+    plain = query.size is None and rings[0].every == query.every == 1 if one else False
+    return plain and rings[0].row.capacity_bytes <= QUICK_BYTES
 
 
 def best(rings: Iterable[Ring], query: Pull) -> list[Ring]:
@@ -223,6 +239,8 @@ def best(rings: Iterable[Ring], query: Pull) -> list[Ring]:
     for ring in rings:
         incarnation = ring.info.incarnation
         if query.publisher not in (0, incarnation) or query.held == ("own" if ring.foreign else "mirrors"):
+            continue
+        if ring.size not in (None, query.size):
             continue
         if incarnation not in chosen or _merit(ring, query) < _merit(chosen[incarnation], query):
             chosen[incarnation] = ring

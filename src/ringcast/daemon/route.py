@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ringcast.daemon.holdings import Demand, Wish
+from ringcast.daemon.holdings import Asked, Demand
 from ringcast.daemon.rows import TagRow
 from ringcast.errors import QosMismatch
 from ringcast.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, node_of
@@ -20,19 +20,22 @@ EVERY_NODE = ""
 _DEFAULT = {False: "udp", True: "tcp"}
 
 
-def demand(wish: Wish, row: TagRow | None, node: str) -> Demand:
+def demand(asked: Asked, row: TagRow | None, node: str) -> Demand:
     """How streams of the tag are to come to `node`."""
     setting = setting_for(row, node)
     attributes = row.attributes if row is not None else None
-    at = setting.at or (wish.at if wish.at != AUTO else "") or (attributes.proxy if attributes else "") or PUBLISHER
-    carriers = (setting.transport, wish.transport, attributes.transport if attributes else "")
-    transport = next((name for name in carriers if name and _serves(name, wish)), _DEFAULT[wish.reliable])
-    # Scaling at the subscriber is the cursor's business, so such subscriptions share the full stream.
-    if at == SUBSCRIBER or node_of(at) == node:
-        return Demand(every=1, at="", transport=transport, reliable=wish.reliable)
-    if at == PUBLISHER and wish.every == 1:
+    at = setting.at or (asked.at if asked.at != AUTO else "") or (attributes.proxy if attributes else "") or PUBLISHER
+    carriers = (setting.transport, asked.transport, attributes.transport if attributes else "")
+    transport = next((name for name in carriers if name and _serves(name, asked)), _DEFAULT[asked.reliable])
+    # Scaling at the subscriber is its reader's business, so such subscriptions share the full stream. On this very node
+    # a stage makes other sizes, once for all.
+    if at == SUBSCRIBER or (node_of(at) == node and asked.size is None):
+        return Demand(every=1, at="", transport=transport, reliable=asked.reliable)
+    if at == PUBLISHER and asked.every == 1 and asked.size is None and not asked.rate_hz:
         at = ""
-    return Demand(every=wish.every, at=at, transport=transport, reliable=wish.reliable)
+    return Demand(
+        every=asked.every, at=at, transport=transport, reliable=asked.reliable, size=asked.size, rate_hz=asked.rate_hz
+    )
 
 
 def setting_for(row: TagRow | None, node: str) -> Setting:
@@ -43,10 +46,10 @@ def setting_for(row: TagRow | None, node: str) -> Setting:
     return Setting(at=own.at or general.at, transport=own.transport or general.transport)
 
 
-def moved(wish: Wish, at: str | None, transport: str | None) -> Wish:
+def moved(asked: Asked, at: str | None, transport: str | None) -> Asked:
     """The wish with another place or transport; None leaves one as it is."""
-    return wish._replace(
-        at=wish.at if at is None else at, transport=wish.transport if transport is None else transport
+    return asked._replace(
+        at=asked.at if at is None else at, transport=asked.transport if transport is None else transport
     )  # fmt: skip
 
 
@@ -70,18 +73,18 @@ def check_setting(at: str | None, transport: str | None, nodes: Collection[str],
         raise QosMismatch(f"a proxy at {at!r}", "there is no such node now", f"the nodes are {known}")
 
 
-def check_wish(wish: Wish, row: TagRow | None, node: str) -> None:
+def check_asked(asked: Asked, row: TagRow | None, node: str) -> None:
     """Raises QosMismatch when no transport that the wish or the tag's administrator names can keep it."""
-    for said, name in (("", wish.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
-        if name and not find(name).promises.reliable and wish.reliable:
+    for said, name in (("", asked.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
+        if name and not find(name).promises.reliable and asked.reliable:
             raise QosMismatch(
                 "reliable delivery", f"{said}transport {name!r} does not promise it",
                 f"use {' or '.join(reliable_names())}, or subscribe with reliable=False",
             )  # fmt: skip
 
 
-def _serves(transport: str, wish: Wish) -> bool:
+def _serves(transport: str, asked: Asked) -> bool:
     try:
-        return find(transport).promises.reliable or not wish.reliable
+        return find(transport).promises.reliable or not asked.reliable
     except QosMismatch:  # somebody else's word, who has a transport that is not installed here
         return False

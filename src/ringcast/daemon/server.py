@@ -14,6 +14,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from functools import partial
 from importlib import metadata
 from typing import Any
@@ -36,6 +37,8 @@ from ringcast.control.messages import (
     PullHistory,
     Request,
     SetChannel,
+    StageDown,
+    StageUp,
     Status,
     Subscribe,
     Unwatch,
@@ -54,12 +57,13 @@ from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
 from ringcast.daemon.liveliness import Liveliness
-from ringcast.daemon.local import Local, wish_of
+from ringcast.daemon.local import Local, asked_of
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.processes import Processes
 from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
+from ringcast.daemon.stages import Stages
 from ringcast.daemon.table import TagTable
 from ringcast.daemon.watchers import Watchers
 from ringcast.errors import BadMessage, BrokenError, NameTaken, QosMismatch, ResourceLimit, RingcastError
@@ -68,6 +72,7 @@ logger = logging.getLogger("ringcast.daemon")
 
 PACKETS_PER_TURN = 16
 RETRY_S = 0.05
+PACE_S = 0.2
 MAX_PULLS = 32
 """Of one client, under way at once."""
 
@@ -91,11 +96,14 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
+        self._stages = Stages(self.local, self._deliver)
+        self._pacing: asyncio.TimerHandle | None = None
+        self.local.paces.on_first = self._pace_later
         self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
         self._network = None
         if network is not None:
-            self._network = Network(self.local, network, self._deliver, self._watchers, self._named)
+            self._network = Network(self.local, network, self._deliver, self._watchers, self._named, self._stages)
         self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
         self._pulling: dict[asyncio.Task[None], int] = {}
         self._asking: set[asyncio.Task[None]] = set()
@@ -114,6 +122,8 @@ class Server:
                 ready()
             await self._stopped.wait()
         finally:
+            await self._stages.close()
+            self._pulls.close()
             if self._network is not None:
                 await self._network.close()
             self._close()
@@ -202,15 +212,18 @@ class Server:
             connection.end()
         elif self._network is not None and isinstance(request, DestroyTag) and self._network.keeper(request.name):
             self._begin(self._destroy(self._network, connection, request))
-        elif self._network is not None and isinstance(request, Subscribe):
+        elif isinstance(request, StageUp | StageDown):
+            self._stages.answered(connection.number, request, fds)
+            connection.push(Done(id=request.id))
+        elif isinstance(request, Subscribe) and (self._network is not None or request.size is not None):
             try:
-                route.check_wish(wish_of(request), self.local.table.tag(request.pattern), self._node)
+                route.check_asked(asked_of(request), self.local.table.tag(request.pattern), self._node)
             except QosMismatch as exc:
                 connection.push(refuse(request.id, exc))
                 return
-            self._begin(self._subscribe(self._network, connection, request, fds))
-        elif self._network is not None and isinstance(request, Move):
-            self._begin(self._move(self._network, connection, request, fds))
+            self._begin(self._subscribe(connection, request, fds))
+        elif isinstance(request, Move):
+            self._begin(self._move(connection, request, fds))
         elif self._network is not None and isinstance(request, SetChannel):
             self._begin(self._answer(connection, request.id, self._network.set_channel(request)))
         elif isinstance(request, HoldBuffer):
@@ -224,14 +237,33 @@ class Server:
 
     def _do(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
         self._deliver(self.local.handle(connection.number, request, fds))
-        self._changed()
+        self._follow()
 
-    def _changed(self) -> None:
-        """Somebody here may have changed the table: say so to whom it concerns."""
+    def _follow(self) -> None:
+        """A client's request is done, or it left: make streams and stages as they should be now, and tell watchers."""
         if self._network is not None:
             self._network.local_changed()
         else:
             self._deliver(self._watchers.changed(self.local.take_changes()))
+        self._stages.follow()
+
+    def _pace_later(self) -> None:
+        if self._pacing is None:
+            self._pacing = self._loop.call_later(PACE_S, self._pace)
+
+    def _pace(self) -> None:
+        """While somebody wants a rate, look now and then how fast publishers send."""
+        self._pacing = None
+        self._deliver(self.local.follow_rates())
+        self._stages.follow_rates()
+        rates = self.local.has_rates or self._stages.has_rates
+        if self._network is not None:
+            self._network.distribution.follow_rates()
+            rates = rates or self._network.distribution.has_rates
+        alive = {row.info.incarnation for row in self.local.table.all_publishers() if row.alive} if rates else set()
+        self.local.paces.keep(alive)
+        if rates:
+            self._pace_later()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Requests that other nodes are asked for; meanwhile this client's and everybody's requests go on."""
@@ -239,10 +271,14 @@ class Server:
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _subscribe(
-        self, network: Network, connection: Connection, request: Subscribe, fds: list[Descriptor]
-    ) -> None:
-        async with network.prepared(request):
+    async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
+        """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
+        async with AsyncExitStack() as stack:
+            if self._network is not None:
+                await stack.enter_async_context(self._network.prepared(request))
+            if request.size is not None and request.role == "subscriber":
+                stack.enter_context(self._stages.expecting(request.pattern, asked_of(request)))
+                await self._stages.prepare(request.pattern, asked_of(request), request.start)
             if connection.closed:
                 return
             try:
@@ -250,15 +286,18 @@ class Server:
             except BadMessage as exc:
                 self._refuse(connection, exc)
 
-    async def _move(self, network: Network, connection: Connection, request: Move, fds: list[Descriptor]) -> None:
+    async def _move(self, connection: Connection, request: Move, fds: list[Descriptor]) -> None:
         try:
             out = self.local.handle(connection.number, request, fds)
         except BadMessage as exc:
             self._refuse(connection, exc)
             return
-        pattern = self.local.pattern_of(connection.number, request.subscription)
-        if pattern is not None:
-            await network.delivery.settled(pattern)
+        moved = self.local.subscription(connection.number, request.subscription)
+        if moved is not None:
+            if moved.asked.size is not None:
+                await self._stages.prepare(moved.pattern, moved.asked, "new")
+            if self._network is not None:
+                await self._network.delivery.settled(moved.pattern)
         self._deliver(out)
 
     async def _answer(self, connection: Connection, request_id: int, work: Coroutine[Any, Any, None]) -> None:
@@ -423,9 +462,10 @@ class Server:
         logger.info("client %d left: %s", connection.number, reason)
         self._watchers.leave(connection.number)
         self._deliver(self.local.leave(connection.number))
+        self._stages.client_gone(connection.number)
         if self._network is not None:
             self._network.buffers.unwant(connection.number)
-        self._changed()
+        self._follow()
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
         if not self._connections:

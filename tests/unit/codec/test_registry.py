@@ -24,7 +24,7 @@ def test_built_in_kinds_are_known_by_their_names():
 
 
 def test_an_unknown_name_lists_those_that_there_are():
-    with pytest.raises(CodecError, match="bytes, json, msgpack, numpy") as caught:
+    with pytest.raises(CodecError, match="audio, bytes, image, json, msgpack, numpy") as caught:
         find("protobuf")
     assert caught.value.codec == "protobuf"
 

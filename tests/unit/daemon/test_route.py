@@ -1,7 +1,7 @@
 import pytest
 
 from ringcast.daemon import route
-from ringcast.daemon.holdings import Demand, Wish
+from ringcast.daemon.holdings import Asked, Demand
 from ringcast.daemon.rows import TagRow
 from ringcast.errors import QosMismatch
 from ringcast.place import Setting
@@ -15,23 +15,23 @@ def row(settings=None, **attributes):
 @pytest.mark.parametrize(
     ("wish", "tag", "expected"),
     [
-        (Wish(), None, Demand(1, "", "udp")),
-        (Wish(reliable=True), None, Demand(1, "", "tcp", True)),
-        (Wish(every=4), row(), Demand(4, "publisher", "udp")),
-        (Wish(every=4, at="subscriber"), row(), Demand(1, "", "udp")),
-        (Wish(every=4, at="node:here"), row(), Demand(1, "", "udp")),
-        (Wish(every=4, at="node:c"), row(), Demand(4, "node:c", "udp")),
+        (Asked(), None, Demand(1, "", "udp")),
+        (Asked(reliable=True), None, Demand(1, "", "tcp", True)),
+        (Asked(every=4), row(), Demand(4, "publisher", "udp")),
+        (Asked(every=4, at="subscriber"), row(), Demand(1, "", "udp")),
+        (Asked(every=4, at="node:here"), row(), Demand(1, "", "udp")),
+        (Asked(every=4, at="node:c"), row(), Demand(4, "node:c", "udp")),
         # A proxy that leaves out nothing is a proxy all the same.
-        (Wish(at="node:c"), row(), Demand(1, "node:c", "udp")),
-        (Wish(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
-        (Wish(every=4, at="publisher", transport="udp"), row(proxy="node:c", transport="tcp"), Demand(4, "publisher")),
-        (Wish(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c")),
-        (Wish(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d")),
-        (Wish(every=4), row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}), Demand(4, "node:c", "tcp")),
-        (Wish(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher")),
+        (Asked(at="node:c"), row(), Demand(1, "node:c", "udp")),
+        (Asked(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
+        (Asked(every=4, at="publisher", transport="udp"), row(proxy="node:c", transport="tcp"), Demand(4, "publisher")),
+        (Asked(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c")),
+        (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d")),
+        (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}), Demand(4, "node:c", "tcp")),
+        (Asked(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher")),
         # Nobody's word makes a reliable stream unreliable, or stops a stream where a transport is not installed.
-        (Wish(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
-        (Wish(), row(transport="pigeon"), Demand(1, "", "udp")),
+        (Asked(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
+        (Asked(), row(transport="pigeon"), Demand(1, "", "udp")),
     ],
 )
 def test_who_decides(wish, tag, expected):
@@ -62,11 +62,11 @@ def test_a_setting_that_cannot_be():
 
 
 def test_a_wish_that_cannot_be():
-    route.check_wish(Wish(transport="udp"), row(), "here")
-    route.check_wish(Wish(reliable=True), row(transport="udp"), "here")
+    route.check_asked(Asked(transport="udp"), row(), "here")
+    route.check_asked(Asked(reliable=True), row(transport="udp"), "here")
     with pytest.raises(QosMismatch, match="'udp' does not promise it"):
-        route.check_wish(Wish(transport="udp", reliable=True), None, "here")
+        route.check_asked(Asked(transport="udp", reliable=True), None, "here")
     with pytest.raises(QosMismatch, match="an administrator chose it"):
-        route.check_wish(Wish(reliable=True), row({"": Setting(transport="udp")}), "here")
+        route.check_asked(Asked(reliable=True), row({"": Setting(transport="udp")}), "here")
     with pytest.raises(QosMismatch, match="pigeon"):
-        route.check_wish(Wish(transport="pigeon"), None, "here")
+        route.check_asked(Asked(transport="pigeon"), None, "here")
