@@ -69,7 +69,8 @@ def _table_1(batches: Batches) -> Findings:
     findings.pictures.append(
         Picture(
             "table-1-proxy-places", "Table 1: round trip of 64 B by the place of the proxy", "", "round trip (us)",
-            (Series("here", ours, errors=errors), Series("paper", papers, paper=True)), "bars", PLACES,
+            (Series("here", ours, errors=errors), Series("paper", papers, paper=True)), "bars",
+            [place.replace(" at ", " at\n") for place in PLACES],
         )
     )  # fmt: skip
     return findings
