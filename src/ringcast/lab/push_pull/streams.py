@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from ringcast.lab.actor import Actor, ActorFailed
@@ -80,23 +80,30 @@ def throughput(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
     contenders: list[Peer | None] = [None, *network.peers.found]
     steps.expect(rounds * len(contenders))
     rates: Rates = defaultdict(list)
-    for number in range(rounds):
-        for peer in contenders if number % 2 == 0 else contenders[::-1]:
-            name = peer.name if peer else OURS
-            steps.step(f"streams between two nodes: {name}")
-            if peer is not None and peer not in network.peers.found:
-                continue
-            try:
-                with _theirs(network, peer) if peer else _ours(network) as ends:
-                    network.place(TWO, [ends.source], [ends.sink])
+    with ExitStack() as stack:
+        opened: dict[str, _Ends] = {}
+        for number in range(rounds):
+            for peer in contenders if number % 2 == 0 else contenders[::-1]:
+                name = peer.name if peer else OURS
+                steps.step(f"streams between two nodes: {name}")
+                if peer is not None and peer not in network.peers.found:
+                    continue
+                try:
+                    if name not in opened:
+                        opened[name] = stack.enter_context(_theirs(network, peer) if peer else _ours(network))
                     for kind in KINDS if peer else (*KINDS, MANY):
-                        count = ends.settle(kind, seconds)
-                        rates[kind.title, name] += [ends.stream(kind, count) for _ in range(repeats)]
-            except LabError as exc:
-                if peer is None:
-                    raise
-                network.peers.failed(peer, exc.reason if isinstance(exc, ActorFailed) else str(exc))
+                        rates[kind.title, name] += _measure(network, opened[name], kind, seconds, repeats)
+                except LabError as exc:
+                    if peer is None:
+                        raise
+                    network.peers.failed(peer, exc.reason if isinstance(exc, ActorFailed) else str(exc))
     return conclude({key: median(values) for key, values in rates.items()}, network.peers.absent)
+
+
+def _measure(network: WireNetwork, ends: _Ends, kind: Kind, seconds: float, repeats: int) -> list[float]:
+    network.place(TWO, [ends.source], [ends.sink])
+    count = ends.settle(kind, seconds)
+    return [ends.stream(kind, count) for _ in range(repeats)]
 
 
 @contextmanager
