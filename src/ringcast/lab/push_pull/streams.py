@@ -138,7 +138,7 @@ def conclude(rates: dict[tuple[str, str], float], absent: dict[str, str], wire: 
         (rate for (title, name), rate in rates.items() if title == SMALL.title and name != OURS), default=None
     )
     findings.rows.append(
-        figure(f"messages per second between two nodes, reliable, {MANY.title}, {wire}, beside the fastest peer's single calls",
+        figure(f"messages per second between two nodes, reliable, {MANY.title}, {wire}, beside a peer's single calls",
                rates.get((MANY.title, OURS)), MANY.unit, fastest)
     )  # fmt: skip
     names = list(dict.fromkeys(name for _, name in rates))
