@@ -26,23 +26,24 @@ void Mirror::put(const wire::Whole& whole) {
     const Part part{whole.bytes.data(), whole.bytes.size()};
     const Stamp stamp{whole.event_ns, whole.sent_ns, whole.flags, utc_ns()};
     ring_.append({&part, 1}, whole.bytes.size(), stamp, {whole.seq, ordinal_++});
-    note(whole.seq, whole.bytes.size(), whole.lost, whole.sent_ns);
+    note(whole.seq, whole.bytes.size(), whole.lost, stamp);
 }
 
 void Mirror::complete(const wire::Header& header) {
     const u64 lost = (header.seq - stream_next_) / spec_.every;
     ordinal_ += lost;
     stream_next_ = header.seq + spec_.every;
-    ring_.complete(header.length, {header.event_ns, header.sent_ns, header.flags, utc_ns()}, {header.seq, ordinal_++});
-    note(header.seq, header.length, lost, header.sent_ns);
+    const Stamp stamp{header.event_ns, header.sent_ns, header.flags, utc_ns()};
+    ring_.complete(header.length, stamp, {header.seq, ordinal_++});
+    note(header.seq, header.length, lost, stamp);
 }
 
-void Mirror::note(u64 seq, u64 length, u64 lost, i64 sent_ns) {
+void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
     counters_.next_seq.store(seq + 1, std::memory_order_relaxed);
     add(counters_.messages, 1);
     add(counters_.bytes, length);
     if (lost != 0) add(counters_.lost, lost);
-    counters_.last_delay_ns.store(utc_ns() - sent_ns, std::memory_order_relaxed);
+    counters_.last_delay_ns.store(stamp.arrived_ns - stamp.sent_ns, std::memory_order_relaxed);
     news_ = true;
 }
 

@@ -62,7 +62,7 @@ public:
 
 private:
     void put(const wire::Whole& whole);
-    void note(u64 seq, u64 length, u64 lost, i64 sent_ns);
+    void note(u64 seq, u64 length, u64 lost, const Stamp& stamp);
 
     ChannelSpec spec_;
     Sender ring_;

@@ -1,5 +1,6 @@
 #include "path/streams.hpp"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -18,6 +19,17 @@ namespace ringcast {
 namespace {
 
 constexpr std::size_t kStreamBuffer = 256 * 1024;
+
+// How long a full ring is left alone before it is looked at again: a fast reader empties it within the first, and a
+// slow one is not asked more often than the last.
+constexpr long kShortestPauseNs = 50'000, kLongestPauseNs = 1'000'000;
+
+// Until something is readable. Finer than the milliseconds of epoll_wait, and on kernels without epoll_pwait2.
+void doze(int epoll, long for_ns) {
+    pollfd fd{epoll, POLLIN, 0};
+    const timespec limit{0, for_ns};
+    ppoll(&fd, 1, &limit, nullptr);
+}
 
 }  // namespace
 
@@ -192,9 +204,11 @@ void Streams::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     std::array<epoll_event, 64> events;
     bool paused = false;
+    long pause_ns = kShortestPauseNs;
     while (!closing_.load()) {
         if (requests_.load()) take_requests();
-        const int n = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), paused ? 1 : -1);
+        if (paused) doze(epoll_.get(), pause_ns);
+        const int n = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), paused ? 0 : -1);
         for (int i = 0; i < n; ++i) {
             if (events[static_cast<std::size_t>(i)].data.ptr != nullptr) {
                 serve(static_cast<Stream*>(events[static_cast<std::size_t>(i)].data.ptr));
@@ -203,14 +217,18 @@ void Streams::run() {
             eventfd_t ignored;
             eventfd_read(wakeup_.get(), &ignored);
         }
+        moved_ = false;
         paused = retry_paused();
+        pause_ns = moved_ ? kShortestPauseNs : std::min(2 * pause_ns, kLongestPauseNs);
     }
     for (auto& [key, mirror] : mirrors_) mirror->close();
 }
 
 void Streams::serve(Stream* stream) {
+    const u64 before = stream->mirror->counters().messages.load(std::memory_order_relaxed);
     const Stream::Step step = stream->pump();
     stream->mirror->announce();
+    if (stream->mirror->counters().messages.load(std::memory_order_relaxed) != before) moved_ = true;
     if (step == Stream::Step::ended) return end(stream);
     const bool paused = step == Stream::Step::paused;
     if (paused == stream->paused) return;

@@ -55,6 +55,7 @@ private:
     // ---- the thread's own
     std::unordered_map<u64, std::shared_ptr<Mirror>> mirrors_;
     std::vector<std::unique_ptr<Stream>> streams_;
+    bool moved_ = false;  // whether a message was put into a ring since it was last asked
     std::thread thread_;
 };
 

@@ -124,6 +124,8 @@ def test_streams_are_judged_by_messages_and_by_bytes():
     slow = named(findings, "bytes per second")
     assert slow.value == pytest.approx(900 * 2**20, rel=1e-3)
     assert slow.met is False
+    packets = streams.conclude(rates, {}, streams.WITHOUT)
+    assert all("packet by packet" in row.name for row in packets.rows)
     alone = streams.conclude({(small, "ringcast"): 3e6, (big, "ringcast"): 900.0}, {})
     assert all(row.met is None and row.reference is None for row in alone.rows)
 

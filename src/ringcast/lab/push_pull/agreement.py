@@ -8,7 +8,7 @@ from ringcast.lab import mesh_agreement
 from ringcast.lab.cleanup import LabError
 from ringcast.lab.mesh_nodes import MeshNodes
 from ringcast.lab.report import Findings, Steps, Table
-from ringcast.lab.rows import Row, at_most, figure
+from ringcast.lab.rows import Row, at_most, figure, tidy
 from ringcast.lab.samples import summarise
 from ringcast.lab.testbed import Testbed
 from ringcast.lab.topology import star
@@ -61,8 +61,8 @@ def simulated(quick: bool, steps: Steps) -> Findings:
         return Findings([Row(f"tag table in simulation, {SIMULATED} nodes: {exc}", None, "s", met=False, kind="asked")])
     asked = Row(
         f"tag table in simulation, {SIMULATED} nodes: all agree on a new tag (in {seen.change_rounds} rounds, with "
-        f"{seen.change_bytes:.0f} bytes sent per node)", seen.change_s, "s", None, None, True, "asked",
+        f"{seen.change_bytes:.0f} bytes sent per node)", tidy(seen.change_s), "s", None, None, True, "asked",
     )  # fmt: skip
-    rows = [Row(**row) for row in mesh_agreement.rows(seen)]
+    rows = [Row(**{**row, "value": tidy(row["value"])}) for row in mesh_agreement.rows(seen)]
     cells = [[row.name.partition(": ")[2], f"{row.value:.4g}", row.unit] for row in rows]
     return Findings([asked, *rows], [Table(f"{SIMULATED} nodes in simulation", ["", "", "unit"], cells)])

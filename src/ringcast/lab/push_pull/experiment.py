@@ -31,6 +31,8 @@ def run(quick: bool, steps: Steps) -> Findings:
         findings.add(wire.round_trips(pair, quick, steps))
         findings.add(fan_out.measure(pair, quick, steps))
         findings.add(streams.throughput(pair, quick, steps))
+    with wire.WireNetwork(offload=False) as plain:
+        findings.add(streams.throughput(plain, quick, steps))
     with network.PushPullNetwork() as paper:
         batches = network.collect(paper, tables.wanted() + distance.wanted(), 6 if quick else 30, steps)
         findings.add(tables.conclude(batches))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from ringcast.lab.actor import Actor, ActorFailed
@@ -21,6 +21,8 @@ from ringcast.lab.rows import Row, at_least, figure, scaled
 from ringcast.lab.samples import median
 
 LARGE = 1 << 20
+WITH, WITHOUT = "segmentation offload", "packet by packet"
+"""The kinds of wire. The verdicts differ, so both are shown."""
 _ASK_S = 30.0
 _SETTLE_S = 0.02
 
@@ -76,27 +78,35 @@ class _Ends:
 
 def throughput(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
     """Raises ActorFailed, LabError: of ours. What peers do wrong is noted."""
-    rounds, repeats, seconds = (2, 1, 0.15) if quick else (3, 3, 0.6)
+    rounds, repeats, seconds = (2 if network.offload else 1, 1, 0.15) if quick else (3, 3, 0.6)
     contenders: list[Peer | None] = [None, *network.peers.found]
     steps.expect(rounds * len(contenders))
     rates: Rates = defaultdict(list)
-    for number in range(rounds):
-        for peer in contenders if number % 2 == 0 else contenders[::-1]:
-            name = peer.name if peer else OURS
-            steps.step(f"streams between two nodes: {name}")
-            if peer is not None and peer not in network.peers.found:
-                continue
-            try:
-                with _theirs(network, peer) if peer else _ours(network) as ends:
-                    network.place(TWO, [ends.source], [ends.sink])
+    with ExitStack() as stack:
+        opened: dict[str, _Ends] = {}
+        for number in range(rounds):
+            for peer in contenders if number % 2 == 0 else contenders[::-1]:
+                name = peer.name if peer else OURS
+                steps.step(f"streams between two nodes: {name}")
+                if peer is not None and peer not in network.peers.found:
+                    continue
+                try:
+                    if name not in opened:
+                        opened[name] = stack.enter_context(_theirs(network, peer) if peer else _ours(network))
                     for kind in KINDS if peer else (*KINDS, MANY):
-                        count = ends.settle(kind, seconds)
-                        rates[kind.title, name] += [ends.stream(kind, count) for _ in range(repeats)]
-            except LabError as exc:
-                if peer is None:
-                    raise
-                network.peers.failed(peer, exc.reason if isinstance(exc, ActorFailed) else str(exc))
-    return conclude({key: median(values) for key, values in rates.items()}, network.peers.absent)
+                        rates[kind.title, name] += _measure(network, opened[name], kind, seconds, repeats)
+                except LabError as exc:
+                    if peer is None:
+                        raise
+                    network.peers.failed(peer, exc.reason if isinstance(exc, ActorFailed) else str(exc))
+    seen = {key: median(values) for key, values in rates.items()}
+    return conclude(seen, network.peers.absent, WITH if network.offload else WITHOUT)
+
+
+def _measure(network: WireNetwork, ends: _Ends, kind: Kind, seconds: float, repeats: int) -> list[float]:
+    network.place(TWO, [ends.source], [ends.sink])
+    count = ends.settle(kind, seconds)
+    return [ends.stream(kind, count) for _ in range(repeats)]
 
 
 @contextmanager
@@ -119,16 +129,16 @@ def _theirs(network: WireNetwork, peer: Peer) -> Iterator[_Ends]:
         yield _Ends(source, sink)
 
 
-def conclude(rates: dict[tuple[str, str], float], absent: dict[str, str]) -> Findings:
+def conclude(rates: dict[tuple[str, str], float], absent: dict[str, str], wire: str = WITH) -> Findings:
     """Pure."""
     findings = Findings()
     for kind in KINDS:
-        findings.rows.append(_asked(kind, rates))
+        findings.rows.append(_asked(kind, rates, wire))
     fastest = max(
         (rate for (title, name), rate in rates.items() if title == SMALL.title and name != OURS), default=None
     )
     findings.rows.append(
-        figure(f"messages per second between two nodes, reliable, {MANY.title}, beside the fastest peer's single calls",
+        figure(f"messages per second between two nodes, reliable, {MANY.title}, {wire}, beside a peer's single calls",
                rates.get((MANY.title, OURS)), MANY.unit, fastest)
     )  # fmt: skip
     names = list(dict.fromkeys(name for _, name in rates))
@@ -137,16 +147,18 @@ def conclude(rates: dict[tuple[str, str], float], absent: dict[str, str]) -> Fin
         for name in names
     ]
     heads = ["messages per second", *(kind.title for kind in (SMALL, MANY, BIG))]
-    findings.tables.append(Table("Streams between two nodes, none lost", heads, cells))
+    findings.tables.append(Table(f"Streams between two nodes, none lost, {wire}", heads, cells))
     findings.notes += [f"{name} is left out: {reason}" for name, reason in absent.items()]
     return findings
 
 
-def _asked(kind: Kind, rates: dict[tuple[str, str], float]) -> Row:
+def _asked(kind: Kind, rates: dict[tuple[str, str], float], wire: str) -> Row:
     scale = LARGE if kind is BIG else 1
     value = rates[kind.title, OURS] * scale
     peers = {name: rate * scale for (title, name), rate in rates.items() if title == kind.title and name != OURS}
-    what = f"{'bytes' if kind is BIG else 'messages'} per second between two nodes, reliable (tcp), {kind.title}"
+    what = (
+        f"{'bytes' if kind is BIG else 'messages'} per second between two nodes, reliable (tcp), {kind.title}, {wire}"
+    )
     wish = f"{kind.factor:g} times the fastest peer" if kind.factor > 1 else "not slower than the fastest peer"
     if not peers:
         return Row(f"{what}: {wish} ({MISSING})", value, kind.unit, kind="asked")
