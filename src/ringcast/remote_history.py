@@ -173,7 +173,7 @@ class RemoteHistory:
 
     def _messages(self, answer: PullAnswer) -> list[Message]:
         publishers = {info.incarnation: info for info in answer.publishers}
-        now_ns = time.time_ns()
+        now_ns = _core.utc_ns()
         unnamed = {pulled.incarnation for pulled in answer.messages} - publishers.keys()
         if unnamed:
             raise BadMessage(f"messages of publishers {unnamed}, who are not named")

@@ -19,7 +19,8 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     """A tag as its primary node holds it; the backup takes over when the primary goes.
 
     `born` is a logical time: of two nodes that create one tag without knowing of each other, the earlier wins. `term`
-    counts take-overs: of rows born together, the later term wins.
+    counts take-overs: of rows born together, the later term wins. One that is `destroyed` says that no row born with it
+    counts any more; a row that is merely missing says nothing of the kind.
     """
 
     name: str
@@ -28,6 +29,7 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     backup: str = ""
     born: int = 0
     term: int = 0
+    destroyed: bool = False
 
     @property
     def owner(self) -> str:

@@ -12,11 +12,11 @@ import itertools
 import logging
 import os
 import socket
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata
 
+from ringcast import _core
 from ringcast.control import link
 from ringcast.control.messages import (
     PROTOCOL_VERSION,
@@ -75,7 +75,7 @@ class Server:
     ) -> None:  # fmt: skip
         self._node = node
         self._until_idle = idle_linger_s is not None
-        self.local = Local(TagTable(node, time.time_ns()), Budget(budget_bytes, max_lingering=max_files // 8), core)
+        self.local = Local(TagTable(node, _core.utc_ns()), Budget(budget_bytes, max_lingering=max_files // 8), core)
         self.bad_messages = 0
         self.slow_clients = 0
         self._loop = asyncio.get_running_loop()
