@@ -236,6 +236,8 @@ class Server:
     async def _destroy(self, network: Network, connection: Connection, request: DestroyTag) -> None:
         """Another node keeps the tag: it decides, and whoever holds it learns of it from the table."""
         keeper = network.keeper(request.name)
+        if connection.closed:
+            return
         try:
             if keeper is not None:
                 await network.destroy(connection.number, request, keeper)
