@@ -13,7 +13,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,13 +26,15 @@ PATIENCE_S = 30.0
 class Daemon:
     """A daemon process on a socket of its own, which can be killed and started again."""
 
-    def __init__(self, socket_path: Path) -> None:
+    def __init__(self, socket_path: Path, prefix: Sequence[str] = (), **environment: str) -> None:
         self.socket_path = str(socket_path)
         self.process: subprocess.Popen[bytes] | None = None
+        self._prefix = prefix
+        self._environment = {**os.environ, **environment}
 
     def start(self, *options: str) -> Daemon:
-        command = [sys.executable, "-m", "ringcast", "daemon", "--socket", self.socket_path, *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        command = [*self._prefix, sys.executable, "-m", "ringcast", "daemon", "--socket", self.socket_path, *options]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=self._environment)
         deadline = time.monotonic() + PATIENCE_S
         while not self._listens():
             assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}"
@@ -147,11 +149,11 @@ def gone() -> Callable[[int], bool]:
 
 @pytest.fixture
 def make_daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
-    """Start a daemon with options."""
+    """Start a daemon with options; with `prefix` before its command, and with an environment of its own."""
     made: list[Daemon] = []
 
-    def make(*options: str) -> Daemon:
-        made.append(Daemon(tmp_path / f"d{len(made)}.sock"))
+    def make(*options: str, prefix: Sequence[str] = (), **environment: str) -> Daemon:
+        made.append(Daemon(tmp_path / f"d{len(made)}.sock", prefix, **environment))
         return made[-1].start(*options)
 
     yield make

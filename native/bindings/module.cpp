@@ -1,8 +1,11 @@
 // ringcast._core
 #include "bindings/module.hpp"
 
+#include <cstdlib>
+
 #include "bindings/errors.hpp"
 #include "bindings/message.hpp"
+#include "ring/clock.hpp"
 #include "ring/counters.hpp"
 #include "ring/futex.hpp"
 #include "ring/memory.hpp"
@@ -34,6 +37,8 @@ NB_MODULE(_core, m) {
           },
           "bucket"_a);
     m.def("ring_memory_bytes", [](u64 depth, u64 capacity) { return Geometry::of(depth, capacity).file_bytes() + kPage; }, "depth"_a, "capacity_bytes"_a);
+    if (const char* ahead = std::getenv("RINGCAST_CLOCK_AHEAD_S")) utc_offset_ns = std::atoll(ahead) * 1'000'000'000;
+    m.def("utc_ns", &utc_ns);
     m.def("forked", &forked);
     m.def("futex_waitv_available", &futex::wait_any_available);
 }

@@ -177,6 +177,17 @@ std::vector<u64> Streams::ended() {
     return std::exchange(ended_, {});
 }
 
+template <typename Condition>
+void Streams::remove_if(Condition&& condition) {
+    std::erase_if(streams_, [&](const auto& stream) {
+        if (!condition(*stream)) return false;
+        // Closing would not do: while whoever gave us the descriptor has his own still open, epoll would go on telling
+        // of a stream that is no more.
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream->fd.get(), nullptr);
+        return true;
+    });
+}
+
 void Streams::take_requests() {
     requests_.store(false);
     std::lock_guard lock(mutex_);
@@ -194,7 +205,7 @@ void Streams::take_requests() {
     }
     new_streams_.clear();
     for (const u64 key : closed_) {
-        std::erase_if(streams_, [&](const auto& s) { return s->mirror->spec().key == key; });
+        remove_if([&](const Stream& s) { return s.mirror->spec().key == key; });
         if (const auto found = mirrors_.extract(key)) found.mapped()->close();
     }
     closed_.clear();
@@ -251,7 +262,7 @@ void Streams::end(Stream* stream) {
         std::lock_guard lock(mutex_);
         ended_.push_back(stream->mirror->spec().key);
     }
-    std::erase_if(streams_, [&](const auto& s) { return s.get() == stream; });
+    remove_if([&](const Stream& s) { return &s == stream; });
 }
 
 }  // namespace ringcast

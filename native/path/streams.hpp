@@ -35,6 +35,8 @@ private:
 
     template <typename Add>
     void request(Add&& add);
+    template <typename Condition>
+    void remove_if(Condition&& condition);
     void take_requests();
     void run();
     void serve(Stream* stream);

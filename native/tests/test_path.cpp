@@ -167,6 +167,24 @@ TEST(path, a_pump_stops_before_a_number_and_says_so) {
     CHECK_EQ(pump.counters().messages.load(), 3u);
 }
 
+TEST(path, a_stream_that_ended_is_not_told_of_though_its_descriptor_lives_on) {
+    Streams streams;
+    for (u64 round = 0; round < 20; ++round) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        Descriptor near(pair[0]);
+        const Descriptor far(pair[1]);
+        ChannelSpec one = spec();
+        one.key = kKey + round;
+        const auto mirror = streams.open(one);
+        streams.add_stream(one.key, copy_of(far));
+        near.reset();
+        until([&] { return !streams.ended().empty(); });
+        streams.close_channel(one.key);
+        until([&] { return mirror->closed(); });
+    }
+}
+
 TEST(path, a_stream_carries_everything_in_order_and_ends) {
     int pair[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);

@@ -426,6 +426,9 @@ def latency_bucket_ns(bucket: int) -> int:
     """Upper bound of a histogram bucket in nanoseconds."""
 
 def ring_memory_bytes(depth: int, capacity_bytes: int) -> int: ...
+def utc_ns() -> int:
+    """Time of day as messages are stamped with it; RINGCAST_CLOCK_AHEAD_S in the environment moves it, for tests."""
+
 def forked() -> None:
     """Called in the child after a fork: every native object made before it is dead there."""
 

@@ -186,7 +186,7 @@ class RemoteHistory:
 
     def _messages(self, answer: PullAnswer) -> list[Message]:
         publishers = {info.incarnation: info for info in answer.publishers}
-        now_ns = time.time_ns()
+        now_ns = _core.utc_ns()
         # What did not come scaled is scaled here.
         decode = self._scaling if self._size is not None and answer.size is None else self._decode
         unnamed = {pulled.incarnation for pulled in answer.messages} - publishers.keys()

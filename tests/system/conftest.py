@@ -16,6 +16,10 @@ import ringcast
 from ringcast import _core
 from ringcast.control import link
 from ringcast.control.messages import GetStatus, Hello, Publish, Published, Status
+from ringcast.daemon.addresses import join
+from ringcast.daemon.mesh import CONTROL_PORT
+from ringcast.lab.testbed import Testbed
+from ringcast.lab.topology import Family
 
 PATIENCE_S = 30.0
 
@@ -104,11 +108,11 @@ def wire(daemon: Any, open_wire: Callable[..., Wire]) -> Wire:
 class Node:
     """A daemon in a mesh, which can be killed and started again, and sessions with it."""
 
-    def __init__(self, name: str, address: str, peers: list[str], make_daemon: Callable[..., Any]) -> None:
+    def __init__(self, name: str, address: str, peers: list[str], make_daemon: Callable[..., Any], **how: Any) -> None:
         self.name = name
         self.options = ["--name", name, "--listen", address, "--no-scout"]
         self.options += [word for peer in peers for word in ("--peer", peer)]
-        self.daemon = make_daemon(*self.options)
+        self.daemon = make_daemon(*self.options, **how)
         self.session = self.connect()
 
     def connect(self) -> ringcast.Session:
@@ -143,12 +147,25 @@ class Meshes:
         self._eventually = eventually
         self._nodes: list[Node] = []
 
-    def __call__(self, number: int) -> list[Node]:
-        addresses = _free_addresses(number)
+    def __call__(self, number: int, **how: dict[str, Any]) -> list[Node]:
+        """With `how`, by name, some daemons get what `make_daemon` takes."""
+        addresses = dict(zip("abcdefgh", _free_addresses(number), strict=False))
+        return self._join(addresses, how)
+
+    def in_lab(self, bed: Testbed, family: Family = 4) -> list[Node]:
+        """A daemon on every host of a testbed."""
+        hosts = [node for node in bed.nodes if node.kind == "host"]
+        addresses = {node.name: join(node.address(family), CONTROL_PORT) for node in hosts}
+        return self._join(addresses, {node.name: {"prefix": node.command} for node in hosts})
+
+    def _join(self, addresses: dict[str, str], how: dict[str, dict[str, Any]]) -> list[Node]:
         self._nodes = [
-            Node("abcdefgh"[i], addresses[i], addresses[:i] + addresses[i + 1 :], self._make_daemon)
-            for i in range(number)
-        ]
+            Node(
+                name, address, [other for other in addresses.values() if other != address], self._make_daemon,
+                **how.get(name, {}),
+            )
+            for name, address in addresses.items()
+        ]  # fmt: skip
         names = {node.name for node in self._nodes}
         self._eventually(lambda: all(node.here() == names for node in self._nodes))
         return self._nodes

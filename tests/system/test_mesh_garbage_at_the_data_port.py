@@ -111,6 +111,21 @@ def test_replayed_and_forged_datagrams_of_a_channel(target, eventually):
     target.exchange()
 
 
+def test_reordered_and_duplicated_datagrams_of_a_channel(target, eventually):
+    """As a network may do it: overtaken ones are put in order, second copies dropped and counted."""
+    key = sniff_key(target)
+    if key is None:
+        pytest.skip("the packets of the loopback cannot be watched here")
+    begin = target.node.incoming()[0].messages
+    for seq in (begin + 1, begin + 1, begin, begin, begin + 2):
+        target.socket.send(header(key=key, seq=seq) + b"later")
+    got = [target.sub.recv(timeout=30) for _ in range(3)]
+    assert [(msg.seq, msg.lost) for msg in got] == [(begin, 0), (begin + 1, 0), (begin + 2, 0)]
+    (row,) = target.node.incoming()
+    assert row.counters["duplicates"] + row.counters["late"] == 2
+    assert "2" in ringcast_cli("channels", target).splitlines()[1].split()[-1]
+
+
 def sniff_key(target):
     try:
         sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))

@@ -208,6 +208,7 @@ class Gossip:
         for delta in fresh:
             self._withdraw(delta)
         self._changes += self._table.apply(fresh)
+        self._unsettled |= bool(self._table.orphans())
         self._refresh(delta.node for delta in fresh)
         for delta in fresh:
             self._show(delta.node)

@@ -57,7 +57,6 @@ from ringcast.daemon.rows import (
     TagRow,
     publisher_key,
     subscriber_key,
-    tag_key,
 )
 from ringcast.daemon.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagInUse, UnknownTag
@@ -130,8 +129,8 @@ class Local:
     def changed(self, changes: Collection[Change]) -> list[Send]:
         """React to changes of the table that other nodes made."""
         for kind, row in changes:
-            # A tag that changes hands is never seen to go, so this one was destroyed.
-            if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
+            # One that nobody keeps any more is only out of sight, and its users' rights are what they were.
+            if kind is ChangeKind.REMOVED and isinstance(row, TagRow) and self.table.is_destroyed(row):
                 self._end(row.name)
         self._effects.recount(changes)
         for change in changes:
@@ -207,7 +206,7 @@ class Local:
                 self._retire(ring, linger=False)
             else:
                 self._forget(ring)
-        self._effects.note(self.table.remove(tag_key(name)))
+        self._effects.note(self.table.destroy(name))
         for number in sorted(told):
             self._effects.send(number, TagGone(name=name))
 

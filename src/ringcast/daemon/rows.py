@@ -20,7 +20,8 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     """A tag as its primary node holds it; the backup takes over when the primary goes.
 
     `born` is a logical time: of two nodes that create one tag without knowing of each other, the earlier wins. `term`
-    counts take-overs: of rows born together, the later term wins.
+    counts take-overs: of rows born together, the later term wins. One that is `destroyed` says that no row born with it
+    counts any more; a row that is merely missing says nothing of the kind.
     """
 
     name: str
@@ -31,6 +32,7 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     term: int = 0
     settings: dict[str, Setting] = {}
     """By the node that receives; '' is every node."""
+    destroyed: bool = False
 
     @property
     def owner(self) -> str:

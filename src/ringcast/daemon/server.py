@@ -12,13 +12,13 @@ import itertools
 import logging
 import os
 import socket
-import time
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib import metadata
 from typing import Any
 
+from ringcast import _core
 from ringcast.control import link
 from ringcast.control.messages import (
     PROTOCOL_VERSION,
@@ -86,7 +86,7 @@ class Server:
     ) -> None:  # fmt: skip
         self._node = node
         self._until_idle = idle_linger_s is not None
-        self.local = Local(TagTable(node, time.time_ns()), Budget(budget_bytes, max_lingering=max_files // 8), core)
+        self.local = Local(TagTable(node, _core.utc_ns()), Budget(budget_bytes, max_lingering=max_files // 8), core)
         self.bad_messages = 0
         self.slow_clients = 0
         self._loop = asyncio.get_running_loop()
@@ -320,6 +320,8 @@ class Server:
     async def _destroy(self, network: Network, connection: Connection, request: DestroyTag) -> None:
         """Another node keeps the tag: it decides, and whoever holds it learns of it from the table."""
         keeper = network.keeper(request.name)
+        if connection.closed:
+            return
         try:
             if keeper is not None:
                 await network.destroy(connection.number, request, keeper)

@@ -52,6 +52,8 @@ class Succession:
                 continue
             mine = self._mine.pop(row.name, None)
             if kind is ChangeKind.REMOVED:
+                if self._table.is_destroyed(row):
+                    self._waiting.pop(row.name, None)
                 continue
             self._waiting.pop(row.name, None)
             if row.primary == self._table.node:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from ringcast.daemon.attributes import resolve
 from ringcast.daemon.matching import PatternIndex
 from ringcast.daemon.replica import Replica
@@ -19,6 +21,9 @@ from ringcast.tag import is_pattern, matches
 
 Digest = dict[str, tuple[int, int]]
 """{node: (incarnation, version known without gaps)}"""
+
+MAX_DESTROYED = 256
+"""Destroyed tags of which a node reminds the others."""
 
 _ID = tuple[str, str]
 """(owner, key)"""
@@ -34,7 +39,8 @@ class TagTable:
         self._replicas: dict[str, Replica] = {node: self._own}
         self._absent: set[str] = set()
         self._tags: dict[str, dict[str, TagRow]] = {}
-        self._orphans: dict[str, TagRow] = {}  # tags whose only row went with its node
+        self._orphans: dict[str, TagRow] = {}  # tags whose last row went, but were not destroyed
+        self._destroyed: dict[str, None] = {}  # keys of this node's own, longest ago first
         self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
         self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
         self._youngest = 0
@@ -43,10 +49,14 @@ class TagTable:
 
     def tag(self, name: str) -> TagRow | None:
         """The row that counts for a tag: of several, the one born first, in its latest term."""
-        rows = self._tags.get(name)
+        rows = [row for row in self._tags.get(name, {}).values() if not self.is_destroyed(row)]
         if not rows:
             return self._orphans.get(name)
-        return min(rows.values(), key=lambda row: (row.born, -row.term, row.owner))
+        return min(rows, key=lambda row: (row.born, -row.term, row.owner))
+
+    def is_destroyed(self, row: TagRow) -> bool:
+        """Whether somebody destroyed that tag, rather than that its row is only not there."""
+        return any(other.destroyed and other.born == row.born for other in self._tags.get(row.name, {}).values())
 
     def tags(self, pattern: str = "**") -> list[TagRow]:
         names: Iterable[str] = sorted({*self._tags, *self._orphans}) if is_pattern(pattern) else (pattern,)
@@ -66,7 +76,7 @@ class TagTable:
         return list(self._subscribers.matching(tag))
 
     def __len__(self) -> int:
-        return len(self._tags.keys() | self._orphans.keys())
+        return sum(self.tag(name) is not None for name in {*self._tags, *self._orphans})
 
     # ------------------------------------------------------------------ this node's own rows
 
@@ -88,6 +98,21 @@ class TagTable:
         before = self._own.row(row.key)
         self._own.write(row.key, row)
         return self._show(before, row)
+
+    def destroy(self, name: str) -> list[Change]:
+        """Say that a tag of this node is no more. Rows of the same birth that turn up later do not bring it back."""
+        row = self.tag(name)
+        if row is None or row.owner != self.node:
+            return []
+        self._destroyed.pop(row.key, None)
+        self._destroyed[row.key] = None
+        changes = self.put(replace(row, destroyed=True, term=row.term + 1))
+        while len(self._destroyed) > MAX_DESTROYED:
+            oldest = next(iter(self._destroyed))
+            del self._destroyed[oldest]
+            if isinstance(known := self._own.row(oldest), TagRow) and known.destroyed:
+                changes += self.remove(oldest)
+        return changes
 
     def remove(self, key: str) -> list[Change]:
         """Withdraw a row of this node; nothing happens when there is none."""
@@ -141,15 +166,13 @@ class TagTable:
             return [change for row in rows for change in self._show(None, row)]
         changes = []
         for row in rows:
-            if isinstance(row, TagRow) and self._tags.get(row.name, {}).keys() == {node}:
-                self._orphans[row.name] = self._tags.pop(row.name)[node]
-            else:
-                changes += self._show(row, None)
+            changes += self._show(row, None)
         self._absent.add(node)
         return changes
 
     def orphans(self) -> list[TagRow]:
-        """Tags whose node went. They are seen as they were until somebody takes them over or they are given up."""
+        """Tags whose node went, or gave them up for a row that is not here yet. They are seen as they were until
+        somebody takes them over or they are given up."""
         return list(self._orphans.values())
 
     def give_up(self, name: str) -> list[Change]:
@@ -211,7 +234,10 @@ class TagTable:
             self._orphans.pop(name, None)
         if not rows:
             del self._tags[name]
-        return _difference(before, self.tag(name))
+        after = self.tag(name)
+        if after is None and new is None and before is not None and not self.is_destroyed(before):
+            after = self._orphans[name] = before
+        return _difference(before, after)
 
 
 def _difference(old: Row | None, new: Row | None) -> list[Change]:

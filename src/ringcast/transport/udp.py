@@ -72,6 +72,7 @@ class UdpSending:
         self._pump: _core.Pump | None = None
         self._given_back = False
         self._pushed = False
+        self._released = False
         if channel.first_seq < source.next_seq:
             self._pump_until(channel.first_seq, source.next_seq)
         else:
@@ -86,11 +87,11 @@ class UdpSending:
 
     @property
     def unsettled(self) -> bool:
-        return self._pump is not None and not self._given_back
+        return self._pump is not None and not self._given_back and not self._released
 
     def settle(self) -> None:
         """Once the history is sent, let the publisher go on by itself."""
-        if self._pump is None or self._given_back or self._pump.state == "running":
+        if self._pump is None or not self.unsettled or self._pump.state == "running":
             return
         first_seq = self._pump.next_seq
         self._pump.close()
@@ -110,6 +111,7 @@ class UdpSending:
         return self._pump.counters() if self._pump is not None else {}
 
     def release(self) -> None:
+        self._released = True
         self._source.links.remove_link(self._channel.key)
 
     def close(self) -> None:

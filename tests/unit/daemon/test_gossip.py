@@ -373,7 +373,7 @@ def test_a_destroyed_tag_is_not_taken_over() -> None:
     a.gossip.local(changes)
     a.gossip.finish(0)
     compare(a, b)
-    a.gossip.local(a.table.remove("tag:t"))
+    a.gossip.local(a.table.destroy("t"))
     a.gossip.finish(0)
     compare(a, b)
     b.gossip.node_down("a")

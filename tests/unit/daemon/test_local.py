@@ -26,7 +26,8 @@ from ringcast.control.messages import (
     Unpublish,
     Unsubscribe,
 )
-from ringcast.daemon.rows import Change, ChangeKind, SubscriberRow
+from ringcast.daemon.rows import Change, ChangeKind, SubscriberRow, tag_key
+from ringcast.daemon.table import TagTable
 from ringcast.errors import BadMessage
 from ringcast.identity import SubscriberInfo
 from ringcast.tag import TagAttributes, tag_id
@@ -273,13 +274,28 @@ def test_a_forced_destroy_tells_every_holder_once_and_drops_all(lab: Any) -> Non
 
 
 def test_a_tag_destroyed_on_another_node_is_gone_for_its_holders(lab: Any) -> None:
-    lab.publish(2, "lab/temp")
-    lab.subscribe(3, "lab/temp", 1)
-    row = lab.local.table.tag("lab/temp")
-    out = lab.local.changed([Change(ChangeKind.REMOVED, row)])
-    assert lab.to(2, out) == [TagGone(name="lab/temp")]
-    assert lab.to(3, out) == [TagGone(name="lab/temp")]
+    other = TagTable("other", 1)
+    other.open_tag("far", {})
+    lab.local.table.apply(other.delta({}))
+    lab.publish(2, "far")
+    lab.subscribe(3, "far", 1)
+    other.destroy("far")
+    out = lab.local.changed(lab.local.table.apply(other.delta(lab.local.table.digest())))
+    assert lab.to(2, out) == [TagGone(name="far")]
+    assert lab.to(3, out) == [TagGone(name="far")]
     assert len(lab.local.rings) == 0
+
+
+def test_a_tag_that_nobody_keeps_is_not_gone_for_its_holders(lab: Any) -> None:
+    other = TagTable("other", 1)
+    other.open_tag("far", {})
+    lab.local.table.apply(other.delta({}))
+    lab.publish(2, "far")
+    other.remove(tag_key("far"))
+    changes = lab.local.table.apply(other.delta(lab.local.table.digest())) + lab.local.table.give_up("far")
+    assert [change.kind for change in changes] == [ChangeKind.REMOVED]
+    assert lab.to(2, lab.local.changed(changes)) == []
+    assert len(lab.local.rings) == 1
 
 
 def test_a_tag_that_changes_hands_concerns_nobody(lab: Any) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from ringcast.daemon.rows import Change, ChangeKind, Delta, Entry, PublisherRow, SubscriberRow, TagRow, tag_key
-from ringcast.daemon.table import TagTable
+from ringcast.daemon.rows import Change, ChangeKind, Delta, Entry, PublisherRow, SubscriberRow, TagRow
+from ringcast.daemon.table import MAX_DESTROYED, TagTable
 from ringcast.errors import BadMessage, QosMismatch, TagConflict, UnknownTag
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
@@ -225,6 +226,49 @@ def test_destroying_a_tag_reaches_the_others() -> None:
     one, two = TagTable("n1", 1), TagTable("n2", 1)
     row, _ = one.open_tag("a", {})
     synchronise(one, two)
-    assert one.remove(tag_key("a")) == [Change(ChangeKind.REMOVED, row)]
+    assert one.destroy("a") == [Change(ChangeKind.REMOVED, row)]
     synchronise(one, two)
     assert two.tags() == []
+
+
+def test_a_destroyed_tag_stays_destroyed_when_an_old_row_of_it_returns() -> None:
+    one, two, three = (TagTable(name, 1) for name in ("n1", "n2", "n3"))
+    row, _ = one.open_tag("a", {})
+    synchronise(one, two)
+    two.put(replace(row, primary="n2", term=1))
+    two.destroy("a")
+    synchronise(two, three)
+    synchronise(one, three)
+    assert (two.tag("a"), three.tag("a")) == (None, None)
+    again, changes = three.open_tag("a", {"depth": 9})
+    assert [change.kind for change in changes] == [ChangeKind.ADDED]
+    synchronise(two, three)
+    assert two.tag("a") == again, "one that is made anew is another"
+
+
+def test_a_row_withdrawn_for_another_is_seen_until_that_is_there() -> None:
+    one, two = TagTable("n1", 1), TagTable("n2", 1)
+    row, _ = one.open_tag("a", {})
+    synchronise(one, two)
+    one.remove(row.key)
+    assert two.apply(one.delta(two.digest())) == []
+    assert (two.tag("a"), two.orphans()) == (row, [row])
+
+
+def test_only_so_many_destroyed_tags_are_remembered() -> None:
+    table = TagTable("n1", 1)
+    for number in range(MAX_DESTROYED + 10):
+        table.open_tag(str(number), {})
+        table.destroy(str(number))
+    rows = [entry.row for entry in table.delta({})[0].entries if entry.row is not None]
+    assert len(rows) == MAX_DESTROYED
+    assert len(table) == 0
+
+
+def test_a_tag_made_again_where_it_was_destroyed() -> None:
+    table = TagTable("n1", 1)
+    table.open_tag("a", {})
+    table.destroy("a")
+    row, _ = table.open_tag("a", {"depth": 3})
+    assert table.tag("a") == row
+    assert table.destroy("b") == []
