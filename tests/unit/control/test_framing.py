@@ -10,7 +10,7 @@ from ringcast.control import messages as m
 from ringcast.control.framing import MAX_PACKET_BYTES, decode_reply_untrusted, decode_request_untrusted, encode
 from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
-from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.identity import Presence, PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
 
 PUBLISHER = PublisherInfo(id=1, node="n", tag="a/b", incarnation=2**64 - 1, pid=4, user="u")
@@ -26,6 +26,8 @@ REQUESTS: list[Any] = [
     m.Subscribe(id=1, pattern="a/*", subscription=3, role="history"),
     m.UseMailbox(id=1, subscription=3),
     m.Unsubscribe(id=1, subscription=3),
+    m.Watch(id=1, watch=4, kinds=["node", "publisher", "subscriber"], pattern="a/*"),
+    m.Unwatch(id=1, watch=4),
     m.ListTags(id=1),
     m.ListPublishers(id=1, tag="a"),
     m.ListSubscribers(id=1, tag="a"),
@@ -72,6 +74,15 @@ REPLIES: list[Any] = [
         bad_messages=0, until_idle=False,
     ),
     m.HistoryPulled(id=1, size=1, answer=b"x"),
+    m.Presences(
+        watch=4,
+        rows=[
+            Presence(kind="node", came=True, node="n"),
+            Presence(kind="publisher", came=True, node="n", publisher=PUBLISHER),
+            Presence(kind="subscriber", came=False, node="n", subscriber=SUBSCRIBER),
+        ],
+        anew=True,
+    ),
     m.Refused(id=1, error="UnknownTag", fields={"name": "a"}),
     m.RingUp(
         subscription=1, info=PUBLISHER, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True,
