@@ -34,6 +34,8 @@ REQUESTS: list[Any] = [
     m.Move(id=1, subscription=3, at="node:b", transport="tcp"),
     m.SetChannel(id=1, tag="a", node="b", at="publisher"),
     m.Unsubscribe(id=1, subscription=3),
+    m.Watch(id=1, watch=4, kinds=["node", "publisher", "subscriber"], pattern="a/*"),
+    m.Unwatch(id=1, watch=4),
     m.ListTags(id=1),
     m.ListPublishers(id=1, tag="a"),
     m.ListSubscribers(id=1, tag="a"),
@@ -82,6 +84,15 @@ REPLIES: list[Any] = [
         bad_messages=0, until_idle=False,
     ),
     m.HistoryPulled(id=1, size=1, answer=b"x"),
+    m.Presences(
+        watch=4,
+        rows=[
+            Presence(kind="node", came=True, node="n"),
+            Presence(kind="publisher", came=True, node="n", publisher=PUBLISHER),
+            Presence(kind="subscriber", came=False, node="n", subscriber=SUBSCRIBER),
+        ],
+        anew=True,
+    ),
     m.Refused(id=1, error="UnknownTag", fields={"name": "a"}),
     m.RingUp(
         subscription=1, info=PUBLISHER, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True,
