@@ -182,7 +182,7 @@ void Streams::take_requests() {
     }
     new_streams_.clear();
     for (const u64 key : closed_) {
-        std::erase_if(streams_, [&](const auto& s) { return s->mirror->spec().key == key; });
+        forget([&](const Stream& s) { return s.mirror->spec().key == key; });
         mirrors_.erase(key);
     }
     closed_.clear();
@@ -232,7 +232,18 @@ void Streams::end(Stream* stream) {
         std::lock_guard lock(mutex_);
         ended_.push_back(stream->mirror->spec().key);
     }
-    std::erase_if(streams_, [&](const auto& s) { return s.get() == stream; });
+    forget([&](const Stream& s) { return &s == stream; });
+}
+
+template <typename Which>
+void Streams::forget(Which&& which) {
+    std::erase_if(streams_, [&](const auto& s) {
+        if (!which(*s)) return false;
+        // Closing our descriptor would not do: whoever passed it may have it open still, and events would go on to come
+        // for a stream that is gone.
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, s->fd.get(), nullptr);
+        return true;
+    });
 }
 
 }  // namespace ringcast

@@ -40,6 +40,8 @@ private:
     void serve(Stream* stream);
     bool retry_paused();
     void end(Stream* stream);
+    template <typename Which>
+    void forget(Which&& which);
 
     Descriptor epoll_, wakeup_;
     std::mutex mutex_;
