@@ -24,6 +24,7 @@ import msgspec
 from ringcast import _core
 from ringcast.control import service
 from ringcast.control.service import ChannelOpened, CloseChannel, Nothing, OpenChannel, Start, StartChannel
+from ringcast.daemon.derivation import oldest_seq
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut
@@ -31,7 +32,7 @@ from ringcast.daemon.holdings import Asked, Demand, Hold, MirrorRing, Ring, Wish
 from ringcast.daemon.local import Local
 from ringcast.daemon.pacing import Paces
 from ringcast.daemon.rows import PublisherRow
-from ringcast.daemon.stages import PREPARE_S, Stages, oldest_seq
+from ringcast.daemon.stages import PREPARE_S, Stages
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.place import node_of
 from ringcast.tag import matches

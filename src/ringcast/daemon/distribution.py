@@ -126,7 +126,7 @@ class Distribution:
         if request.rate_hz:  # it may be another one since the channel was opened
             self.follow_rates()
         if sending.unsettled:
-            task = asyncio.get_running_loop().create_task(self._settle(sending))
+            task = asyncio.get_running_loop().create_task(self._settle(request.key, sending))
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)
 
@@ -182,9 +182,11 @@ class Distribution:
         asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
         self._sources.release(channel.incarnation, channel.transport, channel.wish)
 
-    async def _settle(self, sending: Sending) -> None:
+    async def _settle(self, key: int, sending: Sending) -> None:
         while sending.unsettled:
             await asyncio.sleep(SETTLE_S)
+            if key not in self.channels:  # closed meanwhile
+                return
             sending.settle()
 
 

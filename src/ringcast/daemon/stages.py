@@ -16,16 +16,15 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from ringcast import _core
 from ringcast.control.messages import StageDown, StageUp, StageWanted
 from ringcast.control.service import Start
-from ringcast.daemon.attributes import check_geometry
+from ringcast.daemon.derivation import derived, first
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
 from ringcast.daemon.holdings import Asked, Demand, DerivedRing, Ring, Wish, wish_of
 from ringcast.daemon.local import Local
-from ringcast.daemon.stagehands import Declined, Hand, Made, PublisherHand, WorkerHand
-from ringcast.errors import BadMessage, BrokenError, PublisherGone, RingcastError
+from ringcast.daemon.stagehands import Declined, Hand, PublisherHand, WorkerHand
+from ringcast.errors import BrokenError, PublisherGone, RingcastError
 from ringcast.tag import matches
 
 logger = logging.getLogger("ringcast.daemon")
@@ -231,7 +230,7 @@ class Stages:
             return
         try:
             every = self._local.paces.every(base, wish.rate_hz) if wish.rate_hz else wish.every
-            first_seq = self._first_seq(wish, base)
+            first_seq = self._resume[wish] if wish in self._resume else first(base, self._starts.get(wish, "earliest"))
             hand = self._hand(wish, base, number)
             wanted = StageWanted(
                 publisher=base.number, stage=number, attributes=base.attributes, size=wish.size, every=every,
@@ -239,7 +238,7 @@ class Stages:
                 depth=base.row.depth, capacity_bytes=base.row.capacity_bytes,
             )  # fmt: skip
             made = await hand.begin(wanted, base.fds, lambda reason: self._crashed(wish, number, reason))
-            ring = self._ring(base, wish, every, first_seq, made)
+            ring = derived(self._local, base, wish, every, first_seq, made)
             shown = self._local.add_mirror(ring)
         except BaseException as exc:
             self._hands.pop(number, None)
@@ -304,39 +303,13 @@ class Stages:
         self._hands[number] = hand
         return hand
 
-    def _first_seq(self, wish: Wish, base: Ring) -> int:
-        if wish in self._resume:
-            return self._resume[wish]
-        match self._starts.get(wish, "earliest"):
-            case "new":
-                return base.next_seq
-            case "latest":
-                return max(oldest_seq(base), base.next_seq - 1)
-            case int(number):
-                return min(max(oldest_seq(base), number), base.next_seq)
-            case _:
-                return oldest_seq(base)
-
-    def _ring(self, base: Ring, wish: Wish, every: int, first_seq: int, made: Made) -> DerivedRing:
-        ring_fd, bell_fd = made.fds[0].fileno(), made.fds[1].fileno()
-        depth, capacity_bytes, incarnation = made.up.depth, made.up.capacity_bytes, made.up.incarnation
-        check_geometry(depth, capacity_bytes)
-        if not 0 < incarnation < 2**64 or self._local.rings.of_incarnation(incarnation) is not None:
-            raise BadMessage(f"incarnation {incarnation} is not a new one")
-        monitor = _core.RingMonitor(
-            ring_fd, bell_fd, depth=depth, capacity_bytes=capacity_bytes, incarnation=incarnation
-        )  # fmt: skip
-        history = _core.RingHistory()
-        history.attach(ring_fd, depth=depth, capacity_bytes=capacity_bytes, incarnation=incarnation)
-        return DerivedRing(
-            self._local.number(), base, wish, every, first_seq, made.up, made.fds, monitor, lambda: history.bounds()[1]
-        )  # fmt: skip
-
     def _failed(self, wish: Wish, error: Exception) -> None:
         self._errors[wish] = error if isinstance(error, RingcastError) else BrokenError(f"no stage: {error}")
         self._failures[wish] += 1
-        gone = isinstance(error, PublisherGone)
-        if self._failures[wish].bit_count() == 1 and not gone:
+        there = any(
+            row.alive and row.info.incarnation == wish.incarnation for row in self._local.table.all_publishers()
+        )
+        if there and self._failures[wish].bit_count() == 1:
             logger.warning("no stage of size %s yet: %s", wish.size, error)
         self._try_later(wish)
 
@@ -402,16 +375,3 @@ class Stages:
         self._starts.pop(wish, None)
         if (timer := self._later.pop(wish, None)) is not None:
             timer.cancel()
-
-
-def oldest_seq(ring: Ring) -> int:
-    """The oldest number held, or the next one when nothing is."""
-    history = _core.RingHistory()
-    try:
-        history.attach(
-            ring.fds[0].fileno(), depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes, incarnation=ring.ring
-        )
-        oldest, newest = history.bounds()
-    finally:
-        history.close()
-    return oldest if ring.next_seq and oldest <= newest else ring.next_seq
