@@ -1,4 +1,4 @@
-"""A recorder that is killed, resumed, interrupted, or runs out of disk: nothing twice, nothing missing, nothing half."""
+"""A recorder that is killed, interrupted, or runs out of disk: nothing twice, nothing missing, nothing half."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Rings:
         """(oldest held, newest), (n, n - 1) when empty; None when the ring is gone or its node away."""
         try:
             if self._is_local(info):
-                return self._history(info.tag).bounds(incarnation=info.incarnation)
+                return self._history(info).bounds(incarnation=info.incarnation)
             with self._remote(info) as history:
                 return history.bounds()
         except (HistoryError, BrokenError, UnknownTag):
@@ -145,7 +145,7 @@ class Rings:
     # ---------------------------------------------------------------- parts
 
     def _local_stretches(self, info: PublisherInfo, first: int, last: int, every: int) -> Iterator[Stretch]:
-        history = self._history(info.tag)
+        history = self._history(info)
         following = first
         while following <= last:
             columns = history.range_columns(
@@ -175,7 +175,7 @@ class Rings:
     def _sent_ns(self, info: PublisherInfo, seq: int) -> int | None:
         try:
             if self._is_local(info):
-                return self._history(info.tag).at(seq, incarnation=info.incarnation, copy=False).sent_ns
+                return self._history(info).at(seq, incarnation=info.incarnation, copy=False).sent_ns
             with self._remote(info) as history:
                 return history.at(seq).sent_ns
         except HistoryError:
@@ -189,12 +189,16 @@ class Rings:
             self._tags[name] = self._session.tag(name, create=False)
         return self._tags[name]
 
-    def _history(self, name: str) -> History:
-        if name not in self._local:
-            history = self._tag(name).undecoded()
+    def _history(self, info: PublisherInfo) -> History:
+        known = self._local.get(info.tag)
+        # Who told us of the ring may have heard of it before the history here did. A new one is shown all at once.
+        if known is None or info.incarnation not in known.incarnations:
+            if known is not None:
+                known.close()
+            history = self._tag(info.tag).undecoded()
             assert isinstance(history, History)
-            self._local[name] = history
-        return self._local[name]
+            known = self._local[info.tag] = history
+        return known
 
     def _remote(self, info: PublisherInfo) -> RemoteHistory:
         history = self._tag(info.tag).undecoded(info, remote=True)
