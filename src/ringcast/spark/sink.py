@@ -37,7 +37,7 @@ logger = logging.getLogger("ringcast.spark")
 
 _ENCODERS: dict[str, Any] = {"json": msgspec.json.Encoder().encode, "msgpack": msgspec.msgpack.Encoder().encode}
 _TIMES = ("event_ns", "event_time")
-_publishers: dict[tuple[int, str | None, str], Publisher] = {}
+_publishers: dict[tuple[int, str | None, str, str], Publisher] = {}
 
 
 class StagedRows(WriterCommitMessage):
@@ -97,7 +97,7 @@ class _Publishing:
 
     def _publisher(self, session: Session) -> Publisher:
         """One for as long as this process lives: Spark uses it again for the next batch."""
-        key = (os.getpid(), self._options.socket, self._options.tag)
+        key = (os.getpid(), self._options.socket, self._options.tag, self._codec)
         publisher = _publishers.get(key)
         if publisher is None or publisher.closed:
             depth, capacity = self._options.depth, self._options.capacity_bytes
@@ -178,11 +178,16 @@ class StreamPublisher(_Publishing, DataSourceStreamArrowWriter):
 
 def _send(publisher: Publisher, rows: pa.Table, ledger: Ledger | None = None) -> None:
     send = publisher.send
-    for payload, event_ns in zip(rows["payload"].to_pylist(), rows["event_ns"].to_pylist(), strict=True):
-        send(payload, event_ns)
-        if ledger is not None:
-            ledger.begin()
-            ledger = None
+    try:
+        for payload, event_ns in zip(rows["payload"].to_pylist(), rows["event_ns"].to_pylist(), strict=True):
+            send(payload, event_ns)
+            if ledger is not None:
+                ledger.begin()
+                ledger = None
+    except BaseException:
+        # Whatever it was, the tag's having been destroyed say, the next attempt begins with a ring of its own.
+        publisher.close()
+        raise
 
 
 def _newest(session: Session, tag: str, incarnation: int) -> int | None:

@@ -66,13 +66,16 @@ def _only(found: list[pa.DataType | None]) -> pa.DataType | None:
 def decoded(payloads: pa.Array, codecs: pa.Array, kind: pa.DataType) -> pa.Array:
     """One value per payload, or null."""
     values: list[Any] = []
+    record = pa.types.is_struct(kind)
     names = codecs.unique().to_pylist()
     decoders = [_DECODERS.get(names[0])] * len(payloads) if len(names) == 1 else map(_DECODERS.get, codecs.to_pylist())
     for payload, decode in zip(payloads.to_pylist(), decoders, strict=True):
         try:
-            values.append(None if decode is None else decode(payload))
+            value = None if decode is None else decode(payload)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            values.append(None)
+            value = None
+        # Arrow would take a list of pairs for a struct, and an empty list for one of nulls.
+        values.append(None if record and not isinstance(value, dict) else value)
     try:
         return pa.array(values, kind, from_pandas=False)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
