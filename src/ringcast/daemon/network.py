@@ -29,6 +29,7 @@ from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow
 from ringcast.daemon.scouting import ScoutSettings
+from ringcast.daemon.telemetry import Telemetry
 from ringcast.errors import BrokenError, QosMismatch
 from ringcast.transport.registry import find, reliable_names
 
@@ -61,12 +62,15 @@ class Network:
         for name, handler in ((service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close)):
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
+        self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
         await self.mesh.start()
+        self._telemetry.start()
 
     async def close(self) -> None:
+        self._telemetry.close()
         self.distribution.close()
         self.delivery.close()
         await self.mesh.close()
