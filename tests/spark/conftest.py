@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+PATIENCE_S = 180.0
 
 # For tests only: what starts fast, not what runs fast for hours.
 SETTINGS = {
@@ -23,12 +26,28 @@ SETTINGS = {
 }
 
 
+@pytest.fixture
+def patiently() -> Callable[[Callable[[], object]], None]:
+    """Wait for something of Spark's, which may have to start first on a machine that does other things."""
+
+    def wait(condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, "it never came true"
+            time.sleep(0.02)
+
+    return wait
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from ringcast.spark.session import open_session
 
     place: Path = tmp_path_factory.mktemp("spark")
-    session = open_session("local[2]", "tests", {**SETTINGS, "spark.sql.warehouse.dir": str(place)})
+    # Java passes on to its workers the environment it was started in, so what they find by default is decided now.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RINGCAST_SOCKET", str(place / "default.sock"))
+        session = open_session("local[2]", "tests", {**SETTINGS, "spark.sql.warehouse.dir": str(place)})
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

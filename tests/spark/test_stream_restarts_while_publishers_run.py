@@ -19,81 +19,109 @@ import ringcast
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
+TAGS = ("in/a", "in/b")
+HELD = 32
+"""How much the ring of results holds: less than a batch, so that a subscriber who does not read stops its publisher."""
 
 
 class Sending:
     """Publishers that send numbers until they are told to stop."""
 
-    def __init__(self, session: ringcast.Session, tags: list[str]) -> None:
+    def __init__(self, session: ringcast.Session) -> None:
         self._stop = threading.Event()
-        # So much is held that Spark's slowness on a busy machine is no loss.
-        self._publishers = [
-            session.tag(tag, codec="json", schema={"type": "object", "properties": {"n": {"type": "integer"}}},
-                        depth=65536, capacity_bytes=1 << 22).publisher()
-            for tag in tags
-        ]  # fmt: skip
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        self._publishers = [session.tag(tag, codec="json", schema=schema).publisher() for tag in TAGS]
+        for _ in range(HELD * 2):
+            self._send()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
-    def _run(self) -> None:
-        number = 0
-        while not self._stop.wait(0.005):
-            for publisher in self._publishers:
-                publisher.send({"n": number})
-            number += 1
+    def _send(self) -> None:
+        for publisher in self._publishers:
+            publisher.send({"n": publisher.next_seq})
 
-    def stop(self) -> int:
-        """How many were sent by each."""
+    def _run(self) -> None:
+        # Slowly: the rings are to hold everything for as long as a busy machine may take to start Spark.
+        while not self._stop.wait(0.1):
+            self._send()
+
+    def stop(self) -> list[tuple[str, int]]:
+        """What was sent: (tag, number)."""
         self._stop.set()
         self._thread.join()
-        return self._publishers[0].next_seq
+        return [(tag, n) for tag in TAGS for n in range(self._publishers[0].next_seq)]
+
+
+class Results:
+    """What the query publishes, received so that nothing is overwritten before."""
+
+    def __init__(self, session: ringcast.Session) -> None:
+        self.tag = session.tag("out/x", codec="json", depth=HELD, max_wait_s=PATIENCE_S)
+        self._subscriber = self.tag.subscribe(reliable=True)
+        self.found: list[tuple[str, int]] = []
+
+    def receive(self, until: threading.Event) -> None:
+        while True:
+            try:
+                for message in self._subscriber.recv_many(HELD, 0.05):
+                    assert message.data["n"] == message.data["seq"]
+                    self.found.append((message.data["tag"], message.data["seq"]))
+            except TimeoutError:
+                if until.is_set():
+                    return
 
 
 @pytest.fixture
 def sending(session: ringcast.Session) -> Iterator[Sending]:
-    publishers = Sending(session, ["in/a", "in/b"])
+    publishers = Sending(session)
     yield publishers
     publishers.stop()
 
 
-def stream(spark: SparkSession, daemon: Any, **options: str) -> DataFrame:
-    reader = spark.readStream.format("ringcast").option("tag", "in/*").option("socket", daemon.socket_path)
-    for name, value in options.items():
-        reader = reader.option(name, value)
-    return reader.option("startingOffsets", "earliest").load()
+@pytest.fixture
+def results(session: ringcast.Session) -> Results:
+    return Results(session)
 
 
-def start(df: DataFrame, daemon: Any, place: Path, **trigger: Any) -> Any:
+def start(spark: SparkSession, daemon: Any, place: Path, **trigger: Any) -> Any:
+    read = spark.readStream.format("ringcast").option("tag", "in/*").option("socket", daemon.socket_path)
+    df: DataFrame = read.option("startingOffsets", "earliest").option("maxMessagesPerTrigger", "200").load()
     writer = df.selectExpr("tag", "seq", "value.n AS n", "event_time").writeStream.format("ringcast")
-    writer = writer.option("tag", "out/x").option("socket", daemon.socket_path).option("depth", "65536")
+    writer = writer.option("tag", "out/x").option("socket", daemon.socket_path)
     return writer.option("checkpointLocation", str(place)).trigger(**trigger).start()
 
 
-def came(session: ringcast.Session) -> list[tuple[str, int]]:
-    if not session.tags("out/x"):
-        return []
-    tag = session.tag("out/x")
-    rows = [row.info for row in tag.publishers(left=True)]
-    found = [m.data for info in rows for m in tag.local_history(publisher=info).since(0)]
-    assert all(row["n"] == row["seq"] for row in found)
-    return [(row["tag"], row["seq"]) for row in found]
+def finish(spark: SparkSession, daemon: Any, place: Path, results: Results) -> None:
+    """Run the query to the end of what there is, receiving."""
+    done = threading.Event()
+    receiving = threading.Thread(target=results.receive, args=(done,))
+    receiving.start()
+    try:
+        assert start(spark, daemon, place, availableNow=True).awaitTermination(PATIENCE_S)
+    finally:
+        done.set()
+        receiving.join()
 
 
 def test_stopped_and_started_again(
-    spark: SparkSession, daemon: Any, session: ringcast.Session, sending: Sending, tmp_path: Path,
-    eventually: Callable[..., None],
+    spark: SparkSession, daemon: Any, sending: Sending, results: Results, tmp_path: Path,
+    patiently: Callable[..., None],
 ) -> None:  # fmt: skip
-    df = stream(spark, daemon, maxMessagesPerTrigger="500")
-    query = start(df, daemon, tmp_path, processingTime="0 seconds")
-    eventually(lambda: came(session) or query.exception())
-    assert query.exception() is None
-    query.stop()
-    # Whatever batch was being worked on is done again, and nothing of it twice.
-    count = sending.stop()
-    query = start(df, daemon, tmp_path, availableNow=True)
-    assert query.awaitTermination(PATIENCE_S)
-    assert sorted(came(session)) == sorted((tag, n) for tag in ("in/a", "in/b") for n in range(count))
+    stopped = threading.Event()
+    receiving = threading.Thread(target=results.receive, args=(stopped,))
+    receiving.start()
+    query = start(spark, daemon, tmp_path, processingTime="0 seconds")
+    try:
+        patiently(lambda: results.found or query.exception())
+        assert query.exception() is None
+    finally:
+        query.stop()  # whatever batch was being worked on is done again, and nothing of it twice
+        stopped.set()
+        receiving.join()
+    sent = sending.stop()
+    finish(spark, daemon, tmp_path, results)
+    assert sorted(results.found) == sorted(sent)
 
 
 DRIVER = """
@@ -108,14 +136,14 @@ DRIVER = """
     df = spark.readStream.format("ringcast").option("tag", "in/*").option("socket", socket)
     df = df.option("startingOffsets", "earliest").option("maxMessagesPerTrigger", "200").load()
     out = df.selectExpr("tag", "seq", "value.n AS n", "event_time").writeStream.format("ringcast")
-    out = out.option("tag", "out/x").option("socket", socket).option("depth", "65536")
-    out.option("checkpointLocation", checkpoint).start().awaitTermination()
+    out = out.option("tag", "out/x").option("socket", socket).option("checkpointLocation", checkpoint)
+    out.start().awaitTermination()
 """
 
 
 def test_driver_killed_while_it_publishes(
-    spark: SparkSession, daemon: Any, session: ringcast.Session, sending: Sending, tmp_path: Path,
-    eventually: Callable[..., None],
+    spark: SparkSession, daemon: Any, sending: Sending, results: Results, tmp_path: Path,
+    patiently: Callable[..., None],
 ) -> None:  # fmt: skip
     program = tmp_path / "driver.py"
     program.write_text(textwrap.dedent(DRIVER))
@@ -124,13 +152,15 @@ def test_driver_killed_while_it_publishes(
         start_new_session=True,
     )  # fmt: skip
     try:
-        published = tmp_path / "c" / "ringcast"
-        eventually(lambda: driver.poll() is not None or (list(published.glob("*/staged.arrow")) and came(session)))
-        assert driver.poll() is None
+        # Nobody reads the results: the ring is full and the publisher waits, in the middle of a batch.
+        patiently(lambda: driver.poll() is not None or [p for p in results.tag.publishers() if p.counters["waits"]])
+        (publisher,) = results.tag.publishers()
+        assert publisher.counters["sent"] == HELD
+        os.kill(publisher.info.pid, signal.SIGKILL)  # Spark's worker is in a session of its own
     finally:
-        os.killpg(driver.pid, signal.SIGKILL)  # its Java and its workers, too
+        os.killpg(driver.pid, signal.SIGKILL)
         driver.wait(PATIENCE_S)
-    count = sending.stop()
-    query = start(stream(spark, daemon), daemon, tmp_path / "c", availableNow=True)
-    assert query.awaitTermination(PATIENCE_S)
-    assert sorted(came(session)) == sorted((tag, n) for tag in ("in/a", "in/b") for n in range(count))
+    patiently(lambda: not results.tag.publishers())
+    sent = sending.stop()
+    finish(spark, daemon, tmp_path / "c", results)
+    assert sorted(results.found) == sorted(sent)

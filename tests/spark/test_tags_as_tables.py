@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,19 @@ def test_there_and_back(spark: SparkSession, daemon: Any, session: ringcast.Sess
     messages = session.tag("lab/warm").local_history().since(0)
     assert sorted((m.data["seq"], m.data["c"]) for m in messages) == [(99, 49.5), (100, 99.0)]
     assert sorted(m.event_ns for m in messages) == [1, 1_700_000_000_000_000_099]
+
+
+def test_the_example(
+    spark: SparkSession, daemon: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")) / "default.sock"
+    monkeypatch.setenv("RINGCAST_SOCKET", str(path))
+    usual = type(daemon)(path).start()
+    try:
+        runpy.run_path(str(Path(__file__).parents[2] / "examples" / "spark" / "tag_as_table.py"))
+    finally:
+        usual.stop()
+    assert sorted(capsys.readouterr().out.splitlines()) == ["cellar: 25.0", "kitchen: 24.9"]
 
 
 def test_a_checkpoint_of_another_tag_is_a_sentence(

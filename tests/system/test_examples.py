@@ -12,6 +12,7 @@ SAYS = {
     "wildcard.py": ["example/room/cellar/climate: ['wet', 12.0]"],
     "reliable.py": ["20000 received, 0 lost"],
     "large_messages.py": ["frame 2: (1080, 1920, 3), mean 30.0, still valid after use: True", "6220800 bytes"],
+    "recording.py": ['100 messages; the last: {"celsius":29.9}', "replayed 100; the last: again/example/climate"],
     "event_loop.py": ["[10, 20] sum to 30"],
     "notifications.py": [
         "delivered 10",
