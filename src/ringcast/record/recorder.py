@@ -18,7 +18,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ringcast.errors import BrokenError, ClosedError, CorruptRing, HistoryError, RingcastError, TagDestroyed
+from ringcast.errors import (
+    BrokenError,
+    ClosedError,
+    CorruptRing,
+    DaemonUnavailable,
+    HistoryError,
+    RingcastError,
+    TagDestroyed,
+)
 from ringcast.identity import PublisherInfo
 from ringcast.record.bronze import Batch, Format, format_of, publisher_name, schema_id, to_arrow
 from ringcast.record.commits import StreamKey
@@ -74,6 +82,7 @@ class Recorder:
         self._attributes: dict[int, TagAttributes] = {}
         self._by_tag: dict[str, TagAttributes] = {}
         self._streams: set[int] = set()
+        self._settled: set[int] = set()
         self.reading = threading.Event()
         """Set once every pattern is subscribed to, or waits for its tag."""
         self._positions = self.writer.positions() if self.writer is not None else {}
@@ -88,7 +97,6 @@ class Recorder:
             threading.Thread(target=self._read, args=(number, pattern), daemon=True, name=f"record {pattern}")
             for number, pattern in enumerate(self.patterns)
         ]
-        self._starting = len(readers)
         for reader in readers:
             reader.start()
         try:
@@ -105,8 +113,8 @@ class Recorder:
 
     def _read(self, number: int, pattern: str) -> None:
         try:
-            with self._subscribed(pattern) as subscriber:
-                self._ready()
+            with self._subscribed(number, pattern) as subscriber:
+                self._ready(number)
                 if self._positions or self.start == "earliest":
                     self._fetch_left(number, pattern)
                 self._follow(number, subscriber)
@@ -118,21 +126,19 @@ class Recorder:
             self._between.put(exc)
             return
         finally:
-            self._ready()
+            self._ready(number)
         self._between.put(None)
 
-    def _ready(self) -> None:
-        self._starting -= 1
-        if self._starting <= 0:
+    def _ready(self, number: int) -> None:
+        self._settled.add(number)
+        if len(self._settled) == len(self.patterns):
             self.reading.set()
 
-    def _subscribed(self, pattern: str) -> Subscriber:
+    def _subscribed(self, number: int, pattern: str) -> Subscriber:
         # Subscribing to a name creates the tag, with a codec that may not be the one its publisher is going to want.
         awaited = False
-        while not is_pattern(pattern) and not self.session.tags(pattern):
-            if not awaited:
-                self._ready()
-                self._starting += 1
+        while not is_pattern(pattern) and not self._exists(pattern):
+            self._ready(number)
             awaited = True
             if self._stopped.wait(_LOOK_S):
                 raise _Stopped
@@ -140,6 +146,12 @@ class Recorder:
         return self.session.subscribe(
             pattern, start=begin or ("earliest" if awaited else self.start), every=self.every, reliable=self.reliable
         )
+
+    def _exists(self, name: str) -> bool:
+        try:
+            return bool(self.session.tags(name))
+        except DaemonUnavailable:  # being restarted; the session attaches again by itself
+            return False
 
     def _follow(self, number: int, subscriber: Subscriber) -> None:
         while not self._stopped.is_set():
@@ -197,8 +209,6 @@ class Recorder:
         if known is None:
             found = [row.attributes for row in self.session.tags(info.tag)]
             known = self._attributes[info.incarnation] = self._by_tag[info.tag] = found[0] if found else TagAttributes()
-            if self.writer is not None and known.schema is not None:
-                self.writer.add_schema(schema_id(known.schema) or "", known.schema)
         return known
 
     # ---------------------------------------------------------------- writing, on the thread that runs
@@ -231,6 +241,10 @@ class Recorder:
 
     def _take(self, columns: Batch, formats: list[Format]) -> None:
         batch = to_arrow(columns, formats, self.every)
+        for info in columns.rings:
+            schema = self._attributes[info.incarnation].schema
+            if self.writer is not None and schema is not None and info.incarnation not in self._streams:
+                self.writer.add_schema(schema_id(schema) or "", schema)
         self.rows += batch.num_rows if self.writer is None else self.writer.write(batch)
         self.lost += int(columns.lost.sum())
         self.bytes += len(columns.payload)

@@ -6,12 +6,12 @@ script that takes away the one option it does not know; else a sentence that say
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -68,7 +68,9 @@ def _bundled() -> Path | None:
 
 def _shim(java: Path) -> Path:
     """A home whose bin/java is the script. One per user and runtime, made once."""
-    home = Path(tempfile.gettempdir()) / f"ringcast-java-{os.getuid()}-{java.stat().st_ino:x}"
+    # In the user's own place: what is executed must not lie where others could have put it.
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    home = cache / "ringcast" / f"java-{hashlib.blake2b(str(java).encode(), digest_size=6).hexdigest()}"
     script = home / "bin" / "java"
     if not script.exists():
         script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

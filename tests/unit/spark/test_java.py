@@ -25,7 +25,8 @@ def test_the_one_that_is_there(tmp_path: Path) -> None:
     assert java_home({"PATH": str(tmp_path / "bin")}) is None
 
 
-def test_an_old_one_gives_way_to_the_bundled_one(tmp_path: Path) -> None:
+def test_an_old_one_gives_way_to_the_bundled_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     fake(tmp_path / "old", "1.8.0_392")
     new = fake(tmp_path / "new", "25.0.1")
     home = java_home({"JAVA_HOME": str(tmp_path / "old"), "PATH": ""}, lambda: new)
