@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,17 @@ from ringcast.errors import DaemonUnavailable, DataLoss
 from ringcast.record.recorder import Recorder
 from ringcast.record.recording import Recording
 from ringcast.record.writer import RecordingWriter
+from ringcast.spark import connections
 from ringcast.spark.source import RingcastSource
 
 ALL = ReadAllAvailable()
+
+
+@pytest.fixture(autouse=True)
+def _worker(make_daemon: Any) -> Iterator[None]:
+    """What is opened in this process, as a worker of Spark would, is closed before the daemons end."""
+    yield
+    connections.close()
 
 
 class Query:

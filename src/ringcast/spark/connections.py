@@ -35,3 +35,15 @@ def rings_at(socket: str | None, pattern: str, *, start: bool = True) -> Rings:
         if key not in _rings:
             _rings[key] = Rings(session, pattern)
         return _rings[key]
+
+
+def close() -> None:
+    """Close what this process has open. The next use opens it anew."""
+    with _lock:
+        rings, sessions = list(_rings.values()), list(_sessions.values())
+        _rings.clear()
+        _sessions.clear()
+    for ring in rings:
+        ring.close()
+    for session in sessions:
+        session.close()

@@ -5,6 +5,7 @@ The driver's half of the source. A recording is preferred where both have a mess
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from ringcast.spark.connections import rings_at
 from ringcast.spark.offsets import Head, Key, Offset, Piece, split
 from ringcast.spark.options import ReadOptions, Time
 from ringcast.spark.values import arrow_type, can_decode
+
+logger = logging.getLogger("ringcast.spark")
 
 
 class Task(NamedTuple):
@@ -122,6 +125,10 @@ class Plan:
             elif self.options.fail_on_data_loss and piece.strict:
                 # All of it: the ring went with its publisher, and with the memory that held it.
                 raise DataLoss(piece.key.tag, piece.key.publisher, part.first, part.end - 1, part.end - part.first)
+            else:
+                logger.warning(
+                    "messages %d to %d of %s are gone with its ring", part.first, part.end - 1, piece.key.text()
+                )
         return tasks
 
     def value_type(self) -> pa.DataType | None:

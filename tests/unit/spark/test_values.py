@@ -51,3 +51,21 @@ def test_there_and_back() -> None:
     assert arrow_type(describe(kind)) == kind
     with pytest.raises(TypeError, match="cast it first"):
         describe(pa.struct([("a", pa.null())]))
+
+
+def test_telemetry_is_a_table() -> None:
+    from ringcast.control.messages import ChannelStatus
+    from ringcast.daemon.system_tags import ATTRIBUTES, encode
+
+    kind = arrow_type(ATTRIBUTES.schema)
+    assert kind is not None
+    row = ChannelStatus(
+        direction="in", node="b", tag="x", incarnation=2**64 - 1, transport="udp", every=1, reliable=False, messages=5,
+        bytes=None, lost=0, counters={"late": 2},
+    )  # fmt: skip
+    payload = encode("a", 7, [row], {"udp": {"unknown": 3}})
+    (found,) = decoded(pa.array([payload]), pa.array(["json"]), kind).to_pylist()
+    (channel,) = found["channels"]
+    assert (found["node"], found["taken_ns"], found["dropped"]) == ("a", 7, [("udp", [("unknown", 3)])])
+    assert (channel["incarnation"], channel["messages"], channel["bytes"]) == ("f" * 16, 5, None)
+    assert channel["counters"] == [("late", 2)]
