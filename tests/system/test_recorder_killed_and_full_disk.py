@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,7 +49,9 @@ def test_killed_again_and_again(
     for _ in range(3):
         recorder = start(daemon, "a/*", "--out", str(out), "--start", "earliest")
         goal = sent + 100
+        deadline = time.monotonic() + PATIENCE_S
         while committed(out) < goal:
+            assert time.monotonic() < deadline, "nothing is recorded"
             sent = publisher.send(b"x") + 1
         recorder.kill()
         recorder.communicate(timeout=PATIENCE_S)
