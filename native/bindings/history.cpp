@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "bindings/columns.hpp"
 #include "bindings/errors.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
 #include "ring/clock.hpp"
@@ -99,6 +101,23 @@ public:
         return out;
     }
 
+    // As `range`, into columns and without the GIL, up to so many rows and bytes.
+    nb::object range_columns(u64 first, u64 last, u64 incarnation, u64 every, u64 most_rows, u64 most_bytes) {
+        const auto held = which(incarnation);
+        if (every == 0) throw nb::value_error("every is at least 1");
+        Columns columns(most_rows, most_bytes);
+        columns.following = (first + every - 1) / every * every;
+        bool whole;
+        {
+            const Released released;
+            whole = gather(*held, columns, last, every);
+        }
+        if (!whole) raise_corrupt(held->source);
+        nb::list rings;
+        rings.append(held->source.publisher);
+        return columns.finish(std::move(rings));
+    }
+
     std::pair<i64, i64> bounds(u64 incarnation) { return bounds_of(*which(incarnation)); }
 
     std::vector<u64> incarnations() {
@@ -181,6 +200,46 @@ private:
     static u64 shown_from(const Held& held, u64 tail) {
         const u64 oldest = held.source.ring->oldest();
         return held.limit == 0 || tail <= held.limit ? oldest : std::max(oldest, tail - held.limit);
+    }
+
+    // False when the ring is damaged, or holds a message that no offset can bound.
+    static bool gather(const Held& held, Columns& columns, u64 last, u64 every) {
+        const RingView& ring = *held.source.ring;
+        if (!ring.plausible()) return false;
+        const u64 tail = ring.tail();
+        u64 index = std::max(ring.find(columns.following), shown_from(held, tail));
+        const i64 now = utc_ns();
+        while (index < tail) {
+            Record record;
+            const Read read = ring.record(index, record);
+            if (read == Read::corrupt) return false;
+            if (read == Read::ok && record.seq > last) break;
+            if (read == Read::ok && record.seq % every != 0) {
+                ++index;
+                continue;
+            }
+            if (read == Read::ok && !Columns::fits(record.length)) return false;
+            if (read == Read::ok && !columns.has_room(record.length)) return true;
+            if (read != Read::ok || !columns.take(ring, record)) {
+                if (!ring.plausible()) return false;
+                index = std::max(ring.oldest(index), index + 1);
+                continue;
+            }
+            const u64 lost = record.seq > columns.following ? (record.seq - columns.following) / every : 0;
+            columns.add(record, 0, std::max(now, record.sent_ns), lost);
+            columns.following = record.seq + every;
+            ++index;
+        }
+        // What the ring has passed by and no row of this range came after.
+        Record newest;
+        if (tail > 0 && ring.outline(tail - 1, newest)) {
+            const u64 end = std::min(newest.seq, last);
+            if (end >= columns.following) {
+                columns.lost_at_end = (end - columns.following) / every + 1;
+                columns.following += columns.lost_at_end * every;
+            }
+        }
+        return true;
     }
 
     // Null: overtaken meanwhile, try again.
@@ -266,6 +325,8 @@ void bind_history(nb::module_& m) {
         .def("latest", &PyHistory::latest, "back"_a = 0, "copy"_a = true)
         .def("at", &PyHistory::at, "seq"_a, "incarnation"_a = 0, "copy"_a = true)
         .def("range", &PyHistory::range, "first"_a, "last"_a, "incarnation"_a = 0)
+        .def("range_columns", &PyHistory::range_columns, "first"_a, "last"_a, "incarnation"_a = 0, nb::kw_only(), "every"_a = 1,
+             "most_rows"_a = 65536, "most_bytes"_a = 1 << 26)
         .def("bounds", &PyHistory::bounds, "incarnation"_a = 0)
         .def("close", &PyHistory::close)
         .def_prop_ro("closed", &PyHistory::closed)

@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);
     translate_core_failures();
     bind_message(m);
+    bind_columns(m);
     bind_counters(m);
     bind_writer(m);
     bind_reader(m);

@@ -10,6 +10,7 @@ namespace ringcast::bindings {
 namespace nb = nanobind;
 using namespace nb::literals;
 
+void bind_columns(nb::module_& m);
 void bind_counters(nb::module_& m);
 void bind_writer(nb::module_& m);
 void bind_reader(nb::module_& m);

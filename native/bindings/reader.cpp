@@ -6,6 +6,9 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include <unordered_map>
+
+#include "bindings/columns.hpp"
 #include "bindings/counters.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
@@ -107,6 +110,20 @@ public:
         }
     }
 
+    // As recv_many, into columns; nothing is decoded.
+    nb::object recv_columns(u64 n, nb::handle timeout, u64 most_bytes) {
+        const i64 until = deadline(timeout);
+        const Entered entered(*this);
+        raise_postponed();
+        Columns columns(n, most_bytes);
+        Rings rings;
+        for (bool late = false;; late = !wait(until)) {
+            fill(columns, rings);
+            if (columns.rows() > 0) return columns.finish(std::move(rings.publishers));
+            if (late) give_up(timeout);
+        }
+    }
+
     // ---- the newest, whatever the cursors are at
     nb::object newest() {
         open();
@@ -189,6 +206,7 @@ public:
 
 private:
     static constexpr int kLooks = 3;
+    static constexpr u64 kReleaseFrom = 32 * 1024;  // from here on a copy takes longer than handing the GIL over
 
     static const Source& source_of(const Reader::Member& member) { return *static_cast<Source*>(member.context); }
     class Entered {
@@ -246,6 +264,59 @@ private:
             if (nb::len(out) == 0) throw;
             postponed_ = nb::borrow(error.value());
         }
+    }
+
+    // The rings that rows of one batch came from, numbered as they turn up.
+    struct Rings {
+        std::unordered_map<const Reader::Member*, u32> numbers;
+        nb::list publishers;
+
+        u32 number(const Reader::Member* member, const Source& source) {
+            const auto [at, added] = numbers.try_emplace(member, static_cast<u32>(numbers.size()));
+            if (added) publishers.append(source.publisher);
+            return at->second;
+        }
+    };
+
+    // With the GIL: looking around may let go of a ring, and with it of Python objects. Long copies go without.
+    void fill(Columns& columns, Rings& rings) {
+        Record record;
+        Reader::Member* from;
+        i64 now = 0;
+        for (;;) {
+            Peek peek = reader_.poll(record, from);
+            while (peek == Peek::ready) {
+                const Source& source = source_of(*from);
+                // A message that no offset can bound is as unreadable as a damaged one.
+                if (!Columns::fits(record.length)) let_go(*from);
+                // Not advanced past: it comes first in the next batch.
+                if (!columns.has_room(record.length)) return;
+                if (!taken_into(columns, *source.ring, record)) {
+                    peek = reader_.overtaken(*from, record);
+                    continue;
+                }
+                if (now < record.sent_ns || now == 0) now = utc_ns();
+                const u32 number = rings.number(from, source);
+                columns.add(record, number, now, reader_.taken(*from, record, now, false));
+                break;
+            }
+            if (peek == Peek::ready) continue;
+            if (peek == Peek::corrupt) {
+                try {
+                    raise_corrupt(source_of(*from));
+                } catch (nb::python_error& error) {
+                    if (columns.rows() == 0) throw;
+                    postponed_ = nb::borrow(error.value());
+                }
+            }
+            return;
+        }
+    }
+
+    static bool taken_into(Columns& columns, const RingView& ring, const Record& record) {
+        if (record.length < kReleaseFrom) return columns.take(ring, record);
+        const Released released;
+        return columns.take(ring, record);
     }
 
     void raise_postponed() {
@@ -352,6 +423,7 @@ void bind_reader(nb::module_& m) {
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
         .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
+        .def("recv_columns", &PyReader::recv_columns, "n"_a, "timeout"_a = nb::none(), "most_bytes"_a = 1 << 26)
         .def("use_mailbox", [](PyReader& r) { return r.open().use_mailbox(); })
         .def("use_bridge", [](PyReader& r, PyBridge& b) { return r.open().use_port(b.open()); }, "bridge"_a)
         .def("newest", [](PyReader& r) { return or_none(r.newest()); })

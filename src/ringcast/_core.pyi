@@ -7,6 +7,9 @@ object made before a fork raises ForkedError in the child.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 PAGE_BYTES: Final[int]
 LATENCY_BUCKETS: Final[int]
 MAILBOX_BITS: Final[int]
@@ -58,6 +61,43 @@ def make_pulled_message(
     discardable: bool = False,
 ) -> Message:
     """A message that was read from a ring on another node; `data` is decoded already."""
+
+@final
+class Columns:
+    """Messages as columns: arrays of equal length, undecoded. Made by the core only."""
+
+    def __len__(self) -> int: ...
+    @property
+    def rings(self) -> list[Any]:
+        """The publishers (PublisherInfo) that the numbers in `ring` stand for."""
+
+    @property
+    def ring(self) -> NDArray[np.int32]: ...
+    @property
+    def seq(self) -> NDArray[np.int64]: ...
+    @property
+    def event_ns(self) -> NDArray[np.int64]: ...
+    @property
+    def sent_ns(self) -> NDArray[np.int64]: ...
+    @property
+    def received_ns(self) -> NDArray[np.int64]: ...
+    @property
+    def lost(self) -> NDArray[np.int64]: ...
+    @property
+    def discardable(self) -> NDArray[np.uint8]: ...
+    @property
+    def offsets(self) -> NDArray[np.int32]:
+        """One more than there are rows: row i has payload[offsets[i]:offsets[i + 1]]."""
+
+    @property
+    def payload(self) -> NDArray[np.uint8]: ...
+    @property
+    def following(self) -> int:
+        """Of a range: the number to go on from."""
+
+    @property
+    def lost_at_end(self) -> int:
+        """Of a range: how many at its end are gone, which no row's `lost` tells."""
 
 @final
 class Reservation:
@@ -183,6 +223,9 @@ class RingReader:
     def recv_many(self, n: int, timeout: float | None = None) -> list[Message]:
         """Wait for at least one message, return at most `n`."""
 
+    def recv_columns(self, n: int, timeout: float | None = None, most_bytes: int = 1 << 26) -> Columns:
+        """As `recv_many`, into columns: at most `n` messages of together `most_bytes`, undecoded."""
+
     def use_mailbox(self) -> int:
         """Wait on one mailbox instead of on each ring; returns its descriptor, to be passed to publishers."""
 
@@ -238,6 +281,19 @@ class RingHistory:
 
     def range(self, first: int, last: int, incarnation: int = 0) -> list[Message]:
         """Those still held of first..last, both included; `lost` of each counts the missing ones before it."""
+
+    def range_columns(
+        self,
+        first: int,
+        last: int,
+        incarnation: int = 0,
+        *,
+        every: int = 1,
+        most_rows: int = 65536,
+        most_bytes: int = 1 << 26,
+    ) -> Columns:
+        """As `range`, into columns and undecoded: those whose number is a multiple of `every`, at most so many rows and
+        bytes. Ask again from `following` until that is above `last` or what was sent."""
 
     def bounds(self, incarnation: int = 0) -> tuple[int, int]:
         """(oldest held, newest); (n, n - 1) when empty."""

@@ -10,6 +10,7 @@ A mirror of a remote publisher that was read in another mirror before is read on
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from ringcast import _core
@@ -25,7 +26,9 @@ from ringcast.scaling import Size, check_size
 from ringcast.scaling.temporal import check_rate
 from ringcast.tag import TagAttributes
 
-Start = Literal["new", "latest", "earliest"] | int
+Start = Literal["new", "latest", "earliest"] | int | Mapping[int, int]
+"""Where a subscription begins. A mapping gives numbers by incarnation, for whoever goes on where it once stopped; rings
+that it does not name are read from the oldest message held."""
 
 _FIRST = {"new": _core.START_NEW, "latest": _core.START_LATEST, "earliest": _core.START_EARLIEST}
 # Waiting on each ring's own bell is fastest up to here; beyond, and on kernels that cannot wait for several words,
@@ -33,8 +36,10 @@ _FIRST = {"new": _core.START_NEW, "latest": _core.START_LATEST, "earliest": _cor
 _DIRECT_RINGS = 8 if _core.futex_waitv_available() else 1
 
 
-def first_message(start: str | int) -> int:
+def first_message(start: object) -> int:
     """Where `start` begins, as the core counts. Raises ValueError."""
+    if isinstance(start, Mapping):
+        return _core.START_EARLIEST
     if isinstance(start, str) and start in _FIRST:
         return _FIRST[start]
     if isinstance(start, int) and not isinstance(start, bool) and start >= 0:
@@ -112,7 +117,7 @@ class Following(Subscription):
         return Subscribe(
             id=0, pattern=self.pattern, subscription=self.number, role=self._role, reliable=self.reliable,
             mailbox=bool(mailbox), counter_index=self._counter_index,
-            start="earliest" if self.standing else self._start,
+            start="earliest" if self.standing or isinstance(self._start, Mapping) else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0,
         ), mailbox  # fmt: skip
@@ -143,6 +148,8 @@ class Following(Subscription):
             )
 
     def _start_on(self, up: RingUp) -> int:
+        if isinstance(self._start, Mapping) and up.info.incarnation in self._start:
+            return self._start[up.info.incarnation]
         if up.born_after or self.standing:
             return _core.START_EARLIEST
         match self._first:

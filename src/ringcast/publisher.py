@@ -29,7 +29,9 @@ class Publisher(_core.RingWriter):
     room within the tag's `max_wait_s`; nothing was written), TagDestroyed.
     """
 
-    def __init__(self, attachment: Attachment, tag: Tag, on_slow: Literal["raise", "skip"] = "raise") -> None:
+    def __init__(
+        self, attachment: Attachment, tag: Tag, on_slow: Literal["raise", "skip"] = "raise", encoded: bool = False
+    ) -> None:
         if on_slow not in ("raise", "skip"):
             raise ValueError(f"on_slow is 'raise' or 'skip', not {on_slow!r}")
         attachment.check()
@@ -40,7 +42,7 @@ class Publisher(_core.RingWriter):
             max_wait_s=attributes.max_wait_s,
             skip_slow=on_slow == "skip",
             prefault=attributes.prefault,
-            encode=tag.codec.encode,
+            encode=None if encoded else tag.codec.encode,
         )
         self._tag = tag
         self._attachment = attachment

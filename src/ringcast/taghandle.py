@@ -18,7 +18,7 @@ from ringcast.control.messages import (
     SubscriberStatus,
     TagOpened,
 )
-from ringcast.decoding import Decoders, bind, scaled, scaling
+from ringcast.decoding import Decoders, Undecoded, bind, scaled, scaling
 from ringcast.following import Scaling, Start, check_reliable
 from ringcast.history import History, Whose, incarnation_of
 from ringcast.place import AUTO
@@ -59,15 +59,16 @@ class Tag:
     def codec(self) -> Codec:
         return self._codec
 
-    def publisher(self, on_slow: Literal["raise", "skip"] = "raise") -> Publisher:
+    def publisher(self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False) -> Publisher:
         """Take the publication right and make a ring.
 
         `on_slow` says what `send` does when a reliable reader made no room within the tag's `max_wait_s`: raise
-        SlowSubscriber, or send all the same and let that reader lose.
+        SlowSubscriber, or send all the same and let that reader lose. `encoded`: what is sent are bytes that the tag's
+        codec has written already, as in a recording; nothing is encoded or checked then.
         Raises DaemonUnavailable, UnknownTag (destroyed meanwhile), NoSpace (the node's memory budget), ResourceLimit,
         ClosedError, ForkedError, ValueError.
         """
-        return Publisher(self._attachment, self, on_slow)
+        return Publisher(self._attachment, self, on_slow, encoded)
 
     def subscribe(
         self,
@@ -154,6 +155,16 @@ class Tag:
         if size is not None:
             scaled(self._attributes, check_size(size))
         return History(self._attachment, self, self._decoders(size), depth=depth, publisher=publisher)
+
+    def undecoded(self, publisher: Whose | None = None, *, remote: bool = False) -> History | RemoteHistory:
+        """Look into rings for bytes as they were sent: those of this node, or with `remote` one publisher's elsewhere.
+
+        Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, TypeError.
+        """
+        if not remote:
+            return History(self._attachment, self, Undecoded(), publisher=publisher)
+        incarnation = 0 if publisher is None else incarnation_of(publisher)
+        return RemoteHistory(self._attachment, self, None, at="publisher", incarnation=incarnation)
 
     def publishers(self, left: bool = False, everywhere: bool = False) -> list[PublisherStatus]:
         """Who publishes here, with counters; with `left`, also publishers that left a ring behind (`alive` is False);

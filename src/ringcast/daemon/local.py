@@ -58,12 +58,15 @@ from ringcast.daemon.rows import (
     publisher_key,
     subscriber_key,
 )
+from ringcast.daemon.system_tags import check_opened, check_published
 from ringcast.daemon.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagInUse, UnknownTag
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.tag import check_name, check_pattern, tag_id
 
 MAX_PROGRAM_CHARS = 255
+OWN_CLIENT = 0
+"""The daemon as a client of its own; connections are numbered from 1."""
 
 
 class Local:
@@ -162,7 +165,9 @@ class Local:
 
     def _open(self, client: Client, request: OpenTag, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
-        row, changes = self.table.open_tag(check_name(request.name), request.requested, request.create)
+        required = check_opened(check_name(request.name))
+        requested = request.requested if required is None else {**required, **request.requested}
+        row, changes = self.table.open_tag(request.name, requested, request.create)
         self._effects.note(changes)
         self._effects.send(
             client.number,
@@ -171,7 +176,9 @@ class Local:
 
     def _destroy(self, client: Client, request: DestroyTag, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
-        self.destroy(check_name(request.name), self.table.node, self.rights(client.number), force=request.force)
+        name = check_name(request.name)
+        check_published(name, client.number == OWN_CLIENT)
+        self.destroy(name, self.table.node, self.rights(client.number), force=request.force)
         self._effects.send(client.number, Done(id=request.id))
 
     def rights(self, client: int) -> set[int]:
@@ -215,6 +222,7 @@ class Local:
     def _publish(self, client: Client, request: Publish, fds: list[Descriptor]) -> None:
         _expect(fds, 3, request)
         tag = self.table.tag(check_name(request.tag))
+        check_published(request.tag, client.number == OWN_CLIENT)
         if tag is None:
             raise UnknownTag(request.tag)
         check_geometry(request.depth, request.capacity_bytes)

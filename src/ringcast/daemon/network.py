@@ -31,6 +31,7 @@ from ringcast.daemon.pull import Pulls
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.scouting import ScoutSettings
 from ringcast.daemon.stages import Stages
+from ringcast.daemon.telemetry import Telemetry
 from ringcast.daemon.watchers import Watchers
 from ringcast.errors import BrokenError, RingcastError, UnknownTag
 from ringcast.identity import Presence
@@ -82,13 +83,16 @@ class Network:
         self.mesh.serve(service.PULL, self.pulls.serve)
         self.mesh.serve(service.DESTROY, self._destroy)
         self._gone: dict[str, list[asyncio.Future[None]]] = {}
+        self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
         await self.mesh.start()
+        self._telemetry.start()
 
     async def close(self) -> None:
         self.buffers.close()
+        self._telemetry.close()
         self.distribution.close()
         self.delivery.close()
         await self.mesh.close()

@@ -57,7 +57,7 @@ from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
 from ringcast.daemon.liveliness import Liveliness
-from ringcast.daemon.local import Local, asked_of
+from ringcast.daemon.local import OWN_CLIENT, Local, asked_of
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.processes import Processes
@@ -389,8 +389,8 @@ class Server:
     def _status(self, request_id: int) -> Status:
         return Status(
             id=request_id, node=self._node, pid=os.getpid(), version=_version(),
-            uptime_s=self._loop.time() - self._started, clients=len(self.local.clients), tags=len(self.local.table),
-            rings=len(self.local.rings), budget_bytes=self.local.budget.total_bytes,
+            uptime_s=self._loop.time() - self._started, clients=len(self.local.clients.keys() - {OWN_CLIENT}),
+            tags=len(self.local.table), rings=len(self.local.rings), budget_bytes=self.local.budget.total_bytes,
             used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
         )  # fmt: skip

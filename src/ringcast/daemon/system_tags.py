@@ -1,0 +1,82 @@
+"""Tags that daemons publish on: names that begin with `@`. Pure.
+
+`@ringcast/<node>/channels` has the counters of the channels of a node, once a second: what `ringcast channels` shows,
+as messages, so that whatever reads tags can read them. Everybody may subscribe, even before a daemon
+sent something; only the daemon of that node publishes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from ringcast.codec.schema import describe
+from ringcast.control.messages import ChannelStatus
+from ringcast.errors import BadTagName
+from ringcast.tag import TagAttributes, matches
+
+PREFIX = "@"
+_PATTERN = "@ringcast/*/channels"
+
+
+class Channel(msgspec.Struct, frozen=True, kw_only=True):
+    """A ChannelStatus. The incarnation as 16 hexadecimal digits: JSON's readers have no unsigned 64-bit numbers."""
+
+    direction: str
+    node: str
+    tag: str
+    incarnation: str
+    transport: str
+    every: int
+    reliable: bool
+    messages: int | None
+    bytes: int | None
+    lost: int | None
+    counters: dict[str, int]
+
+
+class Channels(msgspec.Struct, frozen=True, kw_only=True):
+    """One message: the counters of all channels of `node`, since each was opened."""
+
+    node: str
+    taken_ns: Annotated[int, msgspec.Meta(description="UTC")]
+    channels: list[Channel]
+    dropped: dict[str, dict[str, int]]
+
+
+# Nobody may make a daemon wait, and an hour is remembered.
+ATTRIBUTES = TagAttributes(
+    codec="json", schema=describe(Channels), depth=3600, capacity_bytes=4 * 1024 * 1024, max_wait_s=0
+)
+
+
+def channels_tag(node: str) -> str:
+    return f"@ringcast/{node}/channels"
+
+
+def is_system(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def check_opened(name: str) -> dict[str, Any] | None:
+    """What a tag of that name has to be like; None when its users decide. Raises BadTagName for nobody's."""
+    if not is_system(name):
+        return None
+    if not matches(_PATTERN, name):
+        raise BadTagName(name, "names that begin with @ are the daemons' own")
+    return {field: getattr(ATTRIBUTES, field) for field in ATTRIBUTES.__struct_fields__}
+
+
+def check_published(name: str, own: bool) -> None:
+    """Raises BadTagName when somebody who is not the daemon wants to publish on, or destroy, a tag of its."""
+    if is_system(name) and not own:
+        raise BadTagName(name, "names that begin with @ are the daemons' own; everybody else may subscribe")
+
+
+def encode(node: str, taken_ns: int, rows: list[ChannelStatus], dropped: dict[str, dict[str, int]]) -> bytes:
+    channels = [
+        Channel(**{**msgspec.structs.asdict(row), "incarnation": f"{row.incarnation:016x}"})
+        for row in rows
+    ]  # fmt: skip
+    return msgspec.json.encode(Channels(node=node, taken_ns=taken_ns, channels=channels, dropped=dropped))

@@ -1,0 +1,94 @@
+"""What a recording is on disk, as values and file names.
+
+    DIR/data/00000001.parquet     rows of the bronze schema
+    DIR/commits/00000001.json     a Commit: that file, and which numbers of which streams it holds
+    DIR/schemas/<id>.json         the schemas that rows name by `schema_id`
+    DIR/lock                      held by the recorder that writes
+
+A data file counts once its commit has been renamed into place, and never changes afterwards: a reader that lists
+`commits/` sees all of a commit or nothing. Where a recorder goes on is what the commits say, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ringcast.errors import RecordingError
+
+VERSION = 1
+
+
+class StreamKey(NamedTuple):
+    """One publisher's numbers. `incarnation` as in the bronze schema."""
+
+    tag: str
+    publisher: str
+    incarnation: str
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one stream in one data file."""
+
+    tag: str
+    publisher: str
+    incarnation: str
+    node: str
+    first: int
+    last: int
+    rows: int
+    lost: int = 0
+    every: int = 1
+    codec: str = "bytes"
+    schema_id: str | None = None
+
+    @property
+    def key(self) -> StreamKey:
+        return StreamKey(self.tag, self.publisher, self.incarnation)
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
+    file: str
+    rows: int
+    bytes: int
+    committed_ns: int
+    spans: list[Span]
+    version: int = VERSION
+
+
+def data_path(root: Path, number: int) -> Path:
+    return root / "data" / f"{number:08d}.parquet"
+
+
+def commit_path(root: Path, number: int) -> Path:
+    return root / "commits" / f"{number:08d}.json"
+
+
+def schema_path(root: Path, schema_id: str) -> Path:
+    return root / "schemas" / f"{schema_id}.json"
+
+
+def decode_untrusted(path: Path, text: bytes) -> Commit:
+    """Raises RecordingError."""
+    try:
+        commit = msgspec.json.decode(text, type=Commit)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
+        raise RecordingError(str(path), f"this is no commit of a recording ({exc})") from exc
+    if commit.version > VERSION:
+        raise RecordingError(str(path), f"it was written by a newer Ringcast (version {commit.version})")
+    if "/" in commit.file or commit.file.startswith("."):
+        raise RecordingError(str(path), f"it names a file outside the recording: {commit.file!r}")
+    return commit
+
+
+def positions(commits: Iterable[Commit]) -> dict[StreamKey, int]:
+    """Per stream, the number that follows the last one recorded."""
+    found: dict[StreamKey, int] = {}
+    for commit in commits:
+        for span in commit.spans:
+            found[span.key] = max(found.get(span.key, 0), span.last + 1)
+    return found

@@ -1,0 +1,224 @@
+"""Writes a recording: rows into a data file, and now and then a commit that makes them count.
+
+One writer at a time (a lock on the directory). Invariant: a stream's numbers only grow. A row whose number was
+written before is left out, so that sources that overlap, as a resumed subscription and a pull of what was left
+behind do, give every message once. After an error nothing more can be written; what was committed stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ringcast.errors import DiskFull, RecordingError
+from ringcast.record.bronze import SCHEMA
+from ringcast.record.commits import Commit, Span, StreamKey, commit_path, data_path, schema_path
+from ringcast.record.recording import Recording
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+# A row group of its own for every batch that happens to come would make many small ones.
+_GROUP_ROWS = 100_000
+_GROUP_BYTES = 64 * 1024 * 1024
+_REPEATING = ["tag", "publisher", "incarnation", "node", "every", "codec", "schema_id", "lost"]
+
+
+class RecordingWriter:
+    """Raises RecordingError: somebody else records there, or it is no place to write to."""
+
+    def __init__(self, path: str | os.PathLike[str], now_ns: Callable[[], int] = time.time_ns) -> None:
+        self.root = Path(path)
+        self._now_ns = now_ns
+        self._file: pq.ParquetWriter | None = None
+        self._spans: dict[StreamKey, dict[str, Any]] = {}
+        self._rows = 0
+        self._group: list[pa.RecordBatch] = []
+        self._group_rows = self._group_bytes = 0
+        try:
+            for name in ("commits", "data", "schemas"):
+                (self.root / name).mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as exc:
+            self._failed(exc, committed=0)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            os.close(self._lock)
+            raise RecordingError(str(self.root), "another recorder writes to it; give this one another --out") from exc
+        recording = Recording(self.root)
+        self.committed = recording.rows
+        self._next = recording.positions()
+        self._number = max((commit.number for commit in recording.commits), default=0) + 1
+        self._remove_remains()
+
+    def positions(self) -> dict[StreamKey, int]:
+        """Per stream, the number that is to come next: committed or about to be."""
+        return dict(self._next)
+
+    @property
+    def pending(self) -> int:
+        """Rows written and not committed."""
+        return self._rows
+
+    def add_schema(self, schema_id: str, description: Mapping[str, Any]) -> None:
+        """Keep what rows are going to name. Raises RecordingError."""
+        path = schema_path(self.root, schema_id)
+        if not path.exists():
+            self._write_whole(path, msgspec.json.encode(description))
+
+    def write(self, batch: pa.RecordBatch) -> int:
+        """Rows of the bronze schema; returns how many were new. Raises RecordingError, DiskFull."""
+        batch = self._only_new(batch)
+        if not batch.num_rows:
+            return 0
+        self._rows += batch.num_rows
+        self._group.append(batch)
+        self._group_rows += batch.num_rows
+        self._group_bytes += batch.nbytes
+        if self._group_rows >= _GROUP_ROWS or self._group_bytes >= _GROUP_BYTES:
+            self._write_group()
+        return int(batch.num_rows)
+
+    def _write_group(self) -> None:
+        group, self._group = self._group, []
+        self._group_rows = self._group_bytes = 0
+        try:
+            if self._file is None:
+                self._file = pq.ParquetWriter(
+                    self._part, SCHEMA, compression="zstd", compression_level=1, use_dictionary=_REPEATING,
+                    write_statistics=["seq", "event_ns", "sent_ns"], store_schema=False,
+                )  # fmt: skip
+            self._file.write_table(pa.Table.from_batches(group, SCHEMA), row_group_size=_GROUP_ROWS * 2)
+        except OSError as exc:
+            self._failed(exc, self.committed)
+
+    def commit(self) -> Commit | None:
+        """Make everything written so far count; None when there is nothing. Raises RecordingError, DiskFull."""
+        if self._group:
+            self._write_group()
+        if self._file is None:
+            return None
+        number, path = self._number, data_path(self.root, self._number)
+        try:
+            self._file.close()
+            self._file = None
+            _sync(self._part)
+            os.rename(self._part, path)
+            _sync(path.parent)
+            commit = Commit(
+                number=number, file=path.name, rows=self._rows, bytes=path.stat().st_size,
+                committed_ns=self._now_ns(), spans=[Span(**fields) for fields in self._spans.values()],
+            )  # fmt: skip
+        except OSError as exc:
+            self._failed(exc, self.committed)
+        self._write_whole(commit_path(self.root, number), msgspec.json.encode(commit))
+        self.committed += self._rows
+        self._number += 1
+        self._rows = 0
+        self._spans = {}
+        return commit
+
+    def close(self) -> None:
+        """Let go of the directory. What was not committed is gone."""
+        self._abandon()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> RecordingWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------- parts
+
+    @property
+    def _part(self) -> Path:
+        return self.root / "data" / f"{self._number:08d}.part"
+
+    def _only_new(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        # Streams come in few runs, if not in one; each is looked at as a whole.
+        incarnations = batch["incarnation"].dictionary_encode()
+        codes = incarnations.indices.to_numpy(zero_copy_only=False)
+        seq = batch["seq"].to_numpy()
+        lost = batch["lost"].to_numpy()
+        keep = np.ones(len(seq), np.bool_)
+        for code in range(len(incarnations.dictionary)):
+            rows = np.flatnonzero(codes == code) if len(incarnations.dictionary) > 1 else np.arange(len(seq))
+            head = batch.slice(int(rows[0]), 1).to_pylist()[0]
+            key = StreamKey(head["tag"], head["publisher"], head["incarnation"])
+            new = rows[seq[rows] >= self._next.get(key, 0)]
+            keep[rows] = False
+            keep[new] = True
+            if len(new):
+                self._note(key, head, seq[new], int(lost[new].sum()))
+        return batch if keep.all() else batch.filter(pa.array(keep))
+
+    def _note(self, key: StreamKey, head: dict[str, Any], seq: Any, lost: int) -> None:
+        last = int(seq[-1])
+        self._next[key] = last + 1
+        span = self._spans.get(key)
+        if span is None:
+            named = {
+                name: head[name] for name in ("tag", "publisher", "incarnation", "node", "every", "codec", "schema_id")
+            }
+            span = self._spans[key] = {**named, "first": int(seq[0]), "last": last, "rows": 0, "lost": 0}
+        span["last"] = last
+        span["rows"] += len(seq)
+        span["lost"] += lost
+
+    def _write_whole(self, path: Path, text: bytes) -> None:
+        part = path.with_suffix(".part")
+        try:
+            part.write_bytes(text)
+            _sync(part)
+            os.rename(part, path)
+            _sync(path.parent)
+        except OSError as exc:
+            with contextlib.suppress(OSError):
+                part.unlink()
+            self._failed(exc, self.committed)
+
+    def _remove_remains(self) -> None:
+        """A recorder that was killed leaves a part of a file, or a file whose commit never came."""
+        for path in (self.root / "data").iterdir():
+            if path.suffix == ".part" or not commit_path(self.root, int(path.stem)).exists():
+                path.unlink()
+
+    def _abandon(self) -> None:
+        self._group = []
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # it cannot even write its end
+                self._file.close()
+            self._file = None
+        with contextlib.suppress(OSError):
+            self._part.unlink()
+
+    def _failed(self, error: OSError, committed: int) -> NoReturn:
+        if hasattr(self, "_number"):
+            self._abandon()
+        if error.errno in FULL:
+            raise DiskFull(str(self.root), committed) from error
+        raise RecordingError(str(self.root), f"it cannot be written ({error})") from error
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

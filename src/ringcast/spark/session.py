@@ -1,0 +1,65 @@
+"""Opens a Spark session that knows the format `ringcast`. The one place where Spark is configured.
+
+Embedded by default: driver and executors in this process's Java, on all cores, nothing listening beyond loopback. The
+same with a master's address. Settings are for latency: what a batch costs is fixed, so small batches pay most.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ringcast.spark.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    # A checkpoint on this machine's own disk needs none of the caution that Hadoop's file contexts take.
+    "spark.sql.streaming.checkpointFileManagerClass": _MANAGER,
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.streaming.stopTimeout": "30s",
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+LOCAL_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # As many as there are cores: more only cost their starting.
+    "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 2)),
+    "spark.driver.memory": "1g",
+}
+
+
+def open_session(
+    master: str | None = None, app: str = "ringcast", settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The process's Spark session, made if there is none. `settings` come last and win.
+
+    Raises NoJava.
+    """
+    home = java_home()
+    if home is not None:
+        os.environ["JAVA_HOME"] = home
+    # Workers are to run what this process runs, whatever `python3` is on the machine.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    from ringcast.spark.source import RingcastSource
+
+    master = master or "local[*]"
+    chosen = {**SETTINGS, **(LOCAL_SETTINGS if master.startswith("local") else {}), **(settings or {})}
+    builder = SparkSession.builder.master(master).appName(app)
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.dataSource.register(RingcastSource)
+    return spark
