@@ -1,0 +1,1 @@
+"""The data pipeline on Spark. The only package of Ringcast that imports pyspark."""
