@@ -11,6 +11,7 @@ from bronze_rows import EPOCH_NS, frame, message, plain, streamed
 from pyspark.sql import SparkSession
 
 from ringcast.spark.pipelines.qos import qos
+from ringcast.spark.pipelines.times import watched
 
 MS = 1_000_000
 DEADLINE = 3 * MS
@@ -85,6 +86,6 @@ def test_a_batch_and_a_stream_agree(spark: SparkSession, tmp_path: Path) -> None
     closing = [message("a", 10_000, 60_000 * MS)]
     batch = qos(frame(spark, rows), deadline_ns=DEADLINE).collect()
     parts = [frame(spark, rows[:70]), frame(spark, rows[70:]), frame(spark, closing)]
-    stream = streamed(spark, parts, lambda messages: qos(messages, deadline_ns=DEADLINE), tmp_path)
+    stream = streamed(spark, parts, lambda messages: qos(watched(messages), deadline_ns=DEADLINE), tmp_path)
     assert len(batch) == 4
     assert plain(batch) == plain(stream)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ringcast.errors import RingcastError
@@ -115,6 +115,6 @@ def enforce(counts: dict[str, int], expectations: Sequence[Expectation], table: 
             raise ExpectationFailed(table.name, expectation.name, counts[expectation.name])
 
 
-def _refused(expectations: Sequence[Expectation]) -> F.Column:
+def _refused(expectations: Sequence[Expectation]) -> Column:
     names = [e.name for e in expectations if e.action == "quarantine"]
     return F.arrays_overlap("_failed", F.array(*map(F.lit, names)).cast("array<string>")) if names else F.lit(False)

@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from ringcast.codec import find
 from ringcast.errors import CodecError
+from ringcast.spark.pipelines.arrow import on_arrow
 from ringcast.spark.tables.silver import ARRAY, RECORDS, Family
 
 Decoded = dict[str, Any]
@@ -35,7 +35,7 @@ def decoded(family: Family, codec: Column, payload: Column) -> Column:
         rows = [read(name, data) for name, data in zip(codecs.to_pylist(), payloads.to_pylist(), strict=True)]
         return pa.array(rows, type=arrow)
 
-    return F.arrow_udf(decode, values)(codec, payload)
+    return on_arrow(decode, values)(codec, payload)
 
 
 def reader(family: Family) -> Callable[[str, bytes], Decoded]:

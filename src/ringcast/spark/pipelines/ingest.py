@@ -1,4 +1,4 @@
-"""`ingest`: what a source or a recording gives, as rows of `bronze.messages`. Nothing is dropped, decoded or corrected."""
+"""`ingest`: what a source or a recording gives, as rows of `bronze.messages`. Nothing is dropped or corrected."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Latency is received minus event time, the t5 - t1 of paper 002; of its parts, `queue` is sent minus event and `transfer`
 received minus sent. Jitter has both definitions of section VI there: `jitter_period_ns` is the mean change from one
-period of delivery to the next adjacent one (periods over a gap do not count), `jitter_latency_ns` the standard deviation
-of latency. ReLate and ReLate2 are those of paper 004, section 3.2.3.
+period of delivery to the next adjacent one (periods over a gap do not count), `jitter_latency_ns` the standard
+deviation of latency. ReLate and ReLate2 are those of paper 004, section 3.2.3.
 
 What is lost is what the reader counted before each message, or what is missing between the window's first and last
 number when that is more; messages that scaling leaves out are neither expected nor lost.
@@ -14,19 +14,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ringcast.spark.pipelines.times import WATERMARK
-
 CHANNEL = ("tag", "publisher", "incarnation", "node")
 WINDOW_S = 1.0
 DEADLINE_NS = 50_000_000
 
 
-def qos(
-    messages: DataFrame, window_s: float = WINDOW_S, deadline_ns: int = DEADLINE_NS, watermark: str = WATERMARK
-) -> DataFrame:
+def qos(messages: DataFrame, window_s: float = WINDOW_S, deadline_ns: int = DEADLINE_NS) -> DataFrame:
     """The columns of `gold.qos` but `run_id`, from messages that are there once and whose times are in one base."""
-    if messages.isStreaming:
-        messages = messages.withWatermark("event_time", watermark)
     timed = messages.withColumns(
         {
             "_latency": F.col("received_ns") - F.col("event_ns"),

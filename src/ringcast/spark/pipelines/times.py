@@ -28,11 +28,8 @@ def translate(messages: DataFrame, clocks: DataFrame) -> DataFrame:
         F.col("offset_ns").alias("_offset"),
         F.col("drift_ppb").alias("_drift"),
     )
-    within = (
-        (F.col("node") == F.col("_node"))
-        & (F.col("event_ns") >= F.col("_from"))
-        & (F.col("event_ns") < F.col("_until"))
-    )
+    since, until = F.col("event_ns") >= F.col("_from"), F.col("event_ns") < F.col("_until")
+    within = (F.col("node") == F.col("_node")) & since & until
     drift = F.round(F.col("_drift") * (F.col("event_ns") - F.col("_from")) / 1e9).cast("bigint")
     offset = F.coalesce(F.col("_offset") + drift, F.lit(0))
     shifted = messages.join(F.broadcast(spans), within, "left").withColumn("clock_offset_ns", offset)
@@ -51,9 +48,17 @@ def instant(ns: Column) -> Column:
     return F.timestamp_micros(F.call_function("div", ns, F.lit(1000)))
 
 
+def watched(rows: DataFrame, watermark: str = WATERMARK) -> DataFrame:
+    """Rows as the pipelines take them: a stream's event time is watched, so that windows and joins can end.
+
+    Once per stream. `deduplicate` and `refine` do it themselves.
+    """
+    return rows.withWatermark("event_time", watermark) if rows.isStreaming else rows
+
+
 def deduplicate(messages: DataFrame, watermark: str = WATERMARK) -> DataFrame:
     """Every message once: the copy that was received first."""
     if messages.isStreaming:
-        return messages.withWatermark("event_time", watermark).dropDuplicatesWithinWatermark(list(KEY))
+        return watched(messages, watermark).dropDuplicatesWithinWatermark(list(KEY))
     first = F.row_number().over(Window.partitionBy(*KEY).orderBy("received_ns"))
     return messages.withColumn("_copy", first).where("_copy = 1").drop("_copy")

@@ -1,8 +1,8 @@
-"""Tables about tables: what was refused, what was counted, who wrote what, and whose clock is how far off."""
+"""Tables about tables: what was refused, what was counted, who wrote what, and how clocks and sensors stand."""
 
 from __future__ import annotations
 
-from ringcast.spark.tables.columns import BYTES, DOUBLE, LONG, STRING, TIME, columns, join, optional
+from ringcast.spark.tables.columns import BYTES, DOUBLE, INT, LONG, STRING, TIME, columns, join, optional
 from ringcast.spark.tables.table import HOURLY, WHOLE, Table
 
 QUARANTINE = Table(
@@ -39,5 +39,15 @@ CLOCKS = Table(
     "clocks",
     "how far a node's clock is ahead of the base, from an instant of that clock on",
     columns(node=STRING, from_ns=LONG, offset_ns=LONG, drift_ppb=DOUBLE, bound_ns=LONG),
+    WHOLE,
+)
+
+SENSORS = Table(
+    "sensors",
+    "lenses, and where sensors are that do not move: metres and radians as in ringcast.spark.vision.optics",
+    join(
+        columns(tag=STRING, width=INT, height=INT, field_of_view=DOUBLE),
+        optional(x=DOUBLE, y=DOUBLE, z=DOUBLE, yaw=DOUBLE, pitch=DOUBLE, roll=DOUBLE),
+    ),
     WHOLE,
 )
