@@ -89,12 +89,12 @@ def test_a_batch_and_a_stream_fuse_alike(spark: SparkSession, tmp_path: Path) ->
                 "event_ns": F.col("event_ns") + 60_000 * MS,
             }
         )
-        for at, piece in enumerate((part.where(F.col("event_ns") < middle), part.where(F.col("event_ns") >= middle), closing)):
+        for at, piece in enumerate(
+            (part.where(F.col("event_ns") < middle), part.where(F.col("event_ns") >= middle), closing)
+        ):
             piece.coalesce(1).write.parquet(str(directory / f"{at}"))
     streams = [
-        watched(
-            spark.readStream.schema(part.schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "*"))
-        )
+        watched(spark.readStream.schema(part.schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "*")))
         for part, directory in zip(inputs, directories, strict=True)
     ]
     query = (
@@ -116,11 +116,10 @@ def test_the_join_equals_brute_force(spark: SparkSession) -> None:
         {"event_time": F.timestamp_micros("us"), "event_ns": F.col("us") * 1000}
     ).drop("us")
     found = pair(timed(left), timed(right), ["rig"], 20_000, "other").collect()
-    brute = [
-        (a.l, b.r) for a in left.collect() for b in right.collect() if a.rig == b.rig and abs(a.us - b.us) <= 20_000
-    ]
+    ours, theirs = left.collect(), right.collect()
+    brute = [(a.l, b.r) for a in ours for b in theirs if a.rig == b.rig and abs(a.us - b.us) <= 20_000]
     assert sorted((row.l, row.other_r) for row in found if row.other_r is not None) == sorted(brute)
-    alone = {row.l for row in left.collect()} - {a for a, _ in brute}
+    alone = {row.l for row in ours} - {a for a, _ in brute}
     assert {row.l for row in found if row.other_r is None} == alone
     assert alone
     assert brute

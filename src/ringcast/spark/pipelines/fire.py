@@ -1,4 +1,4 @@
-"""`fire`: a second reader of the same infrared (paper 004, figure 2). What is far too hot for a person, on the ground."""
+"""`fire`: a second reader of the same infrared (paper 004, figure 2): what is far too hot for a person."""
 
 from __future__ import annotations
 

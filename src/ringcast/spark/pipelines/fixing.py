@@ -15,13 +15,14 @@ from ringcast.spark.vision.tick import fix_tick, square
 SPOTS = ArrayType(optional(u=DOUBLE, v=DOUBLE, height=DOUBLE))
 
 TICK = optional(
-    tag=STRING, seq=LONG, event_ns=LONG, home=BOOL, lens=optional(width=INT, height=INT, field_of_view=DOUBLE), spots=SPOTS,
+    tag=STRING, seq=LONG, event_ns=LONG, home=BOOL, spots=SPOTS,
+    lens=optional(width=INT, height=INT, field_of_view=DOUBLE),
     pose_ns=LONG, pose_yaw=DOUBLE, pose_pitch=DOUBLE, pose_roll=DOUBLE, pose_yaw_rate=DOUBLE, pose_pitch_rate=DOUBLE,
-    pose_roll_rate=DOUBLE, gps_ns=LONG, gps_x=DOUBLE, gps_y=DOUBLE, gps_z=DOUBLE, gps_vx=DOUBLE, gps_vy=DOUBLE,
-    gps_vz=DOUBLE, video_tag=STRING, video_seq=LONG, video_ns=LONG,
+    pose_roll_rate=DOUBLE,
+    gps_ns=LONG, gps_x=DOUBLE, gps_y=DOUBLE, gps_z=DOUBLE, gps_vx=DOUBLE, gps_vy=DOUBLE, gps_vz=DOUBLE,
+    video_tag=STRING, video_seq=LONG, video_ns=LONG, video_spots=SPOTS,
     video_camera=optional(x=DOUBLE, y=DOUBLE, z=DOUBLE, yaw=DOUBLE, pitch=DOUBLE, roll=DOUBLE, width=INT, height=INT,
                           field_of_view=DOUBLE),
-    video_spots=SPOTS,
 )  # fmt: skip
 """What is collected of each pair of frames. The first three also give the order."""
 

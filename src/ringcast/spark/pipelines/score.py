@@ -40,7 +40,8 @@ def matched(detections: DataFrame, truth: DataFrame, near_m: float = NEAR_M, tic
     )  # fmt: skip
     known = truth.withColumns({"tick": tick, "_t": F.monotonically_increasing_id()}).drop("event_ns")
     found, known = found.localCheckpoint(), known.localCheckpoint()  # ids that a second computation would give anew
-    apart = F.sqrt(sum((F.col(axis) - F.col(f"found_{axis}")) ** 2 for axis in "xyz"))
+    squares = [(F.col(axis) - F.col(f"found_{axis}")) ** 2 for axis in "xyz"]
+    apart = F.sqrt(squares[0] + squares[1] + squares[2])
     near = known.join(found, "tick").withColumn("error_m", apart).where(F.col("error_m") <= near_m)
     mutual = (
         near.withColumn("_a", F.row_number().over(Window.partitionBy("_t").orderBy("error_m", "_d")))

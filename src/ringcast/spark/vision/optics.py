@@ -44,7 +44,8 @@ class Lens:
         flat = (pixels - centre) / self.focal
         ahead = np.concatenate([flat, np.ones((len(pixels), 1))], axis=1)
         world: Floats = ahead @ turn.T
-        return world / np.linalg.norm(world, axis=1, keepdims=True)
+        world /= np.linalg.norm(world, axis=1, keepdims=True)
+        return world
 
 
 def turned(yaw: float, pitch: float, roll: float) -> Floats:
