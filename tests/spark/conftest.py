@@ -1,4 +1,5 @@
-"""One Spark session for all tests below: two cores, no user interface, no adaptive plans, UTC."""
+"""One Spark session for all tests below: two cores, no user interface, no adaptive plans, one partition after a
+shuffle (the data are small and a task costs more than its rows), UTC."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def spark() -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .appName("ringcast tests")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", "1")
         .config("spark.sql.adaptive.enabled", "false")
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")

@@ -35,6 +35,7 @@ VERBS = {
     "hz": "how often publishers send, by their own count",
     "bw": "how many bytes publishers send, by their own count",
     "delay": "how long messages take from sending to receiving",
+    "pipeline": "run the data pipelines on Spark; see what their tables hold and where it came from",
     "bench": "measure this library beside others",
     "lab": "a network of several nodes on this machine, to try things on",
 }

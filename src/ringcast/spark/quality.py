@@ -98,14 +98,18 @@ def rejected(judged: DataFrame, expectations: Sequence[Expectation], table: Tabl
 
 
 def count(judged: DataFrame, expectations: Sequence[Expectation]) -> dict[str, int]:
-    """How many rows fail each expectation, and under `rows` how many there are. One pass."""
+    """How many rows fail each expectation, under `rows` how many there are, and where readers counted it, how many
+    messages were `lost` before them. One pass."""
     sums = [
         F.coalesce(F.sum(F.array_contains("_failed", e.name).cast("bigint")), F.lit(0)).alias(f"_{at}")
         for at, e in enumerate(expectations)
     ]
-    found = judged.agg(F.count("*").alias("rows"), *sums).first()
+    counted = "lost" in judged.columns
+    lost = F.coalesce(F.sum("lost"), F.lit(0)) if counted else F.lit(0)
+    found = judged.agg(F.count("*").alias("rows"), lost.alias("lost"), *sums).first()
     assert found is not None
-    return {"rows": found["rows"], **{e.name: found[f"_{at}"] for at, e in enumerate(expectations)}}
+    failed = {e.name: found[f"_{at}"] for at, e in enumerate(expectations)}
+    return {"rows": found["rows"], **failed, **({"lost": found["lost"]} if counted else {})}
 
 
 def enforce(counts: dict[str, int], expectations: Sequence[Expectation], table: Table) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ VIDEO_LENS = Lens(128, 72, np.radians(75.0))
 
 @dataclass(frozen=True)
 class Settings:
-    """`skew_ns` is how far a node's clock is ahead, by the node's name or by a prefix of it ending in `*`."""
+    """`skew_ns` is how far a node's clock is ahead, by the node's name, in which `*` stands for anything."""
 
     seed: int = 7
     seconds: float = 4.0
@@ -44,7 +45,7 @@ class Settings:
 
     def skew_of(self, node: str) -> int:
         for name, skew in self.skew_ns.items():
-            if node == name or (name.endswith("*") and node.startswith(name[:-1])):
+            if fnmatchcase(node, name):
                 return skew
         return 0
 

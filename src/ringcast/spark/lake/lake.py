@@ -15,15 +15,19 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from ringcast.spark.lake.log import LakeError, Log, versions
 from ringcast.spark.lake.manifest import DataFile, Manifest, State, next_manifest
-from ringcast.spark.tables.table import Table, fit
+from ringcast.spark.tables.table import WHOLE, Table, fit
 
 _PARTITION = "_partition"
 
@@ -79,6 +83,29 @@ class Lake:
     def append(self, table: Table, rows: DataFrame, run: str = "", batch: tuple[str, int] | None = None) -> Written:
         """Add rows. With `batch` (query, number) a second call does nothing. Raises LakeError."""
         return self._write(table, rows, "append", run, batch, lambda file: False)
+
+    def add(
+        self, table: Table, rows: list[tuple[Any, ...]], run: str = "", batch: tuple[str, int] | None = None
+    ) -> Written:
+        """A few rows that this program made itself, without a Spark job. For tables of one partition. Raises
+        LakeError."""
+        if table.partition != WHOLE:
+            raise LakeError(table.name, "has several partitions, and only Spark can say which; use append")
+        log = self._log(table, self._latest(table))
+        state = log.state()
+        if batch is not None and state.has(*batch):
+            return Written(table.name, 0, 0, 0, new=False)
+        path = log.path / "data" / "all" / f"{uuid.uuid4().hex}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        schema = to_arrow_schema(table.schema, timezone="UTC")
+        pq.write_table(pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema), path)
+        staged = [DataFile(str(path.relative_to(log.path)), "all", len(rows), path.stat().st_size)]
+        while not self._publish(log, state, "append", run, batch, staged, [], table):
+            state = log.state()
+            if batch is not None and state.has(*batch):
+                self._discard(log, staged)
+                return Written(table.name, 0, 0, 0, new=False)
+        return Written(table.name, len(rows), 1, 0)
 
     def replace(self, table: Table, rows: DataFrame, run: str = "", partitions: Iterable[str] | None = None) -> Written:
         """Put rows in the place of what these partitions hold (default: all). Doing it twice is doing it once.
@@ -181,7 +208,7 @@ class Lake:
         complete.write.partitionBy(_PARTITION).parquet(str(stage))
         files = []
         for at, found in enumerate(sorted(stage.glob(f"{_PARTITION}=*/*.parquet"))):
-            partition = found.parent.name.partition("=")[2].replace("%3A", ":")
+            partition = unquote(found.parent.name.partition("=")[2])
             target = log.path / "data" / partition.replace("/", "_") / f"{name}-{at}.parquet"
             count = pq.read_metadata(found).num_rows
             if count == 0:

@@ -10,7 +10,7 @@ _TABLES = (
     bronze.MESSAGES,
     *(family.table for family in silver.FAMILIES.values()),
     gold.DETECTIONS, gold.FIRES, gold.QOS, gold.FITS, gold.TRAINING,
-    upkeep.QUARANTINE, upkeep.QUALITY, upkeep.RUNS, upkeep.CLOCKS, upkeep.SENSORS,
+    upkeep.QUARANTINE, upkeep.QUALITY, upkeep.RUNS, upkeep.CLOCKS, upkeep.SENSORS, upkeep.TRUTH,
 )  # fmt: skip
 _BY_NAME = {table.name: table for table in _TABLES}
 

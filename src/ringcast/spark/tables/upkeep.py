@@ -12,14 +12,15 @@ QUARANTINE = Table(
         columns(event_time=TIME, table=STRING, reason=STRING, run_id=STRING),
         optional(tag=STRING, publisher=STRING, incarnation=STRING, seq=LONG, codec=STRING, payload=BYTES, row=STRING),
     ),
-    HOURLY,
+    f"concat(table, '@', {HOURLY})",
 )
+"""By table and hour, so that a backfill of one table's hours replaces what these put aside, and nothing else."""
 
 QUALITY = Table(
     "quality",
     "how many rows met or failed what was expected",
     columns(event_time=TIME, table=STRING, run_id=STRING, batch=LONG, expectation=STRING, action=STRING, rows=LONG),
-    HOURLY,
+    WHOLE,
 )
 
 RUNS = Table(
@@ -49,5 +50,12 @@ SENSORS = Table(
         columns(tag=STRING, width=INT, height=INT, field_of_view=DOUBLE),
         optional(x=DOUBLE, y=DOUBLE, z=DOUBLE, yaw=DOUBLE, pitch=DOUBLE, roll=DOUBLE),
     ),
+    WHOLE,
+)
+
+TRUTH = Table(
+    "truth",
+    "where survivors were, for missions that were made up; only scoring reads it",
+    columns(event_ns=LONG, survivor=STRING, x=DOUBLE, y=DOUBLE, z=DOUBLE, uavs=INT, cameras=INT),
     WHOLE,
 )
