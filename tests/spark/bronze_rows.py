@@ -43,6 +43,7 @@ def streamed(
     directory: Path,
 ) -> list[Row]:
     """Rows that `pipeline` gives for a stream that sees `parts` one after the other."""
+    ending(spark)
     source = directory / "in"
     for at, part in enumerate(parts):
         part.coalesce(1).write.mode("append").parquet(str(source / f"part={at}"))
@@ -55,6 +56,11 @@ def streamed(
     )  # fmt: skip
     query.awaitTermination()
     return spark.table(name).collect()
+
+
+def ending(spark: SparkSession) -> None:
+    """Let a stream that has read everything run once more, so that what its last rows ended comes out."""
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
 
 
 def plain(rows: Iterable[Row]) -> list[tuple[Any, ...]]:

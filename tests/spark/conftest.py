@@ -10,8 +10,6 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-sys.path.insert(0, os.path.dirname(__file__))  # for bronze_rows, which these tests share
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bronze_rows import frame, plain
+from bronze_rows import ending, frame, plain
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -97,6 +97,7 @@ def test_a_batch_and_a_stream_fuse_alike(spark: SparkSession, tmp_path: Path) ->
         watched(spark.readStream.schema(part.schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "*")))
         for part, directory in zip(inputs, directories, strict=True)
     ]
+    ending(spark)
     query = (
         fuse(*streams, sensors, how).writeStream.format("memory").queryName("fused").outputMode("append")
         .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()

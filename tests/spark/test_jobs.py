@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from bronze_rows import EPOCH_NS, frame, message
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
@@ -108,6 +109,20 @@ def test_null_does_not_meet_an_expectation_and_keep_only_counts(lake: Lake, spar
     assert counts == {"rows": 5, "has a schema": 5, "is even": 2, "quarantined": 2, "lost": 0}
     assert lake.read(MESSAGES).count() == 3
     assert lake.read(QUARANTINE).count() == 2, "a batch that is replayed is not put aside twice"
+
+
+def test_rows_of_another_schema_are_put_aside_whole(lake: Lake, spark: SparkSession) -> None:
+    rows = frame(spark, [gps(seq, seq) for seq in range(3)])
+    with Run(lake, "test") as run:
+        settle(lake, MESSAGES, rows, (), run, Place())
+        changed = rows.withColumn("seq", F.col("seq").cast("string")).drop("codec")
+        counts = settle(lake, MESSAGES, changed, (), run, Place())
+    assert counts["quarantined"] == 3
+    assert lake.read(MESSAGES).count() == 3, "what the table holds stays"
+    reasons = {row.reason for row in lake.read(QUARANTINE).collect()}
+    assert len(reasons) == 1
+    assert "codec is missing" in min(reasons)
+    assert "seq is string" in min(reasons)
 
 
 def test_what_is_missing_is_said(lake: Lake) -> None:

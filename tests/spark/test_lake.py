@@ -71,6 +71,25 @@ def test_files_without_a_manifest_do_not_exist_and_compaction_removes_them(lake:
     assert values(lake.read(TABLE)) == [0, 1, 2]
 
 
+def test_rows_added_during_a_compaction_are_there_once(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value in range(2):
+        lake.append(TABLE, rows(spark, value))
+    original = Lake._rows
+    intruded = []
+
+    def intrude(self: Lake, *args: object) -> DataFrame:
+        if not intruded:
+            intruded.append(True)
+            lake.append(TABLE, rows(spark, 7))
+        return original(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Lake, "_rows", intrude)
+    lake.compact(TABLE)
+    assert values(lake.read(TABLE)) == [0, 1, 7]
+
+
 def test_columns_may_be_added_and_a_change_of_type_opens_a_version(lake: Lake, spark: SparkSession) -> None:
     lake.append(TABLE, rows(spark, 1))
     wider = Table(TABLE.name, "", join(TABLE.schema, optional(unit=STRING)), TABLE.partition)

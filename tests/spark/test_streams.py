@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from bronze_rows import clocks, frame, message, plain
+from bronze_rows import clocks, ending, frame, message, plain
 from pyspark.sql import DataFrame, SparkSession
 
 from ringcast.spark import jobs
@@ -39,6 +39,7 @@ def test_streams_and_jobs_fill_the_same_tables(spark: SparkSession, tmp_path: Pa
     for at, rows in enumerate((first, second, closing, after, behind)):
         frame(spark, rows).coalesce(1).write.parquet(str(tmp_path / "in" / str(at)))
     table = clocks(spark).cache()
+    ending(spark)
     lake = Lake(spark, tmp_path / "streamed")
     for _ in range(2):  # a second start finds everything done
         with Run(lake, "streams") as run:

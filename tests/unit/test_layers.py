@@ -28,6 +28,9 @@ PURE = {
     "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/events.py", "daemon/addresses.py",
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "lab/topology.py",
+    "lab/rescue/world.py", "lab/rescue/frames.py", "lab/rescue/mission.py", "lab/transport_model.py", "adapt/model.py",
+    "spark/lake/manifest.py", "spark/vision/optics.py", "spark/vision/spots.py", "spark/vision/places.py",
+    "spark/vision/tick.py", "spark/report/drawing.py", "spark/report/page.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

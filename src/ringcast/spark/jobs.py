@@ -155,6 +155,9 @@ def _fuse(job: Job) -> None:
     try:
         found = fusing.survivors(ticks).withColumn("run_id", F.lit(job.run.id))
         job.write(gold.DETECTIONS, found)
+        if tag := job.options.get("publish"):
+            job.say(f"publishing on {tag}")
+            found.write.format("ringcast").option("tag", tag).mode("append").save()
         counts = fusing.tally(ticks).first()
         assert counts is not None
         numbers = {name: int(number) for name, number in counts.asDict().items()}

@@ -1,7 +1,8 @@
 """Rows to their table, to quarantine and to the counts: the one way in which pipelines write.
 
 In a stream every table knows the query and batch it has, so that a batch that is replayed after a crash finds what was
-committed and adds only what was not.
+committed and adds only what was not. Rows whose schema is not what the table declares, or can grow into, are put
+aside whole.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ringcast.spark import quality
 from ringcast.spark.lake import Lake
@@ -18,6 +20,8 @@ from ringcast.spark.lineage import Run
 from ringcast.spark.quality import Expectation
 from ringcast.spark.tables.table import Table
 from ringcast.spark.tables.upkeep import QUALITY, QUARANTINE
+
+FITS = Expectation("fits the declared schema", "false", "quarantine")
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,10 @@ def settle(
     lake: Lake, table: Table, rows: DataFrame, expectations: Sequence[Expectation], run: Run, place: Place
 ) -> dict[str, int]:
     """Write what is good, put aside what is not, and count. Returns the counts. Raises ExpectationFailed, LakeError."""
+    misfit = lake.fitting(table, rows)
+    if not misfit.fits:
+        expectations = [FITS]
+        rows = rows.withColumn("rejected", F.lit("; ".join(misfit.breaks)))
     judged = quality.judge(rows, expectations).persist()
     try:
         counts = quality.count(judged, expectations)
@@ -45,7 +53,8 @@ def settle(
         aside = 0
         if any(counts[e.name] for e in expectations if e.action == "quarantine") or _has_aside(lake, table, place):
             aside = _put(lake, QUARANTINE, bad, run, place, table.name)
-        written = _put(lake, table, good, run, place, table.name)
+        # Rows of another schema leave the table as it is: there is nothing to put in the place of what it holds.
+        written = _put(lake, table, good, run, place, table.name) if misfit.fits else 0
     finally:
         judged.unpersist()
     counts["quarantined"] = aside

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructField, StructType
 
 from ringcast.spark.lake.log import LakeError, Log, versions
 from ringcast.spark.lake.manifest import DataFile, Manifest, State, next_manifest
-from ringcast.spark.tables.table import WHOLE, Table, fit
+from ringcast.spark.tables.table import WHOLE, Fit, Table, fit
 
 _PARTITION = "_partition"
 
@@ -77,8 +77,7 @@ class Lake:
         files = [f for f in state.files.values() if wanted is None or f.partition in wanted]
         if not files:
             return self.spark.createDataFrame([], schema)
-        paths = [str(log.path / file.path) for file in files]
-        return self.spark.read.schema(columns or schema).parquet(*paths)
+        return self._rows(log, files, columns or schema)
 
     def append(self, table: Table, rows: DataFrame, run: str = "", batch: tuple[str, int] | None = None) -> Written:
         """Add rows. With `batch` (query, number) a second call does nothing. Raises LakeError."""
@@ -91,8 +90,7 @@ class Lake:
         LakeError."""
         if table.partition != WHOLE:
             raise LakeError(table.name, "has several partitions, and only Spark can say which; use append")
-        log = self._log(table, self._latest(table))
-        state = log.state()
+        log, state = self._open(table)
         if batch is not None and state.has(*batch):
             return Written(table.name, 0, 0, 0, new=False)
         path = log.path / "data" / "all" / f"{uuid.uuid4().hex}.parquet"
@@ -100,12 +98,7 @@ class Lake:
         schema = to_arrow_schema(table.schema, timezone="UTC")
         pq.write_table(pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema), path)
         staged = [DataFile(str(path.relative_to(log.path)), "all", len(rows), path.stat().st_size)]
-        while not self._publish(log, state, "append", run, batch, staged, [], table):
-            state = log.state()
-            if batch is not None and state.has(*batch):
-                self._discard(log, staged)
-                return Written(table.name, 0, 0, 0, new=False)
-        return Written(table.name, len(rows), 1, 0)
+        return self._commit(table, log, state, "append", run, batch, staged, lambda file: False)
 
     def replace(self, table: Table, rows: DataFrame, run: str = "", partitions: Iterable[str] | None = None) -> Written:
         """Put rows in the place of what these partitions hold (default: all). Doing it twice is doing it once.
@@ -131,7 +124,8 @@ class Lake:
         result = Written(table.name, 0, 0, 0)
         if crowded:
             before = {path for path, file in state.files.items() if file.partition in crowded}
-            rows = self.read(table, crowded).coalesce(1)
+            # Of these files and no others: what is added meanwhile stays as it is.
+            rows = self._rows(log, [state.files[path] for path in sorted(before)], table.schema).coalesce(1)
             staged = self._stage(table, log, rows)
             while True:
                 if not before <= state.files.keys():
@@ -154,19 +148,46 @@ class Lake:
         replaces: Callable[[DataFile], bool],
         only: set[str] | None = None,
     ) -> Written:
-        table = self._fitting(table, rows)
-        version = self._latest(table)
-        log = self._log(table, version)
-        state = log.state()
-        if state.schema is not None and not fit(StructType.fromJson(state.schema), table.schema).fits:
-            log = self._log(table, version + 1)
-            state = log.state()
+        if not (found := self.fitting(table, rows)).fits:
+            raise LakeError(
+                table.name,
+                f"these rows do not fit: {'; '.join(found.breaks)}. Declare the change in ringcast.spark.tables, "
+                "which opens a new version, or send the rows to quarantine",
+            )
+        log, state = self._open(table)
         if batch is not None and state.has(*batch):
             return Written(table.name, 0, 0, 0, new=False)
         staged = self._stage(table, log, rows)
         if only is not None and (strays := {file.partition for file in staged} - only):
             self._discard(log, staged)
             raise LakeError(table.name, f"rows of {', '.join(sorted(strays))} are not of the partitions to replace")
+        return self._commit(table, log, state, what, run, batch, staged, replaces)
+
+    def _rows(self, log: Log, files: Iterable[DataFile], schema: StructType) -> DataFrame:
+        return self.spark.read.schema(schema).parquet(*(str(log.path / file.path) for file in files))
+
+    def _open(self, table: Table) -> tuple[Log, State]:
+        """The version to write to: the latest, or a new one when the declared schema is not what that can become."""
+        version = self._latest(table)
+        log = self._log(table, version)
+        state = log.state()
+        if state.schema is not None and not fit(StructType.fromJson(state.schema), table.schema).fits:
+            log = self._log(table, version + 1)
+            state = log.state()
+        return log, state
+
+    def _commit(
+        self,
+        table: Table,
+        log: Log,
+        state: State,
+        what: str,
+        run: str,
+        batch: tuple[str, int] | None,
+        staged: list[DataFile],
+        replaces: Callable[[DataFile], bool],
+    ) -> Written:
+        """Commit staged files after whatever others commit meanwhile, unless one of those is this very batch."""
         while True:
             removed = sorted(path for path, file in state.files.items() if replaces(file))
             if self._publish(log, state, what, run, batch, staged, removed, table):
@@ -176,21 +197,12 @@ class Lake:
                 self._discard(log, staged)
                 return Written(table.name, 0, 0, 0, new=False)
 
-    def _fitting(self, table: Table, rows: DataFrame) -> Table:
-        """The table as declared, grown by nullable columns that the rows bring."""
+    def fitting(self, table: Table, rows: DataFrame) -> Fit:
+        """How these rows go into the table as it is declared. Columns that it does not declare are not written."""
         # Spark forgets "not null" on the way through most functions, so values are checked when they are written.
         required = {field.name for field in table.schema if not field.nullable}
         offered = [StructField(f.name, f.dataType, f.nullable and f.name not in required) for f in rows.schema]
-        found = fit(table.schema, StructType(offered))
-        if not found.fits:
-            raise LakeError(
-                table.name,
-                f"these rows do not fit: {'; '.join(found.breaks)}. Declare the change in ringcast.spark.tables, "
-                "which opens a new version, or send the rows to quarantine",
-            )
-        if not found.added:
-            return table
-        return Table(table.name, table.about, StructType([*table.schema, *found.added]), table.partition)
+        return fit(table.schema, StructType(offered))
 
     def _stage(self, table: Table, log: Log, rows: DataFrame) -> list[DataFile]:
         """Write Parquet files below the version's data, unseen until a manifest names them."""
