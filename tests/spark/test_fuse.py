@@ -126,13 +126,19 @@ def test_the_join_equals_brute_force(spark: SparkSession) -> None:
     assert brute
 
 
-def test_video_without_infrared_is_counted(spark: SparkSession) -> None:
+@pytest.fixture(scope="module")
+def small(spark: SparkSession) -> tuple[Mission, DataFrame, list[DataFrame]]:
+    """One UAV and one camera for a second: the mission, its sensors, its silver tables."""
     mission = Mission(Settings(seconds=1.0, cameras=1, uavs=1))
-    sensors = table(spark, mission.calibration(), SENSORS)
-    infrared, pose, gps, video = silver(spark, mission)
+    parts = [part.coalesce(1).cache() for part in silver(spark, mission)]
+    return mission, table(spark, mission.calibration(), SENSORS).cache(), parts
+
+
+def test_video_without_infrared_is_counted(small: tuple[Mission, DataFrame, list[DataFrame]]) -> None:
+    _, sensors, (infrared, pose, gps, video) = small
     how = Fusion()
-    located = locate(sight(infrared, WARM_CENTIKELVIN), pose, gps, sensors, how)
-    seen = sight(video, BRIGHT)
+    located = locate(sight(infrared, WARM_CENTIKELVIN), pose, gps, sensors, how).cache()
+    seen = sight(video, BRIGHT).cache()
     partners = meetings(located, seen, sensors, how).select("video_seq").distinct().count()
     alone = unmatched_video(located, seen, sensors, how).count()
     assert partners == 10
@@ -140,12 +146,11 @@ def test_video_without_infrared_is_counted(spark: SparkSession) -> None:
     assert aimed(seen, sensors, how).count() == 25, "a square in the middle of a cell is in that cell only"
 
 
-def test_fire_reads_the_same_infrared(spark: SparkSession) -> None:
-    mission = Mission(Settings(seconds=1.0))
-    infrared, pose, gps, _ = silver(spark, mission)
-    found = fire(infrared, pose, gps, table(spark, mission.calibration(), SENSORS)).collect()
+def test_fire_reads_the_same_infrared(small: tuple[Mission, DataFrame, list[DataFrame]]) -> None:
+    mission, sensors, (infrared, pose, gps, _) = small
+    found = fire(infrared, pose, gps, sensors).collect()
     truth = next(thing for thing in mission.world.things if thing.kind == "fire")
-    assert len(found) > 10
+    assert len(found) > 5
     for row in found:
         assert (row.x, row.y) == pytest.approx(tuple(truth.home[:2]), abs=1.5)
         assert row.excess_k > 60

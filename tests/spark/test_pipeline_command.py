@@ -33,19 +33,19 @@ def test_from_messages_to_a_page(lake: Path, tmp_path: Path, capsys: pytest.Capt
     made = said(capsys, "simulate", "--seconds", "1")
     assert made["bronze.messages"] == 240  # type: ignore[index]
     span = ("--from", "2026-01-01T12:00", "--to", "2026-01-01T12:30")
-    for name, table in (("refine", "silver.video"), ("fuse", "gold.detections"), ("fire", "gold.fires"),
+    for name, table in (("refine", "silver.video"), ("fuse", "gold.detections"),
                         ("qos", "gold.qos")):  # fmt: skip
         outputs = said(capsys, "run", name, *span)["outputs"]  # type: ignore[index, call-overload]
         assert outputs[table] > 5
     rows = {row["table"]: row for row in said(capsys, "tables")}  # type: ignore[attr-defined]
     assert rows["silver.infrared"]["rows"] == 20
-    assert rows["runs"]["rows"] == 5
+    assert rows["runs"]["rows"] == 4
     assert main(["pipeline", "lineage", "gold.detections"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("gold.detections <- silver.gps <- silver.infrared <- silver.pose <- silver.video <- bronze")
     assert "fuse-" in told
     compacted = said(capsys, "compact", "runs")
-    assert compacted == [{"table": "runs", "rewritten": 5, "into": 1}]
+    assert compacted == [{"table": "runs", "rewritten": 4, "into": 1}]
     page = tmp_path / "out" / "page.html"
     assert main(["pipeline", "report", "--out", str(page)]) == 0
     text = page.read_text()
@@ -67,19 +67,3 @@ def test_mistakes_are_said_in_a_sentence(lake: Path, capsys: pytest.CaptureFixtu
     ):
         assert main(["pipeline", *words]) == code
         assert sentence in capsys.readouterr().err
-
-
-def test_a_model_is_trained_from_results_and_put_where_it_was_asked(
-    lake: Path, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from ringcast.adapt import Chooser
-    from ringcast.lab.transport_model import results
-    from ringcast.spark.pipelines.results import RESULT
-
-    rows = [tuple(row[name] for name in RESULT) for row in results(repetitions=1) if row["metric"] == "relate2"]
-    schema = "experiment string, configuration string, repetition int, metric string, value double, unit string, "
-    spark.createDataFrame(rows, schema + "machine string, version string").write.parquet(str(tmp_path / "results"))
-    model = tmp_path / "model.json"
-    done = said(capsys, "run", "train", "--input", str(tmp_path / "results"), "--model", str(model))
-    assert done["outputs"]["gold.training"] == len(rows)  # type: ignore[index]
-    assert Chooser.load(model).choose({"loss": 0.0, "rate_hz": 100.0, "receivers": 25.0}) in ("udp", "multicast", "nak")
