@@ -39,6 +39,7 @@ VERBS = {
     "delay": "how long messages take from sending to receiving",
     "record": "write what is sent on tags to disk: Parquet or MCAP",
     "replay": "publish a recording again, with the timing it had or another",
+    "pipeline": "run the data pipelines on Spark; see what their tables hold and where it came from",
     "bench": "measure this library beside others",
     "lab": "a network of several nodes on this machine, and the papers' experiments on it",
 }

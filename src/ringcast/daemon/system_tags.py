@@ -29,6 +29,10 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: str
     transport: str
     every: int
+    rate_hz: float
+    width: int
+    height: int
+    """0 where nothing is scaled in space, as a rate of 0 is none."""
     reliable: bool
     messages: int | None
     bytes: int | None
@@ -75,8 +79,11 @@ def check_published(name: str, own: bool) -> None:
 
 
 def encode(node: str, taken_ns: int, rows: list[ChannelStatus], dropped: dict[str, dict[str, int]]) -> bytes:
-    channels = [
-        Channel(**{**msgspec.structs.asdict(row), "incarnation": f"{row.incarnation:016x}"})
-        for row in rows
-    ]  # fmt: skip
+    channels = [_channel(row) for row in rows]
     return msgspec.json.encode(Channels(node=node, taken_ns=taken_ns, channels=channels, dropped=dropped))
+
+
+def _channel(row: ChannelStatus) -> Channel:
+    fields = msgspec.structs.asdict(row)
+    width, height = fields.pop("size") or (0, 0)
+    return Channel(**{**fields, "incarnation": f"{row.incarnation:016x}", "width": width, "height": height})

@@ -1,0 +1,112 @@
+"""A trained model, evaluated without Spark: numbers of an environment in, the name of a transport out.
+
+The model is a small JSON file. `features` names the numbers, `labels` the choices, and one of `trees` (inner nodes are
+[feature, threshold, left, right], leaves [shares of the labels]; shares of several trees are added) or `weights` and
+`constants` decides; of equals the first label wins. A feature that an environment does not name is 0, as in training.
+Invariant: a model that loads can be evaluated; nothing in the file is executed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from ringcast.errors import RingcastError
+
+Leaf = tuple[list[float]]
+Inner = tuple[int, float, int, int]
+
+
+class ModelError(RingcastError, ValueError):
+    """The file is not a model that can be evaluated here."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path} is no model: {reason}; 'ringcast pipeline run train' writes one")
+
+
+class _Model(msgspec.Struct, frozen=True):
+    metric: str
+    family: str
+    share: float
+    features: list[str]
+    labels: list[str]
+    trees: list[list[list[float | list[float]]]] = []
+    weights: list[list[float]] = []
+    constants: list[float] = []
+
+
+class Chooser:
+    """`choose({"loss": 0.03, "rate_hz": 50.0, ...})` gives `"lateral:r=4,c=3"`."""
+
+    def __init__(self, model: _Model, path: str = "the model") -> None:
+        self.metric, self.features, self.labels, self.share = model.metric, model.features, model.labels, model.share
+        self._trees = [_checked_tree(nodes, model, path) for nodes in model.trees]
+        self._lines = _checked_lines(model, path)
+        if not model.labels or bool(self._trees) == bool(self._lines):
+            raise ModelError(path, "it has no labels, or not exactly one of trees and weights")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Chooser:
+        """Raises ModelError, OSError."""
+        return cls.parse(Path(path).read_bytes(), str(path))
+
+    @classmethod
+    def parse(cls, data: bytes, path: str = "the model") -> Chooser:
+        """Raises ModelError."""
+        try:
+            return cls(msgspec.json.decode(data, type=_Model), path)
+        except msgspec.MsgspecError as exc:
+            raise ModelError(path, str(exc)) from exc
+
+    def choose(self, environment: Mapping[str, float]) -> str:
+        """The label for these numbers."""
+        values = [environment.get(name, 0.0) for name in self.features]
+        if len(self._trees) == 1:
+            scores = _leaf(self._trees[0], values)
+        elif self._trees:
+            scores = [sum(shares) for shares in zip(*(_leaf(nodes, values) for nodes in self._trees), strict=True)]
+        else:
+            scores = [constant + sum(map(float.__mul__, row, values)) for row, constant in self._lines]
+        return self.labels[scores.index(max(scores))]
+
+
+def _leaf(nodes: list[Inner | Leaf], values: list[float]) -> list[float]:
+    node = nodes[0]
+    while len(node) == 4:
+        feature, threshold, left, right = node
+        node = nodes[left if values[feature] <= threshold else right]
+    return node[0]
+
+
+def _checked_tree(nodes: list[list[float | list[float]]], model: _Model, path: str) -> list[Inner | Leaf]:
+    """Children lie behind their parents, so that every walk ends; what is named is there."""
+    out: list[Inner | Leaf] = []
+    for at, node in enumerate(nodes):
+        if len(node) == 1 and isinstance(node[0], list) and len(node[0]) == len(model.labels):
+            out.append((node[0],))
+            continue
+        numbers = [x for x in node if isinstance(x, float | int)]
+        if len(node) != 4 or len(numbers) != 4:
+            raise ModelError(path, f"node {at} is neither inner nor a leaf of {len(model.labels)} shares")
+        feature, left, right = (int(numbers[i]) for i in (0, 2, 3))
+        if not 0 <= feature < len(model.features) or not at < min(left, right) or max(left, right) >= len(nodes):
+            raise ModelError(path, f"node {at} names a feature or a node that is not there")
+        out.append((feature, float(numbers[1]), left, right))
+    if not out:
+        raise ModelError(path, "a tree has no nodes")
+    return out
+
+
+def _checked_lines(model: _Model, path: str) -> list[tuple[list[float], float]]:
+    if not model.weights:
+        return []
+    if len(model.weights) != len(model.labels) or len(model.constants) != len(model.labels):
+        raise ModelError(path, "there is not one row of weights for each label")
+    if any(len(row) != len(model.features) for row in model.weights):
+        raise ModelError(path, "a row of weights has not one number for each feature")
+    return [(list(map(float, row)), constant) for row, constant in zip(model.weights, model.constants, strict=True)]

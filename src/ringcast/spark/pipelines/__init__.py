@@ -1,0 +1,1 @@
+"""Pipelines: pure functions from DataFrame to DataFrame. A batch and a stream go through the same ones."""

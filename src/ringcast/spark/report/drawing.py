@@ -1,0 +1,118 @@
+"""A drawing with axes, as SVG text. Pure: numbers in, a string out; the same numbers give the same string."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4b5563")
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 44
+
+
+class Drawing:
+    """`x` and `y` are the ranges that the axes show."""
+
+    def __init__(
+        self, title: str, x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str] = ("", ""),
+        width: int = 640, height: int = 360,
+    ) -> None:  # fmt: skip
+        self._x, self._y, self._size = _widened(x), _widened(y), (width, height)
+        frame = f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11"'
+        self._parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {frame} role="img" aria-label="{escape(title)}">',
+            f'<rect width="{width}" height="{height}" fill="#fff"/>',
+            f'<text x="{_LEFT}" y="18" font-size="13" font-weight="600">{escape(title)}</text>',
+        ]
+        self._names: list[tuple[str, str]] = []
+        self._labels = labels
+
+    def across(self, x: float) -> float:
+        low, high = self._x
+        return _LEFT + (x - low) / (high - low) * (self._size[0] - _LEFT - _RIGHT)
+
+    def up(self, y: float) -> float:
+        low, high = self._y
+        return self._size[1] - _BOTTOM - (y - low) / (high - low) * (self._size[1] - _TOP - _BOTTOM)
+
+    def grid(self, x_ticks: Sequence[tuple[float, str]] | None = None) -> None:
+        """Axes with their numbers; `x_ticks` gives names instead of numbers."""
+        right, bottom = self._size[0] - _RIGHT, self._size[1] - _BOTTOM
+        for value in steps(*self._y):
+            at = self.up(value)
+            self._parts.append(f'<path d="M{_LEFT} {at:.1f}H{right}" stroke="#e5e7eb"/>')
+            self._parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_number(value)}</text>')
+        for value, name in x_ticks if x_ticks is not None else [(v, _number(v)) for v in steps(*self._x)]:
+            at = self.across(value)
+            self._parts.append(f'<text x="{at:.1f}" y="{bottom + 15}" text-anchor="middle">{escape(name)}</text>')
+        self._parts.append(f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#6b7280"/>')
+        x, y = map(escape, self._labels)
+        self._parts.append(f'<text x="{right}" y="{bottom + 30}" text-anchor="end" fill="#4b5563">{x}</text>')
+        self._parts.append(f'<text x="{_LEFT + 4}" y="{_TOP + 10}" fill="#4b5563">{y}</text>')
+
+    def line(self, points: Sequence[tuple[float, float]], colour: str, name: str = "", width: float = 1.6) -> None:
+        path = "L".join(f"{self.across(x):.1f} {self.up(y):.1f}" for x, y in points)
+        if path:
+            self._parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
+        self._named(name, colour)
+
+    def dots(
+        self, points: Sequence[tuple[float, float]], colour: str, name: str = "", radius: float = 3, opacity: float = 1
+    ) -> None:
+        for x, y in points:
+            self._parts.append(
+                f'<circle cx="{self.across(x):.1f}" cy="{self.up(y):.1f}" r="{radius}" fill="{colour}" '
+                f'fill-opacity="{opacity}"/>'
+            )
+        self._named(name, colour)
+
+    def bar(self, x: float, width: float, y: float, colour: str, name: str = "") -> None:
+        left, right, top, bottom = self.across(x), self.across(x + width), self.up(y), self.up(max(0.0, self._y[0]))
+        self._parts.append(
+            f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{max(0.0, bottom - top):.1f}" '
+            f'fill="{colour}"><title>{escape(name)} {_number(y)}</title></rect>'
+        )
+        self._parts.append(
+            f'<text x="{(left + right) / 2:.1f}" y="{top - 4:.1f}" text-anchor="middle">{_number(y)}</text>'
+        )
+        self._named(name, colour)
+
+    def box(self, low: tuple[float, float], high: tuple[float, float], colour: str) -> None:
+        x, y = self.across(low[0]), self.up(high[1])
+        wide, tall = self.across(high[0]) - x, self.up(low[1]) - y
+        self._parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{tall:.1f}" fill="{colour}"/>')
+
+    def text(self, x: float, y: float, words: str) -> None:
+        self._parts.append(f'<text x="{self.across(x) + 6:.1f}" y="{self.up(y) + 4:.1f}">{escape(words)}</text>')
+
+    def svg(self) -> str:
+        """The whole of it, with a legend below."""
+        at, legend = float(_LEFT), []
+        for name, colour in self._names:
+            y = self._size[1] - 8
+            legend.append(f'<rect x="{at:.1f}" y="{y - 8}" width="9" height="9" fill="{colour}"/>')
+            legend.append(f'<text x="{at + 13:.1f}" y="{y}">{escape(name)}</text>')
+            at += 28 + 6.2 * len(name)
+        return "".join([*self._parts, *legend, "</svg>"])
+
+    def _named(self, name: str, colour: str) -> None:
+        if name and (name, colour) not in self._names:
+            self._names.append((name, colour))
+
+
+def steps(low: float, high: float, about: int = 6) -> list[float]:
+    """Round numbers between, some six of them."""
+    raw = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [round(n * step, 12) for n in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _widened(span: tuple[float, float]) -> tuple[float, float]:
+    low, high = span
+    return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1e5 else f"{value:.2e}"

@@ -1,0 +1,142 @@
+"""Pipelines as streams: the same functions on streaming DataFrames, written through `foreachBatch`.
+
+One query per table. A batch is settled as in a job, once for (query, batch); rows that came behind the watermark and
+copies that were dropped are taken from the query's own metrics into `quality`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ringcast.spark.lake import Lake
+from ringcast.spark.lineage import Run
+from ringcast.spark.pipelines.fuse import Fusion, fuse, survivors, tally
+from ringcast.spark.pipelines.ingest import ingest
+from ringcast.spark.pipelines.qos import qos
+from ringcast.spark.pipelines.refine import refine
+from ringcast.spark.pipelines.times import deduplicate, translate
+from ringcast.spark.quality import GOLD, SILVER, Expectation
+from ringcast.spark.settling import Place, note, settle
+from ringcast.spark.tables import bronze, gold, silver
+from ringcast.spark.tables.table import Table
+
+Settled = Callable[[DataFrame, Place], None]
+
+
+class Streams:
+    """Queries that write to one lake. `checkpoints` is where they remember how far they came."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        run: Run,
+        checkpoints: str | os.PathLike[str],
+        every_s: float | None = 1.0,
+        watermark: str = "2 seconds",
+    ) -> None:
+        """`every_s` None reads what is there now and ends."""
+        self.lake, self.run = lake, run
+        self.queries: list[StreamingQuery] = []
+        self._checkpoints, self._every_s, self._watermark = checkpoints, every_s, watermark
+        self._noted: dict[str, int] = {}
+
+    def ingest(self, messages: DataFrame) -> StreamingQuery:
+        """Messages of the source `ringcast` into bronze."""
+        return self._start("ingest", ingest(messages), self._into(bronze.MESSAGES, ()))
+
+    def refine(self, messages: DataFrame, clocks: DataFrame, family: silver.Family) -> StreamingQuery:
+        refined = refine(messages, clocks, family, self._watermark)
+        return self._start(f"refine-{family.name}", refined, self._into(family.table, SILVER))
+
+    def qos(self, messages: DataFrame, clocks: DataFrame, window_s: float = 1.0) -> StreamingQuery:
+        found = qos(deduplicate(translate(messages, clocks), self._watermark), window_s)
+        rows = found.withColumn("run_id", F.lit(self.run.id))
+        return self._start("qos", rows, self._into(gold.QOS, GOLD[gold.QOS.name]))
+
+    def fuse(
+        self,
+        messages: DataFrame,
+        clocks: DataFrame,
+        sensors: DataFrame,
+        how: Fusion | None = None,
+        publish: Callable[[DataFrame], None] | None = None,
+    ) -> StreamingQuery:
+        """Bronze messages of all families to detections. `publish` gets each batch of them too, to send on a tag."""
+        kinds = (silver.INFRARED, silver.POSE, silver.GPS, silver.VIDEO)
+        parts = [refine(messages, clocks, kind, self._watermark).where("rejected is null") for kind in kinds]
+        ticks = fuse(parts[0], parts[1], parts[2], parts[3], sensors, how)
+
+        def write(batch: DataFrame, place: Place) -> None:
+            found = survivors(batch).withColumn("run_id", F.lit(self.run.id))
+            settle(self.lake, gold.DETECTIONS, found, GOLD[gold.DETECTIONS.name], self.run, place)
+            counts = tally(batch).first()
+            assert counts is not None
+            if counts["ticks"]:
+                numbers = {name: int(number) for name, number in counts.asDict().items()}
+                note(self.lake, gold.DETECTIONS.name, numbers, self.run, place)
+                self.run.count(numbers, "fuse: ")
+            if publish is not None:
+                publish(found)
+
+        return self._start("fuse", ticks, write)
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Until every query ended (those that read what is there now), then take their metrics."""
+        for query in self.queries:
+            query.awaitTermination(None if timeout_s is None else int(timeout_s))
+        self.note()
+
+    def stop(self) -> None:
+        """End all queries; what they had read is committed or will be read again."""
+        self.note()
+        for query in self.queries:
+            query.stop()
+
+    def note(self) -> None:
+        """Late and duplicated rows since the last call, into `quality`."""
+        for query in self.queries:
+            counts = {"late": 0, "duplicated": 0}
+            for progress in query.recentProgress:
+                if progress.batchId <= self._noted.get(query.name, -1):
+                    continue
+                self._noted[query.name] = progress.batchId
+                for operator in progress.stateOperators:
+                    counts["late"] += operator.numRowsDroppedByWatermark
+                    counts["duplicated"] += int(operator.customMetrics.get("numDroppedDuplicateRows", 0))
+            seen = {name: number for name, number in counts.items() if number}
+            if seen:
+                note(self.lake, query.name, seen, self.run, Place())
+                self.run.count(seen, f"{query.name}: ")
+
+    def _into(self, table: Table, expectations: Sequence[Expectation]) -> Settled:
+        def write(batch: DataFrame, place: Place) -> None:
+            settle(self.lake, table, batch, expectations, self.run, place)
+
+        return write
+
+    def _start(self, name: str, rows: DataFrame, write: Settled) -> StreamingQuery:
+        def each(batch: DataFrame, number: int) -> None:
+            # Every action on a batch would read the source and run the detection again.
+            held = batch.persist()
+            try:
+                write(held, Place(batch=(query_id, number)))
+            finally:
+                held.unpersist()
+
+        # Of the checkpoint, not of the query's start: a restarted query goes on with the numbers of the one before.
+        query_id = f"{name}@{os.path.abspath(self._checkpoints)}"
+        writer = (
+            rows.writeStream.queryName(name)
+            .option("checkpointLocation", os.path.join(self._checkpoints, name))
+            .outputMode("append")
+            .foreachBatch(each)
+        )
+        trigger = {"availableNow": True} if self._every_s is None else {"processingTime": f"{self._every_s} seconds"}
+        query = writer.trigger(**trigger).start()
+        self.queries.append(query)
+        return query

@@ -1,0 +1,92 @@
+"""Streams write what jobs write, once, and count what they dropped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from bronze_rows import clocks, ending, frame, message, plain
+from pyspark.sql import DataFrame, SparkSession
+
+from ringcast.spark import jobs
+from ringcast.spark.lake import Lake
+from ringcast.spark.lineage import Run
+from ringcast.spark.streams import Streams
+from ringcast.spark.tables.bronze import MESSAGES
+from ringcast.spark.tables.gold import QOS
+from ringcast.spark.tables.silver import GPS
+from ringcast.spark.tables.upkeep import QUALITY, QUARANTINE
+
+MS = 1_000_000
+FIX = msgspec.json.encode({"x": 1.0, "y": 2.5, "z": 3.0, "vx": 0.0, "vy": 0.0, "vz": 0.0})
+
+
+def gps(seq: int, at_ms: int, **more: Any) -> dict[str, Any]:
+    return message("uav/1/gps", seq, at_ms * MS, **{"payload": FIX, **more})
+
+
+def arriving(spark: SparkSession, directory: Path) -> DataFrame:
+    return spark.readStream.schema(MESSAGES.schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "*"))
+
+
+def test_streams_and_jobs_fill_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
+    first = [gps(seq, seq * 100) for seq in range(12)]
+    second = [gps(3, 300), gps(12, 1200, payload=b"{")]
+    closing, after = [gps(100, 60_000)], [gps(101, 61_000)]
+    behind = [gps(13, 1300)]  # two batches after the one that moved the watermark, which is when Spark minds
+    for at, rows in enumerate((first, second, closing, after, behind)):
+        frame(spark, rows).coalesce(1).write.parquet(str(tmp_path / "in" / str(at)))
+    table = clocks(spark).cache()
+    ending(spark)
+    lake = Lake(spark, tmp_path / "streamed")
+    for _ in range(2):  # a second start finds everything done
+        with Run(lake, "streams") as run:
+            streams = Streams(lake, run, tmp_path / "checkpoints", every_s=None)
+            streams.ingest(arriving(spark, tmp_path / "in"))
+            streams.refine(arriving(spark, tmp_path / "in"), table, GPS)
+            streams.qos(arriving(spark, tmp_path / "in"), table)
+            streams.wait()
+    other = Lake(spark, tmp_path / "in-one-go")
+    jobs.run("ingest", other, source=frame(spark, first + second[1:] + closing + after))
+    jobs.run("refine", other, options={"families": ["gps"]})
+    jobs.run("qos", other)
+    assert lake.read(MESSAGES).count() == 17
+    assert plain(lake.read(GPS.table).collect()) == plain(other.read(GPS.table).collect())
+    assert lake.read(QUARANTINE).count() == 1
+    windows = [each.read(QOS).where("event_time < '2026-01-01 12:00:30'").drop("run_id") for each in (lake, other)]
+    assert plain(windows[0].collect()) == plain(windows[1].collect())
+    assert windows[0].count() == 2
+    seen = {(row.table, row.expectation): row.rows for row in lake.read(QUALITY).collect()}
+    assert seen["refine-gps", "late"] == 1
+    assert seen["refine-gps", "duplicated"] == 1
+
+
+def test_a_batch_whose_commit_was_forgotten_is_not_written_twice(spark: SparkSession, tmp_path: Path) -> None:
+    frame(spark, [gps(0, 0), gps(1, 1)]).coalesce(1).write.parquet(str(tmp_path / "in" / "0"))
+    lake = Lake(spark, tmp_path / "lake")
+    for _ in range(2):
+        with Run(lake, "streams") as run:
+            streams = Streams(lake, run, tmp_path / "checkpoints", every_s=None)
+            streams.ingest(arriving(spark, tmp_path / "in"))
+            streams.wait()
+        done = tmp_path / "checkpoints" / "ingest" / "commits" / "0"
+        assert done.exists()
+        done.unlink()  # as if the driver had died between our commit and Spark's
+        done.with_name(".0.crc").unlink(missing_ok=True)
+    assert lake.read(MESSAGES).count() == 2
+    assert lake.state(MESSAGES).number == 0
+
+
+@pytest.mark.parametrize("every_s", [1.0])
+def test_a_running_query_stops_when_asked(spark: SparkSession, tmp_path: Path, every_s: float) -> None:
+    frame(spark, [gps(0, 0)]).coalesce(1).write.parquet(str(tmp_path / "in" / "0"))
+    lake = Lake(spark, tmp_path / "lake")
+    with Run(lake, "streams") as run:
+        streams = Streams(lake, run, tmp_path / "checkpoints", every_s=every_s)
+        query = streams.ingest(arriving(spark, tmp_path / "in"))
+        query.processAllAvailable()
+        streams.stop()
+    assert not query.isActive
+    assert lake.read(MESSAGES).count() == 1
