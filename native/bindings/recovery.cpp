@@ -216,6 +216,8 @@ void bind_recovery(nb::module_& m) {
              "cell_bytes"_a = 1500, "tuning"_a = nb::dict())
         .def("room", [](const PythonSending& x) { return x.stack.room(); })
         .def("on_sent", &PythonSending::on_sent, "datagram"_a, "now_ns"_a)
+        .def("on_message", [](PythonSending& x, u64 seq, i64 now_ns) { x.stack.on_message(seq, now_ns); }, "seq"_a, "now_ns"_a)
+        .def_prop_ro("needs_packets", [](const PythonSending& x) { return x.stack.needs_packets(); })
         .def("on_datagram", &PythonSending::on_datagram, "datagram"_a, "now_ns"_a)
         .def("tick", &PythonSending::tick, "now_ns"_a)
         .def_prop_ro("wake_at_ns", [](const PythonSending& x) { return x.stack.wake_at_ns(); })

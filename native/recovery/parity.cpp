@@ -7,7 +7,7 @@ namespace ringcast::recovery {
 ParitySender::ParitySender(const Tuning& tuning, u64 key, u64 step, u32 cell_bytes)
     : tuning_(tuning), key_(key), step_(step), bins_(kMostStagger, Bin(kMostC, cell_bytes)), used_(tuning.stagger) {}
 
-void ParitySender::on_sent(const wire::Header& header, Bytes datagram, i64 now_ns, Outbox& out) {
+void ParitySender::on_packet(const wire::Header& header, Bytes datagram, i64 now_ns, Outbox& out) {
     if (last_ns_ != 0) gap_ns_ += (now_ns - last_ns_ - gap_ns_) / (gap_ns_ == 0 ? 1 : 8);
     last_ns_ = now_ns;
     const PacketId id = wire::id_of(header);

@@ -162,7 +162,18 @@ void Sending::on_sent(Bytes datagram, i64 now_ns, Outbox& out) {
         ++counters_.malformed;
         return;
     }
-    for (auto& stage : stages_) stage->on_sent(header, datagram, now_ns, out);
+    on_message(header.seq, now_ns);
+    for (auto& stage : stages_) stage->on_packet(header, datagram, now_ns, out);
+}
+
+void Sending::on_message(u64 seq, i64 now_ns) {
+    const u64 first = spec_.window.first, step = spec_.window.step;
+    if (seq < first || seq % step != 0) return;  // before the channel began, or not carried by it
+    for (auto& stage : stages_) stage->on_message(seq, now_ns);
+}
+
+bool Sending::needs_packets() const {
+    return std::ranges::any_of(stages_, [](const auto& stage) { return stage->needs_packets(); });
 }
 
 void Sending::on_datagram(Bytes datagram, i64 now_ns, Outbox& out) {

@@ -87,7 +87,10 @@ public:
 
     // Whether one more message may be sent now; asked before, never insisted on.
     bool room() const;
+    // What the publisher sent: each datagram, or, when no stage codes them, the numbers alone.
     void on_sent(Bytes datagram, i64 now_ns, Outbox& out);
+    void on_message(u64 seq, i64 now_ns);
+    bool needs_packets() const;
     void on_datagram(Bytes datagram, i64 now_ns, Outbox& out);
     void tick(i64 now_ns, Outbox& out);
     i64 wake_at_ns() const;

@@ -50,8 +50,11 @@ public:
 class SendingStage {
 public:
     virtual ~SendingStage() = default;
-    // A datagram that went to the group.
-    virtual void on_sent(const wire::Header&, Bytes, i64 /*now_ns*/, Outbox&) {}
+    // A message went to the group: its number is known, whoever sent it.
+    virtual void on_message(u64 /*seq*/, i64 /*now_ns*/) {}
+    // One of its datagrams, for stages that code what is sent; `needs_packets` says so.
+    virtual void on_packet(const wire::Header&, Bytes, i64 /*now_ns*/, Outbox&) {}
+    virtual bool needs_packets() const { return false; }
     virtual bool on_control(const wire::Control&, Bytes, i64 /*now_ns*/, Outbox&) { return true; }
     // Whether one more message may be sent; a stage that bounds what is under way says no.
     virtual bool room() const { return true; }

@@ -28,6 +28,8 @@ PURE = {
     "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/events.py", "daemon/addresses.py",
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "lab/topology.py",
+    "measure/__init__.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py", "measure/video.py",
+    "transport/stack.py", "lab/adamant_grid.py", "lab/adamant_report.py", "lab/loss_simulation.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

@@ -120,7 +120,9 @@ def cost(quick: bool, steps: Steps) -> list[Row]:
 
 
 def needing_sockets() -> list[Row]:
-    return [_unanswered(f"no-loss round trip of {name} against udp", "x", 1.15) for name in ("nak", "lateral", "parity")]
+    return [
+        _unanswered(f"no-loss round trip of {name} against udp", "x", 1.15) for name in ("nak", "lateral", "parity")
+    ]
 
 
 def _unanswered(name: str, unit: str, target: float | None = None) -> Row:
@@ -135,6 +137,4 @@ def mean_by_cell(results: Iterable[Result], metric: str) -> dict[Cell, dict[str,
         c = result.configuration
         cell = Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
         gathered.setdefault(cell, {}).setdefault(c["transport"], []).append(result.metrics[metric])
-    return {
-        cell: {transport: fmean(values) for transport, values in found.items()} for cell, found in gathered.items()
-    }
+    return {cell: {transport: fmean(values) for transport, values in found.items()} for cell, found in gathered.items()}

@@ -102,13 +102,11 @@ def _beside_the_paper(results: Sequence[Result]) -> Table:
     return Table("Beside the paper's statements", ["paper's transport", "quantity", "where", "paper", "here"], rows)
 
 
-def _matching(means: Mapping[Cell, Mapping[str, float]], line: Mapping[str, str], transports: Sequence[str]) -> list[float]:
+def _matching(
+    means: Mapping[Cell, Mapping[str, float]], line: Mapping[str, str], transports: Sequence[str]
+) -> list[float]:
     return [
-        values[name]
-        for cell, values in means.items()
-        if _within(cell, line)
-        for name in transports
-        if name in values
+        values[name] for cell, values in means.items() if _within(cell, line) for name in transports if name in values
     ]
 
 

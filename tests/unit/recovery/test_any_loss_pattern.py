@@ -47,15 +47,18 @@ scripts = st.fixed_dictionaries(
     r=st.sampled_from([1, 3, 8]),
     stagger=st.sampled_from([1, 4]),
     multicast=st.booleans(),
+    cells=st.sampled_from([4, 1024]),
 )
 def test_what_is_delivered_was_sent(
-    name: str, script: dict, sizes: list[int], every: int, gap_ms: int, join: int, r: int, stagger: int, multicast: bool
-) -> None:
+    name: str, script: dict, sizes: list[int], every: int, gap_ms: int, join: int, r: int, stagger: int,
+    multicast: bool, cells: int,
+) -> None:  # fmt: skip
     stages = STACKS[name]
     first = 30
     joins = {2: first + join * every}
     network = Network(
-        stages, every=every, first_seq=first, joins=joins, seed=script["seed"], fate=dice(**script), multicast=multicast,
+        stages, every=every, first_seq=first, joins=joins, seed=script["seed"], fate=dice(**script),
+        multicast=multicast, cells=cells,
         tuning={"r": r, "c": 2, "stagger": stagger, "tries": 64, "ack_tries": 64, "patience_ns": 8 * MS},
     )  # fmt: skip
     for i, size in enumerate(sizes):
