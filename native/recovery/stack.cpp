@@ -104,11 +104,10 @@ bool Receiving::reach(u64 index, Inbox& in) {
 }
 
 bool Receiving::on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in) {
-    const u64 first = spec_.window.first, step = spec_.window.step;
-    if (heartbeat.next % step != 0) return false;
-    if (heartbeat.next <= window_.seq_of(0) || heartbeat.next <= first) return true;
+    if (heartbeat.next % spec_.window.step != 0) return false;
+    if (heartbeat.next <= window_.spec().first) return true;
     const u64 end = window_.index_of(heartbeat.next);
-    if (!reach(end - 1, in)) return false;
+    if (!reach(end - 1, in)) return true;  // counted there
     window_.extend(end, now_ns);
     while (window_.base() < window_.end() && window_.seq_of(window_.base()) < heartbeat.first) window_.give_up(window_.base());
     return true;

@@ -168,6 +168,22 @@ TEST(recovery_nak, the_sender_answers_from_the_ring_within_its_rate) {
     CHECK_EQ(repaired, 26u);
 }
 
+TEST(recovery_nak, who_asks_for_what_was_before_the_channel_does_not_keep_the_sender_busy) {
+    Kept ring;
+    StackSpec spec = stack_of({"nak"});
+    spec.window.first = 100;
+    ring.packets[{100, 0}] = make_packet(100);
+    Sending stack(spec, ring);
+    Record record;
+    wire::Nak nak;
+    nak.control = {.kind = wire::Kind::nak, .from = 1, .key = kTestKey};
+    nak.add({.seq = 50}, 1);
+    stack.on_datagram(encoded(nak), 10 * kMs, record);
+    for (int i = 0; i < 3; ++i) stack.tick(10 * kMs, record);
+    CHECK_EQ(stack.find<NakSender>()->counters().heartbeats, 1u);
+    CHECK(stack.wake_at_ns() > 10 * kMs);
+}
+
 TEST(recovery_nak, what_is_gone_or_never_was_is_not_answered) {
     Kept ring;
     for (u64 seq = 10; seq < 12; ++seq) ring.packets[{seq, 0}] = make_packet(seq);

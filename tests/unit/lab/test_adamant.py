@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 
+from ringcast.cli.labs import run as lab_run
 from ringcast.lab import adamant, adamant_asked, adamant_report, adamant_results
 from ringcast.lab.adamant_grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
+from ringcast.lab.cleanup import LabError
 
 
 class Silent:
@@ -78,3 +81,25 @@ def test_results_are_read_back(results: list[adamant_results.Result], tmp_path: 
 
 def test_unanswered_rows_have_no_verdict() -> None:
     assert all(row.value is None and row.met is None for row in adamant_asked.needing_sockets())
+
+
+def test_a_folder_with_report_rows_results_and_pictures(results: list[adamant_results.Result], tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    findings = adamant.AdamantFindings()
+    findings.results = results
+    findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(results, "relate2"))
+    findings.add(adamant_report.conclude(results, results))
+    names = {path.name for path in adamant.write(findings, tmp_path / "out", ["--quick"])}
+    assert {"report.md", "rows.json", "results.parquet"} <= names
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert report.startswith("# ringcast lab run adamant --quick\n")
+    assert "Beside the paper's statements" in report
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match="--out"):
+        adamant.write(findings, tmp_path / "file")
+
+
+def test_the_experiment_is_in_the_table_and_needs_no_root() -> None:
+    parser = argparse.ArgumentParser()
+    lab_run.configure(parser)
+    assert not lab_run.needs_network(parser.parse_args(["adamant", "--quick"]))
