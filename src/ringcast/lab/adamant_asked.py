@@ -88,10 +88,14 @@ def relate2(cells: Mapping[Cell, Mapping[str, float]]) -> list[Row]:
         return []
     worst = max(ratios, key=lambda cell: ratios[cell])
     lower = sum(1 for ratio in ratios.values() if ratio < 1)
+    alone = sum(1 for cell in ratios if cells[cell]["nak"] < min(cells[cell][name] for name in BASELINES))
     asked = "ReLate2, the least of nak, lateral, parity, lateral+nak by the least of udp, multicast, tcp"
     return [
         at_least(f"{asked}: lossy cells where it is lower", lower, "cells", len(ratios)),
         Row(f"{asked}: worst cell ({worst.label})", round(ratios[worst], 4), "x", None, 1, ratios[worst] < 1, "asked"),
+        figure(
+            "ReLate2, lossy cells where nak alone is lower than udp, multicast and tcp", alone, "cells", len(ratios)
+        ),
     ]
 
 

@@ -50,10 +50,11 @@ def test_relate2_row_compares_the_best_with_the_best() -> None:
     values = dict.fromkeys(TRANSPORTS, 3.0)
     lossless, lossy = Cell(3, 0.0, 1.0, 10.0), Cell(3, 0.01, 1.0, 10.0)
     better = {**values, "nak": 1.0, **dict.fromkeys(BASELINES, 2.0)}
-    count, worst = adamant_asked.relate2({lossless: values, lossy: better})
+    count, worst, alone = adamant_asked.relate2({lossless: values, lossy: better})
+    assert (alone.value, alone.met) == (1, None)
     assert (count.value, count.target, count.met) == (1, 1, True)
     assert (worst.value, worst.met) == (0.5, True)
-    count, worst = adamant_asked.relate2({lossy: values})
+    count, worst, _ = adamant_asked.relate2({lossy: values})
     assert (count.value, count.met, worst.value, worst.met) == (0, False, 1.0, False)
 
 
