@@ -34,8 +34,22 @@ Tuning checked(const Tuning& tuning) {
 
 Receiving::Receiving(const StackSpec& spec)
     : spec_(checked(spec)), window_(spec.window), ordering_(window_, promises<&StageKind::ordered>(spec), promises<&StageKind::complete>(spec)), lossy_({}, 0) {
-    for (const std::string& name : spec.stages)
+    make_stages();
+}
+
+void Receiving::make_stages() {
+    stages_.clear();
+    for (const std::string& name : spec_.stages)
         if (const auto make = find_stage(name)->receiving) stages_.push_back(make(spec_, window_));
+}
+
+void Receiving::restack(std::vector<std::string> stages, Inbox& in, Outbox& out) {
+    StackSpec changed = spec_;
+    changed.stages = std::move(stages);
+    spec_ = checked(changed);
+    for (auto& stage : stages_) stage->retire(out);
+    make_stages();
+    ordering_.change(promises<&StageKind::ordered>(spec_), promises<&StageKind::complete>(spec_), in);
 }
 
 void Receiving::on_datagram(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) {
@@ -145,9 +159,21 @@ void Receiving::retune(const Tuning& tuning) {
 
 // ------------------------------------------------------------------------------------------------------ sending
 
-Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec)), lossy_({}, 0) {
-    for (const std::string& name : spec.stages)
-        if (const auto make = find_stage(name)->sending) stages_.push_back(make(spec_, history));
+Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec)), history_(history), lossy_({}, 0) { make_stages(); }
+
+void Sending::make_stages() {
+    stages_.clear();
+    for (const std::string& name : spec_.stages)
+        if (const auto make = find_stage(name)->sending) stages_.push_back(make(spec_, history_));
+}
+
+void Sending::restack(std::vector<std::string> stages, i64 now_ns, Outbox& out) {
+    StackSpec changed = spec_;
+    changed.stages = std::move(stages);
+    spec_ = checked(changed);
+    for (auto& stage : stages_) stage->retire(out);
+    make_stages();
+    if (last_ != UINT64_MAX) on_message(last_, now_ns);
 }
 
 bool Sending::room() const {
@@ -168,6 +194,7 @@ void Sending::on_sent(Bytes datagram, i64 now_ns, Outbox& out) {
 void Sending::on_message(u64 seq, i64 now_ns) {
     const u64 first = spec_.window.first, step = spec_.window.step;
     if (seq < first || seq % step != 0) return;  // before the channel began, or not carried by it
+    last_ = last_ == UINT64_MAX ? seq : std::max(last_, seq);
     for (auto& stage : stages_) stage->on_message(seq, now_ns);
 }
 

@@ -52,6 +52,8 @@ public:
 
     // ---- while running
     void retune(const Tuning& tuning);
+    // Other stages over the same window: nothing is lost, repeated or, where both promise order, reordered.
+    void restack(std::vector<std::string> stages, Inbox& in, Outbox& out);
     void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
@@ -69,6 +71,7 @@ private:
     bool on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in);
     bool reach(u64 index, Inbox& in);
     void settle(i64 now_ns, Inbox& in, Outbox& out);
+    void make_stages();
 
     StackSpec spec_;
     Window window_;
@@ -96,6 +99,8 @@ public:
     i64 wake_at_ns() const;
 
     void retune(const Tuning& tuning);
+    // Other stages for the same stream; they answer for what was sent before too, as far as the ring has it.
+    void restack(std::vector<std::string> stages, i64 now_ns, Outbox& out);
     void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
@@ -108,7 +113,11 @@ public:
     }
 
 private:
+    void make_stages();
+
     StackSpec spec_;
+    History& history_;
+    u64 last_ = UINT64_MAX;  // the newest message sent, once there is one
     Lossy lossy_;
     std::vector<std::unique_ptr<SendingStage>> stages_;
     StackCounters counters_;

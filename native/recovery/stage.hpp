@@ -35,6 +35,8 @@ public:
     virtual void tick(i64 /*now_ns*/, Outbox&) {}
     virtual i64 wake_at_ns() const { return kForever; }
     virtual void retune(const Tuning&) {}
+    // Another stage takes its place: send what is only half collected.
+    virtual void retire(Outbox&) {}
 };
 
 // What a sender's stages may read: the publisher's ring, piece by piece.
@@ -61,6 +63,7 @@ public:
     virtual void tick(i64 /*now_ns*/, Outbox&) {}
     virtual i64 wake_at_ns() const { return kForever; }
     virtual void retune(const Tuning&) {}
+    virtual void retire(Outbox&) {}
 };
 
 }  // namespace ringcast::recovery
