@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from network import KEY, MS, Network, datagrams, dice, place
+from recovery_network import KEY, MS, Network, datagrams, dice, place
 
 from ringcast import _core
 

@@ -8,7 +8,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from network import KEY, datagrams, place
+from recovery_network import KEY, datagrams, place
 
 from ringcast import _core
 

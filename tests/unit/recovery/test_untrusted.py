@@ -7,7 +7,7 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from network import KEY, MS, Network, datagrams, dice, place
+from recovery_network import KEY, MS, Network, datagrams, dice, place
 
 from ringcast import _core
 
