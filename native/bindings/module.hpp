@@ -20,6 +20,8 @@ void bind_path(nb::module_& m);
 void bind_wire(nb::module_& m);
 void bind_stage(nb::module_& m);
 void bind_area(nb::module_& m);
+void bind_recovery(nb::module_& m);
+void bind_lab(nb::module_& m);
 
 nb::dict header_counters(const Header& header);
 

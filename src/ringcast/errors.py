@@ -361,3 +361,12 @@ class NoJava(RingcastError):
         self.found = found
         self.remedy = remedy
         super().__init__(f"Spark needs Java 17 or newer and there is {found}; {remedy}")
+
+
+class BadTransport(RingcastError):
+    """The text that names a transport and its parameters cannot be read."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        self.text = text
+        self.reason = reason
+        super().__init__(f"{text!r} is no transport: {reason} (good: 'nak', 'lateral:r=4,c=3', 'lateral+nak:r=4,c=3')")

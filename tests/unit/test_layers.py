@@ -39,6 +39,8 @@ PURE = {
     "lab/rescue/world.py", "lab/rescue/frames.py", "lab/rescue/mission.py", "lab/transport_model.py", "adapt/model.py",
     "spark/lake/manifest.py", "spark/vision/optics.py", "spark/vision/spots.py", "spark/vision/places.py",
     "spark/vision/tick.py", "spark/report/drawing.py", "spark/report/page.py",
+    "measure/__init__.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py", "measure/video.py",
+    "transport/stack.py", "lab/adamant_grid.py", "lab/adamant_report.py", "lab/loss_simulation.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

@@ -27,9 +27,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Raises LabError, TopologyError, Misuse."""
-    if reason := unavailable():
+    if _needs_network(args) and (reason := unavailable()):
         raise LabUnavailable(reason)
     # As Ctrl-C: what is being built is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     code: int = _PARTS[args.what].run(args)
     return code
+
+
+def _needs_network(args: argparse.Namespace) -> bool:
+    return args.what != "run" or lab_run.needs_network(args)

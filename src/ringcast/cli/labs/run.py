@@ -1,4 +1,4 @@
-"""`ringcast lab run`: the experiments of the papers, on real daemons in network namespaces.
+"""`ringcast lab run`: the experiments of the papers. A table of them; each is a module with `run` and `write`.
 
 Invariant: however it ends, no namespace, daemon or measuring process of it stays.
 """
@@ -6,6 +6,7 @@ Invariant: however it ends, no namespace, daemon or measuring process of it stay
 from __future__ import annotations
 
 import argparse
+import importlib
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -17,26 +18,37 @@ if TYPE_CHECKING:
 
 HELP = "run the experiments of a paper beside its own figures"
 
+EXPERIMENTS = {
+    "push-pull": (
+        "ringcast.lab.push_pull.experiment",
+        "papers 000 and 001: round trips by place of the proxy, size, subscribers and hops; peers; the tag table",
+    ),
+    "adamant": ("ringcast.lab.adamant", "paper 004: transports under loss, by rate and receivers; simulated"),
+}
+"""Name: (module with run(quick, steps) and write(findings, folder, words), what it is)."""
+
 _EXAMPLES = """\
 experiments:
-  push-pull   papers 000 and 001: round trips by place of the proxy, message size, number of subscribers and hops;
-              components of the delay; delay per router. Beside them what this project is asked to show: other
-              libraries on the same wire, streams, fan-out, and how fast the tag table spreads
+{listing}
 
 examples:
-  ringcast lab run push-pull                       everything, some minutes; tables here, pictures in out/push-pull
-  ringcast lab run push-pull --quick --json        under a minute, one list of rows
-  ringcast lab run push-pull --out /tmp/figures    report.md, rows.json and pictures go there
+  ringcast lab run push-pull                     everything, some minutes; tables here, pictures in out/push-pull
+  ringcast lab run push-pull --quick --json      about a minute, one list of rows
+  ringcast lab run adamant                       everything, many minutes; tables here, pictures in out/adamant
+  ringcast lab run adamant --quick --json        under a minute, one list of rows
+  ringcast lab run adamant --out /tmp/figures    report.md, rows.json, results and pictures go there
 
 The peers are those of the benchmarks: 'sh bench/setup_peers.sh' in a source checkout installs them. Without them the
 rows that compare have no reference. See docs/experiments.md for how to read the results.
 """
-EXPERIMENTS = ("push-pull",)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES
-    parser.add_argument("experiment", metavar="NAME", choices=EXPERIMENTS, help=", ".join(EXPERIMENTS))
+    width = max(map(len, EXPERIMENTS))
+    parser.epilog = _EXAMPLES.format(
+        listing="\n".join(f"  {name:{width}}  {what}" for name, (_, what) in EXPERIMENTS.items())
+    )
+    parser.add_argument("experiment", metavar="NAME", choices=sorted(EXPERIMENTS), help=", ".join(EXPERIMENTS))
     parser.add_argument("--quick", action="store_true", help="fewer samples: under a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
     parser.add_argument(
@@ -46,10 +58,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
+def needs_network(args: argparse.Namespace) -> bool:
+    """Whether the experiment runs in network namespaces, and so needs root."""
+    needed: bool = getattr(importlib.import_module(EXPERIMENTS[args.experiment][0]), "NEEDS_ROOT", True)
+    return needed
+
+
 def run(args: argparse.Namespace) -> int:
     """Raises LabError."""
-    from ringcast.lab.push_pull import experiment
-
+    experiment = importlib.import_module(EXPERIMENTS[args.experiment][0])
     output = Output(args.json)
     with Bar() as bar:
         findings = experiment.run(args.quick, bar)
@@ -63,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
             output.line()
     for note in findings.notes:
         output.note(note)
-    output.note(f"written: {files[0]}, {files[1].name} and {len(files) - 2} pictures")
+    output.note(f"written into {files[0].parent}: {', '.join(path.name for path in files)}")
     return 0
 
 

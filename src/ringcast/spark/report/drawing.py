@@ -111,7 +111,9 @@ def steps(low: float, high: float, about: int = 6) -> list[float]:
 
 def _widened(span: tuple[float, float]) -> tuple[float, float]:
     low, high = span
-    return (low, high) if high > low else (low - 0.5, low + 0.5)
+    # Numbers that differ by next to nothing beside their size have no round ones between them.
+    least = max(abs(low), abs(high)) * 1e-9
+    return (low, high) if high - low > least else (low - max(0.5, least), low + max(0.5, least))
 
 
 def _number(value: float) -> str:
