@@ -27,7 +27,7 @@ TEST(recovery_stack, one_number_far_off_is_not_believed_and_two_are) {
 }
 
 TEST(recovery_stack, numbers_near_the_end_of_the_range_work) {
-    const u64 last = UINT64_MAX - 100;
+    const u64 last = wire::kSeqEnd - 100;
     StackSpec spec = stack_of({"ordering", "lateral", "nak"});
     spec.window.first = last;
     Receiving stack(spec);

@@ -44,6 +44,8 @@ def first(base: Ring, start: Start) -> int:
 
 def oldest_seq(ring: Ring) -> int:
     """The oldest number held, or the next one when nothing is."""
+    # In this order: of a ring that gets its first message meanwhile, that one is the oldest.
+    following = ring.next_seq
     history = _core.RingHistory()
     try:
         history.attach(
@@ -52,4 +54,4 @@ def oldest_seq(ring: Ring) -> int:
         oldest, newest = history.bounds()
     finally:
         history.close()
-    return oldest if ring.next_seq and oldest <= newest else ring.next_seq
+    return oldest if oldest <= newest else following
