@@ -20,6 +20,8 @@ NB_MODULE(_core, m) {
     bind_history(m);
     bind_monitor(m);
     bind_path(m);
+    bind_recovery(m);
+    bind_lab(m);
     m.attr("PAGE_BYTES") = kPage;
     m.attr("LATENCY_BUCKETS") = kLatencyBuckets;
     m.attr("MAILBOX_BITS") = kMailboxBits;

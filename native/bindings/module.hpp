@@ -16,6 +16,8 @@ void bind_reader(nb::module_& m);
 void bind_history(nb::module_& m);
 void bind_monitor(nb::module_& m);
 void bind_path(nb::module_& m);
+void bind_recovery(nb::module_& m);
+void bind_lab(nb::module_& m);
 
 nb::dict header_counters(const Header& header);
 

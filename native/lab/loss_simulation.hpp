@@ -1,0 +1,63 @@
+// A publisher and its receivers, in virtual time, driving the very stacks that daemons run.
+//
+// The model: every host needs `send_ns` for each datagram it sends, one after the other; a datagram travels
+// `delay_ns` and up to `jitter_ns` more; what arrives at a host is lost there as `loss` says (paper 004, after
+// Ricochet: packets are lost at end hosts). Links neither lose nor queue. Receiving costs no time. The seed decides
+// everything. Not part of the data path: this allocates as it likes.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "recovery/stack.hpp"
+
+namespace ringcast::lab {
+
+struct LossSimulation {
+    std::vector<std::string> stages;
+    bool tcp = false;        // the model of tcp_model.hpp instead of a stack
+    bool multicast = true;   // false: the publisher sends to each receiver in turn
+    u32 receivers = 3;
+    u64 updates = 1000;
+    i64 gap_ns = 10'000'000;
+    u32 payload = 12;
+    recovery::LossSpec loss;
+    recovery::LossSpec feedback_loss;  // of what arrives at the publisher's node
+    i64 delay_ns = 150'000;
+    i64 jitter_ns = 100'000;
+    i64 send_ns = 5'000;
+    i64 rest_ns = 5'000'000'000;  // virtual time after the last update, for what is still to be repaired
+    u64 lost_by_all = UINT64_MAX;  // this update reaches nobody the first time
+    u64 seed = 1;
+    recovery::Tuning tuning;
+};
+
+// Not delivered.
+inline constexpr u32 kNever = UINT32_MAX;
+inline constexpr i64 kLatencyUnitNs = 100;
+
+struct Traffic {
+    // By wire::Kind; a multicast counts once.
+    std::array<u64, 8> datagrams{};
+    std::array<u64, 8> bytes{};
+    void add(wire::Kind kind, std::size_t size) {
+        ++datagrams[static_cast<std::size_t>(kind)];
+        bytes[static_cast<std::size_t>(kind)] += size;
+    }
+};
+
+struct LossOutcome {
+    std::vector<u32> latency;    // receivers x updates, in kLatencyUnitNs, from the moment the update was due
+    std::vector<u64> unsettled;  // per receiver: messages neither delivered nor reported at the end
+    std::vector<u64> gone;       // per receiver: messages reported lost
+    Traffic publisher, receivers;
+    u64 out_of_order = 0;
+    u64 duplicates = 0;  // delivered twice, which must not be
+    u64 events = 0;
+};
+
+LossOutcome simulate(const LossSimulation& spec);
+// Called by simulate.
+LossOutcome simulate_tcp(const LossSimulation& spec);
+
+}  // namespace ringcast::lab

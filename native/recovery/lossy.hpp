@@ -1,0 +1,46 @@
+// Loss on purpose: each packet by chance, or in bursts as a Gilbert-Elliott chain makes them. Seeded.
+//
+//             enter                     A packet in the bad state is lost, in the good one it is lost with the
+//    good -----------> bad              probability `rate`. Mean burst 1/leave, share of bad packets
+//      ^-----------------'              enter / (enter + leave).
+//             leave
+#pragma once
+
+#include "recovery/random.hpp"
+
+namespace ringcast::recovery {
+
+struct LossSpec {
+    double rate = 0;
+    double enter = 0;
+    double leave = 1;
+
+    // Bursts of `burst` packets on average that lose `rate` of all.
+    static LossSpec bursts(double rate, double burst) { return {0, rate / (1 - rate) / burst, 1 / burst}; }
+};
+
+class Lossy {
+public:
+    Lossy(const LossSpec& spec, u64 seed) : spec_(spec), random_(seed) {}
+    bool lose() {
+        if (spec_.enter > 0) {
+            bad_ = bad_ ? random_.uniform() >= spec_.leave : random_.uniform() < spec_.enter;
+            if (bad_) return count();
+        }
+        return spec_.rate > 0 && random_.uniform() < spec_.rate && count();
+    }
+    u64 lost() const { return lost_; }
+
+private:
+    bool count() {
+        ++lost_;
+        return true;
+    }
+
+    LossSpec spec_;
+    Random random_;
+    bool bad_ = false;
+    u64 lost_ = 0;
+};
+
+}  // namespace ringcast::recovery

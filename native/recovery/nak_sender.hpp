@@ -1,0 +1,77 @@
+// Answering requests from the publisher's ring, no faster than allowed, and saying how far the stream is.
+//
+// A repair is the packet itself, read again: whoever gets it needs no stage to use it. What the ring no longer has is
+// answered by a heartbeat, whose `first` tells every receiver to stop waiting. Requests wait in a bounded queue;
+// while they wait a confirmation keeps others from asking too. What does not fit is asked for again.
+#pragma once
+
+#include <array>
+
+#include "recovery/heartbeat.hpp"
+#include "recovery/stage.hpp"
+#include "wire/heartbeat.hpp"
+#include "wire/nak.hpp"
+
+namespace ringcast::recovery {
+
+struct NakSenderCounters {
+    u64 naks = 0;
+    u64 repairs = 0;
+    u64 repair_bytes = 0;
+    u64 lingered = 0;  // requests for what had just been repaired
+    u64 gone = 0;      // requests for what the ring no longer has
+    u64 absurd = 0;    // requests for what was never sent
+    u64 dropped = 0;   // requests that found the queue full
+    u64 confirms = 0;
+    u64 heartbeats = 0;
+};
+
+class NakSender final : public SendingStage {
+public:
+    NakSender(History& history, const Tuning& tuning, u64 key, u64 first_seq, u64 step, bool to_group);
+
+    void on_sent(const wire::Header& header, Bytes, i64 now_ns, Outbox&) override;
+    bool on_control(const wire::Control& control, Bytes datagram, i64 now_ns, Outbox& out) override;
+    void tick(i64 now_ns, Outbox& out) override;
+    i64 wake_at_ns() const override { return std::min(heartbeat_.due_ns(), queued_ == 0 ? kForever : free_at_ns_ - kBurstNs); }
+    void retune(const Tuning& tuning) override { tuning_ = tuning; }
+    const NakSenderCounters& counters() const { return counters_; }
+
+private:
+    static constexpr std::size_t kQueue = 256;
+    static constexpr std::size_t kRecent = 1024;
+    // As long as this may repairs run ahead of their rate.
+    static constexpr i64 kBurstNs = 5 * kMs;
+
+    struct Request {
+        wire::NakRange range;
+        u32 asker = 0;
+    };
+    struct Recent {
+        PacketId id{UINT64_MAX, 0};
+        i64 at_ns = 0;
+    };
+
+    void queue(const wire::NakRange& range, u32 asker, i64 now_ns);
+    void serve(i64 now_ns, Outbox& out);
+    // Sends what the request asks for next; true when nothing is left of it.
+    bool serve_one(Request& request, i64 now_ns, Outbox& out);
+    u32 repair(PacketId id, const Request& request, i64 now_ns, Outbox& out);
+    void send_heartbeat(Outbox& out);
+
+    History& history_;
+    Tuning tuning_;
+    u64 key_;
+    u64 step_;
+    u64 next_;
+    bool to_group_;
+    HeartbeatSchedule heartbeat_;
+    std::array<Request, kQueue> requests_;
+    std::size_t oldest_ = 0, queued_ = 0;
+    std::array<Recent, kRecent> recent_;
+    i64 free_at_ns_ = 0;
+    wire::Nak nak_;
+    NakSenderCounters counters_;
+};
+
+}  // namespace ringcast::recovery

@@ -1,0 +1,60 @@
+// Letting packets out: in the order of their messages, or as they come. Losses are said where they fall.
+//
+// Held back is only what has a gap before it. Without a stage that asks again, a gap is waited for `patience_ns` and
+// then given up; with one, that stage decides. Pieces of the message whose turn it is leave at once: putting them
+// together is Reassembly's work.
+#pragma once
+
+#include "recovery/tuning.hpp"
+#include "recovery/window.hpp"
+
+namespace ringcast::recovery {
+
+// Where a stack's packets go.
+class Inbox {
+public:
+    virtual ~Inbox() = default;
+    virtual void deliver(Bytes datagram) = 0;
+    // So many messages, from that number on, will not come.
+    virtual void lost(u64 seq, u64 messages) = 0;
+};
+
+class Ordering {
+public:
+    Ordering(Window& window, bool ordered, bool patient) : window_(window), ordered_(ordered), patient_(patient) {}
+
+    bool holds(u64 index) const { return ordered_ && index > next_; }
+    // After anything that moved the window.
+    void release(Inbox& in) {
+        while (next_ < window_.base()) {
+            if (!window_.remembers(next_)) {
+                in.lost(window_.seq_of(next_), window_.base() - next_);
+                next_ = window_.base();
+            } else if (window_.gone(next_)) {
+                window_.release(next_, [](Bytes) {});
+                in.lost(window_.seq_of(next_++), 1);
+            } else {
+                let_out(next_++, in);
+            }
+        }
+        if (next_ < window_.end()) let_out(next_, in);
+    }
+    void tick(i64 now_ns, const Tuning& tuning) {
+        if (!patient_ && ordered_)
+            while (window_.base() < window_.end() && now_ns >= gap_until_ns(tuning)) window_.give_up(window_.base());
+    }
+    i64 wake_at_ns(const Tuning& tuning) const { return patient_ || !ordered_ || window_.base() == window_.end() ? kForever : gap_until_ns(tuning); }
+
+private:
+    void let_out(u64 index, Inbox& in) {
+        if (ordered_) window_.release(index, [&](Bytes datagram) { in.deliver(datagram); });
+    }
+    i64 gap_until_ns(const Tuning& tuning) const { return window_.progress_ns(window_.base()) + tuning.patience_ns; }
+
+    Window& window_;
+    bool ordered_;
+    bool patient_;
+    u64 next_ = 0;
+};
+
+}  // namespace ringcast::recovery

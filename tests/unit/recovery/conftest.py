@@ -1,0 +1,5 @@
+import sys
+from pathlib import Path
+
+# Beside the tests and not part of the package: `import network`.
+sys.path.insert(0, str(Path(__file__).parent))
