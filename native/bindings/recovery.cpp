@@ -233,6 +233,7 @@ void bind_recovery(nb::module_& m) {
     m.def("nak_backoff_ns", nb::overload_cast<double, u32, i64, u32>(&backoff_ns), "u"_a, "group"_a, "grtt_ns"_a, "k"_a);
     m.def("recovery_stages", &stage_promises);
     m.def("recovery_tuning", [] { return as_dict(Tuning{}); });
+    m.def("check_recovery_tuning", [](const nb::dict& tuning) { tuned({}, tuning); }, "tuning"_a);
 }
 
 }  // namespace ringcast::bindings

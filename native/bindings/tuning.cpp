@@ -18,6 +18,7 @@ void each_field(recovery::Tuning& t, Visit&& visit) {
     visit("backoff_k", t.backoff_k);
     visit("reorder_ns", t.reorder_ns);
     visit("grace_gaps", t.grace_gaps);
+    visit("grace_most_ns", t.grace_most_ns);
     visit("tries", t.tries);
     visit("heartbeat_ns", t.heartbeat_ns);
     visit("heartbeat_most_ns", t.heartbeat_most_ns);

@@ -22,10 +22,14 @@ NakReceiver::Timer& NakReceiver::timer(u64 index) {
     return timer;
 }
 
+i64 NakReceiver::doubt_until_ns(u64 index) const {
+    const i64 grace_ns = std::min(tuning_.grace_gaps * window_.gap_ns(), tuning_.grace_most_ns);
+    return window_.progress_ns(index) + std::max(tuning_.reorder_ns, grace_ns);
+}
+
 bool NakReceiver::believed_lost(const Timer& timer, i64 now_ns) const {
-    const i64 grace_ns = tuning_.grace_gaps * window_.gap_ns();
-    const bool overtaken = window_.reached(timer.index + kLaterOnes);
-    return (overtaken && grace_ns == 0) || now_ns >= window_.progress_ns(timer.index) + std::max(tuning_.reorder_ns, grace_ns);
+    const bool overtaken = tuning_.grace_gaps == 0 && window_.reached(timer.index + kLaterOnes);
+    return overtaken || now_ns >= doubt_until_ns(timer.index);
 }
 
 i64 NakReceiver::hold_ns(u32 tries) { return (2 * tuning_.grtt_ns << std::min(tries, kMostDoublings)) + backoff_ns(random_, tuning_); }
@@ -46,8 +50,7 @@ void NakReceiver::review(i64 now_ns, Outbox& out) {
             t.due_ns = std::max(t.held_until_ns, now_ns + backoff_ns(random_, tuning_));
         }
         if (t.doubted) {
-            const i64 grace_ns = std::max<i64>(tuning_.reorder_ns, tuning_.grace_gaps * window_.gap_ns());
-            wake_at_ns_ = std::min(wake_at_ns_, window_.progress_ns(i) + grace_ns);
+            wake_at_ns_ = std::min(wake_at_ns_, doubt_until_ns(i));
             continue;
         }
         if (now_ns >= t.due_ns) {

@@ -43,6 +43,7 @@ private:
 
     Timer& timer(u64 index);
     void review(i64 now_ns, Outbox& out);
+    i64 doubt_until_ns(u64 index) const;
     bool believed_lost(const Timer& timer, i64 now_ns) const;
     i64 hold_ns(u32 tries);
     void ask(u64 index);

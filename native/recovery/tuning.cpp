@@ -13,6 +13,7 @@ const char* wrong_field(const Tuning& t) {
     if (t.group == 0) return "group";
     if (!within(t.backoff_k, 1u, 100u)) return "backoff_k";
     if (t.reorder_ns < 0) return "reorder_ns";
+    if (t.grace_most_ns < 0) return "grace_most_ns";
     if (t.tries == 0) return "tries";
     if (t.heartbeat_ns <= 0) return "heartbeat_ns";
     if (t.heartbeat_most_ns < t.heartbeat_ns) return "heartbeat_most_ns";

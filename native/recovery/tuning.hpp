@@ -21,6 +21,7 @@ struct Tuning {
     u32 backoff_k = 6;        // back-off is spread over this many round trips
     i64 reorder_ns = 1 * kMs; // what came late is not lost yet; two later packets end the doubt
     u32 grace_gaps = 0;       // packet gaps to leave to another stage before asking
+    i64 grace_most_ns = 100 * kMs;  // and no longer than this
     u32 tries = 16;           // then it is gone
     i64 heartbeat_ns = 5 * kMs;
     i64 heartbeat_most_ns = 1000 * kMs;

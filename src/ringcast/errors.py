@@ -280,3 +280,12 @@ class ResourceLimit(RingcastError):
         self.what = what
         self.remedy = remedy
         super().__init__(f"{what}; {remedy}")
+
+
+class BadTransport(RingcastError):
+    """The text that names a transport and its parameters cannot be read."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        self.text = text
+        self.reason = reason
+        super().__init__(f"{text!r} is no transport: {reason} (good: 'nak', 'lateral:r=4,c=3', 'lateral+nak:r=4,c=3')")

@@ -1,0 +1,136 @@
+"""Tables and pictures of the simulated grid, beside what paper 004 states. Pure: results in, findings out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from importlib import resources
+
+from ringcast.lab.adamant_asked import mean_by_cell
+from ringcast.lab.adamant_grid import Cell
+from ringcast.lab.adamant_results import Result
+from ringcast.lab.report import Findings, Picture, Series, Table
+from ringcast.lab.rows import number
+
+TRANSPORT_OF = {
+    "tcp": ["tcp"],
+    "rmcast": ["nak"],
+    "ricochet r=8 c=3": ["lateral:r=8,c=3"],
+    "ricochet r=4 c=3": ["lateral:r=4,c=3"],
+    "ricochet r=4": ["lateral:r=4,c=3"],
+}
+"""The paper's word: what is run here."""
+QUANTITY_OF = {"delivered_percent": "delivered", "delivered_percent worst runs": "delivered"}
+SHOWN = (
+    ("latency_mean", "Mean latency (ms)"),
+    ("latency_p99", "p99 latency (ms)"),
+    ("delivered", "Updates received (%)"),
+    ("usable_frames", "Usable video frames (%)"),
+    ("relate", "ReLate (ms)"),
+    ("relate2", "ReLate2 (ms)"),
+    ("wire_datagrams_per_update", "Datagrams on the wire per update"),
+)
+DRAWN = ("latency_mean", "delivered", "usable_frames", "relate", "relate2")
+MAIN_PANELS = ((3, 0.03), (25, 0.01))
+"""Receivers and loss of the environments that are drawn over the rate, as the paper's Figures 11 to 22 are."""
+
+
+def statements() -> list[dict[str, str]]:
+    """The paper's own, as this package carries them."""
+    text = (resources.files("ringcast.lab") / "tables" / "adamant_statements.csv").read_text()
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def conclude(results: Sequence[Result], crowd: Sequence[Result]) -> Findings:
+    findings = Findings()
+    findings.tables.append(_beside_the_paper(results))
+    for metric, title in SHOWN:
+        means = mean_by_cell(results, metric)
+        findings.tables.append(_table(f"{title}, simulated", means))
+        if metric in DRAWN:
+            findings.pictures += _pictures(metric, title, means)
+    for metric, title in (SHOWN[0], SHOWN[2], SHOWN[5], SHOWN[6]):
+        findings.tables.append(_table(f"{title}, 100 and 1,000 receivers", mean_by_cell(crowd, metric)))
+    return findings
+
+
+def _table(title: str, means: Mapping[Cell, Mapping[str, float]]) -> Table:
+    transports = list(dict.fromkeys(name for values in means.values() for name in values))
+    rows = [
+        [cell.label, *(_cell_text(values.get(name)) for name in transports)] for cell, values in sorted(means.items())
+    ]
+    return Table(title, ["environment", *transports], rows)
+
+
+def _cell_text(value: float | None) -> str:
+    # Shares close to 100 differ in the third digit after the point.
+    return f"{value:.3f}" if value is not None and 90 <= value < 100 else number(value)
+
+
+def _pictures(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]) -> list[Picture]:
+    made = []
+    for receivers, loss in MAIN_PANELS:
+        cells = sorted(c for c in means if (c.receivers, c.loss, c.burst) == (receivers, loss, 1.0))
+        if not cells:
+            continue
+        transports = list(means[cells[0]])
+        series = [Series(name, [(cell.rate_hz, means[cell][name]) for cell in cells]) for name in transports]
+        made.append(
+            Picture(
+                f"{metric}-{receivers}-receivers-{100 * loss:g}-percent",
+                f"{title}: {receivers} receivers, {100 * loss:g} % loss (simulated)",
+                "updates per second", title, series,
+            )
+        )  # fmt: skip
+    return made
+
+
+def _beside_the_paper(results: Sequence[Result]) -> Table:
+    rows = []
+    for line in statements():
+        transports = TRANSPORT_OF.get(line["transport"])
+        metric = QUANTITY_OF.get(line["quantity"])
+        here = "-"
+        if transports and metric:
+            found = _matching(mean_by_cell(results, metric), line, transports)
+            here = f"{min(found):.3f} to {max(found):.3f}" if found else "not in this grid"
+        elif line["quantity"].startswith("lowest"):
+            here = _wins(results, line)
+        where = f"{line['receivers']} receivers, {line['loss_percent']} % loss, {line['rate_hz']} Hz"
+        rows.append([line["transport"], line["quantity"].replace("_", " "), where, line["value"], here])
+    return Table("Beside the paper's statements", ["paper's transport", "quantity", "where", "paper", "here"], rows)
+
+
+def _matching(means: Mapping[Cell, Mapping[str, float]], line: Mapping[str, str], transports: Sequence[str]) -> list[float]:
+    return [
+        values[name]
+        for cell, values in means.items()
+        if _within(cell, line)
+        for name in transports
+        if name in values
+    ]
+
+
+def _within(cell: Cell, line: Mapping[str, str]) -> bool:
+    least, _, most = line["rate_hz"].partition("-")
+    rate_fits = float(least) <= cell.rate_hz <= float(most or least)
+    return (
+        cell.burst <= 1
+        and rate_fits
+        and cell.receivers == int(line["receivers"])
+        and abs(100 * cell.loss - float(line["loss_percent"])) < 1e-9
+    )
+
+
+def _wins(results: Sequence[Result], line: Mapping[str, str]) -> str:
+    """In how many runs the paper's two rivals, Ricochet and its reliable multicast, ended in that order."""
+    metric = "relate2" if "ReLate2" in line["quantity"] else "latency_mean"
+    runs: dict[tuple[str, int], dict[str, float]] = {}
+    for result in results:
+        c = result.configuration
+        cell = Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
+        if _within(cell, line):
+            runs.setdefault((c["rate_hz"], result.repetition), {})[c["transport"]] = result.metrics[metric]
+    wins = sum(1 for values in runs.values() if values["lateral:r=4,c=3"] < values["nak"])
+    return f"{wins} in {len(runs)}"
