@@ -144,6 +144,11 @@ void Receiving::retune(const Tuning& tuning) {
     for (auto& stage : stages_) stage->retune(tuning);
 }
 
+void Receiving::regroup(u32 receivers) {
+    spec_.receivers = receivers;
+    for (auto& stage : stages_) stage->regroup(receivers);
+}
+
 // ------------------------------------------------------------------------------------------------------ sending
 
 Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec)), lossy_({}, 0) {
@@ -153,6 +158,10 @@ Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec))
 
 bool Sending::room() const {
     return std::ranges::all_of(stages_, [](const auto& stage) { return stage->room(); });
+}
+
+bool Sending::sees_all() const {
+    return std::ranges::any_of(stages_, [](const auto& stage) { return stage->sees_all(); });
 }
 
 void Sending::on_sent(Bytes datagram, i64 now_ns, Outbox& out) {

@@ -52,6 +52,7 @@ public:
 
     // ---- while running
     void retune(const Tuning& tuning);
+    void regroup(u32 receivers);
     void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
@@ -87,6 +88,8 @@ public:
 
     // Whether one more message may be sent now; asked before, never insisted on.
     bool room() const;
+    // Whether `on_sent` is to be told of every datagram, or of the newest will do.
+    bool sees_all() const;
     void on_sent(Bytes datagram, i64 now_ns, Outbox& out);
     void on_datagram(Bytes datagram, i64 now_ns, Outbox& out);
     void tick(i64 now_ns, Outbox& out);

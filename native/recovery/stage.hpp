@@ -35,6 +35,8 @@ public:
     virtual void tick(i64 /*now_ns*/, Outbox&) {}
     virtual i64 wake_at_ns() const { return kForever; }
     virtual void retune(const Tuning&) {}
+    // The group has that many receivers now, some of which may be away.
+    virtual void regroup(u32 /*receivers*/) {}
 };
 
 // What a sender's stages may read: the publisher's ring, piece by piece.
@@ -52,6 +54,8 @@ public:
     virtual ~SendingStage() = default;
     // A datagram that went to the group.
     virtual void on_sent(const wire::Header&, Bytes, i64 /*now_ns*/, Outbox&) {}
+    // Whether it has to see each of them, or only the newest now and then.
+    virtual bool sees_all() const { return true; }
     virtual bool on_control(const wire::Control&, Bytes, i64 /*now_ns*/, Outbox&) { return true; }
     // Whether one more message may be sent; a stage that bounds what is under way says no.
     virtual bool room() const { return true; }

@@ -57,6 +57,19 @@ public:
         if (held_ != 0) release(now_ns, deliver);
     }
 
+    // What is before `seq` and has not left will not come: somebody who knows said so.
+    void pass(u64 seq) {
+        if (seq <= next_) return;
+        for (Slot& slot : slots_)
+            if (slot.used && slot.header.seq < seq) {
+                ++counters_.abandoned;
+                drop(slot);
+            }
+        const u64 passed = (seq - next_ + step_ - 1) / step_;
+        lost_ += passed;
+        next_ += passed * step_;
+    }
+
     // When `tick` has something to do, or INT64_MAX.
     i64 wake_at_ns() const { return held_ == 0 ? INT64_MAX : oldest_ns() + patience_ns_; }
 

@@ -26,6 +26,8 @@ Start = Literal["new", "latest", "earliest"] | Word
 OPEN = "channel.open"
 START = "channel.start"
 CLOSE = "channel.close"
+REGROUP = "channel.regroup"
+RETUNE = "channel.retune"
 PULL = "pull"
 SET = "tag.set"
 HOLD = "buffer.hold"
@@ -39,6 +41,27 @@ class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
     every: Positive = 1
     start: Start = "new"
     transport: ShortText = "udp"
+    key: Word = 0
+    address: ShortText = ""
+    """Where it is going to be received, as in `StartChannel`: those who share a stream are told of each other."""
+    reliable: bool = False
+
+
+class Seat(msgspec.Struct, frozen=True, kw_only=True):
+    """A receiver's place in the group of those who share one stream: what is sent to all carries the group's key."""
+
+    key: Word
+    number: Word
+    """The receiver's own among `peers`."""
+    feedback: Word
+    """Port on the sender's node for what receivers have to say."""
+    chunk: Positive
+    multicast: ShortText = ""
+    """Address and port of the group; empty when each receiver is sent to by itself."""
+    next_seq: Word = 0
+    """How far the stream was: what is older comes as history."""
+    peers: list[ShortText] = []
+    """Addresses of the receivers by number; '' where one left."""
 
 
 class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,10 +70,11 @@ class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
     first_seq: Word
     depth: Positive
     capacity_bytes: Positive
+    seat: Seat | None = None
 
 
 class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
-    """Send it to `address`, under `key`."""
+    """Send it to `address`, under `key`; `direct`: multicast does not reach me."""
 
     key: Word
     incarnation: Word
@@ -59,6 +83,21 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
     every: Positive = 1
     transport: ShortText = "udp"
     reliable: bool = False
+    direct: bool = False
+
+
+class RegroupChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """Others share the stream of your channel now; `peers` as in a seat."""
+
+    key: Word
+    peers: list[ShortText]
+
+
+class RetuneChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """The channel goes on with other parameters: `transport` has the same stages."""
+
+    key: Word
+    transport: ShortText
 
 
 class CloseChannel(msgspec.Struct, frozen=True, kw_only=True):
