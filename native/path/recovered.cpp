@@ -151,7 +151,7 @@ void Recovered::note() const {
     put(c.malformed, s.malformed);
     put(c.absurd, s.absurd);
     put(c.gone, w.gone);
-    put(c.full, w.full);
+    put(c.full, w.full + s.ahead);
     put(c.again, w.duplicates);
     put(c.credits, credits_);
     if (nak_ != nullptr) {

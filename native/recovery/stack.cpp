@@ -33,7 +33,11 @@ Tuning checked(const Tuning& tuning) {
 // ---------------------------------------------------------------------------------------------------- receiving
 
 Receiving::Receiving(const StackSpec& spec)
-    : spec_(checked(spec)), window_(spec.window), ordering_(window_, promises<&StageKind::ordered>(spec), promises<&StageKind::complete>(spec)), lossy_({}, 0) {
+    : spec_(checked(spec)),
+      complete_(promises<&StageKind::complete>(spec)),
+      window_(spec.window),
+      ordering_(window_, promises<&StageKind::ordered>(spec), complete_),
+      lossy_({}, 0) {
     for (const std::string& name : spec.stages)
         if (const auto make = find_stage(name)->receiving) stages_.push_back(make(spec_, window_));
 }
@@ -87,28 +91,46 @@ void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, O
 }
 
 // Makes room up to that message. One far off is believed when a second one near it comes: a single forged number must
-// not cost all that is under way.
+// not cost all that is under way. A stack that promises everything gives nothing up for the sake of what is newer: it
+// refuses that, and asks for it when there is room.
 bool Receiving::reach(u64 index, Inbox& in) {
     if (!window_.beyond(index)) return true;
-    const u64 width = spec_.window.messages;
-    if (index >= window_.end() + width) {
-        const u64 before = std::exchange(suspect_, index);
-        if (before == UINT64_MAX || std::max(before, index) - std::min(before, index) > width) {
-            ++counters_.absurd;
-            return false;
-        }
+    if (complete_) {
+        ++counters_.ahead;
+        return false;
     }
+    if (!believable(index)) return false;
     window_.slide(index);
     ordering_.release(in);
     return true;
+}
+
+bool Receiving::believable(u64 index) {
+    const u64 width = spec_.window.messages;
+    if (index < window_.end() + width) return true;
+    const u64 before = std::exchange(suspect_, index);
+    if (before != UINT64_MAX && std::max(before, index) - std::min(before, index) <= width) return true;
+    ++counters_.absurd;
+    return false;
 }
 
 bool Receiving::on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in) {
     const u64 first = spec_.window.first, step = spec_.window.step;
     if (heartbeat.next % step != 0) return false;
     if (heartbeat.next <= window_.seq_of(0) || heartbeat.next <= first) return true;
-    const u64 end = window_.index_of(heartbeat.next);
-    if (!reach(end - 1, in)) return false;
+    u64 end = window_.index_of(heartbeat.next);
+    if (complete_) {
+        // What the sender has no more is not waited for, however far ahead of us it is.
+        const u64 oldest = window_.carries(heartbeat.first) ? window_.index_of(heartbeat.first) : 0;
+        if (oldest > 0 && window_.beyond(oldest - 1)) {
+            if (!believable(oldest)) return false;
+            window_.slide(oldest - 1 + spec_.window.messages);
+            ordering_.release(in);
+        }
+        end = std::min(end, window_.base() + spec_.window.messages);
+    } else if (!reach(end - 1, in)) {
+        return false;
+    }
     window_.extend(end, now_ns);
     while (window_.base() < window_.end() && window_.seq_of(window_.base()) < heartbeat.first) window_.give_up(window_.base());
     return true;

@@ -37,6 +37,7 @@ struct StackCounters {
     u64 malformed = 0;
     u64 stranger = 0;    // another channel's
     u64 absurd = 0;      // numbers far off that nothing confirmed
+    u64 ahead = 0;       // packets refused because the window is full of what is missing
 };
 
 class Receiving {
@@ -69,9 +70,11 @@ private:
     void on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, Outbox& out);
     bool on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in);
     bool reach(u64 index, Inbox& in);
+    bool believable(u64 index);
     void settle(i64 now_ns, Inbox& in, Outbox& out);
 
     StackSpec spec_;
+    bool complete_;
     Window window_;
     Ordering ordering_;
     Lossy lossy_;

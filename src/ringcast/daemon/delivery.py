@@ -15,15 +15,24 @@ import os
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
 from ringcast import _core
 from ringcast.control import service
-from ringcast.control.service import ChannelOpened, CloseChannel, Nothing, OpenChannel, Start, StartChannel
+from ringcast.control.service import (
+    ChannelOpened,
+    CloseChannel,
+    Nothing,
+    OpenChannel,
+    RegroupChannel,
+    RetuneChannel,
+    Start,
+    StartChannel,
+)
 from ringcast.daemon import route
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
@@ -35,7 +44,7 @@ from ringcast.errors import PublisherGone, RingcastError
 from ringcast.place import node_of
 from ringcast.tag import matches
 from ringcast.transport import Channel, Receiving, find
-from ringcast.transport.interface import FanOutLinks, Mirror
+from ringcast.transport.interface import FanOutLinks, GroupReceiving, GroupTransport, Mirror
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -143,12 +152,14 @@ class RingSource:
 
 
 class Delivery:
-    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer."""
+    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer;
+    `host_of` knows where a node is."""
 
     def __init__(
         self, local: Local, mesh: Mesh, host: str, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None],
+        on_linked: Callable[[FanOut], None], host_of: Callable[[str], str],
     ) -> None:  # fmt: skip
+        self._host_of = host_of
         self._local = local
         self._mesh = mesh
         self._host = host
@@ -186,6 +197,8 @@ class Delivery:
     def follow(self) -> None:
         """Open what is missing and close what nobody wants."""
         streams = self.wanted()
+        for stream in streams:
+            self._retune(stream, streams)
         moving = {stream.incarnation for stream in streams if stream not in self.channels}
         for stream in [stream for stream in self.channels if stream not in streams]:
             if stream.incarnation not in moving and not self._is_kept(stream):
@@ -202,6 +215,36 @@ class Delivery:
             if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
                 start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation)
                 self._open_soon(stream, row, start)
+
+    def _retune(self, wanted: Stream, streams: dict[Stream, PublisherRow]) -> None:
+        """Of a stream that is to be carried with other parameters, keep the channel and tell both its ends."""
+        if wanted in self.channels or wanted in self._opening:
+            return
+        for stream, incoming in self.channels.items():
+            if stream not in streams and not incoming.broken and _differ_in_parameters(stream, wanted):
+                break
+        else:
+            return
+        transport = wanted.demand.transport
+        self._group_end(transport).retune(incoming.key, transport)
+        del self.channels[stream]
+        self.channels[wanted] = incoming
+        incoming.transport = transport
+        incoming.ring.demand = wanted.demand
+        self._later(self._tell_retuned(incoming))
+
+    async def _tell_retuned(self, incoming: Incoming) -> None:
+        try:
+            request = RetuneChannel(key=incoming.key, transport=incoming.transport)
+            await self._ask(incoming.via, service.RETUNE, request, Nothing)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            logger.warning("node %s goes on with the parameters it had: %s", incoming.via, exc)
+
+    def regroup(self, request: RegroupChannel) -> None:
+        """Somebody else shares a stream with a channel here, or left."""
+        for incoming in self.channels.values():
+            if incoming.key == request.key:
+                self._group_end(incoming.transport).regroup(request.key, request.peers)
 
     def _continuing(self, incarnation: int) -> Start:
         """Where a stream begins that some other one comes before, if there is one."""
@@ -328,14 +371,16 @@ class Delivery:
             opened = await self._ask(
                 via, service.OPEN,
                 OpenChannel(
-                    incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport
+                    incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport,
+                    key=key, address=f":{receiving.port}", reliable=demand.reliable,
                 ),
                 ChannelOpened,
             )  # fmt: skip
             depth, capacity_bytes = _geometry(demand, opened)
             channel = Channel(
                 key=key, incarnation=stream.incarnation, depth=depth, capacity_bytes=capacity_bytes,
-                first_seq=opened.first_seq, every=demand.every, reliable=demand.reliable,
+                first_seq=opened.first_seq, every=demand.every, reliable=demand.reliable, transport=demand.transport,
+                sender=self._host_of(via), seat=opened.seat,
             )  # fmt: skip
             mirror = receiving.open(channel)
             try:
@@ -347,7 +392,7 @@ class Delivery:
                     StartChannel(
                         key=key, incarnation=stream.incarnation, first_seq=opened.first_seq,
                         address=f":{receiving.port}", every=demand.every, transport=demand.transport,
-                        reliable=demand.reliable,
+                        reliable=demand.reliable, direct=opened.seat is not None and not self._hears(demand, key),
                     ),
                     Nothing,
                 )  # fmt: skip
@@ -410,13 +455,16 @@ class Delivery:
         self._end_channel(self.channels.pop(stream), tell=tell)
 
     def _end_channel(self, incoming: Incoming, *, tell: bool = True) -> None:
-        self._receiving[incoming.transport].close_channel(incoming.key)
+        self._end(incoming.transport).close_channel(incoming.key)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.drop_mirror(incoming.ring))
         if tell:
-            task = asyncio.get_running_loop().create_task(self._farewell(incoming))
-            self._farewells.add(task)
-            task.add_done_callback(self._farewells.discard)
+            self._later(self._farewell(incoming))
+
+    def _later(self, word: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(word)
+        self._farewells.add(task)
+        task.add_done_callback(self._farewells.discard)
 
     async def _farewell(self, incoming: Incoming) -> None:
         try:
@@ -477,6 +525,22 @@ class Delivery:
         return service.decode_untrusted(answer, kind)
 
     def _end(self, transport: str) -> Receiving:
-        if transport not in self._receiving:
-            self._receiving[transport] = find(transport).receive(self._host)
-        return self._receiving[transport]
+        kind = find(transport)
+        name = kind.end if isinstance(kind, GroupTransport) else transport
+        if name not in self._receiving:
+            self._receiving[name] = kind.receive(self._host)
+        return self._receiving[name]
+
+    def _group_end(self, transport: str) -> GroupReceiving:
+        return cast(GroupReceiving, self._end(transport))
+
+    def _hears(self, demand: Demand, key: int) -> bool:
+        return self._group_end(demand.transport).hears(key)
+
+
+def _differ_in_parameters(one: Stream, other: Stream) -> bool:
+    """Whether both have the same stages, and nothing else is different."""
+    if one.incarnation != other.incarnation or one.demand != other.demand._replace(transport=one.demand.transport):
+        return False
+    old, new = find(one.demand.transport), find(other.demand.transport)
+    return isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape

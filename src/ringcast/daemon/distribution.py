@@ -1,7 +1,8 @@
 """The paper's distribution manager: streams that leave this node, a channel for each node that asked.
 
-It serves `channel.open`, `channel.start` and `channel.close` for other daemons. A channel reads a publisher's own ring,
-or, when this node stands in between, the mirror of one: the proxy's stage is nothing but a channel out of a mirror.
+It serves `channel.open`, `channel.start`, `channel.retune` and `channel.close` for other daemons. A channel reads a
+publisher's own ring, or, when this node stands in between, the mirror of one: the proxy's stage is nothing but a channel
+out of a mirror. Receivers that share a stream are told of each other.
 Invariant: a channel lives no longer than its ring here and its node there.
 """
 
@@ -9,19 +10,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
-from ringcast.control.service import ChannelOpened, CloseChannel, OpenChannel, StartChannel
-from ringcast.errors import BadMessage
+from ringcast.control.service import (
+    ChannelOpened,
+    CloseChannel,
+    OpenChannel,
+    RegroupChannel,
+    RetuneChannel,
+    Seat,
+    StartChannel,
+)
+from ringcast.errors import BadMessage, QosMismatch
 from ringcast.transport import Channel, Sending, Source, find
+from ringcast.transport.interface import GroupTransport
 
 logger = logging.getLogger("ringcast.daemon")
 
 SETTLE_S = 0.01
 HOLD_S = 5.0
-"""Between opening and starting, a relayed stream is kept."""
+"""Between opening and starting, a relayed stream is kept, and a seat in a group."""
+CHECK_S = 1.0
+"""How often it is looked whether groups can still be reached."""
 
 
 class HeldSource(Source, Protocol):
@@ -48,17 +61,26 @@ class OpenedChannel(msgspec.Struct):
     every: int
     reliable: bool
     sending: Sending
+    link: int
+    """The number under which the ring's writer gives the channel back."""
+    source_transport: str
+    """What its source was asked for with; the channel may have been retuned since."""
 
 
 class Distribution:
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
-        self.channels: dict[int, OpenedChannel] = {}
-        self._settling: set[asyncio.Task[None]] = set()
+    """`tell` sends word to the receiving end of a channel: the node, and who shares the stream with it now."""
 
-    async def open(self, request: OpenChannel) -> ChannelOpened:
-        """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport)."""
-        find(request.transport)
+    def __init__(self, sources: Sources, tell: Callable[[str, RegroupChannel], None] = lambda node, word: None) -> None:
+        self._sources = sources
+        self._tell = tell
+        self.channels: dict[int, OpenedChannel] = {}
+        self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
+        self._settling: set[asyncio.Task[None]] = set()
+        self._checking: asyncio.TimerHandle | None = None
+
+    async def open(self, host: str, request: OpenChannel) -> ChannelOpened:
+        """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), OSError."""
+        transport = find(request.transport)
         source = await self._sources.source(request.incarnation, request.transport)
         asyncio.get_running_loop().call_later(HOLD_S, self._sources.release, request.incarnation, request.transport)
         match request.start:
@@ -70,9 +92,17 @@ class Distribution:
                 first = source.oldest_seq
             case int(number):
                 first = max(source.oldest_seq, number)
+        first = -(-first // request.every) * request.every
+        seat = None
+        if isinstance(transport, GroupTransport):
+            channel = Channel(
+                key=request.key, incarnation=request.incarnation, depth=source.depth,
+                capacity_bytes=source.capacity_bytes, first_seq=first, every=request.every, reliable=request.reliable,
+                transport=request.transport,
+            )  # fmt: skip
+            seat = self._seat(transport, channel, source, host, _port(request.address))
         return ChannelOpened(
-            first_seq=-(-first // request.every) * request.every, depth=source.depth,
-            capacity_bytes=source.capacity_bytes,
+            first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, seat=seat
         )  # fmt: skip
 
     async def start(self, node: str, host: str, request: StartChannel) -> None:
@@ -83,18 +113,28 @@ class Distribution:
         source = await self._sources.source(request.incarnation, request.transport)
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
-            first_seq=request.first_seq, every=request.every, reliable=request.reliable,
+            first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
+            direct=request.direct,
         )  # fmt: skip
+        if request.key in self._seats:
+            seat, timer = self._seats.pop(request.key)
+            timer.cancel()
+            channel = msgspec.structs.replace(channel, seat=seat)
         try:
-            sending = transport.send(channel, source, host, int(request.address.rpartition(":")[2]))
+            sending = transport.send(channel, source, host, _port(request.address))
             await sending.ready()
         except BaseException:
             self._sources.release(request.incarnation, request.transport)
             raise
         self.channels[request.key] = OpenedChannel(
             node=node, incarnation=request.incarnation, transport=request.transport, every=request.every,
-            reliable=request.reliable, sending=sending,
+            reliable=request.reliable, sending=sending, link=getattr(sending, "link", request.key),
+            source_transport=request.transport,
         )  # fmt: skip
+        if isinstance(transport, GroupTransport):
+            self._tell_changes(transport)
+            if self._checking is None:
+                self._check()
         if sending.unsettled:
             task = asyncio.get_running_loop().create_task(self._settle(sending))
             self._settling.add(task)
@@ -111,13 +151,28 @@ class Distribution:
         for key in [key for key, channel in self.channels.items() if channel.incarnation == incarnation]:
             self._drop(key)
 
-    def too_long(self, key: int, seq: int) -> None:
+    def retune(self, request: RetuneChannel) -> None:
+        """Raises QosMismatch when that takes another channel."""
+        channel = self.channels.get(request.key)
+        if channel is None:
+            raise BadMessage(f"channel {request.key:x} is not open")
+        old, new = find(channel.transport), find(request.transport)
+        if not (isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape):
+            asked = f"{request.transport!r} on a channel of {channel.transport!r}"
+            raise QosMismatch(asked, "its stages are others", "open another channel")
+        new.retune(request.key)
+        channel.transport = request.transport
+
+    def too_long(self, link: int, seq: int) -> None:
         """A publisher met a message that it cannot send in one burst."""
-        channel = self.channels.get(key)
-        if channel is not None:
+        for channel in [channel for channel in self.channels.values() if channel.link == link]:
             channel.sending.too_long(seq)
 
     def close(self) -> None:
+        if self._checking is not None:
+            self._checking.cancel()
+        for _, timer in self._seats.values():
+            timer.cancel()
         for key in list(self.channels):
             self._drop(key)
         for task in self._settling:
@@ -130,9 +185,50 @@ class Distribution:
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
-        self._sources.release(channel.incarnation, channel.transport)
+        self._sources.release(channel.incarnation, channel.source_transport)
+        transport = find(channel.transport)
+        if isinstance(transport, GroupTransport):
+            self._tell_changes(transport)
 
     async def _settle(self, sending: Sending) -> None:
         while sending.unsettled:
             await asyncio.sleep(SETTLE_S)
             sending.settle()
+
+    # ------------------------------------------------------------------ groups
+
+    def _seat(self, transport: GroupTransport, channel: Channel, source: Source, host: str, port: int) -> Seat:
+        if channel.key in self._seats or channel.key in self.channels:
+            raise BadMessage(f"channel {channel.key:x} is open already")
+        seat = transport.admit(channel, source, host, port)
+        timer = asyncio.get_running_loop().call_later(HOLD_S, self._unseat, transport, channel.key)
+        self._seats[channel.key] = (seat, timer)
+        return seat
+
+    def _unseat(self, transport: GroupTransport, key: int) -> None:
+        """Whoever asked for it did not come."""
+        if self._seats.pop(key, None) is not None:
+            transport.dismiss(key)
+
+    def _tell_changes(self, transport: GroupTransport) -> None:
+        for key, peers in transport.take_changes():
+            channel = self.channels.get(key)
+            if channel is not None:
+                self._tell(channel.node, RegroupChannel(key=key, peers=peers))
+
+    def _check(self) -> None:
+        kinds = [find(channel.transport) for channel in self.channels.values()]
+        grouped = [kind for kind in kinds if isinstance(kind, GroupTransport)]
+        for kind in {kind.end: kind for kind in grouped}.values():
+            kind.check()
+        for channel in self.channels.values():
+            channel.link = getattr(channel.sending, "link", channel.link)
+        self._checking = asyncio.get_running_loop().call_later(CHECK_S, self._check) if grouped else None
+
+
+def _port(address: str) -> int:
+    """Raises BadMessage."""
+    try:
+        return int(address.rpartition(":")[2])
+    except ValueError as exc:
+        raise BadMessage(f"{address!r} has no port") from exc

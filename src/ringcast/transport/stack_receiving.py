@@ -18,8 +18,8 @@ from ringcast.transport.recipe import read
 logger = logging.getLogger("ringcast.transport")
 
 HEADER_BYTES = 48
-WINDOW_MESSAGES = 1024
-WINDOW_CELLS = 1024
+WINDOW_MESSAGES = 4096
+WINDOW_CELLS = 2048
 MOST_WINDOW_BITS = 1 << 25
 """A window keeps a bit for every piece of its messages; where messages are long it holds fewer."""
 
