@@ -14,7 +14,7 @@ namespace ringcast {
 namespace {
 
 // A repair has to be made, to travel, and to find its place.
-constexpr i64 kLeastPatienceNs = 2 * recovery::kMs;
+constexpr i64 kLeastPatienceNs = 10 * recovery::kMs;
 constexpr i64 kMostPatienceNs = 500 * recovery::kMs;
 
 recovery::StackSpec gated(recovery::StackSpec spec, bool gate) {
