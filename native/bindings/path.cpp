@@ -90,7 +90,8 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     constexpr i64 kPatienceNs = 3'600'000'000'000;
     RecoverySpec spec;
     const auto receivers = static_cast<u32>(std::max<std::size_t>(peers.size(), 1));
-    spec.stack = {std::move(stages), key, me, receivers, !group.empty(), key ^ me, {first_seq, every, messages, most_pieces, cells, cell_bytes}, tuned({}, tuning)};
+    const bool keep = std::ranges::any_of(stages, [](const std::string& stage) { return stage != "ordering" && stage != "nak" && stage != "ack"; });
+    spec.stack = {std::move(stages), key, me, receivers, !group.empty(), key ^ me, {first_seq, every, messages, most_pieces, cells, cell_bytes, keep}, tuned({}, tuning)};
     spec.loss = loss_of(loss);
     spec.loss_seed = std::get<3>(loss);
     spec.gate_seq = gate_seq;

@@ -37,6 +37,8 @@ Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int sock
       gated_(spec_.gate_seq > spec_.stack.window.first),
       credited_(spec_.stack.window.first) {
     stack_.lose(spec_.loss, spec_.loss_seed);
+    waiting_.reserve(kOutgoing);
+    outgoing_.reserve(kOutgoingBytes);
 }
 
 void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns) {
@@ -55,6 +57,7 @@ void Recovered::settle(i64 now_ns) {
     if (gated_ && (window.seq_of(window.base()) >= spec_.gate_seq || now_ns >= gate_until_ns_)) open_gate();
     if (!gated_ && !spec_.patient) follow_rate();
     if (mirror_->spec().reliable) give_credit(now_ns);
+    flush();
     note();
 }
 
@@ -121,7 +124,17 @@ void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
 }
 
 void Recovered::transmit(const Endpoint& to, wire::Bytes datagram) {
-    if (to) sendto(socket_, datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.at(), to.length);
+    if (!to) return;
+    if (waiting_.size() == kOutgoing || outgoing_.size() + datagram.size() > kOutgoingBytes) flush();
+    waiting_.push_back({to, static_cast<u32>(outgoing_.size()), static_cast<u32>(datagram.size())});
+    outgoing_.insert(outgoing_.end(), datagram.begin(), datagram.end());
+}
+
+void Recovered::flush() {
+    for (const Waiting& w : waiting_)
+        sendto(socket_, outgoing_.data() + w.at, w.length, MSG_DONTWAIT | MSG_NOSIGNAL, w.to.at(), w.to.length);
+    waiting_.clear();
+    outgoing_.clear();
 }
 
 void Recovered::give_credit(i64 now_ns) {

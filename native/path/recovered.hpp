@@ -40,7 +40,7 @@ public:
 
     void on_datagram(wire::Bytes datagram, i64 now_ns);
     void tick(i64 now_ns);
-    // Once per batch: credits, counters.
+    // Once per batch, after local readers were woken: what is to be sent, credits, counters.
     void settle(i64 now_ns);
     i64 wake_at_ns() const;
 
@@ -50,11 +50,14 @@ public:
 private:
     static constexpr i64 kGateNs = 1'000'000'000;
     static constexpr i64 kCreditNs = 1'000'000;
+    static constexpr std::size_t kOutgoing = 64;
+    static constexpr std::size_t kOutgoingBytes = 128 * 1024;
 
     void deliver(wire::Bytes datagram) override;
     void lost(u64 seq, u64 messages) override;
     void send(recovery::To to, u32 peer, wire::Bytes datagram) override;
     void transmit(const Endpoint& to, wire::Bytes datagram);
+    void flush();
     void open_gate();
     void follow_rate();
     void give_credit(i64 now_ns);
@@ -68,6 +71,14 @@ private:
     const recovery::Lateral* lateral_;
     const recovery::ParityReceiver* parity_;
     const recovery::AckReceiver* ack_;
+    // Kept until local readers have what came: no system call stands before their wake.
+    struct Waiting {
+        Endpoint to;
+        u32 at;
+        u32 length;
+    };
+    std::vector<Waiting> waiting_;
+    std::vector<std::byte> outgoing_;
     i64 now_ns_ = 0;
     i64 gate_until_ns_;
     bool gated_;

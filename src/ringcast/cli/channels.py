@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringcast.cli.access import add_access, connect
 from ringcast.cli.output import Output, add_json
-from ringcast.cli.units import show_bytes
+from ringcast.cli.units import show_bytes, show_ns
 from ringcast.cli.watching import add_watch, watch
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ HELP = "List the streams between this node and others: what they carry, how much
 
 _EPILOG = """\
 'in' comes to this node, 'out' leaves it. A publisher sends on udp by itself, so an 'out' of udp is counted at its other
-end. 'repeated' are pieces that came twice or too late. Below, by reason, what was dropped because it belongs to no
+end. 'repeated' are pieces that came twice or too late; 'recovered' came out of repairs, 'naks' are requests sent (or,
+going out, answered), 'repairs' what was sent again or came to repair others; delay and jitter are of the last messages,
+by the clocks of both nodes. '(unicast)': there is no way to the multicast group, so each node is sent to. Below, by reason, what was dropped because it belongs to no
 channel: truncated and malformed datagrams, those of other programs (foreign), of a newer version, of strangers.
 
 examples:
@@ -28,8 +30,11 @@ examples:
 """
 
 _HEADS = (
-    "tag", "direction", "node", "transport", "every", "reliable", "messages", "bytes", "lost", "repeated"
+    "tag", "direction", "node", "transport", "every", "reliable", "messages", "bytes", "lost", "repeated", "recovered",
+    "naks", "repairs", "delay", "jitter",
 )  # fmt: skip
+_FORGED = ("malformed", "absurd", "forged", "mismatched")
+"""What came under a channel's own key and cannot be its sender's."""
 _DROPPED_HEADS = ("transport", "reason", "dropped")
 
 
@@ -65,14 +70,20 @@ def _sheets(seen: dict[str, Any]) -> list[Sheet]:
     if seen["channels"]:
         cells = [
             [
-                row.tag, row.direction, row.node, row.transport, str(row.every), "yes" if row.reliable else "no",
+                row.tag, row.direction, row.node, _carrier(row), str(row.every), "yes" if row.reliable else "no",
                 _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), _number(row.lost),
-                str(row.counters.get("duplicates", 0) + row.counters.get("late", 0)),
+                str(sum(row.counters.get(name, 0) for name in ("duplicates", "late", "again"))),
+                *(_number(row.counters.get(name)) for name in ("recovered", "naks", "repairs")),
+                *(_time(row.counters.get(name)) for name in ("delay_ns", "jitter_ns")),
             ]
             for row in sorted(seen["channels"], key=lambda row: (row.tag, row.direction, row.node, row.every))
         ]  # fmt: skip
         sheets.append(("", _HEADS, cells))
     dropped = [
+        [f"{row.transport} from {row.node}", reason, str(row.counters[reason])]
+        for row in seen["channels"] for reason in _FORGED if row.counters.get(reason)
+    ]  # fmt: skip
+    dropped += [
         [transport, reason, str(count)]
         for transport, reasons in seen["dropped"].items() for reason, count in reasons.items() if count
     ]  # fmt: skip
@@ -83,3 +94,11 @@ def _sheets(seen: dict[str, Any]) -> list[Sheet]:
 
 def _number(value: int | None) -> str:
     return "-" if value is None else str(value)
+
+
+def _carrier(row: Any) -> str:
+    return f"{row.transport} (unicast)" if row.counters.get("fallen_back") else str(row.transport)
+
+
+def _time(ns: int | None) -> str:
+    return "-" if ns is None else show_ns(ns)

@@ -55,10 +55,12 @@ ENDED_S = 0.1
 _T = TypeVar("_T")
 
 
-def relay(transport: str) -> Demand:
-    """What a proxy on this node reads, to send on by that transport: everything, and no less surely."""
-    if find(transport).promises.reliable:
-        return Demand(at="", transport=transport, reliable=True)
+def relay(transport: str, reliable: bool) -> Demand:
+    """What a proxy on this node reads, to send on by that transport: everything, and no less surely. A stream of tcp is
+    always reliable: it would lose what its pump is too late for, and nobody would ask for it again."""
+    kind = find(transport)
+    if kind.promises.reliable:
+        return Demand(at="", transport=transport, reliable=reliable or not isinstance(kind, GroupTransport))
     return Demand(at="")
 
 
@@ -306,21 +308,21 @@ class Delivery:
 
     # ------------------------------------------------------------------ streams of this node, for others
 
-    async def source(self, incarnation: int, transport: str) -> RingSource:
+    async def source(self, incarnation: int, transport: str, reliable: bool) -> RingSource:
         """See `Sources`. A publisher of this node, or a mirror that is held for the sake of a proxy here."""
         ring = self._local.rings.of_incarnation(incarnation)
-        stream = Stream(incarnation, relay(transport))
+        stream = Stream(incarnation, relay(transport, reliable))
         self._relayed[stream] += 1
         if ring is None:
             try:
                 ring = (await self._relay(stream)).ring
             except BaseException:
-                self.release(incarnation, transport)
+                self.release(incarnation, transport, reliable)
                 raise
         return RingSource(ring, self._flush)
 
-    def release(self, incarnation: int, transport: str) -> None:
-        stream = Stream(incarnation, relay(transport))
+    def release(self, incarnation: int, transport: str, reliable: bool) -> None:
+        stream = Stream(incarnation, relay(transport, reliable))
         self._relayed[stream] -= 1
         if not self._relayed[stream]:
             del self._relayed[stream]

@@ -45,10 +45,10 @@ class HeldSource(Source, Protocol):
 class Sources(Protocol):
     """Where a stream can be had on this node."""
 
-    async def source(self, incarnation: int, transport: str) -> HeldSource:
+    async def source(self, incarnation: int, transport: str, reliable: bool) -> HeldSource:
         """The ring of a publisher, to be sent on by that transport. Raises PublisherGone, QosMismatch."""
 
-    def release(self, incarnation: int, transport: str) -> None:
+    def release(self, incarnation: int, transport: str, reliable: bool) -> None:
         """One channel fewer reads it."""
 
 
@@ -81,8 +81,9 @@ class Distribution:
     async def open(self, host: str, request: OpenChannel) -> ChannelOpened:
         """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), OSError."""
         transport = find(request.transport)
-        source = await self._sources.source(request.incarnation, request.transport)
-        asyncio.get_running_loop().call_later(HOLD_S, self._sources.release, request.incarnation, request.transport)
+        wanted = (request.incarnation, request.transport, request.reliable)
+        source = await self._sources.source(*wanted)
+        asyncio.get_running_loop().call_later(HOLD_S, self._sources.release, *wanted)
         match request.start:
             case "new":
                 first = source.next_seq
@@ -110,7 +111,8 @@ class Distribution:
         transport = find(request.transport)
         if request.key in self.channels:
             raise BadMessage(f"channel {request.key:x} is open already")
-        source = await self._sources.source(request.incarnation, request.transport)
+        wanted = (request.incarnation, request.transport, request.reliable)
+        source = await self._sources.source(*wanted)
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
             first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
@@ -124,7 +126,7 @@ class Distribution:
             sending = transport.send(channel, source, host, _port(request.address))
             await sending.ready()
         except BaseException:
-            self._sources.release(request.incarnation, request.transport)
+            self._sources.release(*wanted)
             raise
         self.channels[request.key] = OpenedChannel(
             node=node, incarnation=request.incarnation, transport=request.transport, every=request.every,
@@ -185,7 +187,7 @@ class Distribution:
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
-        self._sources.release(channel.incarnation, channel.source_transport)
+        self._sources.release(channel.incarnation, channel.source_transport, channel.reliable)
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)

@@ -18,7 +18,8 @@ from ringcast.transport.recipe import read
 logger = logging.getLogger("ringcast.transport")
 
 HEADER_BYTES = 48
-WINDOW_MESSAGES = 4096
+LEAST_WINDOW, MOST_WINDOW = 256, 4096
+"""Messages that may be under way: as many as the ring holds, since older ones cannot be had again."""
 WINDOW_CELLS = 2048
 MOST_WINDOW_BITS = 1 << 25
 """A window keeps a bit for every piece of its messages; where messages are long it holds fewer."""
@@ -46,7 +47,7 @@ class StackReceiving:
         mirror = self._delivery.open_recovered(
             key=seat.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
             first_seq=channel.first_seq, reliable=channel.reliable, stages=list(recipe.shape.stages), tuning=tuning,
-            me=seat.number, messages=max(16, min(WINDOW_MESSAGES, MOST_WINDOW_BITS // most_pieces)),
+            me=seat.number, messages=_window(channel.depth, most_pieces),
             most_pieces=most_pieces, cells=WINDOW_CELLS, cell_bytes=HEADER_BYTES + seat.chunk,
             publisher=_address(channel.sender, seat.feedback), group=seat.multicast if joined else "",
             peers=list(seat.peers), gate_seq=seat.next_seq, patient=recipe.patient,
@@ -105,6 +106,10 @@ class StackReceiving:
         if ear is not None:
             self._delivery.add_socket(ear.fileno())
         return address, interface
+
+
+def _window(depth: int, most_pieces: int) -> int:
+    return max(16, min(max(depth, LEAST_WINDOW), MOST_WINDOW, MOST_WINDOW_BITS // most_pieces))
 
 
 def _address(host: str, port: int) -> str:
