@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import ringcast
@@ -29,9 +29,6 @@ WARM_UP = 200
 PONG = """
 import sys, ringcast
 session = ringcast.connect(socket=sys.argv[1], start=False)
-for name in sys.argv[2:]:
-    pass
-subs = {}
 with session:
     ears = [session.subscribe(f"ping/{name}", transport=name) for name in sys.argv[2:]]
     mouths = {name: session.publisher(f"pong/{name}") for name in sys.argv[2:]}
@@ -68,8 +65,8 @@ def mesh(folder: Path, count: int) -> Iterator[list[str]]:
     with contextlib.ExitStack() as stack:
         for i in range(count):
             peers = [word for other in addresses if other != addresses[i] for word in ("--peer", other)]
-            command = ["daemon", "--socket", paths[i], "--name", f"n{i}", "--listen", addresses[i], "--no-scout", *peers]
-            daemon = subprocess.Popen([sys.executable, "-m", "ringcast", *command])
+            command = [sys.executable, "-m", "ringcast", "daemon", "--socket", paths[i], "--name", f"n{i}"]
+            daemon = subprocess.Popen([*command, "--listen", addresses[i], "--no-scout", *peers])
             stack.callback(daemon.wait)
             stack.callback(daemon.terminate)
         for path in paths:
@@ -85,7 +82,7 @@ def nodes_seen(path: str) -> int:
         return 0
 
 
-def until(condition) -> None:  # noqa: ANN001
+def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not condition():
         if time.monotonic() > deadline:
@@ -103,7 +100,8 @@ def round_trips(folder: Path, rounds: int, count: int) -> dict[str, dict[str, fl
         pong = subprocess.Popen(
             [sys.executable, "-c", PONG, there, *TRANSPORTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        assert pong.stdin and pong.stdout
+        assert pong.stdin
+        assert pong.stdout
         pong.stdout.readline()
         until(lambda: all(any(t.publishers for t in session.tags(f"pong/{name}")) for name in TRANSPORTS))
         ears = {name: session.subscribe(f"pong/{name}", transport=name) for name in TRANSPORTS}
@@ -147,7 +145,8 @@ def fan_out(folder: Path, receivers: int, messages: int) -> dict[str, float]:
             ["strace", "-f", "-qq", "-o", str(trace), "-e", "trace=network", sys.executable, "-c", PUBLISHER, here],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        assert publisher.stdin and publisher.stdout
+        assert publisher.stdin
+        assert publisher.stdout
         publisher.stdout.readline()
         with contextlib.ExitStack() as stack:
             subs = []

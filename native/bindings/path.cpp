@@ -50,7 +50,7 @@ nb::dict mirror_counters(Mirror& mirror) {
     out.update(counted(named("recovered", v.recovered), named("naks", v.naks), named("suppressed", v.suppressed), named("repairs", v.repairs),
                        named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone),
                        named("full", v.full), named("again", v.again), named("malformed", v.malformed), named("absurd", v.absurd),
-                       named("forged", v.forged)));
+                       named("forged", v.forged), named("deaf", v.deaf)));
     return out;
 }
 
@@ -190,6 +190,7 @@ void bind_path(nb::module_& m) {
         .def("pump_from", &Repair::pump_from, "key"_a, "seq"_a)
         .def("retune", [](Repair& r, u64 key, const nb::dict& tuning, Loss loss) { r.retune(key, tuned({}, tuning), loss_of(loss), std::get<3>(loss)); },
              "key"_a, "tuning"_a, "loss"_a)
+        .def("probe", &Repair::probe, "key"_a)
         .def("set_multicast", [](Repair& r, u64 key, const std::string& address) { r.set_multicast(key, endpoint(address, r.family())); }, "key"_a, "address"_a)
         .def("counters",
              [](const Repair& r) {

@@ -166,7 +166,7 @@ void Delivery::receive(int socket, int flags) {
     if (requests_.load()) take_requests();
     add(counters_.datagrams, static_cast<u64>(n));
     const i64 now = steady_ns();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) handle({buffers_.get() + i * kDatagramBytes, vector[i].msg_len}, now);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) handle({buffers_.get() + i * kDatagramBytes, vector[i].msg_len}, now, socket != socket_.get());
     for (Channel* channel : touched_) {
         channel->settle(now);
         wake_at_ns_ = std::min(wake_at_ns_, channel->wake_at_ns());
@@ -174,7 +174,7 @@ void Delivery::receive(int socket, int flags) {
     touched_.clear();
 }
 
-void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns) {
+void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group) {
     if (datagram.empty()) return;
     wire::Control control;
     switch (wire::parse_control_untrusted(datagram, control)) {
@@ -186,7 +186,7 @@ void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns) {
     }
     const auto found = channels_.find(control.key);
     if (found != channels_.end() && found->second.recovered) {
-        found->second.recovered->on_datagram(datagram, now_ns);
+        found->second.recovered->on_datagram(datagram, now_ns, by_group);
     } else {
         wire::Header header;
         std::span<const std::byte> piece;

@@ -68,7 +68,7 @@ private:
     void run();
     void wait();
     void receive(int socket, int flags);
-    void handle(std::span<const std::byte> datagram, i64 now_ns);
+    void handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group);
     void tick();
 
     Descriptor socket_;

@@ -10,6 +10,7 @@
 #include "recovery/parity.hpp"
 #include "ring/counters.hpp"
 #include "wire/credit.hpp"
+#include "wire/heartbeat.hpp"
 
 namespace ringcast {
 namespace {
@@ -33,7 +34,8 @@ Group::Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& s
       stack_(spec.stack, history_),
       nak_(stack_.find<recovery::NakSender>()),
       parity_(stack_.find<recovery::ParitySender>()),
-      ack_(stack_.find<recovery::AckSender>()) {
+      ack_(stack_.find<recovery::AckSender>()),
+      sent_up_to_(spec.stack.window.first) {
     if (spec.reliable)
         credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell), true, static_cast<i64>(spec.stack.window.first), static_cast<u32>(getpid()));
     stack_.lose(spec.loss, spec.loss_seed);
@@ -52,7 +54,14 @@ void Group::on_datagram(wire::Bytes datagram, i64 now_ns) {
 
 void Group::take_credit(wire::Bytes datagram) {
     wire::Credit credit;
-    if (wire::parse_untrusted(datagram, credit) != wire::Parse::ok || credit.control.from >= members_.size()) return add(counters_.absurd, 1);
+    Record newest;
+    const u64 tail = ring_->tail();
+    const bool sound = wire::parse_untrusted(datagram, credit) == wire::Parse::ok && credit.control.from < members_.size();
+    // Nobody can have read what was not sent.
+    if (!sound || (tail > 0 && ring_->outline(tail - 1, newest) && credit.next > newest.seq + spec_.stack.window.step)) {
+        ++absurd_;
+        return note();
+    }
     Member& member = members_[credit.control.from];
     add(counters_.credits, 1);
     member.credit = std::max(member.credit, credit.next);
@@ -100,6 +109,7 @@ void Group::follow(i64 now_ns) {
         for (u32 piece = 0; piece < history_.pieces(); ++piece) stack_.on_sent(history_.piece(piece), now_ns, *this);
     }
     broken_ = peek == Peek::corrupt;
+    if (any) sent_up_to_ = newest.seq + spec_.stack.window.step;
     if (any && !all && history_.load(newest)) stack_.on_sent(history_.piece(0), now_ns, *this);
     if (any) active_until_ns_ = now_ns + kActiveNs;
 }
@@ -126,7 +136,7 @@ bool Group::pump(i64 now_ns) {
             piece_ = pieces_ = 0;
             continue;
         }
-        ++piece_;
+        if (++piece_ == pieces_) sent_up_to_ = in_hand_.seq + spec_.stack.window.step;
         to_group(datagram);
         stack_.on_sent(datagram, now_ns, *this);
         const u64 copies = spec_.multicast ? 1 : std::max<u64>(members_.size(), 1);
@@ -164,6 +174,16 @@ void Group::to_group(wire::Bytes datagram) {
     }
     for (const Member& member : members_)
         if (!spec_.multicast || member.is.direct) transmit(member.is.at, datagram);
+}
+
+void Group::probe() {
+    if (!spec_.multicast) return;
+    const wire::Heartbeat heartbeat{{.kind = wire::Kind::heartbeat, .from = wire::kPublisher, .key = key()}, std::min(history_.first_available(), sent_up_to_),
+                                    sent_up_to_};
+    const auto bytes = std::as_bytes(std::span(&heartbeat, 1));
+    to_group(bytes);
+    for (const Member& member : members_)
+        if (!member.is.direct) transmit(member.is.at, bytes);
 }
 
 bool Group::transmit(const Endpoint& to, wire::Bytes datagram) {
@@ -207,12 +227,12 @@ void Group::retune(const recovery::Tuning& tuning, const recovery::LossSpec& los
 void Group::note() {
     const auto put = [](std::atomic<u64>& to, u64 value) { to.store(value, std::memory_order_relaxed); };
     put(counters_.malformed, stack_.counters().malformed);
-    u64 repairs = 0, dropped = 0, gone = 0;
+    u64 repairs = 0, dropped = 0, gone = 0, absurd = absurd_;
     if (nak_ != nullptr) {
         const recovery::NakSenderCounters& c = nak_->counters();
         put(counters_.naks, c.naks);
         put(counters_.heartbeats, c.heartbeats);
-        put(counters_.absurd, c.absurd);
+        absurd += c.absurd;
         repairs += c.repairs;
         dropped += c.dropped;
         gone += c.gone;
@@ -221,11 +241,12 @@ void Group::note() {
     if (ack_ != nullptr) {
         const recovery::AckSenderCounters& c = ack_->counters();
         put(counters_.acks, c.acks);
-        put(counters_.absurd, c.absurd);
+        absurd += c.absurd;
         repairs += c.resent;
         dropped += c.dropped;
         gone += c.gone;
     }
+    put(counters_.absurd, absurd);
     put(counters_.repairs, repairs);
     put(counters_.dropped, dropped);
     put(counters_.gone, gone);

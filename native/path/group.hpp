@@ -80,6 +80,8 @@ public:
     void pump_from(u64 seq);
     void retune(const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed);
     void set_multicast(const Endpoint& multicast) { spec_.multicast = multicast; }
+    // Say how far the stream is, by multicast and to each member: who hears only the second is not reached by the first.
+    void probe();
 
 private:
     struct Member {
@@ -115,6 +117,8 @@ private:
     u64 tail_seen_ = 0;
     i64 active_until_ns_ = 0;
     bool lacks_room_ = false;
+    u64 sent_up_to_;  // the number after the last one that went out
+    u64 absurd_ = 0;
     bool broken_ = false;
     GroupCounters counters_;
 };

@@ -47,6 +47,7 @@ struct RecoveryCounters {
     std::atomic<u64> malformed{0};
     std::atomic<u64> absurd{0};
     std::atomic<u64> forged{0};        // repairs that cannot be, or whose packet is none
+    std::atomic<u64> deaf{0};          // 1: multicast does not reach us
 };
 
 class Mirror {

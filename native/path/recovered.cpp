@@ -35,16 +35,22 @@ Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int sock
       ack_(stack_.find<recovery::AckReceiver>()),
       gate_until_ns_(steady_ns() + kGateNs),
       gated_(spec_.gate_seq > spec_.stack.window.first),
-      credited_(spec_.stack.window.first) {
+      credited_(spec_.stack.window.first),
+      heard_group_ns_(steady_ns()) {
     stack_.lose(spec_.loss, spec_.loss_seed);
     waiting_.reserve(kOutgoing);
     outgoing_.reserve(kOutgoingBytes);
 }
 
-void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns) {
+void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
     now_ns_ = now_ns;
     stack_.on_datagram(datagram, now_ns, *this, *this);
-    asked_for_credit_ |= mirror_->spec().reliable && static_cast<wire::Kind>(datagram[3]) == wire::Kind::heartbeat;
+    const bool heartbeat = static_cast<wire::Kind>(datagram[3]) == wire::Kind::heartbeat;
+    asked_for_credit_ |= heartbeat && mirror_->spec().reliable;
+    if (by_group)
+        heard_group_ns_ = now_ns;
+    else if (heartbeat && spec_.group && now_ns - heard_group_ns_ > kDeafNs)
+        mirror_->recovery().deaf.store(1, std::memory_order_relaxed);
 }
 
 void Recovered::tick(i64 now_ns) {

@@ -4,6 +4,9 @@
 // receivers. A reliable channel tells the publisher's node what its readers have read (wire/credit.hpp), so that what
 // may still be sent always has room in the mirror.
 //
+// The publisher's node probes multicast: it says how far it is to the group and to each receiver. Who hears only the
+// second for some seconds is deaf, which its daemon sees in the counters.
+//
 // While history that a late joiner asked for is on its way (`gate`), what is missing is not asked for: it comes.
 #pragma once
 
@@ -38,7 +41,8 @@ class Recovered final : recovery::Inbox, recovery::Outbox {
 public:
     Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int socket);
 
-    void on_datagram(wire::Bytes datagram, i64 now_ns);
+    // `by_group`: it came to the group's address.
+    void on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group);
     void tick(i64 now_ns);
     // Once per batch, after local readers were woken: what is to be sent, credits, counters.
     void settle(i64 now_ns);
@@ -50,6 +54,8 @@ public:
 private:
     static constexpr i64 kGateNs = 1'000'000'000;
     static constexpr i64 kCreditNs = 1'000'000;
+    // Probes come every second.
+    static constexpr i64 kDeafNs = 2'500'000'000;
     static constexpr std::size_t kOutgoing = 64;
     static constexpr std::size_t kOutgoingBytes = 128 * 1024;
 
@@ -86,6 +92,7 @@ private:
     i64 credit_at_ns_ = kForever;
     u64 credits_ = 0;
     bool asked_for_credit_ = false;
+    i64 heard_group_ns_;
 };
 
 }  // namespace ringcast

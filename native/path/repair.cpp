@@ -95,6 +95,10 @@ void Repair::set_multicast(u64 key, const Endpoint& multicast) {
     ask(key, [multicast](Group& group) { group.set_multicast(multicast); });
 }
 
+void Repair::probe(u64 key) {
+    ask(key, [](Group& group) { group.probe(); });
+}
+
 void Repair::take_requests() {
     requests_.store(false);
     std::vector<std::function<void()>> errands;

@@ -36,6 +36,7 @@ public:
     void pump_from(u64 key, u64 seq);
     void retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed);
     void set_multicast(u64 key, const Endpoint& multicast);
+    void probe(u64 key);
     int family() const { return family_of(socket_.get()); }
     const RepairCounters& counters() const { return counters_; }
     int thread_id() const { return thread_id_.load(); }

@@ -86,7 +86,7 @@ class Tag:
         `every` n receives the messages whose number is a multiple of n; scaling is not loss. `at` is where that
         happens for publishers on other nodes: "publisher", "subscriber", "node:NAME" for a node in between, or "auto"
         (where the tag says, else at the publisher). `transport` carries them: where neither this nor the tag says it
-        is "udp", or "tcp" for reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
+        is "nak", or "tcp" for reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
         Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more),
         ResourceLimit, ClosedError, ForkedError, ValueError.
         """

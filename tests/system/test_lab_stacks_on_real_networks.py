@@ -126,3 +126,21 @@ def test_multicast_crosses_the_switch_once_and_stops(site, eventually, take):
             assert sum(msg.lost for msg in got) == 0
     finally:
         sender.run(["iptables", "-D", "OUTPUT", "-d", "239.0.0.0/8", "-j", "DROP"])
+
+
+@pytest.mark.parametrize("transport", ["multicast+nak", "multicast"])
+def test_multicast_ceases_to_reach_one_node_and_nobody_is_told(site, eventually, take, transport):
+    tag = "deaf/" + transport
+    pub, (deaf, other) = subscribed(site, eventually, tag, transport)
+    pub.send(b"before")
+    assert take(deaf, b"before")[-1].lost == take(other, b"before")[-1].lost == 0
+    receiver = site.hosts[1]
+    receiver.run(["iptables", "-I", "INPUT", "-d", "239.0.0.0/8", "-j", "DROP"])
+    try:
+        eventually(lambda: sorted(row.counters["fallen_back"] for row in outgoing(site, tag)) == [0, 1])
+        for i in range(100):
+            pub.send(b"%d" % i)
+        for sub in (deaf, other):
+            assert [msg.seq for msg in take(sub, b"99")] == list(range(1, 101))
+    finally:
+        receiver.run(["iptables", "-D", "INPUT", "-d", "239.0.0.0/8", "-j", "DROP"])

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
 
 _EPILOG = """\
-'in' comes to this node, 'out' leaves it. A publisher sends on udp by itself, so an 'out' of udp is counted at its other
-end. 'repeated' are pieces that came twice or too late; 'recovered' came out of repairs, 'naks' are requests sent (or,
-going out, answered), 'repairs' what was sent again or came to repair others; delay and jitter are of the last messages,
-by the clocks of both nodes. '(unicast)': there is no way to the multicast group, so each node is sent to. Below, by reason, what was dropped because it belongs to no
-channel: truncated and malformed datagrams, those of other programs (foreign), of a newer version, of strangers.
+'in' comes to this node, 'out' leaves it. A publisher sends datagrams by itself, so an 'out' of them is counted at its
+other end. 'repeated' are pieces that came twice or too late; 'recovered' came out of repairs; 'naks' are requests sent
+or, going out, answered; 'repairs' came, or were sent; delay and jitter are of the last messages, by the clocks of both
+nodes. '(unicast)': multicast does not reach the node, so it is sent to by itself. Below, by reason, what was dropped
+because it belongs to no channel: truncated and malformed datagrams, those of other programs (foreign), of a newer
+version, of strangers; and what carried a channel's key but cannot be its sender's (absurd, forged, mismatched).
 
 examples:
   ringcast channels                 all channels

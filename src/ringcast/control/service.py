@@ -28,6 +28,7 @@ START = "channel.start"
 CLOSE = "channel.close"
 REGROUP = "channel.regroup"
 RETUNE = "channel.retune"
+DIRECT = "channel.direct"
 PULL = "pull"
 SET = "tag.set"
 HOLD = "buffer.hold"
@@ -91,6 +92,12 @@ class RegroupChannel(msgspec.Struct, frozen=True, kw_only=True):
 
     key: Word
     peers: list[ShortText]
+
+
+class DirectChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """Multicast does not reach me any more: send it to me by itself."""
+
+    key: Word
 
 
 class RetuneChannel(msgspec.Struct, frozen=True, kw_only=True):

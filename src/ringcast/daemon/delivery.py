@@ -26,6 +26,7 @@ from ringcast.control import service
 from ringcast.control.service import (
     ChannelOpened,
     CloseChannel,
+    DirectChannel,
     Nothing,
     OpenChannel,
     RegroupChannel,
@@ -241,6 +242,12 @@ class Delivery:
             await self._ask(incoming.via, service.RETUNE, request, Nothing)
         except (TimeoutError, RingcastError, OSError) as exc:
             logger.warning("node %s goes on with the parameters it had: %s", incoming.via, exc)
+
+    async def _ask_for_direct(self, incoming: Incoming) -> None:
+        try:
+            await self._ask(incoming.via, service.DIRECT, DirectChannel(key=incoming.key), Nothing)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            logger.warning("node %s cannot be asked to send without multicast: %s", incoming.via, exc)
 
     def regroup(self, request: RegroupChannel) -> None:
         """Somebody else shares a stream with a channel here, or left."""
@@ -507,7 +514,11 @@ class Delivery:
         return found
 
     def _watch(self) -> None:
-        """Some transports notice that a sender is gone before the mesh does."""
+        """Some transports notice that a sender is gone before the mesh does, or that multicast ceased to reach us."""
+        grouped = [name for name in {i.transport for i in self.channels.values()} if _is_grouped(name)]
+        deaf = {key for name in grouped for key in self._group_end(name).take_deaf()}
+        for incoming in [incoming for incoming in self.channels.values() if incoming.key in deaf]:
+            self._later(self._ask_for_direct(incoming))
         for receiving in self._receiving.values():
             ended = set(receiving.ended())
             for stream in [stream for stream, incoming in self.channels.items() if incoming.key in ended]:
@@ -538,6 +549,10 @@ class Delivery:
 
     def _hears(self, demand: Demand, key: int) -> bool:
         return self._group_end(demand.transport).hears(key)
+
+
+def _is_grouped(transport: str) -> bool:
+    return isinstance(find(transport), GroupTransport)
 
 
 def _differ_in_parameters(one: Stream, other: Stream) -> bool:

@@ -18,6 +18,7 @@ import msgspec
 from ringcast.control.service import (
     ChannelOpened,
     CloseChannel,
+    DirectChannel,
     OpenChannel,
     RegroupChannel,
     RetuneChannel,
@@ -137,10 +138,7 @@ class Distribution:
             self._tell_changes(transport)
             if self._checking is None:
                 self._check()
-        if sending.unsettled:
-            task = asyncio.get_running_loop().create_task(self._settle(sending))
-            self._settling.add(task)
-            task.add_done_callback(self._settling.discard)
+        self._settle_soon(sending)
 
     def close_channel(self, request: CloseChannel) -> None:
         self._drop(request.key)
@@ -164,6 +162,15 @@ class Distribution:
             raise QosMismatch(asked, "its stages are others", "open another channel")
         new.retune(request.key)
         channel.transport = request.transport
+
+    def direct(self, request: DirectChannel) -> None:
+        channel = self.channels.get(request.key)
+        transport = find(channel.transport) if channel is not None else None
+        if channel is not None and isinstance(transport, GroupTransport):
+            logger.warning("multicast does not reach node %s; sending to it by itself", channel.node)
+            transport.direct(request.key)
+            channel.link = getattr(channel.sending, "link", channel.link)
+            self._settle_soon(channel.sending)
 
     def too_long(self, link: int, seq: int) -> None:
         """A publisher met a message that it cannot send in one burst."""
@@ -191,6 +198,12 @@ class Distribution:
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
+
+    def _settle_soon(self, sending: Sending) -> None:
+        if sending.unsettled:
+            task = asyncio.get_running_loop().create_task(self._settle(sending))
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
 
     async def _settle(self, sending: Sending) -> None:
         while sending.unsettled:
@@ -224,7 +237,9 @@ class Distribution:
         for kind in {kind.end: kind for kind in grouped}.values():
             kind.check()
         for channel in self.channels.values():
-            channel.link = getattr(channel.sending, "link", channel.link)
+            if channel.link != (link := getattr(channel.sending, "link", channel.link)):  # it fell back
+                channel.link = link
+                self._settle_soon(channel.sending)
         self._checking = asyncio.get_running_loop().call_later(CHECK_S, self._check) if grouped else None
 
 

@@ -19,6 +19,7 @@ from ringcast.control import service
 from ringcast.control.messages import ChannelStatus, NodeStatus, SetChannel, Subscribe
 from ringcast.control.service import (
     CloseChannel,
+    DirectChannel,
     Nothing,
     OpenChannel,
     RegroupChannel,
@@ -73,6 +74,7 @@ class Network:
         for name, handler in (
             (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
             (service.REGROUP, self._regroup), (service.RETUNE, self._retune),
+            (service.DIRECT, self._direct),
             (service.SET, self._set), (service.HOLD, self.buffers.hold), (service.RELEASE, self.buffers.release),
         ):  # fmt: skip
             self.mesh.serve(name, handler)
@@ -163,6 +165,10 @@ class Network:
 
     async def _retune(self, node: str, payload: bytes) -> bytes:
         self.distribution.retune(service.decode_untrusted(payload, RetuneChannel))
+        return service.encode(Nothing())
+
+    async def _direct(self, node: str, payload: bytes) -> bytes:
+        self.distribution.direct(service.decode_untrusted(payload, DirectChannel))
         return service.encode(Nothing())
 
     async def _regroup(self, node: str, payload: bytes) -> bytes:

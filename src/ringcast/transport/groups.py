@@ -74,7 +74,6 @@ class SendingGroup:
         self.members: list[Member | None] = []
         self.pumped_from: int | None = 0 if identity.shape.pumped else None
         self.address = ""
-        self.fallen_back = False
         self._socket: socket.socket | None = None
         self._native: _core.Group | None = None
         self._source: Source | None = None
@@ -87,6 +86,10 @@ class SendingGroup:
     @property
     def multicasts(self) -> bool:
         return self._socket is not None
+
+    @property
+    def wants_multicast(self) -> bool:
+        return self.identity.shape.multicast
 
     @property
     def empty(self) -> bool:
@@ -166,7 +169,7 @@ class SendingGroup:
         found = self._native.counters()
         if self.pumped_from is None:  # the publisher sends by itself, and counts for itself
             del found["messages"], found["bytes"]
-        return found | {"receivers": sum(map(bool, self.members)), "fallen_back": int(self.fallen_back)}
+        return found | {"receivers": sum(map(bool, self.members))}
 
     # ------------------------------------------------------------------ multicast
 
@@ -176,14 +179,22 @@ class SendingGroup:
         try:
             # Nobody takes it for anything; the kernel says whether there is a way.
             self._socket.send(b"")
+            # Whether it leads anywhere only receivers can say.
+            self.answering.repair.probe(self.key)
         except BlockingIOError:
             return
         except OSError as exc:
             self._fall_back(exc)
 
+    def direct(self, channel: int) -> None:
+        for member in self.members:
+            if member and member.channel == channel and member.sending and not member.direct:
+                member.direct = True
+                self._tell_members()
+                member.sending.fall_back()
+
     def _fall_back(self, exc: OSError) -> None:
         logger.warning("no way to multicast group %s any more (%s); sending to each node", self.address, exc)
-        self.fallen_back = True
         if self._pushed and self._source is not None:
             self._source.links.remove_link(self.key)
             self._pushed = False
@@ -201,7 +212,6 @@ class SendingGroup:
             self._socket = multicast.sender(address, self.identity.local, 0)
             self.address = address
         except OSError as exc:
-            self.fallen_back = True
             logger.warning("cannot multicast from %s (%s); sending to each node", self.identity.local, exc)
 
     def _tell_members(self) -> None:
@@ -267,6 +277,11 @@ class Groups:
         group = self._of_channel.get(key)
         if group is not None:
             group.retune(recipe)
+
+    def direct(self, key: int) -> None:
+        group = self._of_channel.get(key)
+        if group is not None:
+            group.direct(key)
 
     def take_changes(self) -> list[tuple[int, list[str]]]:
         for key, group in list(self._of_channel.items()):  # channels that were closed

@@ -155,6 +155,9 @@ class GroupReceiving(Receiving, Protocol):
     def hears(self, key: int) -> bool:
         """False when the channel's multicast group cannot be joined here."""
 
+    def take_deaf(self) -> list[int]:
+        """Channels that multicast has ceased to reach since the last call."""
+
     def regroup(self, key: int, peers: list[str]) -> None: ...
     def retune(self, key: int, transport: str) -> None: ...
 
@@ -181,8 +184,11 @@ class GroupTransport(Transport, Protocol):
     def retune(self, key: int) -> None:
         """The channel's sending end goes on with the parameters of this transport."""
 
+    def direct(self, key: int) -> None:
+        """The channel's receiver is not reached by multicast."""
+
     def take_changes(self) -> list[tuple[int, list[str]]]:
         """(channel, peers) for every receiver that is to be told of others who came or left, since the last call."""
 
     def check(self) -> None:
-        """Now and then: is there still a way to every group?"""
+        """Called every second: is there still a way to every group?"""

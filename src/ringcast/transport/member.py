@@ -30,6 +30,8 @@ class Membership(Protocol):
 
     @property
     def multicasts(self) -> bool: ...
+    @property
+    def wants_multicast(self) -> bool: ...
     def push(self) -> None:
         """See to it that the publisher pushes to the group."""
 
@@ -98,7 +100,8 @@ class MemberSending:
             self._push_from(max(self._channel.first_seq, self._source.next_seq - OVERLAP * self._channel.every))
 
     def counters(self) -> dict[str, int]:
-        return self._group.counters()
+        found = self._group.counters()
+        return found | {"fallen_back": int(self._direct)} if self._group.wants_multicast else found
 
     def release(self) -> None:
         if self._linked:

@@ -33,6 +33,7 @@ class StackReceiving:
         self._delivery = _core.Delivery(self._socket.fileno())
         self._ears = Ears()
         self._seats: dict[int, tuple[int, int, tuple[str, str] | None]] = {}  # group key, number, group and interface
+        self._mirrors: dict[int, Mirror] = {}  # of channels that are in a multicast group
         self._deaf: set[int] = set()
 
     def open(self, channel: Channel) -> Mirror:
@@ -54,10 +55,20 @@ class StackReceiving:
             loss=recipe.native_loss(seat.number + 1),
         )  # fmt: skip
         self._seats[channel.key] = (seat.key, seat.number, joined)
+        if joined:
+            self._mirrors[channel.key] = mirror
         return mirror
 
     def hears(self, key: int) -> bool:
         return key not in self._deaf
+
+    def take_deaf(self) -> list[int]:
+        found = [key for key, mirror in self._mirrors.items() if mirror.counters()["deaf"]]
+        for key in found:
+            logger.warning("multicast reaches channel %x no more; asking for datagrams of its own", key)
+            del self._mirrors[key]
+            self._deaf.add(key)
+        return found
 
     def regroup(self, key: int, peers: list[str]) -> None:
         if key in self._seats:
@@ -72,6 +83,7 @@ class StackReceiving:
 
     def close_channel(self, key: int) -> None:
         seat = self._seats.pop(key, None)
+        self._mirrors.pop(key, None)
         self._deaf.discard(key)
         if seat is None:
             return

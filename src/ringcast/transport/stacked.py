@@ -45,6 +45,9 @@ class Stacked:
     def retune(self, key: int) -> None:
         groups().retune(key, self.recipe)
 
+    def direct(self, key: int) -> None:
+        groups().direct(key)
+
     def take_changes(self) -> list[tuple[int, list[str]]]:
         return groups().take_changes()
 

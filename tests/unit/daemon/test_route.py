@@ -15,23 +15,23 @@ def row(settings=None, **attributes):
 @pytest.mark.parametrize(
     ("wish", "tag", "expected"),
     [
-        (Wish(), None, Demand(1, "", "udp")),
+        (Wish(), None, Demand(1, "", "nak")),
         (Wish(reliable=True), None, Demand(1, "", "tcp", True)),
-        (Wish(every=4), row(), Demand(4, "publisher", "udp")),
-        (Wish(every=4, at="subscriber"), row(), Demand(1, "", "udp")),
-        (Wish(every=4, at="node:here"), row(), Demand(1, "", "udp")),
-        (Wish(every=4, at="node:c"), row(), Demand(4, "node:c", "udp")),
+        (Wish(every=4), row(), Demand(4, "publisher", "nak")),
+        (Wish(every=4, at="subscriber"), row(), Demand(1, "", "nak")),
+        (Wish(every=4, at="node:here"), row(), Demand(1, "", "nak")),
+        (Wish(every=4, at="node:c"), row(), Demand(4, "node:c", "nak")),
         # A proxy that leaves out nothing is a proxy all the same.
-        (Wish(at="node:c"), row(), Demand(1, "node:c", "udp")),
+        (Wish(at="node:c"), row(), Demand(1, "node:c", "nak")),
         (Wish(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
         (Wish(every=4, at="publisher", transport="udp"), row(proxy="node:c", transport="tcp"), Demand(4, "publisher")),
-        (Wish(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c")),
-        (Wish(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d")),
+        (Wish(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c", "nak")),
+        (Wish(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d", "nak")),
         (Wish(every=4), row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}), Demand(4, "node:c", "tcp")),
-        (Wish(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher")),
+        (Wish(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher", "nak")),
         # Nobody's word makes a reliable stream unreliable, or stops a stream where a transport is not installed.
         (Wish(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
-        (Wish(), row(transport="pigeon"), Demand(1, "", "udp")),
+        (Wish(), row(transport="pigeon"), Demand(1, "", "nak")),
     ],
 )
 def test_who_decides(wish, tag, expected):
