@@ -1,8 +1,8 @@
 """The paper's distribution manager: streams that leave this node, a channel for each node that asked.
 
 It serves `channel.open`, `channel.start`, `channel.retune` and `channel.close` for other daemons. A channel reads a
-publisher's own ring, or, when this node stands in between, the mirror of one: the proxy's stage is nothing but a channel
-out of a mirror. Receivers that share a stream are told of each other.
+publisher's own ring, or, when this node stands in between, the mirror of one: the proxy's stage is nothing but a
+channel out of a mirror. Receivers that share a stream are told of each other.
 Invariant: a channel lives no longer than its ring here and its node there.
 """
 
