@@ -1,9 +1,10 @@
 """What does surviving loss cost when nothing is lost? And what does one more node cost a publisher that multicasts?
 
 Two daemons on this machine and a round trip of 64 bytes through both, by each transport in turn, over and over in
-changing order: the figure is each one's median against udp's. Then a publisher under strace, with 1 and with 8
-receiving nodes: its system calls per message, and datagrams per message on the wire of a network of its own. Prints
-one JSON document.
+changing order; then the same with a third that receives everything too, so that there are peers to send repairs to (and
+three daemons share this machine's cores). The figure is each one's median against udp's. Then a publisher under strace,
+with 1 and with 8 receiving nodes: its system calls per message, and datagrams per message on the wire of a network of
+its own. Prints one JSON document.
 """
 
 from __future__ import annotations
@@ -90,10 +91,15 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def round_trips(folder: Path, rounds: int, count: int) -> dict[str, dict[str, float]]:
+def round_trips(folder: Path, rounds: int, count: int, *, peers: bool) -> dict[str, dict[str, float]]:
     """In microseconds; the median of the rounds' medians, and of their ratios to udp's of the same round."""
     medians: dict[str, list[float]] = {name: [] for name in TRANSPORTS}
-    with mesh(folder, 2) as (here, there), ringcast.connect(socket=here, start=False) as session:
+    kept = []
+    with (
+        mesh(folder, 3 if peers else 2) as (here, there, *beside),
+        ringcast.connect(socket=here, start=False) as session,
+        ringcast.connect(socket=[*beside, here][0], start=False) as bystander,
+    ):
         mouths = {name: session.publisher(f"ping/{name}") for name in TRANSPORTS}
         with ringcast.connect(socket=there, start=False) as other:
             until(lambda: all(any(t.publishers for t in other.tags(f"ping/{name}")) for name in TRANSPORTS))
@@ -105,6 +111,10 @@ def round_trips(folder: Path, rounds: int, count: int) -> dict[str, dict[str, fl
         pong.stdout.readline()
         until(lambda: all(any(t.publishers for t in session.tags(f"pong/{name}")) for name in TRANSPORTS))
         ears = {name: session.subscribe(f"pong/{name}", transport=name) for name in TRANSPORTS}
+        for name in TRANSPORTS if peers else ():
+            for tag in (f"ping/{name}", f"pong/{name}"):
+                until(lambda tag=tag: any(t.publishers for t in bystander.tags(tag)))
+                kept.append(bystander.subscribe(tag, transport=name))
         rng = random.Random(7)
         for turn in range(rounds):
             order = list(TRANSPORTS)
@@ -185,7 +195,12 @@ def main() -> int:
         if args.fan_out:
             print(json.dumps(fan_out(Path(name), args.fan_out, 200)))
             return 0
-        found: dict[str, object] = {"round_trip": round_trips(Path(name), 7 if args.quick else 31, 400)}
+        found: dict[str, object] = {}
+        for peers in (False, True):
+            folder = Path(name) / f"{peers}"
+            folder.mkdir()
+            title = "round_trip_with_a_peer" if peers else "round_trip"
+            found[title] = round_trips(folder, 7 if args.quick else 31, 400, peers=peers)
     if shutil.which("strace") and shutil.which("unshare"):
         found["multicast"] = [_alone(receivers) for receivers in (1, 8)]
     print(json.dumps(found, indent=2))
