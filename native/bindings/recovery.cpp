@@ -199,6 +199,11 @@ void bind_recovery(nb::module_& m) {
         .def("tick", &PythonReceiving::tick, "now_ns"_a)
         .def_prop_ro("wake_at_ns", [](const PythonReceiving& x) { return x.stack.wake_at_ns(); })
         .def("retune", &retune<PythonReceiving>, "tuning"_a)
+        .def("restack", [](PythonReceiving& x, std::vector<std::string> stages) {
+                 Actions actions;
+                 x.stack.restack(std::move(stages), actions, actions);
+                 return actions.list;
+             }, "stages"_a)
         .def("lose", [](PythonReceiving& x, double rate, double enter, double leave, u64 seed) { x.stack.lose({rate, enter, leave}, seed); }, "rate"_a,
              nb::kw_only(), "enter"_a = 0.0, "leave"_a = 1.0, "seed"_a = 1)
         .def_prop_ro("base_seq", [](const PythonReceiving& x) { return x.stack.window().seq_of(x.stack.window().base()); })
@@ -216,10 +221,17 @@ void bind_recovery(nb::module_& m) {
              "cell_bytes"_a = 1500, "tuning"_a = nb::dict())
         .def("room", [](const PythonSending& x) { return x.stack.room(); })
         .def("on_sent", &PythonSending::on_sent, "datagram"_a, "now_ns"_a)
+        .def("on_message", [](PythonSending& x, u64 seq, i64 now_ns) { x.stack.on_message(seq, now_ns); }, "seq"_a, "now_ns"_a)
+        .def_prop_ro("needs_packets", [](const PythonSending& x) { return x.stack.needs_packets(); })
         .def("on_datagram", &PythonSending::on_datagram, "datagram"_a, "now_ns"_a)
         .def("tick", &PythonSending::tick, "now_ns"_a)
         .def_prop_ro("wake_at_ns", [](const PythonSending& x) { return x.stack.wake_at_ns(); })
         .def("retune", &retune<PythonSending>, "tuning"_a)
+        .def("restack", [](PythonSending& x, std::vector<std::string> stages, i64 now_ns) {
+                 Actions actions;
+                 x.stack.restack(std::move(stages), now_ns, actions);
+                 return actions.list;
+             }, "stages"_a, "now_ns"_a)
         .def("counters", &PythonSending::counters);
 
     m.def("make_datagram", &make_datagram, nb::kw_only(), "key"_a, "seq"_a, "length"_a, "chunk"_a, "piece"_a, "data"_a, "event_ns"_a = 0, "sent_ns"_a = 0,

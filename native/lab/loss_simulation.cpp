@@ -42,7 +42,12 @@ private:
 class Run final : public History {
 public:
     explicit Run(const LossSimulation& spec)
-        : spec_(spec), publisher_(spec.receivers), queue_(spec.receivers + 1), random_(spec.seed), busy_(spec.receivers + 1, 0), sending_(stack_of(publisher_), *this) {
+        : spec_(spec),
+          publisher_(spec.receivers),
+          queue_(spec.receivers + 1),
+          random_(spec.seed),
+          busy_(spec.receivers + 1, 0),
+          sending_(stack_of(publisher_), *this) {
         outcome_.latency.assign(spec.receivers * spec.updates, kNever);
         newest_.assign(spec.receivers, 0);
         for (u32 i = 0; i < spec.receivers; ++i) {

@@ -97,7 +97,7 @@ bool Group::work(i64 now_ns) {
 }
 
 void Group::follow(i64 now_ns) {
-    const bool all = stack_.sees_all();
+    const bool all = stack_.needs_packets();
     Record record, newest;
     bool any = false;
     Peek peek;
@@ -110,7 +110,7 @@ void Group::follow(i64 now_ns) {
     }
     broken_ = peek == Peek::corrupt;
     if (any) sent_up_to_ = newest.seq + spec_.stack.window.step;
-    if (any && !all && history_.load(newest)) stack_.on_sent(history_.piece(0), now_ns, *this);
+    if (any && !all) stack_.on_message(newest.seq, now_ns);
     if (any) active_until_ns_ = now_ns + kActiveNs;
 }
 
@@ -151,7 +151,7 @@ i64 Group::wake_at_ns(i64 now_ns) const {
     if (spec_.pumped) {
         if (piece_ != pieces_ || (!lacks_room_ && cursor_.behind())) at = std::min(at, paced_until_ns_ - kPumpAheadNs);
     } else if (now_ns < active_until_ns_) {
-        at = std::min(at, now_ns + (stack_.sees_all() ? kLookClosely : kLookNs));
+        at = std::min(at, now_ns + (stack_.needs_packets() ? kLookClosely : kLookNs));
     }
     return at;
 }

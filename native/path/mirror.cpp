@@ -23,6 +23,10 @@ void Mirror::tick(i64 now_ns) {
     reassembly_.tick(now_ns, [&](const wire::Whole& whole) { put(whole); });
 }
 
+void Mirror::pass(u64 seq, i64 now_ns) {
+    reassembly_.skip_to(seq, now_ns, [&](const wire::Whole& whole) { put(whole); });
+}
+
 void Mirror::put(const wire::Whole& whole) {
     ordinal_ += whole.lost;
     const Part part{whole.bytes.data(), whole.bytes.size()};

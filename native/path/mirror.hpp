@@ -64,7 +64,7 @@ public:
     void accept(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns);
     void tick(i64 now_ns);
     // Messages before `seq` that have not come will not.
-    void pass(u64 seq) { reassembly_.pass(seq); }
+    void pass(u64 seq, i64 now_ns);
     i64 wake_at_ns() const { return reassembly_.wake_at_ns(); }
 
     // ---- streams: whole frames in order; the bytes are read straight into the ring

@@ -112,7 +112,7 @@ void Recovered::deliver(wire::Bytes datagram) {
     if (wire::parse_untrusted(datagram, header, piece) == wire::Parse::ok) mirror_->accept(header, piece, now_ns_);
 }
 
-void Recovered::lost(u64 seq, u64 messages) { mirror_->pass(seq + messages * spec_.stack.window.step); }
+void Recovered::lost(u64 seq, u64 messages) { mirror_->pass(seq + messages * spec_.stack.window.step, now_ns_); }
 
 void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
     const bool nak = static_cast<wire::Kind>(datagram[3]) == wire::Kind::nak;

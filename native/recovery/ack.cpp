@@ -36,8 +36,8 @@ bool AckSender::room() const {
     return std::ranges::all_of(receivers_, [&](const Receiver& r) { return !r.live || end_ - r.base < tuning_.ack_window; });
 }
 
-void AckSender::on_sent(const wire::Header& header, Bytes, i64 now_ns, Outbox&) {
-    const u64 index = (header.seq - first_) / step_;
+void AckSender::on_message(u64 seq, i64 now_ns) {
+    const u64 index = (seq - first_) / step_;
     const u64 from = std::exchange(end_, std::max(end_, index + 1));
     for (u32 r = 0; r < receivers_.size(); ++r) {
         // Whoever sends without room leaves the slowest behind.

@@ -41,7 +41,7 @@ class AckSender final : public SendingStage {
 public:
     AckSender(History& history, const Tuning& tuning, u64 first_seq, u64 step, u32 receivers);
 
-    void on_sent(const wire::Header& header, Bytes, i64 now_ns, Outbox&) override;
+    void on_message(u64 seq, i64 now_ns) override;
     bool on_control(const wire::Control& control, Bytes datagram, i64 now_ns, Outbox& out) override;
     bool room() const override;
     void tick(i64 now_ns, Outbox& out) override;

@@ -82,10 +82,12 @@ void Decoder::look(Kept& kept) {
 std::size_t Decoder::gather_block(Kept& kept, std::span<Kept*> rows) {
     std::size_t n = 0;
     rows[n++] = &kept;
+    const auto listed = [](const Kept& one) { return std::span(one.ids).first(one.count); };
     for (Kept& other : kept_) {
         if (&other == &kept || (other.state != State::kept && other.state != State::look_again)) continue;
-        if (other.symbol_bytes != kept.symbol_bytes || !std::ranges::equal(std::span(other.ids).first(other.count), std::span(kept.ids).first(kept.count))) continue;
-        if (std::none_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n), [&](const Kept* row) { return row->row == other.row; })) rows[n++] = &other;
+        if (other.symbol_bytes != kept.symbol_bytes || !std::ranges::equal(listed(other), listed(kept))) continue;
+        const bool again = std::ranges::any_of(rows.first(n), [&](const Kept* row) { return row->row == other.row; });
+        if (!again) rows[n++] = &other;
     }
     return n;
 }

@@ -25,15 +25,24 @@ Galois make_tables() {
     return tables;
 }
 
+// XOR, eight bytes at a time: a byte at a time costs as much as all the rest of a repair.
+void add(std::byte* out, const std::byte* in, std::size_t n) {
+    for (; n >= sizeof(u64); n -= sizeof(u64), out += sizeof(u64), in += sizeof(u64)) {
+        u64 a, b;
+        std::memcpy(&a, out, sizeof a);
+        std::memcpy(&b, in, sizeof b);
+        a ^= b;
+        std::memcpy(out, &a, sizeof a);
+    }
+    for (std::size_t i = 0; i < n; ++i) out[i] ^= in[i];
+}
+
 }  // namespace
 
 const Galois kGalois = make_tables();
 
 void mix(std::byte* out, const std::byte* in, std::size_t n, byte factor) {
-    if (factor == 1) {
-        for (std::size_t i = 0; i < n; ++i) out[i] ^= in[i];
-        return;
-    }
+    if (factor == 1) return add(out, in, n);
     const auto& row = kGalois.times[factor];
     for (std::size_t i = 0; i < n; ++i) out[i] ^= std::byte{row[static_cast<byte>(in[i])]};
 }

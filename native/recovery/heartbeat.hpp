@@ -16,7 +16,7 @@ public:
     // Whether one is to be sent now.
     bool take(i64 now_ns, const Tuning& tuning) {
         if (now_ns < due_ns_) return false;
-        interval_ns_ = std::min(interval_ns_ * 2, tuning.heartbeat_most_ns);
+        interval_ns_ = std::clamp(interval_ns_ * 2, tuning.heartbeat_ns, tuning.heartbeat_most_ns);
         due_ns_ = now_ns + interval_ns_;
         last_ns_ = now_ns;
         return true;

@@ -5,8 +5,8 @@ namespace ringcast::recovery {
 NakSender::NakSender(History& history, const Tuning& tuning, u64 key, u64 first_seq, u64 step, bool to_group)
     : history_(history), tuning_(tuning), key_(key), step_(step), next_((first_seq + step - 1) / step * step), to_group_(to_group) {}
 
-void NakSender::on_sent(const wire::Header& header, Bytes, i64 now_ns, Outbox&) {
-    next_ = header.seq + step_;
+void NakSender::on_message(u64 seq, i64 now_ns) {
+    next_ = std::max(next_, seq + step_);
     heartbeat_.on_sent(now_ns, tuning_);
 }
 

@@ -30,8 +30,7 @@ class NakSender final : public SendingStage {
 public:
     NakSender(History& history, const Tuning& tuning, u64 key, u64 first_seq, u64 step, bool to_group);
 
-    void on_sent(const wire::Header& header, Bytes, i64 now_ns, Outbox&) override;
-    bool sees_all() const override { return false; }
+    void on_message(u64 seq, i64 now_ns) override;
     bool on_control(const wire::Control& control, Bytes datagram, i64 now_ns, Outbox& out) override;
     void tick(i64 now_ns, Outbox& out) override;
     i64 wake_at_ns() const override { return std::min(heartbeat_.due_ns(), queued_ == 0 ? kForever : free_at_ns_ - kBurstNs); }

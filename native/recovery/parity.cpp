@@ -7,7 +7,7 @@ namespace ringcast::recovery {
 ParitySender::ParitySender(const Tuning& tuning, u64 key, u64 step, u32 cell_bytes)
     : tuning_(tuning), key_(key), step_(step), bins_(kMostStagger, Bin(kMostC, cell_bytes)), used_(tuning.stagger) {}
 
-void ParitySender::on_sent(const wire::Header& header, Bytes datagram, i64 now_ns, Outbox& out) {
+void ParitySender::on_packet(const wire::Header& header, Bytes datagram, i64 now_ns, Outbox& out) {
     if (last_ns_ != 0) gap_ns_ += (now_ns - last_ns_ - gap_ns_) / (gap_ns_ == 0 ? 1 : 8);
     last_ns_ = now_ns;
     const PacketId id = wire::id_of(header);
@@ -36,6 +36,11 @@ i64 ParitySender::due_ns(u32 bin) const {
 void ParitySender::tick(i64 now_ns, Outbox& out) {
     for (u32 bin = 0; bin < used_; ++bin)
         if (due_ns(bin) <= now_ns) send(bins_[bin], out);
+}
+
+void ParitySender::retire(Outbox& out) {
+    for (Bin& bin : bins_)
+        if (bin.count() > 0) send(bin, out);
 }
 
 i64 ParitySender::wake_at_ns() const {

@@ -19,9 +19,11 @@ class ParitySender final : public SendingStage {
 public:
     ParitySender(const Tuning& tuning, u64 key, u64 step, u32 cell_bytes);
 
-    void on_sent(const wire::Header& header, Bytes datagram, i64 now_ns, Outbox& out) override;
+    void on_packet(const wire::Header& header, Bytes datagram, i64 now_ns, Outbox& out) override;
+    bool needs_packets() const override { return true; }
     void tick(i64 now_ns, Outbox& out) override;
     i64 wake_at_ns() const override;
+    void retire(Outbox& out) override;
     void retune(const Tuning& tuning) override {
         tuning_ = tuning;
         used_ = std::max(used_, tuning.stagger);

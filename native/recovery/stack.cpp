@@ -38,8 +38,23 @@ Receiving::Receiving(const StackSpec& spec)
       window_(spec.window),
       ordering_(window_, promises<&StageKind::ordered>(spec), complete_),
       lossy_({}, 0) {
-    for (const std::string& name : spec.stages)
+    make_stages();
+}
+
+void Receiving::make_stages() {
+    stages_.clear();
+    complete_ = promises<&StageKind::complete>(spec_);
+    for (const std::string& name : spec_.stages)
         if (const auto make = find_stage(name)->receiving) stages_.push_back(make(spec_, window_));
+}
+
+void Receiving::restack(std::vector<std::string> stages, Inbox& in, Outbox& out) {
+    StackSpec changed = spec_;
+    changed.stages = std::move(stages);
+    spec_ = checked(changed);
+    for (auto& stage : stages_) stage->retire(out);
+    make_stages();
+    ordering_.change(promises<&StageKind::ordered>(spec_), promises<&StageKind::complete>(spec_), in);
 }
 
 void Receiving::on_datagram(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) {
@@ -62,6 +77,7 @@ void Receiving::on_datagram(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) 
             wire::Heartbeat heartbeat;
             sound = wire::parse_untrusted(datagram, heartbeat) == wire::Parse::ok && on_heartbeat(heartbeat, now_ns, in);
         }
+        sound = sound && control.kind != wire::Kind::credit;  // which only a sender's driver is told
         for (auto& stage : stages_) sound = sound && stage->on_control(control, datagram, now_ns, out);
         if (!sound) ++counters_.malformed;
     }
@@ -75,7 +91,7 @@ void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, O
         ++counters_.malformed;
         return;
     }
-    if (window_.carries(header.seq) && !reach(window_.index_of(header.seq), in)) return;
+    if (window_.carries(header.seq) && !reach(window_.index_of(header.seq), now_ns, in)) return;
     const bool hold = window_.carries(header.seq) && ordering_.holds(window_.index_of(header.seq));
     switch (window_.put(header, datagram, hold, now_ns)) {
         case Window::Put::fresh: break;
@@ -91,15 +107,17 @@ void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, O
 }
 
 // Makes room up to that message. One far off is believed when a second one near it comes: a single forged number must
-// not cost all that is under way. A stack that promises everything gives nothing up for the sake of what is newer: it
-// refuses that, and asks for it when there is room.
-bool Receiving::reach(u64 index, Inbox& in) {
+// not cost all that is under way. Otherwise a stack that promises everything gives nothing up for the sake of what is
+// newer: it refuses that, knows now that the stream reaches so far, and asks for it when there is room.
+bool Receiving::reach(u64 index, i64 now_ns, Inbox& in) {
     if (!window_.beyond(index)) return true;
-    if (complete_) {
+    const bool far_off = index >= window_.end() + spec_.window.messages;
+    if (!believable(index)) return false;
+    if (complete_ && !far_off) {
         ++counters_.ahead;
+        window_.extend(window_.base() + spec_.window.messages, now_ns);
         return false;
     }
-    if (!believable(index)) return false;
     window_.slide(index);
     ordering_.release(in);
     return true;
@@ -115,21 +133,20 @@ bool Receiving::believable(u64 index) {
 }
 
 bool Receiving::on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in) {
-    const u64 first = spec_.window.first, step = spec_.window.step;
-    if (heartbeat.next % step != 0) return false;
-    if (heartbeat.next <= window_.seq_of(0) || heartbeat.next <= first) return true;
+    if (heartbeat.next % spec_.window.step != 0) return false;
+    if (heartbeat.next <= window_.spec().first) return true;
     u64 end = window_.index_of(heartbeat.next);
     if (complete_) {
+        if (!believable(end - 1)) return true;  // counted there
         // What the sender has no more is not waited for, however far ahead of us it is.
         const u64 oldest = window_.carries(heartbeat.first) ? window_.index_of(heartbeat.first) : 0;
         if (oldest > 0 && window_.beyond(oldest - 1)) {
-            if (!believable(oldest)) return false;
             window_.slide(oldest - 1 + spec_.window.messages);
             ordering_.release(in);
         }
         end = std::min(end, window_.base() + spec_.window.messages);
-    } else if (!reach(end - 1, in)) {
-        return false;
+    } else if (!reach(end - 1, now_ns, in)) {
+        return true;  // counted there
     }
     window_.extend(end, now_ns);
     while (window_.base() < window_.end() && window_.seq_of(window_.base()) < heartbeat.first) window_.give_up(window_.base());
@@ -173,17 +190,25 @@ void Receiving::regroup(u32 receivers) {
 
 // ------------------------------------------------------------------------------------------------------ sending
 
-Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec)), lossy_({}, 0) {
-    for (const std::string& name : spec.stages)
-        if (const auto make = find_stage(name)->sending) stages_.push_back(make(spec_, history));
+Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec)), history_(history), lossy_({}, 0) { make_stages(); }
+
+void Sending::make_stages() {
+    stages_.clear();
+    for (const std::string& name : spec_.stages)
+        if (const auto make = find_stage(name)->sending) stages_.push_back(make(spec_, history_));
+}
+
+void Sending::restack(std::vector<std::string> stages, i64 now_ns, Outbox& out) {
+    StackSpec changed = spec_;
+    changed.stages = std::move(stages);
+    spec_ = checked(changed);
+    for (auto& stage : stages_) stage->retire(out);
+    make_stages();
+    if (last_ != UINT64_MAX) on_message(last_, now_ns);
 }
 
 bool Sending::room() const {
     return std::ranges::all_of(stages_, [](const auto& stage) { return stage->room(); });
-}
-
-bool Sending::sees_all() const {
-    return std::ranges::any_of(stages_, [](const auto& stage) { return stage->sees_all(); });
 }
 
 void Sending::on_sent(Bytes datagram, i64 now_ns, Outbox& out) {
@@ -193,7 +218,19 @@ void Sending::on_sent(Bytes datagram, i64 now_ns, Outbox& out) {
         ++counters_.malformed;
         return;
     }
-    for (auto& stage : stages_) stage->on_sent(header, datagram, now_ns, out);
+    on_message(header.seq, now_ns);
+    for (auto& stage : stages_) stage->on_packet(header, datagram, now_ns, out);
+}
+
+void Sending::on_message(u64 seq, i64 now_ns) {
+    const u64 first = spec_.window.first, step = spec_.window.step;
+    if (seq < first || seq % step != 0) return;  // before the channel began, or not carried by it
+    last_ = last_ == UINT64_MAX ? seq : std::max(last_, seq);
+    for (auto& stage : stages_) stage->on_message(seq, now_ns);
+}
+
+bool Sending::needs_packets() const {
+    return std::ranges::any_of(stages_, [](const auto& stage) { return stage->needs_packets(); });
 }
 
 void Sending::on_datagram(Bytes datagram, i64 now_ns, Outbox& out) {

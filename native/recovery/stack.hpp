@@ -54,6 +54,8 @@ public:
     // ---- while running
     void retune(const Tuning& tuning);
     void regroup(u32 receivers);
+    // Other stages over the same window: nothing is lost, repeated or, where both promise order, reordered.
+    void restack(std::vector<std::string> stages, Inbox& in, Outbox& out);
     void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
@@ -69,9 +71,10 @@ public:
 private:
     void on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, Outbox& out);
     bool on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in);
-    bool reach(u64 index, Inbox& in);
+    bool reach(u64 index, i64 now_ns, Inbox& in);
     bool believable(u64 index);
     void settle(i64 now_ns, Inbox& in, Outbox& out);
+    void make_stages();
 
     StackSpec spec_;
     bool complete_;
@@ -91,14 +94,17 @@ public:
 
     // Whether one more message may be sent now; asked before, never insisted on.
     bool room() const;
-    // Whether `on_sent` is to be told of every datagram, or of the newest will do.
-    bool sees_all() const;
+    // What the publisher sent: each datagram, or, when no stage codes them, the numbers alone.
     void on_sent(Bytes datagram, i64 now_ns, Outbox& out);
+    void on_message(u64 seq, i64 now_ns);
+    bool needs_packets() const;
     void on_datagram(Bytes datagram, i64 now_ns, Outbox& out);
     void tick(i64 now_ns, Outbox& out);
     i64 wake_at_ns() const;
 
     void retune(const Tuning& tuning);
+    // Other stages for the same stream; they answer for what was sent before too, as far as the ring has it.
+    void restack(std::vector<std::string> stages, i64 now_ns, Outbox& out);
     void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
@@ -111,7 +117,11 @@ public:
     }
 
 private:
+    void make_stages();
+
     StackSpec spec_;
+    History& history_;
+    u64 last_ = UINT64_MAX;  // the newest message sent, once there is one
     Lossy lossy_;
     std::vector<std::unique_ptr<SendingStage>> stages_;
     StackCounters counters_;

@@ -37,6 +37,8 @@ public:
     virtual void retune(const Tuning&) {}
     // The group has that many receivers now, some of which may be away.
     virtual void regroup(u32 /*receivers*/) {}
+    // Another stage takes its place: send what is only half collected.
+    virtual void retire(Outbox&) {}
 };
 
 // What a sender's stages may read: the publisher's ring, piece by piece.
@@ -52,16 +54,18 @@ public:
 class SendingStage {
 public:
     virtual ~SendingStage() = default;
-    // A datagram that went to the group.
-    virtual void on_sent(const wire::Header&, Bytes, i64 /*now_ns*/, Outbox&) {}
-    // Whether it has to see each of them, or only the newest now and then.
-    virtual bool sees_all() const { return true; }
+    // A message went to the group: its number is known, whoever sent it.
+    virtual void on_message(u64 /*seq*/, i64 /*now_ns*/) {}
+    // One of its datagrams, for stages that code what is sent; `needs_packets` says so.
+    virtual void on_packet(const wire::Header&, Bytes, i64 /*now_ns*/, Outbox&) {}
+    virtual bool needs_packets() const { return false; }
     virtual bool on_control(const wire::Control&, Bytes, i64 /*now_ns*/, Outbox&) { return true; }
     // Whether one more message may be sent; a stage that bounds what is under way says no.
     virtual bool room() const { return true; }
     virtual void tick(i64 /*now_ns*/, Outbox&) {}
     virtual i64 wake_at_ns() const { return kForever; }
     virtual void retune(const Tuning&) {}
+    virtual void retire(Outbox&) {}
 };
 
 }  // namespace ringcast::recovery

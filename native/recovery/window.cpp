@@ -74,14 +74,14 @@ Window::Put Window::put(const wire::Header& header, Bytes datagram, bool hold, i
     const u64 index = index_of(header.seq);
     const u32 piece = wire::id_of(header).piece;
     if (has_piece(index, piece) || (index < end_ && slot(index).gone)) return refuse(counters_.duplicates, Put::duplicate);
-    // Without a cell it can still be delivered if nothing is before it, and it must: what holds the cells waits for it.
-    const bool keep = !cells_[turn_].held;
-    if (!keep && hold) return refuse(counters_.full, Put::full);
+    // What leaves at once needs no cell: were it refused for want of one, those held behind it would wait for ever.
+    const bool room = !cells_[turn_].held;
+    if (hold && !room) return refuse(counters_.full, Put::full);
     extend(index + 1, now_ns);
     if (!reached(index)) measure_gap(index, now_ns);
     Slot& message = slot(index);
     if (!agrees(message, header)) return refuse(counters_.mismatched, Put::mismatched);
-    if (keep && (hold || spec_.keep)) store(index, piece, datagram, hold);
+    if (room && (hold || spec_.keep)) store(index, piece, datagram, hold);
     bits(index)[piece / 64] |= u64{1} << piece % 64;
     ++message.have;
     message.progress_ns = now_ns;

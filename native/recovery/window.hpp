@@ -10,7 +10,7 @@
 // edited piece by piece is what made the reliable multicast of paper 004 stop delivering.
 //
 // Bytes live in cells that are taken in turn. A cell that somebody still has to deliver is never taken; when it is
-// its turn the newcomer is refused, stays missing, and is asked for again.
+// its turn a newcomer that would have to be held too is refused, stays missing, and is asked for again.
 #pragma once
 
 #include <memory>

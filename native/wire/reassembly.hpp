@@ -57,17 +57,26 @@ public:
         if (held_ != 0) release(now_ns, deliver);
     }
 
-    // What is before `seq` and has not left will not come: somebody who knows said so.
-    void pass(u64 seq) {
-        if (seq <= next_) return;
-        for (Slot& slot : slots_)
-            if (slot.used && slot.header.seq < seq) {
+    // Whoever asks for packets again gave up: what is before `seq` and not here will not come.
+    template <typename Deliver>
+    void skip_to(u64 seq, i64 now_ns, Deliver&& deliver) {
+        for (Slot* slot = first_held(); slot != nullptr && slot->header.seq < seq; slot = first_held()) {
+            const Header& h = slot->header;
+            lost_ += (h.seq - next_) / step_;
+            next_ = h.seq + step_;
+            if (slot->complete) {
+                deliver(Whole{h.seq, std::exchange(lost_, 0), h.event_ns, h.sent_ns, h.flags, {slot->bytes.data(), h.length}});
+            } else {
                 ++counters_.abandoned;
-                drop(slot);
+                ++lost_;
             }
-        const u64 passed = (seq - next_ + step_ - 1) / step_;
-        lost_ += passed;
-        next_ += passed * step_;
+            drop(*slot);
+        }
+        if (seq > next_) {
+            lost_ += (seq - next_) / step_;
+            next_ += (seq - next_) / step_ * step_;
+        }
+        release(now_ns, deliver);
     }
 
     // When `tick` has something to do, or INT64_MAX.

@@ -450,6 +450,141 @@ class Pump:
     def counters(self) -> dict[str, int]: ...
     def close(self) -> None: ...
 
+class Receiving:
+    """The receiving end of a recovery stack, sans-IO. Calls return what is to be done, in order:
+
+    ("deliver", datagram), ("lost", seq, messages), ("send", to, peer, datagram), `to` being "group", "publisher" or
+    "peer".
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[str],
+        *,
+        key: int = 0,
+        me: int = 0,
+        receivers: int = 1,
+        multicast: bool = False,
+        seed: int = 1,
+        first_seq: int = 0,
+        every: int = 1,
+        messages: int = 1024,
+        most_pieces: int = 64,
+        cells: int = 1024,
+        cell_bytes: int = 1500,
+        tuning: dict[str, int] = ...,
+    ) -> None:
+        """Raises ValueError for a stage that there is not, and a tuning that cannot be."""
+
+    def on_datagram(self, datagram: bytes, now_ns: int) -> list[tuple[Any, ...]]: ...
+    def tick(self, now_ns: int) -> list[tuple[Any, ...]]: ...
+    @property
+    def wake_at_ns(self) -> int: ...
+    def retune(self, tuning: dict[str, int]) -> None: ...
+    def restack(self, stages: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Other stages over the same window: nothing is lost, repeated, or reordered where both promise order."""
+
+    def lose(self, rate: float, *, enter: float = 0.0, leave: float = 1.0, seed: int = 1) -> None:
+        """Lose what arrives from now on: with probability `rate`, and all of it in bursts (Gilbert-Elliott)."""
+
+    @property
+    def base_seq(self) -> int:
+        """The first message that is neither complete nor given up."""
+
+    @property
+    def end_seq(self) -> int:
+        """One step behind the newest message known of."""
+
+    def counters(self) -> dict[str, int]: ...
+
+class Sending:
+    """The sending end: answers what receivers ask, and says how far the stream is."""
+
+    def __init__(
+        self,
+        stages: Sequence[str],
+        read: Callable[[int, int], bytes | None],
+        first_available: Callable[[], int],
+        *,
+        key: int = 0,
+        receivers: int = 1,
+        multicast: bool = False,
+        first_seq: int = 0,
+        every: int = 1,
+        cell_bytes: int = 1500,
+        tuning: dict[str, int] = ...,
+    ) -> None:
+        """`read(seq, piece)` is the datagram, or None when the ring no longer has it."""
+
+    def room(self) -> bool: ...
+    def on_sent(self, datagram: bytes, now_ns: int) -> list[tuple[Any, ...]]: ...
+    def on_message(self, seq: int, now_ns: int) -> None:
+        """Enough in place of on_sent unless `needs_packets`."""
+
+    @property
+    def needs_packets(self) -> bool: ...
+    def on_datagram(self, datagram: bytes, now_ns: int) -> list[tuple[Any, ...]]: ...
+    def tick(self, now_ns: int) -> list[tuple[Any, ...]]: ...
+    @property
+    def wake_at_ns(self) -> int: ...
+    def retune(self, tuning: dict[str, int]) -> None: ...
+    def restack(self, stages: Sequence[str], now_ns: int) -> list[tuple[Any, ...]]: ...
+    def counters(self) -> dict[str, int]: ...
+
+def make_datagram(
+    *,
+    key: int,
+    seq: int,
+    length: int,
+    chunk: int,
+    piece: int,
+    data: bytes,
+    event_ns: int = 0,
+    sent_ns: int = 0,
+    flags: int = 0,
+) -> bytes:
+    """A data packet as links send it."""
+
+def erasure_coefficient(row: int, place: int) -> int: ...
+def nak_backoff_ns(u: float, group: int, grtt_ns: int, k: int) -> int: ...
+def recovery_stages() -> list[tuple[str, bool, bool]]:
+    """(name, nothing is missing in the end, in order) of every stage there is."""
+
+def recovery_tuning() -> dict[str, int]:
+    """Every field that can be tuned, with its default."""
+
+def check_recovery_tuning(tuning: dict[str, int]) -> None:
+    """Raises ValueError, which names the field."""
+
+SIMULATED_NEVER: Final[int]
+SIMULATED_UNIT_NS: Final[int]
+
+def simulate_loss(
+    stages: Sequence[str],
+    *,
+    tcp: bool = False,
+    multicast: bool = True,
+    receivers: int,
+    updates: int,
+    gap_ns: int,
+    payload: int = 12,
+    loss: float = 0.0,
+    loss_enter: float = 0.0,
+    loss_leave: float = 1.0,
+    feedback_loss: float = 0.0,
+    delay_ns: int = 150000,
+    jitter_ns: int = 100000,
+    send_ns: int = 5000,
+    rest_ns: int = 5000000000,
+    lost_by_all: int | None = None,
+    seed: int = 1,
+    tuning: dict[str, int] = ...,
+) -> dict[str, Any]:
+    """A run in virtual time; see ringcast.lab.loss_simulation."""
+
+def recovery_cost(stages: Sequence[str], *, packets: int, payload: int = 12, loss: float = 0.01) -> float:
+    """Nanoseconds that a receiving stack spends per packet, on this machine, now."""
+
 def latency_bucket_ns(bucket: int) -> int:
     """Upper bound of a histogram bucket in nanoseconds."""
 

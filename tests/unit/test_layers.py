@@ -29,7 +29,9 @@ PURE = {
     "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/events.py", "daemon/addresses.py",
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/route.py", "lab/topology.py",
-    "transport/recipe.py",
+    "measure/__init__.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py", "measure/video.py",
+    "transport/stack.py", "transport/recipe.py", "lab/adamant_grid.py", "lab/adamant_report.py",
+    "lab/loss_simulation.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

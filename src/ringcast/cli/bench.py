@@ -13,7 +13,7 @@ from pathlib import Path
 
 HELP = "measure this library beside others"
 
-NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "all")
+NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "recovery", "all")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,8 @@ import argparse
 import signal
 import sys
 
-from ringcast.cli import lab_net, lab_run
+from ringcast.cli.labs import net as lab_net
+from ringcast.cli.labs import run as lab_run
 from ringcast.lab.cleanup import LabUnavailable
 from ringcast.lab.testbed import unavailable
 

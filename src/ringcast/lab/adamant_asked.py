@@ -88,10 +88,14 @@ def relate2(cells: Mapping[Cell, Mapping[str, float]]) -> list[Row]:
         return []
     worst = max(ratios, key=lambda cell: ratios[cell])
     lower = sum(1 for ratio in ratios.values() if ratio < 1)
+    alone = sum(1 for cell in ratios if cells[cell]["nak"] < min(cells[cell][name] for name in BASELINES))
     asked = "ReLate2, the least of nak, lateral, parity, lateral+nak by the least of udp, multicast, tcp"
     return [
         at_least(f"{asked}: lossy cells where it is lower", lower, "cells", len(ratios)),
         Row(f"{asked}: worst cell ({worst.label})", round(ratios[worst], 4), "x", None, 1, ratios[worst] < 1, "asked"),
+        figure(
+            "ReLate2, lossy cells where nak alone is lower than udp, multicast and tcp", alone, "cells", len(ratios)
+        ),
     ]
 
 
@@ -120,7 +124,9 @@ def cost(quick: bool, steps: Steps) -> list[Row]:
 
 
 def needing_sockets() -> list[Row]:
-    return [_unanswered(f"no-loss round trip of {name} against udp", "x", 1.15) for name in ("nak", "lateral", "parity")]
+    return [
+        _unanswered(f"no-loss round trip of {name} against udp", "x", 1.15) for name in ("nak", "lateral", "parity")
+    ]
 
 
 def _unanswered(name: str, unit: str, target: float | None = None) -> Row:
@@ -135,6 +141,4 @@ def mean_by_cell(results: Iterable[Result], metric: str) -> dict[Cell, dict[str,
         c = result.configuration
         cell = Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
         gathered.setdefault(cell, {}).setdefault(c["transport"], []).append(result.metrics[metric])
-    return {
-        cell: {transport: fmean(values) for transport, values in found.items()} for cell, found in gathered.items()
-    }
+    return {cell: {transport: fmean(values) for transport, values in found.items()} for cell, found in gathered.items()}

@@ -97,19 +97,28 @@ def _beside_the_paper(results: Sequence[Result]) -> Table:
             here = f"{min(found):.3f} to {max(found):.3f}" if found else "not in this grid"
         elif line["quantity"].startswith("lowest"):
             here = _wins(results, line)
+        elif line["quantity"].startswith("acceptable loss"):
+            here = _acceptable(results, float(line["value"]))
         where = f"{line['receivers']} receivers, {line['loss_percent']} % loss, {line['rate_hz']} Hz"
         rows.append([line["transport"], line["quantity"].replace("_", " "), where, line["value"], here])
     return Table("Beside the paper's statements", ["paper's transport", "quantity", "where", "paper", "here"], rows)
 
 
-def _matching(means: Mapping[Cell, Mapping[str, float]], line: Mapping[str, str], transports: Sequence[str]) -> list[float]:
+def _matching(
+    means: Mapping[Cell, Mapping[str, float]], line: Mapping[str, str], transports: Sequence[str]
+) -> list[float]:
     return [
-        values[name]
-        for cell, values in means.items()
-        if _within(cell, line)
-        for name in transports
-        if name in values
+        values[name] for cell, values in means.items() if _within(cell, line) for name in transports if name in values
     ]
+
+
+def _acceptable(results: Sequence[Result], most_lost: float) -> str:
+    """Transports that lost no more than that in any environment of the grid."""
+    worst: dict[str, float] = {}
+    for values in mean_by_cell(results, "delivered").values():
+        for name, share in values.items():
+            worst[name] = min(worst.get(name, 100.0), share)
+    return "kept everywhere by " + ", ".join(name for name, share in worst.items() if 100 - share <= most_lost)
 
 
 def _within(cell: Cell, line: Mapping[str, str]) -> bool:

@@ -122,7 +122,5 @@ def write_parquet(results: Iterable[Result], path: Path, *, machine: str, versio
         for r in results
         for metric, value in r.metrics.items()
     ]
-    columns = [
-        pa.array([line[i] for line in lines], type=column.type) for i, column in enumerate(schema)
-    ]
+    columns = [pa.array([line[i] for line in lines], type=column.type) for i, column in enumerate(schema)]
     pq.write_table(pa.table(columns, schema=schema), path, compression="zstd")

@@ -24,6 +24,7 @@ from ringcast.transport.stack import Loss, parse
 
 TCP, UDP = "tcp", "udp"
 LEAST_GRTT_US = 500
+_TICK_S = _core.SIMULATED_UNIT_NS * 1e-9
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,16 +65,17 @@ class Outcome:
     @cached_property
     def received(self) -> npt.NDArray[np.bool_]:
         """Receivers by updates."""
-        return self._ticks != _core.SIMULATED_NEVER
+        return np.not_equal(self._ticks, _core.SIMULATED_NEVER)
 
     @cached_property
     def latencies_s(self) -> npt.NDArray[np.float64]:
         """Of everything that came, all receivers together."""
-        return self._ticks[self.received] * (_core.SIMULATED_UNIT_NS * 1e-9)
+        return self._ticks[self.received].astype(np.float64) * _TICK_S
 
     def latency_of(self, receiver: int) -> npt.NDArray[np.float64]:
         """Of what that receiver got, in the order of sending."""
-        return self._ticks[receiver][self.received[receiver]] * (_core.SIMULATED_UNIT_NS * 1e-9)
+        ticks: npt.NDArray[np.uint32] = self._ticks[receiver][self.received[receiver]]
+        return ticks.astype(np.float64) * _TICK_S
 
     @property
     def delivered_share(self) -> float:

@@ -57,7 +57,8 @@ def draw(picture: Picture, folder: Path) -> Path:
 
 
 def _lines(axes: Axes, series: list[Series], first: int, total: int) -> None:
-    for number, one in enumerate(series, first):
+    # Counted from the first here and in the paper, so that what is compared has one colour.
+    for number, one in enumerate(series):
         axes.errorbar(
             [x for x, _ in one.points], [y for _, y in one.points], yerr=list(one.errors) or None, label=one.label,
             color=_COLOURS[number % len(_COLOURS)], linestyle="--" if one.paper else "-",

@@ -11,8 +11,6 @@ from typing import Any, Literal
 
 import msgspec
 
-MUST = "asked"
-"""The kind of the rows that stand first: what the project is asked to show."""
 Kind = Literal["asked", "shape", "figure"]
 
 

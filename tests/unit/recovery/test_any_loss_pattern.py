@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from network import KEY, MS, Network, datagrams, dice, place
+from recovery_network import KEY, MS, Network, datagrams, dice, place
 
 from ringcast import _core
 
@@ -47,15 +47,18 @@ scripts = st.fixed_dictionaries(
     r=st.sampled_from([1, 3, 8]),
     stagger=st.sampled_from([1, 4]),
     multicast=st.booleans(),
+    cells=st.sampled_from([4, 1024]),
 )
 def test_what_is_delivered_was_sent(
-    name: str, script: dict, sizes: list[int], every: int, gap_ms: int, join: int, r: int, stagger: int, multicast: bool
-) -> None:
+    name: str, script: dict, sizes: list[int], every: int, gap_ms: int, join: int, r: int, stagger: int,
+    multicast: bool, cells: int,
+) -> None:  # fmt: skip
     stages = STACKS[name]
     first = 30
     joins = {2: first + join * every}
     network = Network(
-        stages, every=every, first_seq=first, joins=joins, seed=script["seed"], fate=dice(**script), multicast=multicast,
+        stages, every=every, first_seq=first, joins=joins, seed=script["seed"], fate=dice(**script),
+        multicast=multicast, cells=cells,
         tuning={"r": r, "c": 2, "stagger": stagger, "tries": 64, "ack_tries": 64, "patience_ns": 8 * MS},
     )  # fmt: skip
     for i, size in enumerate(sizes):
@@ -121,3 +124,36 @@ def test_codes_can_be_changed_while_running(script: dict, changes: list[tuple[in
     network.run(network.now_ns + 60_000 * MS)
     for delivered in network.delivered:
         assert [place(packet)[0] for packet in delivered] == list(range(seq))
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    script=scripts,
+    names=st.lists(st.sampled_from(sorted(STACKS)), min_size=1, max_size=5),
+    last=st.sampled_from(["nak, ordered", "ack", "lateral+nak", "everything"]),
+    apart_ms=st.sampled_from([0, 3]),
+)
+def test_transports_can_be_changed_while_packets_are_lost(
+    script: dict, names: list[str], last: str, apart_ms: int
+) -> None:
+    """The last one promises everything, and so everything comes, once; in order if all promise order."""
+    first = STACKS[names[0]]
+    # So patient that nothing is given up before somebody comes who repairs it.
+    network = Network(first, fate=dice(**script), tuning={"tries": 64, "ack_tries": 64, "patience_ns": 60_000 * MS})
+    chosen = [*(STACKS[name] for name in names), STACKS[last]]
+    seq = 0
+    for stages in chosen:
+        network._do(-1, network.sending.restack(stages, network.now_ns))
+        for i, stack in enumerate(network.receiving):
+            network.run(network.now_ns + apart_ms * MS)
+            network._do(i, stack.restack(stages))
+        for _ in range(8):
+            network.send(seq, bytes([seq % 251]) * 12)
+            seq += 1
+            network.run(network.now_ns + MS)
+    network.run(network.now_ns + 120_000 * MS)
+    ordered = all(any(PROMISES[stage][1] for stage in stages) for stages in chosen)
+    for delivered, lost in zip(network.delivered, network.lost, strict=True):
+        numbers = [place(packet)[0] for packet in delivered]
+        assert not lost
+        assert (numbers if ordered else sorted(numbers)) == list(range(seq))

@@ -1,0 +1,108 @@
+// The window: what is here, what is missing, what is held.
+#include "tests/recovery_rig.hpp"
+
+using namespace ringcast;
+using namespace ringcast::tests;
+
+namespace {
+
+wire::Header header_of(const Datagram& datagram) {
+    wire::Header header;
+    std::memcpy(&header, datagram.data(), sizeof header);
+    return header;
+}
+
+Window::Put put(Window& window, const Datagram& datagram, bool hold = false) { return window.put(header_of(datagram), datagram, hold, 0); }
+
+WindowSpec small(u64 first = 0, u64 step = 1) { return {first, step, 8, 4, 8, wire::kHeaderBytes + kTestChunk}; }
+
+}  // namespace
+
+TEST(recovery_window, missing_is_read_off_what_is_here) {
+    Window window(small());
+    CHECK(put(window, make_packet(0)) == Window::Put::fresh);
+    CHECK(put(window, make_packet(3)) == Window::Put::fresh);
+    CHECK_EQ(window.base(), 1u);
+    CHECK_EQ(window.end(), 4u);
+    CHECK(window.missing(1) && window.missing(2) && !window.missing(3) && !window.missing(4));
+    CHECK(put(window, make_packet(2)) == Window::Put::fresh);
+    CHECK(window.missing(1) && !window.missing(2));
+    window.give_up(1);
+    CHECK_EQ(window.base(), 4u);
+    CHECK_EQ(window.counters().gone, 1u);
+    CHECK(put(window, make_packet(1)) == Window::Put::duplicate);
+}
+
+TEST(recovery_window, pieces_make_a_message) {
+    Window window(small());
+    CHECK(put(window, make_packet(0, 150, 2)) == Window::Put::fresh);
+    CHECK(window.missing(0) && window.has_piece(0, 2) && !window.has_piece(0, 0));
+    CHECK_EQ(window.pieces(0), 3u);
+    CHECK(put(window, make_packet(0, 150, 2)) == Window::Put::duplicate);
+    CHECK(put(window, make_packet(0, 149, 1)) == Window::Put::mismatched);
+    CHECK(put(window, make_packet(0, 150, 0)) == Window::Put::fresh);
+    CHECK(put(window, make_packet(0, 150, 1)) == Window::Put::fresh);
+    CHECK_EQ(window.base(), 1u);
+    CHECK(put(window, make_packet(1, kTestChunk * 5, 0)) == Window::Put::mismatched);  // more than it can count
+}
+
+TEST(recovery_window, other_numbers_are_not_of_the_stream) {
+    Window window(small(10, 4));  // 12, 16, 20, ...
+    CHECK(put(window, make_packet(8)) == Window::Put::mismatched);
+    CHECK(put(window, make_packet(13)) == Window::Put::mismatched);
+    CHECK(put(window, make_packet(16)) == Window::Put::fresh);
+    CHECK_EQ(window.seq_of(window.base()), 12u);
+    CHECK(window.missing(0));
+}
+
+TEST(recovery_window, bytes_stay_until_their_cell_is_taken) {
+    Window window(small());
+    for (u64 seq = 0; seq < 8; ++seq) put(window, make_packet(seq));
+    for (u64 seq = 0; seq < 8; ++seq) CHECK(copy(window.bytes({seq, 0})) == make_packet(seq));
+    put(window, make_packet(8));
+    CHECK(window.bytes({0, 0}).empty());
+    CHECK(copy(window.bytes({8, 0})) == make_packet(8));
+}
+
+TEST(recovery_window, a_full_window_refuses_what_it_cannot_hold_and_forgets_nothing) {
+    WindowSpec spec = small();
+    spec.cells = 3;
+    Window window(spec);
+    for (u64 seq : {1, 2, 3}) CHECK(put(window, make_packet(seq), true) == Window::Put::fresh);
+    CHECK(put(window, make_packet(4), true) == Window::Put::full);
+    CHECK_EQ(window.end(), 4u);
+    CHECK_EQ(window.base(), 0u);
+    // The one that all wait for passes through, or they would wait for ever.
+    CHECK(put(window, make_packet(0)) == Window::Put::fresh);
+    CHECK(window.bytes({0, 0}).empty());
+    CHECK_EQ(window.base(), 4u);
+    std::size_t released = 0;
+    for (u64 index = 1; index < 4; ++index) window.release(index, [&](Bytes) { ++released; });
+    CHECK_EQ(released, 3u);
+    CHECK(put(window, make_packet(4), true) == Window::Put::fresh);
+}
+
+TEST(recovery_window, sliding_gives_up_what_is_pushed_out) {
+    Window window(small());
+    put(window, make_packet(1));
+    CHECK(!window.beyond(7));
+    CHECK(window.beyond(1000));
+    window.slide(1000);
+    CHECK_EQ(window.base(), 993u);
+    CHECK_EQ(window.counters().gone, 992u);  // all before, but the one that came
+    CHECK(put(window, make_packet(1000)) == Window::Put::fresh);
+}
+
+TEST(recovery_window, any_order_of_arrival_ends_the_same) {
+    std::mt19937 random(3);
+    for (int round = 0; round < 200; ++round) {
+        Window window(small());
+        std::vector<Datagram> all;
+        for (u64 seq = 0; seq < 2; ++seq)
+            for (u32 piece = 0; piece < 3; ++piece) all.push_back(make_packet(seq, 150, piece));
+        std::shuffle(all.begin(), all.end(), random);
+        for (const Datagram& packet : all) CHECK(put(window, packet) == Window::Put::fresh);
+        CHECK_EQ(window.base(), 2u);
+        for (const Datagram& packet : all) CHECK(copy(window.bytes(wire::id_of(header_of(packet)))) == packet);
+    }
+}

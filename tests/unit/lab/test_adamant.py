@@ -1,0 +1,106 @@
+"""The experiment of paper 004, on a grid small enough for a test."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from ringcast.cli.labs import run as lab_run
+from ringcast.lab import adamant, adamant_asked, adamant_report, adamant_results
+from ringcast.lab.adamant_grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
+from ringcast.lab.cleanup import LabError
+
+
+class Silent:
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def expect(self, number: int) -> None:
+        pass
+
+    def step(self, what: str) -> None:
+        self.steps += 1
+
+
+CELLS = (Cell(3, 0.03, 1.0, 50.0), Cell(3, 0.01, 1.0, 100.0))
+
+
+@pytest.fixture(scope="module")
+def results() -> list[adamant_results.Result]:
+    return adamant.run_grid("adamant", Grid(CELLS, TRANSPORTS, 600, 2), Silent())
+
+
+def test_every_run_is_there(results: list[adamant_results.Result]) -> None:
+    assert len(results) == len(CELLS) * len(TRANSPORTS) * 2
+    assert {result.repetition for result in results} == {0, 1}
+
+
+def test_the_papers_grid_is_all_there() -> None:
+    grid = paper_grid(quick=False)
+    assert {cell.rate_hz for cell in grid.cells} == {10, 25, 50, 100}
+    assert {cell.loss for cell in grid.cells if cell.burst == 1} == {0, 0.01, 0.02, 0.03, 0.05}
+    assert {3, 25} <= {cell.receivers for cell in grid.cells}
+    assert any(cell.burst > 1 for cell in grid.cells)
+    assert (grid.updates, grid.repetitions) == (20_000, 5)
+
+
+def test_relate2_row_compares_the_best_with_the_best() -> None:
+    values = dict.fromkeys(TRANSPORTS, 3.0)
+    lossless, lossy = Cell(3, 0.0, 1.0, 10.0), Cell(3, 0.01, 1.0, 10.0)
+    better = {**values, "nak": 1.0, **dict.fromkeys(BASELINES, 2.0)}
+    count, worst, alone = adamant_asked.relate2({lossless: values, lossy: better})
+    assert (alone.value, alone.met) == (1, None)
+    assert (count.value, count.target, count.met) == (1, 1, True)
+    assert (worst.value, worst.met) == (0.5, True)
+    count, worst, _ = adamant_asked.relate2({lossy: values})
+    assert (count.value, count.met, worst.value, worst.met) == (0, False, 1.0, False)
+
+
+def test_statements_stand_beside_results(results: list[adamant_results.Result]) -> None:
+    table = adamant_report.conclude(results, results).tables[0]
+    assert len(table.rows) == len(adamant_report.statements())
+    by_transport = {row[0]: row for row in table.rows}
+    assert by_transport["tcp"][4] == "100.000 to 100.000"
+    assert by_transport["ricochet r=4"][4].endswith(" in 2")
+
+
+def test_results_are_read_back(results: list[adamant_results.Result], tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "results.parquet"
+    adamant_results.write_parquet(results, path, machine="here", version="1")
+    table = parquet.read_table(path)
+    assert table.column_names == [
+        "experiment", "configuration", "repetition", "metric", "value", "unit", "machine", "version",
+    ]  # fmt: skip
+    assert table.num_rows == len(results) * len(adamant_results.METRICS)
+    first = table.slice(0, 1).to_pylist()[0]
+    assert dict(first["configuration"])["transport"] == "tcp"
+    assert (first["metric"], first["value"], first["unit"]) == ("delivered", 100.0, "%")
+
+
+def test_unanswered_rows_have_no_verdict() -> None:
+    assert all(row.value is None and row.met is None for row in adamant_asked.needing_sockets())
+
+
+def test_a_folder_with_report_rows_results_and_pictures(results: list[adamant_results.Result], tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    findings = adamant.AdamantFindings()
+    findings.results = results
+    findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(results, "relate2"))
+    findings.add(adamant_report.conclude(results, results))
+    names = {path.name for path in adamant.write(findings, tmp_path / "out", ["--quick"])}
+    assert {"report.md", "rows.json", "results.parquet"} <= names
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert report.startswith("# ringcast lab run adamant --quick\n")
+    assert "Beside the paper's statements" in report
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match="--out"):
+        adamant.write(findings, tmp_path / "file")
+
+
+def test_the_experiment_is_in_the_table_and_needs_no_root() -> None:
+    parser = argparse.ArgumentParser()
+    lab_run.configure(parser)
+    assert not lab_run.needs_network(parser.parse_args(["adamant", "--quick"]))
