@@ -40,7 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag's name")
     parser.add_argument("--proxy", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to take it back")
-    parser.add_argument("--transport", metavar="NAME", help="nak, udp, tcp, multicast+nak, ... (see docs/transports.md); '' to take it back")
+    parser.add_argument(
+        "--transport",
+        metavar="NAME",
+        help="nak, udp, tcp, multicast+nak, ... (see docs/transports.md); '' to take it back",
+    )
     parser.add_argument("--node", default="", metavar="NAME", help="only for streams to this node (default: all)")
     add_access(parser)
     add_json(parser, "what is set then, as one JSON document")
