@@ -48,8 +48,6 @@ void Delivery::Channel::settle(i64 now_ns) {
 }
 
 Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), buffers_(new std::byte[kBatch * kDatagramBytes]) {
-    const timeval slice{0, futex::kSliceNs / 1000};
-    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -131,12 +129,20 @@ void Delivery::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     while (!closing_.load()) {
         if (requests_.load()) take_requests();
-        if (wake_at_ns_ == kForever && more_sockets_.empty())
+        if (more_sockets_.empty() && (wake_at_ns_ == kForever || wake_at_ns_ - steady_ns() > kCoarseNs)) {
+            limit_receiving(wake_at_ns_ == kForever ? futex::kSliceNs : kTickNs);
             receive(socket_.get(), MSG_WAITFORONE);
-        else
+        } else {
             wait();
+        }
         if (wake_at_ns_ != kForever) tick();
     }
+}
+
+void Delivery::limit_receiving(i64 for_ns) {
+    if (std::exchange(limit_ns_, for_ns) == for_ns) return;
+    const timeval limit{0, for_ns / 1000};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
 void Delivery::wait() {

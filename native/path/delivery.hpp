@@ -51,6 +51,10 @@ public:
 
 private:
     static constexpr std::size_t kBatch = 32;
+    // Until something that is due later than this, the receiving call itself keeps the time, by the kernel's tick: a
+    // precise timer for every datagram costs more than the datagram.
+    static constexpr i64 kCoarseNs = 3'000'000;
+    static constexpr i64 kTickNs = 1'000'000;
     static constexpr std::size_t kDatagramBytes = 65'536;
 
     struct Channel {
@@ -66,6 +70,7 @@ private:
     void request(Add&& add);
     void take_requests();
     void run();
+    void limit_receiving(i64 for_ns);
     void wait();
     void receive(int socket, int flags);
     void handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group);
@@ -85,6 +90,7 @@ private:
     std::vector<pollfd> waited_;
     std::unique_ptr<std::byte[]> buffers_;
     i64 wake_at_ns_ = kForever;
+    i64 limit_ns_ = 0;
     DeliveryCounters counters_;
     std::thread thread_;
 };

@@ -47,6 +47,7 @@ void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
     stack_.on_datagram(datagram, now_ns, *this, *this);
     const bool heartbeat = static_cast<wire::Kind>(datagram[3]) == wire::Kind::heartbeat;
     asked_for_credit_ |= heartbeat && mirror_->spec().reliable;
+    if (gated_ && !heartbeat && !by_group) keep_gate(datagram, now_ns);
     if (by_group)
         heard_group_ns_ = now_ns;
     else if (heartbeat && spec_.group && now_ns - heard_group_ns_ > kDeafNs)
@@ -70,6 +71,13 @@ void Recovered::settle(i64 now_ns) {
 i64 Recovered::wake_at_ns() const {
     const i64 at = std::min(stack_.wake_at_ns(), credit_at_ns_);
     return gated_ ? std::min(at, gate_until_ns_) : at;
+}
+
+// History that comes keeps the gate shut a moment longer; once it has stopped coming, what is missing of it is lost.
+void Recovered::keep_gate(wire::Bytes datagram, i64 now_ns) {
+    wire::Header header;
+    wire::Bytes piece;
+    if (wire::parse_untrusted(datagram, header, piece) == wire::Parse::ok && header.seq < spec_.gate_seq) gate_until_ns_ = now_ns + kHistoryGapNs;
 }
 
 void Recovered::open_gate() {

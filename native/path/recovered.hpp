@@ -53,6 +53,7 @@ public:
 
 private:
     static constexpr i64 kGateNs = 1'000'000'000;
+    static constexpr i64 kHistoryGapNs = 20'000'000;
     static constexpr i64 kCreditNs = 1'000'000;
     // Probes come every second.
     static constexpr i64 kDeafNs = 2'500'000'000;
@@ -64,6 +65,7 @@ private:
     void send(recovery::To to, u32 peer, wire::Bytes datagram) override;
     void transmit(const Endpoint& to, wire::Bytes datagram);
     void flush();
+    void keep_gate(wire::Bytes datagram, i64 now_ns);
     void open_gate();
     void follow_rate();
     void give_credit(i64 now_ns);

@@ -12,7 +12,7 @@ namespace ringcast::recovery {
 inline i64 flush_after_ns(const Tuning& tuning, i64 gap_ns) {
     constexpr i64 kGapUnknown = 20 * kMs;
     // On a fast stream a bin is full before a timer is worth its wake-up.
-    constexpr i64 kLeast = 1 * kMs;
+    constexpr i64 kLeast = 4 * kMs;
     i64 wait = std::max(kLeast, static_cast<i64>(tuning.r) * tuning.stagger * (gap_ns > 0 ? gap_ns : kGapUnknown));
     if (tuning.flush_ns > 0) wait = std::min(wait, tuning.flush_ns);
     if (tuning.deadline_ns > 0) wait = std::min(wait, tuning.deadline_ns / 3);

@@ -110,8 +110,8 @@ class Distribution:
     async def start(self, node: str, host: str, request: StartChannel) -> None:
         """Let it flow. Raises PublisherGone, QosMismatch, OSError."""
         transport = find(request.transport)
-        if request.key in self.channels:
-            raise BadMessage(f"channel {request.key:x} is open already")
+        if request.key in self.channels:  # whoever asked did not get our answer
+            return
         wanted = (request.incarnation, request.transport, request.reliable)
         source = await self._sources.source(*wanted)
         channel = Channel(
@@ -213,7 +213,9 @@ class Distribution:
     # ------------------------------------------------------------------ groups
 
     def _seat(self, transport: GroupTransport, channel: Channel, source: Source, host: str, port: int) -> Seat:
-        if channel.key in self._seats or channel.key in self.channels:
+        if channel.key in self._seats:  # whoever asked did not get our answer
+            return self._seats[channel.key][0]
+        if channel.key in self.channels:
             raise BadMessage(f"channel {channel.key:x} is open already")
         seat = transport.admit(channel, source, host, port)
         timer = asyncio.get_running_loop().call_later(HOLD_S, self._unseat, transport, channel.key)
