@@ -1,6 +1,7 @@
 // Delivery, Mirror and Pump: the daemon's native threads.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 #include <fcntl.h>
@@ -9,8 +10,10 @@
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
 #include "bindings/module.hpp"
+#include "bindings/tuning.hpp"
 #include "path/delivery.hpp"
 #include "path/pump.hpp"
+#include "path/repair.hpp"
 #include "path/streams.hpp"
 
 namespace ringcast::bindings {
@@ -37,12 +40,18 @@ std::pair<const char*, const std::atomic<T>&> named(const char* name, const std:
 nb::dict mirror_counters(Mirror& mirror) {
     const MirrorCounters& c = mirror.counters();
     nb::dict out = counted(named("messages", c.messages), named("bytes", c.bytes), named("lost", c.lost), named("datagrams", c.datagrams),
-                           named("refused", c.refused), named("last_delay_ns", c.last_delay_ns));
+                           named("refused", c.refused), named("last_delay_ns", c.last_delay_ns), named("delay_ns", c.delay_ns),
+                           named("jitter_ns", c.jitter_ns));
     const wire::ReassemblyCounters& r = mirror.reassembly().counters();
     out["duplicates"] = r.duplicates;
     out["late"] = r.late;
     out["mismatched"] = r.mismatched;
     out["abandoned"] = r.abandoned;
+    const RecoveryCounters& v = mirror.recovery();
+    out.update(counted(named("recovered", v.recovered), named("naks", v.naks), named("suppressed", v.suppressed), named("repairs", v.repairs),
+                       named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone),
+                       named("full", v.full), named("again", v.again), named("malformed", v.malformed), named("absurd", v.absurd),
+                       named("forged", v.forged), named("deaf", v.deaf)));
     return out;
 }
 
@@ -72,6 +81,64 @@ void closed(Closable& closable) {
     closable.close();
 }
 
+using Loss = std::tuple<double, double, double, u64>;  // rate, enter, leave, seed
+
+recovery::LossSpec loss_of(const Loss& loss) { return {std::get<0>(loss), std::get<1>(loss), std::get<2>(loss)}; }
+
+std::vector<Endpoint> endpoints(const std::vector<std::string>& texts, int family) {
+    std::vector<Endpoint> out;
+    for (const std::string& text : texts) out.push_back(endpoint(text, family));
+    return out;
+}
+
+std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capacity_bytes, u64 every, u64 first_seq, bool reliable, std::vector<std::string> stages,
+                                       const nb::dict& tuning, u32 me, u32 messages, u32 most_pieces, u32 cells, u32 cell_bytes, const std::string& publisher,
+                                       const std::string& group, const std::vector<std::string>& peers, u64 gate_seq, bool patient, Loss loss) {
+    // Pieces of the message whose turn it is are kept until the stack says that the rest will not come.
+    constexpr i64 kPatienceNs = 3'600'000'000'000;
+    RecoverySpec spec;
+    const auto receivers = static_cast<u32>(std::max<std::size_t>(peers.size(), 1));
+    const bool keep = std::ranges::any_of(stages, [](const std::string& stage) { return stage != "ordering" && stage != "nak" && stage != "ack"; });
+    spec.stack = {std::move(stages), key, me, receivers, !group.empty(), key ^ me, {first_seq, every, messages, most_pieces, cells, cell_bytes, keep}, tuned({}, tuning)};
+    spec.loss = loss_of(loss);
+    spec.loss_seed = std::get<3>(loss);
+    spec.gate_seq = gate_seq;
+    spec.patient = patient;
+    spec.publisher = endpoint(publisher, d.family());
+    spec.group = endpoint(group, d.family());
+    spec.peers = endpoints(peers, d.family());
+    return d.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs}, std::move(spec));
+}
+
+std::shared_ptr<Group> open_group(Repair& r, int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every, u64 first_seq,
+                                  std::vector<std::string> stages, const nb::dict& tuning, u32 chunk, bool reliable, bool pumped, u64 most_bytes_per_s,
+                                  const std::string& multicast, Loss loss) {
+    GroupSpec spec;
+    spec.stack = {std::move(stages), key, wire::kPublisher, 1, !multicast.empty(), key, {first_seq, every, 1, 1, 1, static_cast<u32>(wire::kHeaderBytes + chunk)}, tuned({}, tuning)};
+    spec.loss = loss_of(loss);
+    spec.loss_seed = std::get<3>(loss);
+    spec.chunk = static_cast<std::uint16_t>(chunk);
+    spec.reliable = reliable;
+    spec.pumped = pumped;
+    spec.pump_bytes_per_s = most_bytes_per_s;
+    spec.multicast = endpoint(multicast, r.family());
+    return r.open(ring_fd, bell_fd, Geometry::of(depth, capacity_bytes), incarnation, spec);
+}
+
+void set_members(Repair& r, u64 key, const std::vector<std::tuple<std::string, u64, bool>>& members) {
+    std::vector<GroupMember> out;
+    for (const auto& [at, first_seq, direct] : members) out.push_back({endpoint(at, r.family()), first_seq, direct});
+    r.set_members(key, std::move(out));
+}
+
+nb::dict group_counters(const Group& group) {
+    const GroupCounters& c = group.counters();
+    return counted(named("messages", c.messages), named("bytes", c.bytes), named("datagrams", c.datagrams), named("refused", c.refused),
+                   named("unroutable", c.unroutable), named("naks", c.naks), named("repairs", c.repairs), named("heartbeats", c.heartbeats),
+                   named("acks", c.acks), named("credits", c.credits), named("gone", c.gone), named("malformed", c.malformed), named("absurd", c.absurd),
+                   named("dropped", c.dropped));
+}
+
 const char* state_name(const Pump& pump) {
     switch (pump.state()) {
         case Pump::State::running: return "running";
@@ -96,6 +163,14 @@ void bind_path(nb::module_& m) {
         .def(nb::new_([](int fd) { return std::make_unique<Delivery>(duplicate(fd)); }), "socket_fd"_a)
         .def("open", &open_channel<Delivery>, nb::kw_only(), "key"_a, "depth"_a, "capacity_bytes"_a, "every"_a = 1, "first_seq"_a = 0,
              "reliable"_a = false, "patience_ns"_a = 2'000'000)
+        .def("open_recovered", &open_recovered, nb::kw_only(), "key"_a, "depth"_a, "capacity_bytes"_a, "every"_a, "first_seq"_a, "reliable"_a, "stages"_a,
+             "tuning"_a, "me"_a, "messages"_a, "most_pieces"_a, "cells"_a, "cell_bytes"_a, "publisher"_a, "group"_a, "peers"_a, "gate_seq"_a, "patient"_a,
+             "loss"_a)
+        .def("retune",
+             [](Delivery& d, u64 key, const nb::dict& tuning, bool patient, Loss loss) { d.retune(key, tuned({}, tuning), loss_of(loss), std::get<3>(loss), patient); },
+             "key"_a, "tuning"_a, "patient"_a, "loss"_a)
+        .def("regroup", [](Delivery& d, u64 key, const std::vector<std::string>& peers) { d.regroup(key, endpoints(peers, d.family())); }, "key"_a, "peers"_a)
+        .def("add_socket", [](Delivery& d, int fd) { d.add_socket(duplicate(fd)); }, "socket_fd"_a)
         .def("close_channel", &Delivery::close_channel, "key"_a)
         .def("attach_fanout", [](Delivery& d, u64 key, int fd) { d.attach_fanout(key, duplicate(fd)); }, "key"_a, "socket_fd"_a)
         .def_prop_ro("thread_id", &Delivery::thread_id)
@@ -112,6 +187,27 @@ void bind_path(nb::module_& m) {
         .def("ended", &Streams::ended)
         .def_prop_ro("thread_id", &Streams::thread_id)
         .def("close", &closed<Streams>);
+
+    nb::class_<Group>(m, "Group").def("counters", &group_counters);
+
+    nb::class_<Repair>(m, "Repair")
+        .def(nb::new_([](int fd) { return std::make_unique<Repair>(duplicate(fd)); }), "socket_fd"_a)
+        .def("open", &open_group, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a, "key"_a, "every"_a, "first_seq"_a,
+             "stages"_a, "tuning"_a, "chunk"_a, "reliable"_a, "pumped"_a, "most_bytes_per_s"_a, "multicast"_a, "loss"_a)
+        .def("close_group", &Repair::close_group, "key"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("set_members", &set_members, "key"_a, "members"_a)
+        .def("pump_from", &Repair::pump_from, "key"_a, "seq"_a)
+        .def("retune", [](Repair& r, u64 key, const nb::dict& tuning, Loss loss) { r.retune(key, tuned({}, tuning), loss_of(loss), std::get<3>(loss)); },
+             "key"_a, "tuning"_a, "loss"_a)
+        .def("probe", &Repair::probe, "key"_a)
+        .def("set_multicast", [](Repair& r, u64 key, const std::string& address) { r.set_multicast(key, endpoint(address, r.family())); }, "key"_a, "address"_a)
+        .def("counters",
+             [](const Repair& r) {
+                 const RepairCounters& c = r.counters();
+                 return counted(named("datagrams", c.datagrams), named("malformed", c.malformed), named("stranger", c.stranger));
+             })
+        .def_prop_ro("thread_id", &Repair::thread_id)
+        .def("close", &Repair::close, nb::call_guard<nb::gil_scoped_release>());
 
     nb::class_<Pump>(m, "Pump")
         .def(nb::new_(&make_pump), "ring_fd"_a, "bell_fd"_a, "socket_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,

@@ -1,6 +1,7 @@
 #include "path/delivery.hpp"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -30,6 +31,22 @@ void wake(int socket) {
 
 }  // namespace
 
+i64 Delivery::Channel::wake_at_ns() const {
+    const i64 at = mirror->wake_at_ns();
+    return recovered ? std::min(at, recovered->wake_at_ns()) : at;
+}
+
+void Delivery::Channel::tick(i64 now_ns) {
+    if (recovered) recovered->tick(now_ns);
+    if (mirror->wake_at_ns() <= now_ns) mirror->tick(now_ns);
+    settle(now_ns);
+}
+
+void Delivery::Channel::settle(i64 now_ns) {
+    mirror->announce();
+    if (recovered) recovered->settle(now_ns);
+}
+
 Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), buffers_(new std::byte[kBatch * kDatagramBytes]) {
     sigset_t all, before;
     sigfillset(&all);
@@ -47,10 +64,10 @@ void Delivery::close() {
 }
 
 template <typename Add>
-void Delivery::request(Add&& add) {
+void Delivery::request(Add&& errand) {
     {
         std::lock_guard lock(mutex_);
-        add();
+        errands_.emplace_back(std::forward<Add>(errand));
         requests_.store(true);
     }
     wake(socket_.get());
@@ -58,48 +75,92 @@ void Delivery::request(Add&& add) {
 
 std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec) {
     auto mirror = std::make_shared<Mirror>(spec);
-    request([&] { new_mirrors_.push_back(mirror); });
+    request([this, mirror] { channels_[mirror->spec().key] = {mirror, nullptr}; });
+    return mirror;
+}
+
+std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec, RecoverySpec recovery) {
+    auto mirror = std::make_shared<Mirror>(spec);
+    // Made here, so that a stack that cannot be is refused to whoever asks for it.
+    auto recovered = std::make_shared<std::unique_ptr<Recovered>>(std::make_unique<Recovered>(mirror, std::move(recovery), socket_.get()));
+    request([this, mirror, recovered] { channels_[mirror->spec().key] = {mirror, std::move(*recovered)}; });
     return mirror;
 }
 
 void Delivery::close_channel(u64 key) {
-    request([&] { closed_.push_back(key); });
+    request([this, key] {
+        if (const auto found = channels_.extract(key)) found.mapped().mirror->close();
+    });
 }
 
 void Delivery::attach_fanout(u64 key, Descriptor socket) {
-    request([&] { new_fanouts_.emplace_back(key, std::move(socket)); });
+    request([this, key, kept = std::make_shared<Descriptor>(std::move(socket))] {
+        if (const auto found = channels_.find(key); found != channels_.end()) found->second.mirror->ring().attach_fanout(std::move(*kept));
+    });
+}
+
+void Delivery::retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient) {
+    request([=, this] {
+        if (const auto found = channels_.find(key); found != channels_.end() && found->second.recovered)
+            found->second.recovered->retune(tuning, loss, seed, patient);
+    });
+}
+
+void Delivery::regroup(u64 key, std::vector<Endpoint> peers) {
+    request([this, key, peers = std::move(peers)] {
+        if (const auto found = channels_.find(key); found != channels_.end() && found->second.recovered) found->second.recovered->regroup(peers);
+    });
+}
+
+void Delivery::add_socket(Descriptor socket) {
+    request([this, kept = std::make_shared<Descriptor>(std::move(socket))] { more_sockets_.push_back(std::move(*kept)); });
 }
 
 void Delivery::take_requests() {
     requests_.store(false);
-    std::lock_guard lock(mutex_);
-    for (auto& mirror : new_mirrors_) mirrors_[mirror->spec().key] = mirror;
-    new_mirrors_.clear();
-    for (auto& [key, fd] : new_fanouts_)
-        if (const auto found = mirrors_.find(key); found != mirrors_.end()) found->second->ring().attach_fanout(std::move(fd));
-    new_fanouts_.clear();
-    for (const u64 key : closed_)
-        if (const auto found = mirrors_.extract(key)) found.mapped()->close();
-    closed_.clear();
+    std::vector<std::function<void()>> errands;
+    {
+        std::lock_guard lock(mutex_);
+        errands.swap(errands_);
+    }
+    for (const auto& errand : errands) errand();
+    wake_at_ns_ = steady_ns();
 }
 
 void Delivery::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     while (!closing_.load()) {
         if (requests_.load()) take_requests();
-        receive();
+        if (more_sockets_.empty() && (wake_at_ns_ == kForever || wake_at_ns_ - steady_ns() > kCoarseNs)) {
+            limit_receiving(wake_at_ns_ == kForever ? futex::kSliceNs : kTickNs);
+            receive(socket_.get(), MSG_WAITFORONE);
+        } else {
+            wait();
+        }
         if (wake_at_ns_ != kForever) tick();
     }
-    for (auto& [key, mirror] : mirrors_) mirror->close();
+    for (auto& [key, channel] : channels_) channel.mirror->close();
 }
 
-void Delivery::receive() {
-    const i64 wanted = wake_at_ns_ == kForever ? futex::kSliceNs : std::clamp<i64>(wake_at_ns_ - steady_ns(), 50'000, futex::kSliceNs);
-    if (wanted != timeout_ns_) {
-        timeout_ns_ = wanted;
-        const timeval t{wanted / 1'000'000'000, wanted % 1'000'000'000 / 1000};
-        setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-    }
+void Delivery::limit_receiving(i64 for_ns) {
+    if (std::exchange(limit_ns_, for_ns) == for_ns) return;
+    const timeval limit{0, for_ns / 1000};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+void Delivery::wait() {
+    std::vector<pollfd>& fds = waited_;
+    fds.clear();
+    fds.push_back({socket_.get(), POLLIN, 0});
+    for (const Descriptor& socket : more_sockets_) fds.push_back({socket.get(), POLLIN, 0});
+    const i64 left = wake_at_ns_ == kForever ? futex::kSliceNs : std::clamp<i64>(wake_at_ns_ - steady_ns(), 0, futex::kSliceNs);
+    const timespec timeout{0, left};
+    if (ppoll(fds.data(), fds.size(), &timeout, nullptr) <= 0) return;
+    for (const pollfd& fd : fds)
+        if (fd.revents != 0) receive(fd.fd, MSG_DONTWAIT);
+}
+
+void Delivery::receive(int socket, int flags) {
     std::array<mmsghdr, kBatch> vector;
     std::array<iovec, kBatch> parts;
     for (std::size_t i = 0; i < kBatch; ++i) {
@@ -108,47 +169,53 @@ void Delivery::receive() {
         vector[i].msg_hdr.msg_iov = &parts[i];
         vector[i].msg_hdr.msg_iovlen = 1;
     }
-    const int n = recvmmsg(socket_.get(), vector.data(), kBatch, MSG_WAITFORONE, nullptr);
+    const int n = recvmmsg(socket, vector.data(), kBatch, flags, nullptr);
     if (n <= 0) return;
     // A channel opened before its first datagram was sent is known here before it is looked for.
     if (requests_.load()) take_requests();
     add(counters_.datagrams, static_cast<u64>(n));
     const i64 now = steady_ns();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) handle({buffers_.get() + i * kDatagramBytes, vector[i].msg_len}, now);
-    for (Mirror* mirror : touched_) {
-        mirror->announce();
-        wake_at_ns_ = std::min(wake_at_ns_, mirror->wake_at_ns());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) handle({buffers_.get() + i * kDatagramBytes, vector[i].msg_len}, now, socket != socket_.get());
+    for (Channel* channel : touched_) {
+        channel->settle(now);
+        wake_at_ns_ = std::min(wake_at_ns_, channel->wake_at_ns());
     }
     touched_.clear();
 }
 
-void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns) {
+void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group) {
     if (datagram.empty()) return;
-    wire::Header header;
-    std::span<const std::byte> piece;
-    switch (wire::parse_untrusted(datagram, header, piece)) {
+    wire::Control control;
+    switch (wire::parse_control_untrusted(datagram, control)) {
         case wire::Parse::ok: break;
         case wire::Parse::truncated: return add(counters_.truncated, 1);
         case wire::Parse::foreign: return add(counters_.foreign, 1);
         case wire::Parse::newer: return add(counters_.newer, 1);
         case wire::Parse::malformed: return add(counters_.malformed, 1);
     }
-    const auto found = mirrors_.find(header.key);
-    if (found == mirrors_.end()) return add(counters_.stranger, 1);
-    found->second->accept(header, piece, now_ns);
-    touched_.push_back(found->second.get());
+    const auto found = channels_.find(control.key);
+    if (found != channels_.end() && found->second.recovered) {
+        found->second.recovered->on_datagram(datagram, now_ns, by_group);
+    } else {
+        wire::Header header;
+        std::span<const std::byte> piece;
+        const wire::Parse parse = wire::parse_untrusted(datagram, header, piece);
+        if (parse == wire::Parse::truncated) return add(counters_.truncated, 1);
+        if (parse != wire::Parse::ok) return add(counters_.malformed, 1);
+        if (found == channels_.end()) return add(counters_.stranger, 1);
+        found->second.mirror->accept(header, piece, now_ns);
+    }
+    // One batch is mostly of one channel.
+    if (touched_.empty() || touched_.back() != &found->second) touched_.push_back(&found->second);
 }
 
 void Delivery::tick() {
     const i64 now = steady_ns();
     if (now < wake_at_ns_) return;
     wake_at_ns_ = kForever;
-    for (auto& [key, mirror] : mirrors_) {
-        if (mirror->wake_at_ns() <= now) {
-            mirror->tick(now);
-            mirror->announce();
-        }
-        wake_at_ns_ = std::min(wake_at_ns_, mirror->wake_at_ns());
+    for (auto& [key, channel] : channels_) {
+        if (channel.wake_at_ns() <= now) channel.tick(now);
+        wake_at_ns_ = std::min(wake_at_ns_, channel.wake_at_ns());
     }
 }
 

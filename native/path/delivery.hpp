@@ -1,17 +1,21 @@
 // The thread that takes datagrams from other nodes and puts them into mirror rings. Native, without the GIL.
 //
 // It owns one socket and sleeps in the very call that receives: another call to wait first would cost as much as the
-// rest of the work. Nothing from the network is believed; what is not a datagram of a channel that was opened is
+// rest of the work. Only while something is due at a certain time, or once there are sockets of multicast groups
+// beside the first, does it wait before it receives. Nothing from the network is believed; what is not a datagram of a channel that was opened is
 // counted by reason and dropped. It never waits for a reader.
 #pragma once
 
+#include <poll.h>
+
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
-#include "path/mirror.hpp"
+#include "path/recovered.hpp"
 
 namespace ringcast {
 
@@ -31,6 +35,13 @@ public:
 
     // ---- any thread
     std::shared_ptr<Mirror> open(const ChannelSpec& spec);
+    // Behind a recovery stack.
+    std::shared_ptr<Mirror> open(const ChannelSpec& spec, RecoverySpec recovery);
+    void retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient);
+    void regroup(u64 key, std::vector<Endpoint> peers);
+    // One more socket to receive from: multicast groups'.
+    void add_socket(Descriptor socket);
+    int family() const { return family_of(socket_.get()); }
     void close_channel(u64 key);
     // From now on the mirror pushes to others too: a proxy's stage.
     void attach_fanout(u64 key, Descriptor socket);
@@ -40,31 +51,46 @@ public:
 
 private:
     static constexpr std::size_t kBatch = 32;
+    // Until something that is due later than this, the receiving call itself keeps the time, by the kernel's tick: a
+    // precise timer for every datagram costs more than the datagram.
+    static constexpr i64 kCoarseNs = 3'000'000;
+    static constexpr i64 kTickNs = 1'000'000;
     static constexpr std::size_t kDatagramBytes = 65'536;
+
+    struct Channel {
+        std::shared_ptr<Mirror> mirror;
+        std::unique_ptr<Recovered> recovered;
+
+        i64 wake_at_ns() const;
+        void tick(i64 now_ns);
+        void settle(i64 now_ns);
+    };
 
     template <typename Add>
     void request(Add&& add);
     void take_requests();
     void run();
-    void receive();
-    void handle(std::span<const std::byte> datagram, i64 now_ns);
+    void limit_receiving(i64 for_ns);
+    void wait();
+    void receive(int socket, int flags);
+    void handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group);
     void tick();
 
     Descriptor socket_;
     std::mutex mutex_;
-    std::vector<std::shared_ptr<Mirror>> new_mirrors_;
-    std::vector<std::pair<u64, Descriptor>> new_fanouts_;
-    std::vector<u64> closed_;
+    std::vector<std::function<void()>> errands_;
     std::atomic<bool> requests_{false};
     std::atomic<bool> closing_{false};
     std::atomic<int> thread_id_{0};
 
     // ---- the thread's own
-    std::unordered_map<u64, std::shared_ptr<Mirror>> mirrors_;
-    std::vector<Mirror*> touched_;
+    std::unordered_map<u64, Channel> channels_;
+    std::vector<Channel*> touched_;
+    std::vector<Descriptor> more_sockets_;
+    std::vector<pollfd> waited_;
     std::unique_ptr<std::byte[]> buffers_;
     i64 wake_at_ns_ = kForever;
-    i64 timeout_ns_ = 0;
+    i64 limit_ns_ = 0;
     DeliveryCounters counters_;
     std::thread thread_;
 };

@@ -1,5 +1,7 @@
 #include "path/mirror.hpp"
 
+#include <cstdlib>
+
 #include "ring/counters.hpp"
 
 namespace ringcast {
@@ -19,6 +21,10 @@ void Mirror::accept(const wire::Header& header, std::span<const std::byte> piece
 
 void Mirror::tick(i64 now_ns) {
     reassembly_.tick(now_ns, [&](const wire::Whole& whole) { put(whole); });
+}
+
+void Mirror::pass(u64 seq, i64 now_ns) {
+    reassembly_.skip_to(seq, now_ns, [&](const wire::Whole& whole) { put(whole); });
 }
 
 void Mirror::put(const wire::Whole& whole) {
@@ -43,7 +49,14 @@ void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
     add(counters_.messages, 1);
     add(counters_.bytes, length);
     if (lost != 0) add(counters_.lost, lost);
-    counters_.last_delay_ns.store(stamp.arrived_ns - stamp.sent_ns, std::memory_order_relaxed);
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const i64 delay = stamp.arrived_ns - stamp.sent_ns;
+    const i64 change = delay - counters_.last_delay_ns.load(relaxed);
+    const i64 mean = counters_.delay_ns.load(relaxed), jitter = counters_.jitter_ns.load(relaxed);
+    const bool first = counters_.messages.load(relaxed) == 1;
+    counters_.delay_ns.store(first ? delay : mean + (delay - mean) / 16, relaxed);
+    counters_.jitter_ns.store(first ? 0 : jitter + (std::abs(change) - jitter) / 16, relaxed);
+    counters_.last_delay_ns.store(delay, relaxed);
     news_ = true;
 }
 

@@ -27,7 +27,27 @@ struct MirrorCounters {
     std::atomic<u64> datagrams{0};
     std::atomic<u64> refused{0};  // longer than the mirror
     std::atomic<i64> last_delay_ns{0};
+    std::atomic<i64> delay_ns{0};   // mean of the last sixteen or so
+    std::atomic<i64> jitter_ns{0};  // mean difference between one delay and the next
     std::atomic<u64> next_seq{0};
+};
+
+// What a recovery stack before the mirror did. Zero where there is none.
+struct RecoveryCounters {
+    std::atomic<u64> recovered{0};     // packets that came out of repairs
+    std::atomic<u64> naks{0};
+    std::atomic<u64> suppressed{0};
+    std::atomic<u64> repairs{0};       // came
+    std::atomic<u64> repairs_sent{0};  // to peers
+    std::atomic<u64> acks{0};
+    std::atomic<u64> credits{0};
+    std::atomic<u64> gone{0};          // messages given up
+    std::atomic<u64> full{0};          // packets that found no room to wait
+    std::atomic<u64> again{0};         // packets that had been here
+    std::atomic<u64> malformed{0};
+    std::atomic<u64> absurd{0};
+    std::atomic<u64> forged{0};        // repairs that cannot be, or whose packet is none
+    std::atomic<u64> deaf{0};          // 1: multicast does not reach us
 };
 
 class Mirror {
@@ -37,11 +57,14 @@ public:
     const ChannelSpec& spec() const { return spec_; }
     Sender& ring() { return ring_; }
     const MirrorCounters& counters() const { return counters_; }
+    RecoveryCounters& recovery() { return recovery_; }
     wire::Reassembly& reassembly() { return reassembly_; }
 
     // ---- datagrams
     void accept(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns);
     void tick(i64 now_ns);
+    // Messages before `seq` that have not come will not.
+    void pass(u64 seq, i64 now_ns);
     i64 wake_at_ns() const { return reassembly_.wake_at_ns(); }
 
     // ---- streams: whole frames in order; the bytes are read straight into the ring
@@ -68,6 +91,7 @@ private:
     Sender ring_;
     wire::Reassembly reassembly_;
     MirrorCounters counters_;
+    RecoveryCounters recovery_;
     u64 ordinal_ = 0;
     u64 stream_next_;
     bool news_ = false;

@@ -18,8 +18,8 @@ Lateral::Lateral(const Window& window, const Tuning& tuning, u64 key, u32 me, u3
 void Lateral::on_packet(const wire::Header& header, Bytes datagram, bool recovered, i64 now_ns, Outbox& out) {
     const PacketId id = wire::id_of(header);
     decoder_.on_packet(id);
-    // What came out of a repair was in somebody's bin already.
-    if (recovered) return;
+    // What came out of a repair was in somebody's bin already. And without peers there is nobody to send to.
+    if (recovered || receivers_ < 2) return;
     Bin& bin = bins_[(window_.index_of(id.seq) + id.piece) % tuning_.stagger];
     bin.add(id, datagram, 1, now_ns);
     if (bin.full(tuning_.r)) send(bin, out);

@@ -34,7 +34,7 @@ public:
         tuning_ = tuning;
         used_ = std::max(used_, tuning.stagger);
     }
-    void regroup(u32 receivers) { receivers_ = receivers; }
+    void regroup(u32 receivers) override { receivers_ = receivers; }
     const LateralCounters& counters() const { return counters_; }
     const DecoderCounters& decoder() const { return decoder_.counters(); }
 

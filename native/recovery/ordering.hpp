@@ -5,6 +5,8 @@
 // together is Reassembly's work.
 #pragma once
 
+#include <algorithm>
+
 #include "recovery/tuning.hpp"
 #include "recovery/window.hpp"
 
@@ -57,7 +59,12 @@ private:
     void let_out(u64 index, Inbox& in) {
         if (ordered_) window_.release(index, [&](Bytes datagram) { in.deliver(datagram); });
     }
-    i64 gap_until_ns(const Tuning& tuning) const { return window_.progress_ns(window_.base()) + tuning.patience_ns; }
+    i64 gap_until_ns(const Tuning& tuning) const {
+        // Pieces of a long message are paced by a thread that may have to wait for its turn.
+        constexpr i64 kBetweenPieces = 20 * kMs;
+        const bool in_pieces = window_.pieces(window_.base()) > 1;
+        return window_.progress_ns(window_.base()) + (in_pieces ? std::max(tuning.patience_ns, kBetweenPieces) : tuning.patience_ns);
+    }
 
     Window& window_;
     bool ordered_;

@@ -33,12 +33,17 @@ Tuning checked(const Tuning& tuning) {
 // ---------------------------------------------------------------------------------------------------- receiving
 
 Receiving::Receiving(const StackSpec& spec)
-    : spec_(checked(spec)), window_(spec.window), ordering_(window_, promises<&StageKind::ordered>(spec), promises<&StageKind::complete>(spec)), lossy_({}, 0) {
+    : spec_(checked(spec)),
+      complete_(promises<&StageKind::complete>(spec)),
+      window_(spec.window),
+      ordering_(window_, promises<&StageKind::ordered>(spec), complete_),
+      lossy_({}, 0) {
     make_stages();
 }
 
 void Receiving::make_stages() {
     stages_.clear();
+    complete_ = promises<&StageKind::complete>(spec_);
     for (const std::string& name : spec_.stages)
         if (const auto make = find_stage(name)->receiving) stages_.push_back(make(spec_, window_));
 }
@@ -72,6 +77,7 @@ void Receiving::on_datagram(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) 
             wire::Heartbeat heartbeat;
             sound = wire::parse_untrusted(datagram, heartbeat) == wire::Parse::ok && on_heartbeat(heartbeat, now_ns, in);
         }
+        sound = sound && control.kind != wire::Kind::credit;  // which only a sender's driver is told
         for (auto& stage : stages_) sound = sound && stage->on_control(control, datagram, now_ns, out);
         if (!sound) ++counters_.malformed;
     }
@@ -85,7 +91,7 @@ void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, O
         ++counters_.malformed;
         return;
     }
-    if (window_.carries(header.seq) && !reach(window_.index_of(header.seq), in)) return;
+    if (window_.carries(header.seq) && !reach(window_.index_of(header.seq), now_ns, in)) return;
     const bool hold = window_.carries(header.seq) && ordering_.holds(window_.index_of(header.seq));
     switch (window_.put(header, datagram, hold, now_ns)) {
         case Window::Put::fresh: break;
@@ -101,27 +107,47 @@ void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, O
 }
 
 // Makes room up to that message. One far off is believed when a second one near it comes: a single forged number must
-// not cost all that is under way.
-bool Receiving::reach(u64 index, Inbox& in) {
+// not cost all that is under way. Otherwise a stack that promises everything gives nothing up for the sake of what is
+// newer: it refuses that, knows now that the stream reaches so far, and asks for it when there is room.
+bool Receiving::reach(u64 index, i64 now_ns, Inbox& in) {
     if (!window_.beyond(index)) return true;
-    const u64 width = spec_.window.messages;
-    if (index >= window_.end() + width) {
-        const u64 before = std::exchange(suspect_, index);
-        if (before == UINT64_MAX || std::max(before, index) - std::min(before, index) > width) {
-            ++counters_.absurd;
-            return false;
-        }
+    const bool far_off = index >= window_.end() + spec_.window.messages;
+    if (!believable(index)) return false;
+    if (complete_ && !far_off) {
+        ++counters_.ahead;
+        window_.extend(window_.base() + spec_.window.messages, now_ns);
+        return false;
     }
     window_.slide(index);
     ordering_.release(in);
     return true;
 }
 
+bool Receiving::believable(u64 index) {
+    const u64 width = spec_.window.messages;
+    if (index < window_.end() + width) return true;
+    const u64 before = std::exchange(suspect_, index);
+    if (before != UINT64_MAX && std::max(before, index) - std::min(before, index) <= width) return true;
+    ++counters_.absurd;
+    return false;
+}
+
 bool Receiving::on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in) {
     if (heartbeat.next % spec_.window.step != 0) return false;
     if (heartbeat.next <= window_.spec().first) return true;
-    const u64 end = window_.index_of(heartbeat.next);
-    if (!reach(end - 1, in)) return true;  // counted there
+    u64 end = window_.index_of(heartbeat.next);
+    if (complete_) {
+        if (!believable(end - 1)) return true;  // counted there
+        // What the sender has no more is not waited for, however far ahead of us it is.
+        const u64 oldest = window_.carries(heartbeat.first) ? window_.index_of(heartbeat.first) : 0;
+        if (oldest > 0 && window_.beyond(oldest - 1)) {
+            window_.slide(oldest - 1 + spec_.window.messages);
+            ordering_.release(in);
+        }
+        end = std::min(end, window_.base() + spec_.window.messages);
+    } else if (!reach(end - 1, now_ns, in)) {
+        return true;  // counted there
+    }
     window_.extend(end, now_ns);
     while (window_.base() < window_.end() && window_.seq_of(window_.base()) < heartbeat.first) window_.give_up(window_.base());
     return true;
@@ -155,6 +181,11 @@ i64 Receiving::wake_at_ns() const {
 void Receiving::retune(const Tuning& tuning) {
     spec_.tuning = checked(tuning);
     for (auto& stage : stages_) stage->retune(tuning);
+}
+
+void Receiving::regroup(u32 receivers) {
+    spec_.receivers = receivers;
+    for (auto& stage : stages_) stage->regroup(receivers);
 }
 
 // ------------------------------------------------------------------------------------------------------ sending

@@ -37,6 +37,7 @@ struct StackCounters {
     u64 malformed = 0;
     u64 stranger = 0;    // another channel's
     u64 absurd = 0;      // numbers far off that nothing confirmed
+    u64 ahead = 0;       // packets refused because the window is full of what is missing
 };
 
 class Receiving {
@@ -52,6 +53,7 @@ public:
 
     // ---- while running
     void retune(const Tuning& tuning);
+    void regroup(u32 receivers);
     // Other stages over the same window: nothing is lost, repeated or, where both promise order, reordered.
     void restack(std::vector<std::string> stages, Inbox& in, Outbox& out);
     void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
@@ -69,11 +71,13 @@ public:
 private:
     void on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, Outbox& out);
     bool on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in);
-    bool reach(u64 index, Inbox& in);
+    bool reach(u64 index, i64 now_ns, Inbox& in);
+    bool believable(u64 index);
     void settle(i64 now_ns, Inbox& in, Outbox& out);
     void make_stages();
 
     StackSpec spec_;
+    bool complete_;
     Window window_;
     Ordering ordering_;
     Lossy lossy_;

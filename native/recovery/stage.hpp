@@ -35,6 +35,8 @@ public:
     virtual void tick(i64 /*now_ns*/, Outbox&) {}
     virtual i64 wake_at_ns() const { return kForever; }
     virtual void retune(const Tuning&) {}
+    // The group has that many receivers now, some of which may be away.
+    virtual void regroup(u32 /*receivers*/) {}
     // Another stage takes its place: send what is only half collected.
     virtual void retire(Outbox&) {}
 };

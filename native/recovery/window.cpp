@@ -10,7 +10,7 @@ Window::Window(const WindowSpec& spec)
       slots_(spec.messages),
       bits_(std::size_t{spec.messages} * words_),
       cells_(spec.cells),
-      memory_(std::size_t{spec.cells} * spec.cell_bytes) {
+      memory_(std::make_unique_for_overwrite<std::byte[]>(std::size_t{spec.cells} * spec.cell_bytes)) {
     spec_.first = (spec.first + spec.step - 1) / spec.step * spec.step;
 }
 
@@ -81,7 +81,7 @@ Window::Put Window::put(const wire::Header& header, Bytes datagram, bool hold, i
     if (!reached(index)) measure_gap(index, now_ns);
     Slot& message = slot(index);
     if (!agrees(message, header)) return refuse(counters_.mismatched, Put::mismatched);
-    if (room) store(index, piece, datagram, hold);
+    if (room && (hold || spec_.keep)) store(index, piece, datagram, hold);
     bits(index)[piece / 64] |= u64{1} << piece % 64;
     ++message.have;
     message.progress_ns = now_ns;
@@ -114,7 +114,7 @@ void Window::store(u64 index, u32 piece, Bytes datagram, bool hold) {
     turn_ = turn_ + 1 == spec_.cells ? 0 : turn_ + 1;
     empty(cell);
     cells_[cell] = {index, piece, static_cast<u32>(datagram.size()), kNone, hold};
-    std::memcpy(memory_.data() + std::size_t{cell} * spec_.cell_bytes, datagram.data(), datagram.size());
+    std::memcpy(memory_.get() + std::size_t{cell} * spec_.cell_bytes, datagram.data(), datagram.size());
     Slot& owner = slot(index);
     (owner.tail == kNone ? owner.head : cells_[owner.tail].next) = cell;
     owner.tail = cell;

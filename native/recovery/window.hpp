@@ -13,6 +13,7 @@
 // its turn a newcomer that would have to be held too is refused, stays missing, and is asked for again.
 #pragma once
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct WindowSpec {
     u32 most_pieces = 64;
     u32 cells = 1024;
     u32 cell_bytes = 1500;
+    bool keep = true;  // the bytes of delivered packets too: repairs are solved with them
 };
 
 struct WindowCounters {
@@ -121,7 +123,7 @@ private:
     const Slot& slot(u64 index) const { return slots_[index % spec_.messages]; }
     u64* bits(u64 index) { return bits_.data() + index % spec_.messages * words_; }
     const u64* bits(u64 index) const { return bits_.data() + index % spec_.messages * words_; }
-    const std::byte* memory(u32 cell) const { return memory_.data() + std::size_t{cell} * spec_.cell_bytes; }
+    const std::byte* memory(u32 cell) const { return memory_.get() + std::size_t{cell} * spec_.cell_bytes; }
     bool agrees(Slot& slot, const wire::Header& header);
     void store(u64 index, u32 piece, Bytes datagram, bool hold);
     void empty(u32 cell);
@@ -135,7 +137,7 @@ private:
     std::vector<Slot> slots_;
     std::vector<u64> bits_;
     std::vector<Cell> cells_;
-    std::vector<std::byte> memory_;
+    std::unique_ptr<std::byte[]> memory_;  // not touched before it is used
     u32 turn_ = 0;
     i64 gap_ns_ = 0;
     i64 last_ns_ = 0;

@@ -58,6 +58,12 @@ public:
     // Free the slots of processes that are gone.
     void reap();
 
+    // The first message that a reliable reader has not read; the next one when there is none.
+    u64 unread() {
+        rescan();
+        return slowest_ < next_ ? slowest_ : next_;
+    }
+
     // Claim, write, complete. The caller has asked `fits` and, for reliable readers, `room`.
     u64 append(std::span<const Part> parts, std::size_t length, const Stamp& stamp) {
         return append(parts, length, stamp, {next_, next_});

@@ -414,6 +414,36 @@ class Delivery:
         reliable: bool = False,
         patience_ns: int = 2000000,
     ) -> Mirror: ...
+    def open_recovered(
+        self,
+        *,
+        key: int,
+        depth: int,
+        capacity_bytes: int,
+        every: int,
+        first_seq: int,
+        reliable: bool,
+        stages: list[str],
+        tuning: dict[str, int],
+        me: int,
+        messages: int,
+        most_pieces: int,
+        cells: int,
+        cell_bytes: int,
+        publisher: str,
+        group: str,
+        peers: list[str],
+        gate_seq: int,
+        patient: bool,
+        loss: tuple[float, float, float, int],
+    ) -> Mirror:
+        """Behind a recovery stack. `loss` is (rate, enter, leave, seed) of losses on purpose."""
+
+    def retune(
+        self, key: int, tuning: dict[str, int], patient: bool, loss: tuple[float, float, float, int]
+    ) -> None: ...
+    def regroup(self, key: int, peers: list[str]) -> None: ...
+    def add_socket(self, socket_fd: int) -> None: ...
     def close_channel(self, key: int) -> None: ...
     def attach_fanout(self, key: int, socket_fd: int) -> None: ...
     @property
@@ -440,6 +470,48 @@ class Streams:
     def add_stream(self, key: int, socket_fd: int) -> None: ...
     def attach_fanout(self, key: int, socket_fd: int) -> None: ...
     def ended(self) -> list[int]: ...
+    @property
+    def thread_id(self) -> int: ...
+    def close(self) -> None: ...
+
+class Group:
+    """The sending end of one stream to a group of nodes; made by `Repair.open`."""
+
+    def counters(self) -> dict[str, int]: ...
+
+class Repair:
+    """A native thread that answers receivers: naks, acknowledgements and credits in, heartbeats and repairs out."""
+
+    def __init__(self, socket_fd: int) -> None: ...
+    def open(
+        self,
+        ring_fd: int,
+        bell_fd: int,
+        *,
+        depth: int,
+        capacity_bytes: int,
+        incarnation: int,
+        key: int,
+        every: int,
+        first_seq: int,
+        stages: list[str],
+        tuning: dict[str, int],
+        chunk: int,
+        reliable: bool,
+        pumped: bool,
+        most_bytes_per_s: int,
+        multicast: str,
+        loss: tuple[float, float, float, int],
+    ) -> Group: ...
+    def close_group(self, key: int) -> None: ...
+    def set_members(self, key: int, members: list[tuple[str, int, bool]]) -> None:
+        """(address, first sequence number, not reached by multicast) by number; address '' where nobody is."""
+
+    def pump_from(self, key: int, seq: int) -> None: ...
+    def retune(self, key: int, tuning: dict[str, int], loss: tuple[float, float, float, int]) -> None: ...
+    def probe(self, key: int) -> None: ...
+    def set_multicast(self, key: int, address: str) -> None: ...
+    def counters(self) -> dict[str, int]: ...
     @property
     def thread_id(self) -> int: ...
     def close(self) -> None: ...

@@ -93,7 +93,7 @@ class Tag:
         (width, height) receives images and arrays at that size, by area averaging; audio as (samples per second,
         channels). `at` is where all that happens: "publisher" (in its own process, for `size`), "subscriber",
         "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). Every message keeps
-        its number and times. `transport` carries them: where neither this nor the tag says it is "udp", or "tcp" for
+        its number and times. `transport` carries them: where neither this nor the tag says it is "nak", or "tcp" for
         reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
         Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more; no scaler
         understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit, ClosedError,

@@ -107,7 +107,7 @@ def test_set_moves_a_proxy_and_shows_what_is_set(make_mesh, eventually):
     shown = json.loads(run("set", "cam/front", "--json", *where))
     assert shown == {"tag": "cam/front", "settings": {"": {"at": "subscriber", "transport": "tcp"}}}
     run("set", "cam/front", "--proxy", "auto", "--transport", "", *where)
-    eventually(lambda: [(row.every, row.transport) for row in b.incoming()] == [(2, "udp")])
+    eventually(lambda: [(row.every, row.transport) for row in b.incoming()] == [(2, "nak")])
     for _ in range(3):
         pub.send(b"x")
     assert [sub.recv(timeout=30).seq for _ in range(2)] == [0, 2]

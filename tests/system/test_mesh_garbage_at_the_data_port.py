@@ -48,7 +48,7 @@ class Target:
     def __init__(self, a, b, eventually):
         self.pub = a.session.publisher("target")
         eventually(lambda: b.knows("target"))
-        self.sub = b.session.subscribe("target")
+        self.sub = b.session.subscribe("target", transport="udp")
         self.node = b
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.connect(("127.0.0.1", data_port(b)))

@@ -24,6 +24,8 @@ shows what is set.
 examples:
   ringcast set cam/front --proxy node:edge1      scale on the node edge1
   ringcast set cam/front --transport tcp         carry it by tcp
+  ringcast set cam/front --transport lateral+nak:r=4,c=3
+                                                 by one that survives loss; its numbers may change while it runs
   ringcast set cam/front --node tablet --proxy publisher
                                                  only for what goes to the node called tablet
   ringcast set cam/front --proxy auto --transport ''
@@ -38,7 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag's name")
     parser.add_argument("--proxy", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to take it back")
-    parser.add_argument("--transport", metavar="NAME", help="udp, tcp or an installed one; '' to take it back")
+    parser.add_argument(
+        "--transport",
+        metavar="NAME",
+        help="nak, udp, tcp, multicast+nak, ... (see docs/transports.md); '' to take it back",
+    )
     parser.add_argument("--node", default="", metavar="NAME", help="only for streams to this node (default: all)")
     add_access(parser)
     add_json(parser, "what is set then, as one JSON document")

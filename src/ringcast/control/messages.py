@@ -18,7 +18,7 @@ from ringcast.tag import TagAttributes
 PROTOCOL_VERSION = 1
 
 Place = Annotated[str, msgspec.Meta(max_length=255)]
-TransportName = Annotated[str, msgspec.Meta(max_length=64)]
+TransportName = Annotated[str, msgspec.Meta(max_length=255)]
 
 
 class _Wire(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):

@@ -30,6 +30,9 @@ OPEN = "channel.open"
 START = "channel.start"
 CLOSE = "channel.close"
 AGAIN = "channel.again"
+REGROUP = "channel.regroup"
+RETUNE = "channel.retune"
+DIRECT = "channel.direct"
 PULL = "pull"
 SET = "tag.set"
 HOLD = "buffer.hold"
@@ -48,6 +51,27 @@ class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
     size: tuple[Extent, Extent] | None = None
     rate_hz: Rate = 0.0
     here: bool = False
+    key: Word = 0
+    address: ShortText = ""
+    """Where it is going to be received, as in `StartChannel`: those who share a stream are told of each other."""
+    reliable: bool = False
+
+
+class Seat(msgspec.Struct, frozen=True, kw_only=True):
+    """A receiver's place in the group of those who share one stream: what is sent to all carries the group's key."""
+
+    key: Word
+    number: Word
+    """The receiver's own among `peers`."""
+    feedback: Word
+    """Port on the sender's node for what receivers have to say."""
+    chunk: Positive
+    multicast: ShortText = ""
+    """Address and port of the group; empty when each receiver is sent to by itself."""
+    next_seq: Word = 0
+    """How far the stream was: what is older comes as history."""
+    peers: list[ShortText] = []
+    """Addresses of the receivers by number; '' where one left."""
 
 
 class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,10 +81,11 @@ class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
     depth: Positive
     capacity_bytes: Positive
     every: Positive = 1
+    seat: Seat | None = None
 
 
 class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
-    """Send it to `address`, under `key`."""
+    """Send it to `address`, under `key`; `direct`: multicast does not reach me."""
 
     key: Word
     incarnation: Word
@@ -72,6 +97,27 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
     size: tuple[Extent, Extent] | None = None
     rate_hz: Rate = 0.0
     here: bool = False
+    direct: bool = False
+
+
+class RegroupChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """Others share the stream of your channel now; `peers` as in a seat."""
+
+    key: Word
+    peers: list[ShortText]
+
+
+class DirectChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """Multicast does not reach me any more: send it to me by itself."""
+
+    key: Word
+
+
+class RetuneChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """The channel goes on with other parameters: `transport` has the same stages."""
+
+    key: Word
+    transport: ShortText
 
 
 class CloseChannel(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ MAX_DEPTH = 2**24
 MAX_CAPACITY_BYTES = 2**40
 MAX_WAIT_S = 3600.0
 MAX_CODEC_CHARS = 64
-MAX_TRANSPORT_CHARS = 64
+MAX_TRANSPORT_CHARS = 255
 MAX_PLACE_CHARS = 255
 # Attributes travel inside notices and listings of one packet each, nested a little deeper than they came.
 MAX_SCHEMA_BYTES = 32 * 1024

@@ -15,15 +15,25 @@ import os
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
 from ringcast import _core
 from ringcast.control import service
-from ringcast.control.service import ChannelOpened, CloseChannel, Nothing, OpenChannel, Start, StartChannel
+from ringcast.control.service import (
+    ChannelOpened,
+    CloseChannel,
+    DirectChannel,
+    Nothing,
+    OpenChannel,
+    RegroupChannel,
+    RetuneChannel,
+    Start,
+    StartChannel,
+)
 from ringcast.daemon.derivation import oldest_seq
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
@@ -33,11 +43,11 @@ from ringcast.daemon.local import Local
 from ringcast.daemon.pacing import Paces
 from ringcast.daemon.rows import PublisherRow
 from ringcast.daemon.stages import PREPARE_S, Stages
-from ringcast.errors import PublisherGone, RingcastError
+from ringcast.errors import BrokenError, PublisherGone, RingcastError
 from ringcast.place import node_of
 from ringcast.tag import matches
 from ringcast.transport import Channel, Receiving, find
-from ringcast.transport.interface import FanOutLinks, Mirror
+from ringcast.transport.interface import FanOutLinks, GroupReceiving, GroupTransport, Mirror
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -54,10 +64,12 @@ def _patience_s(demand: Demand) -> float:
     return REQUEST_TIMEOUT_S if demand.size is None else PREPARE_S
 
 
-def relay(transport: str) -> Demand:
-    """What a proxy on this node reads, to send on by that transport: everything, and no less surely."""
-    if find(transport).promises.reliable:
-        return Demand(at="", transport=transport, reliable=True)
+def relay(transport: str, reliable: bool) -> Demand:
+    """What a proxy on this node reads, to send on by that transport: everything, and no less surely. A stream of tcp is
+    always reliable: it would lose what its pump is too late for, and nobody would ask for it again."""
+    kind = find(transport)
+    if kind.promises.reliable:
+        return Demand(at="", transport=transport, reliable=reliable or not isinstance(kind, GroupTransport))
     return Demand(at="")
 
 
@@ -161,12 +173,14 @@ class RingSource:
 
 
 class Delivery:
-    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer."""
+    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer;
+    `host_of` knows where a node is."""
 
     def __init__(
         self, local: Local, mesh: Mesh, host: str, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None], stages: Stages,
+        on_linked: Callable[[FanOut], None], stages: Stages, host_of: Callable[[str], str],
     ) -> None:  # fmt: skip
+        self._host_of = host_of
         self._local = local
         self._stages = stages
         self._mesh = mesh
@@ -206,6 +220,8 @@ class Delivery:
     def follow(self) -> None:
         """Open what is missing and close what nobody wants."""
         streams = self.wanted()
+        for stream in list(streams):
+            self._retune(stream, streams)
         self._leaving = False
         alive = {row.info.incarnation for row in self._remote_publishers()}
         for stream in [stream for stream in self.channels if stream not in streams]:
@@ -226,6 +242,42 @@ class Delivery:
                 start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation)
                 self._open_soon(stream, row, start)
         self._stages.follow()
+
+    def _retune(self, wanted: Stream, streams: dict[Stream, PublisherRow]) -> None:
+        """Of a stream that is to be carried with other parameters, keep the channel and tell both its ends."""
+        if wanted in self.channels or wanted in self._opening:
+            return
+        for stream, incoming in self.channels.items():
+            if stream not in streams and not incoming.broken and _differ_in_parameters(stream, wanted):
+                break
+        else:
+            return
+        transport = wanted.demand.transport
+        self._group_end(transport).retune(incoming.key, transport)
+        del self.channels[stream]
+        self.channels[wanted] = incoming
+        incoming.transport = transport
+        incoming.ring.demand = wanted.demand
+        self._later(self._tell_retuned(incoming))
+
+    async def _tell_retuned(self, incoming: Incoming) -> None:
+        try:
+            request = RetuneChannel(key=incoming.key, transport=incoming.transport)
+            await self._ask(incoming.via, service.RETUNE, request, Nothing)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            logger.warning("node %s goes on with the parameters it had: %s", incoming.via, exc)
+
+    async def _ask_for_direct(self, incoming: Incoming) -> None:
+        try:
+            await self._ask(incoming.via, service.DIRECT, DirectChannel(key=incoming.key), Nothing)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            logger.warning("node %s cannot be asked to send without multicast: %s", incoming.via, exc)
+
+    def regroup(self, request: RegroupChannel) -> None:
+        """Somebody else shares a stream with a channel here, or left."""
+        for incoming in self.channels.values():
+            if incoming.key == request.key:
+                self._group_end(incoming.transport).regroup(request.key, request.peers)
 
     def _continuing(self, incarnation: int, otherwise: Start = "earliest") -> Start:
         """Where a stream begins that some other one comes before, if there is one."""
@@ -290,41 +342,41 @@ class Delivery:
     # ------------------------------------------------------------------ streams of this node, for others
 
     async def source(
-        self, incarnation: int, transport: str, wish: Wish | None = None, start: Start = "new"
+        self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None, start: Start = "new"
     ) -> RingSource:
         """See `Sources`. A publisher of this node, a mirror that is held for the sake of a proxy here, or what a stage
         here makes of one of the two."""
         if wish is not None:
             return RingSource(await self._stages.hold(wish, start), self._flush, self._local.paces)
-        return RingSource(await self._whole(incarnation, transport), self._flush, self._local.paces)
+        return RingSource(await self._whole(incarnation, transport, reliable), self._flush, self._local.paces)
 
-    def release(self, incarnation: int, transport: str, wish: Wish | None = None) -> None:
+    def release(self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None) -> None:
         if wish is not None:
             self._stages.release(wish)
         else:
-            self._release_whole(incarnation, transport)
+            self._release_whole(incarnation, transport, reliable)
 
     async def base(self, wish: Wish) -> Ring:
         """See `Bases`."""
-        return await self._whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN)
+        return await self._whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable)
 
     def release_base(self, wish: Wish) -> None:
-        self._release_whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN)
+        self._release_whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable)
 
-    async def _whole(self, incarnation: int, transport: str) -> Ring:
+    async def _whole(self, incarnation: int, transport: str, reliable: bool) -> Ring:
         ring = self._local.rings.of_incarnation(incarnation)
-        stream = Stream(incarnation, relay(transport))
+        stream = Stream(incarnation, relay(transport, reliable))
         self._relayed[stream] += 1
         if ring is None:
             try:
                 ring = (await self._relay(stream)).ring
             except BaseException:
-                self._release_whole(incarnation, transport)
+                self._release_whole(incarnation, transport, reliable)
                 raise
         return ring
 
-    def _release_whole(self, incarnation: int, transport: str) -> None:
-        stream = Stream(incarnation, relay(transport))
+    def _release_whole(self, incarnation: int, transport: str, reliable: bool) -> None:
+        stream = Stream(incarnation, relay(transport, reliable))
         self._relayed[stream] -= 1
         if not self._relayed[stream]:
             del self._relayed[stream]
@@ -379,13 +431,15 @@ class Delivery:
                 OpenChannel(
                     incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport,
                     size=demand.size, rate_hz=demand.rate_hz, here=demand.at == f"node:{via}",
+                    key=key, address=f":{receiving.port}", reliable=demand.reliable,
                 ),
                 ChannelOpened, _patience_s(demand),
             )  # fmt: skip
             depth, capacity_bytes = _geometry(demand, opened)
             channel = Channel(
                 key=key, incarnation=stream.incarnation, depth=depth, capacity_bytes=capacity_bytes,
-                first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable,
+                first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable, transport=demand.transport,
+                sender=self._host_of(via), seat=opened.seat,
             )  # fmt: skip
             mirror = receiving.open(channel)
             try:
@@ -399,6 +453,7 @@ class Delivery:
                         address=f":{receiving.port}", every=opened.every, transport=demand.transport,
                         reliable=demand.reliable, size=demand.size, rate_hz=demand.rate_hz,
                         here=demand.at == f"node:{via}",
+                        direct=opened.seat is not None and not self._hears(demand, key),
                     ),
                     Nothing,
                 )  # fmt: skip
@@ -462,13 +517,16 @@ class Delivery:
         self._end_channel(self.channels.pop(stream), tell=tell)
 
     def _end_channel(self, incoming: Incoming, *, tell: bool = True) -> None:
-        self._receiving[incoming.transport].close_channel(incoming.key)
+        self._end(incoming.transport).close_channel(incoming.key)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.drop_mirror(incoming.ring))
         if tell:
-            task = asyncio.get_running_loop().create_task(self._farewell(incoming))
-            self._farewells.add(task)
-            task.add_done_callback(self._farewells.discard)
+            self._later(self._farewell(incoming))
+
+    def _later(self, word: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(word)
+        self._farewells.add(task)
+        task.add_done_callback(self._farewells.discard)
 
     async def _farewell(self, incoming: Incoming) -> None:
         try:
@@ -519,7 +577,11 @@ class Delivery:
         return found
 
     def _watch(self) -> None:
-        """Some transports notice that a sender is gone before the mesh does."""
+        """Some transports notice that a sender is gone before the mesh does, or that multicast ceased to reach us."""
+        grouped = [name for name in {i.transport for i in self.channels.values()} if _is_grouped(name)]
+        deaf = {key for name in grouped for key in self._group_end(name).take_deaf()}
+        for incoming in [incoming for incoming in self.channels.values() if incoming.key in deaf]:
+            self._later(self._ask_for_direct(incoming))
         for receiving in self._receiving.values():
             ended = set(receiving.ended())
             for stream in [stream for stream, incoming in self.channels.items() if incoming.key in ended]:
@@ -539,13 +601,28 @@ class Delivery:
     async def _ask(
         self, node: str, name: str, request: msgspec.Struct, kind: type[_T], timeout: float = REQUEST_TIMEOUT_S
     ) -> _T:
-        answer = await self._mesh.request(node, name, service.encode(request), timeout)
+        try:
+            answer = await self._mesh.request(node, name, service.encode(request), timeout)
+        except BrokenError:
+            # Of two links with one node the superfluous one is closed, whatever is under way on it; what we ask for may
+            # be asked for twice.
+            if self._mesh.node(node) is None:
+                raise
+            answer = await self._mesh.request(node, name, service.encode(request), timeout)
         return service.decode_untrusted(answer, kind)
 
     def _end(self, transport: str) -> Receiving:
-        if transport not in self._receiving:
-            self._receiving[transport] = find(transport).receive(self._host)
-        return self._receiving[transport]
+        kind = find(transport)
+        name = kind.end if isinstance(kind, GroupTransport) else transport
+        if name not in self._receiving:
+            self._receiving[name] = kind.receive(self._host)
+        return self._receiving[name]
+
+    def _group_end(self, transport: str) -> GroupReceiving:
+        return cast(GroupReceiving, self._end(transport))
+
+    def _hears(self, demand: Demand, key: int) -> bool:
+        return self._group_end(demand.transport).hears(key)
 
 
 async def _end_of(mirror: Mirror) -> int:
@@ -554,3 +631,15 @@ async def _end_of(mirror: Mirror) -> int:
     while not mirror.closed:
         await asyncio.sleep(SETTLE_S)
     return mirror.next_seq
+
+
+def _is_grouped(transport: str) -> bool:
+    return isinstance(find(transport), GroupTransport)
+
+
+def _differ_in_parameters(one: Stream, other: Stream) -> bool:
+    """Whether both have the same stages, and nothing else is different."""
+    if one.incarnation != other.incarnation or one.demand != other.demand._replace(transport=one.demand.transport):
+        return False
+    old, new = find(one.demand.transport), find(other.demand.transport)
+    return isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape

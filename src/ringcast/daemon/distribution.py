@@ -1,7 +1,8 @@
 """The paper's distribution manager: streams that leave this node, a channel for each node that asked.
 
-It serves `channel.open`, `channel.start` and `channel.close` for other daemons. A channel reads a publisher's own ring,
-or, when this node stands in between, the mirror of one: the proxy's stage is nothing but a channel out of a mirror.
+It serves `channel.open`, `channel.start`, `channel.retune` and `channel.close` for other daemons. A channel reads a
+publisher's own ring, or, when this node stands in between, the mirror of one: the proxy's stage is nothing but a
+channel out of a mirror. Receivers that share a stream are told of each other.
 Invariant: a channel lives no longer than its ring here and its node there.
 """
 
@@ -14,16 +15,29 @@ from typing import Protocol
 
 import msgspec
 
-from ringcast.control.service import ChannelOpened, CloseChannel, OpenChannel, Start, StartChannel
+from ringcast.control.service import (
+    ChannelOpened,
+    CloseChannel,
+    DirectChannel,
+    OpenChannel,
+    RegroupChannel,
+    RetuneChannel,
+    Seat,
+    Start,
+    StartChannel,
+)
 from ringcast.daemon.holdings import Wish
-from ringcast.errors import BadMessage
+from ringcast.errors import BadMessage, QosMismatch
 from ringcast.transport import Channel, Sending, Source, find
+from ringcast.transport.interface import GroupTransport
 
 logger = logging.getLogger("ringcast.daemon")
 
 SETTLE_S = 0.01
 HOLD_S = 5.0
-"""Between opening and starting, a relayed stream is kept."""
+"""Between opening and starting, a relayed stream is kept, and a seat in a group."""
+CHECK_S = 1.0
+"""How often it is looked whether groups can still be reached."""
 
 
 class HeldSource(Source, Protocol):
@@ -42,14 +56,14 @@ class Sources(Protocol):
     """Where a stream can be had on this node."""
 
     async def source(
-        self, incarnation: int, transport: str, wish: Wish | None = None, start: Start = "new"
+        self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None, start: Start = "new"
     ) -> HeldSource:
         """The ring of a publisher, or what a stage makes of it, to be sent on by that transport.
 
         Raises PublisherGone, QosMismatch, BrokenError.
         """
 
-    def release(self, incarnation: int, transport: str, wish: Wish | None = None) -> None:
+    def release(self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None) -> None:
         """One channel fewer reads it."""
 
 
@@ -67,24 +81,35 @@ class OpenedChannel(msgspec.Struct):
     size: tuple[int, int] | None
     rate_hz: float
 
+    link: int
+    """The number under which the ring's writer gives the channel back."""
+    source_transport: str
+    """What its source was asked for with; the channel may have been retuned since."""
+
 
 class Distribution:
-    """`on_again` is told of channels that were closed and are to be opened again by the node they lead to."""
+    """`tell` sends word to the receiving end of a channel: the node, and who shares the stream with it now. `on_again`
+    is told of channels that were closed and are to be opened again by the node they lead to."""
 
-    def __init__(self, sources: Sources, on_again: Callable[[str, int], None] = lambda node, key: None) -> None:
+    def __init__(
+        self, sources: Sources, tell: Callable[[str, RegroupChannel], None] = lambda node, word: None,
+        on_again: Callable[[str, int], None] = lambda node, key: None,
+    ) -> None:  # fmt: skip
         self._sources = sources
+        self._tell = tell
         self._on_again = on_again
         self.channels: dict[int, OpenedChannel] = {}
+        self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
         self._settling: set[asyncio.Task[None]] = set()
+        self._checking: asyncio.TimerHandle | None = None
 
-    async def open(self, request: OpenChannel) -> ChannelOpened:
-        """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport)."""
-        find(request.transport)
+    async def open(self, host: str, request: OpenChannel) -> ChannelOpened:
+        """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), OSError."""
+        transport = find(request.transport)
         wish = wish_for(request)
-        source = await self._sources.source(request.incarnation, request.transport, wish, request.start)
-        asyncio.get_running_loop().call_later(
-            HOLD_S, self._sources.release, request.incarnation, request.transport, wish
-        )
+        wanted = (request.incarnation, request.transport, request.reliable, wish)
+        source = await self._sources.source(*wanted, request.start)
+        asyncio.get_running_loop().call_later(HOLD_S, self._sources.release, *wanted)
         every = source.factor(request.every, request.rate_hz)
         match request.start:
             case "new":
@@ -96,39 +121,54 @@ class Distribution:
             case int(number):
                 # What a stage passed over is not held anywhere, and shows as lost.
                 first = number if wish is not None else max(source.oldest_seq, number)
+        first = -(-first // every) * every
+        seat = None
+        if isinstance(transport, GroupTransport):
+            channel = Channel(
+                key=request.key, incarnation=request.incarnation, depth=source.depth,
+                capacity_bytes=source.capacity_bytes, first_seq=first, every=every, reliable=request.reliable,
+                transport=request.transport,
+            )  # fmt: skip
+            seat = self._seat(transport, channel, source, host, _port(request.address))
         return ChannelOpened(
-            first_seq=-(-first // every) * every, depth=source.depth, capacity_bytes=source.capacity_bytes,
-            every=every,
+            first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat
         )  # fmt: skip
 
     async def start(self, node: str, host: str, request: StartChannel) -> None:
         """Let it flow. Raises PublisherGone, QosMismatch, OSError."""
         transport = find(request.transport)
-        if request.key in self.channels:
-            raise BadMessage(f"channel {request.key:x} is open already")
+        if request.key in self.channels:  # whoever asked did not get our answer
+            return
         wish = wish_for(request)
-        source = await self._sources.source(request.incarnation, request.transport, wish)
+        wanted = (request.incarnation, request.transport, request.reliable, wish)
+        source = await self._sources.source(*wanted)
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
-            first_seq=request.first_seq, every=request.every, reliable=request.reliable,
+            first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
+            direct=request.direct,
         )  # fmt: skip
+        if request.key in self._seats:
+            seat, timer = self._seats.pop(request.key)
+            timer.cancel()
+            channel = msgspec.structs.replace(channel, seat=seat)
         try:
-            sending = transport.send(channel, source, host, int(request.address.rpartition(":")[2]))
+            sending = transport.send(channel, source, host, _port(request.address))
             await sending.ready()
         except BaseException:
-            self._sources.release(request.incarnation, request.transport, wish)
+            self._sources.release(*wanted)
             raise
         self.channels[request.key] = OpenedChannel(
             node=node, incarnation=request.incarnation, transport=request.transport, every=request.every,
             reliable=request.reliable, sending=sending, source=source, wish=wish, size=request.size,
-            rate_hz=request.rate_hz,
+            rate_hz=request.rate_hz, link=getattr(sending, "link", request.key), source_transport=request.transport,
         )  # fmt: skip
+        if isinstance(transport, GroupTransport):
+            self._tell_changes(transport)
+            if self._checking is None:
+                self._check()
         if request.rate_hz:  # it may be another one since the channel was opened
             self.follow_rates()
-        if sending.unsettled:
-            task = asyncio.get_running_loop().create_task(self._settle(request.key, sending))
-            self._settling.add(task)
-            task.add_done_callback(self._settling.discard)
+        self._settle_soon(request.key, sending)
 
     def close_channel(self, request: CloseChannel) -> None:
         self._drop(request.key)
@@ -161,13 +201,37 @@ class Distribution:
                 self._drop(key)
                 self._on_again(channel.node, key)
 
-    def too_long(self, key: int, seq: int) -> None:
+    def retune(self, request: RetuneChannel) -> None:
+        """Raises QosMismatch when that takes another channel."""
+        channel = self.channels.get(request.key)
+        if channel is None:
+            raise BadMessage(f"channel {request.key:x} is not open")
+        old, new = find(channel.transport), find(request.transport)
+        if not (isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape):
+            asked = f"{request.transport!r} on a channel of {channel.transport!r}"
+            raise QosMismatch(asked, "its stages are others", "open another channel")
+        new.retune(request.key)
+        channel.transport = request.transport
+
+    def direct(self, request: DirectChannel) -> None:
+        channel = self.channels.get(request.key)
+        transport = find(channel.transport) if channel is not None else None
+        if channel is not None and isinstance(transport, GroupTransport):
+            logger.warning("multicast does not reach node %s; sending to it by itself", channel.node)
+            transport.direct(request.key)
+            channel.link = getattr(channel.sending, "link", channel.link)
+            self._settle_soon(request.key, channel.sending)
+
+    def too_long(self, link: int, seq: int) -> None:
         """A publisher met a message that it cannot send in one burst."""
-        channel = self.channels.get(key)
-        if channel is not None:
+        for channel in [channel for channel in self.channels.values() if channel.link == link]:
             channel.sending.too_long(seq)
 
     def close(self) -> None:
+        if self._checking is not None:
+            self._checking.cancel()
+        for _, timer in self._seats.values():
+            timer.cancel()
         for key in list(self.channels):
             self._drop(key)
         for task in self._settling:
@@ -180,7 +244,16 @@ class Distribution:
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
-        self._sources.release(channel.incarnation, channel.transport, channel.wish)
+        self._sources.release(channel.incarnation, channel.source_transport, channel.reliable, channel.wish)
+        transport = find(channel.transport)
+        if isinstance(transport, GroupTransport):
+            self._tell_changes(transport)
+
+    def _settle_soon(self, key: int, sending: Sending) -> None:
+        if sending.unsettled:
+            task = asyncio.get_running_loop().create_task(self._settle(key, sending))
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
 
     async def _settle(self, key: int, sending: Sending) -> None:
         while sending.unsettled:
@@ -188,6 +261,40 @@ class Distribution:
             if key not in self.channels:  # closed meanwhile
                 return
             sending.settle()
+
+    # ------------------------------------------------------------------ groups
+
+    def _seat(self, transport: GroupTransport, channel: Channel, source: Source, host: str, port: int) -> Seat:
+        if channel.key in self._seats:  # whoever asked did not get our answer
+            return self._seats[channel.key][0]
+        if channel.key in self.channels:
+            raise BadMessage(f"channel {channel.key:x} is open already")
+        seat = transport.admit(channel, source, host, port)
+        timer = asyncio.get_running_loop().call_later(HOLD_S, self._unseat, transport, channel.key)
+        self._seats[channel.key] = (seat, timer)
+        return seat
+
+    def _unseat(self, transport: GroupTransport, key: int) -> None:
+        """Whoever asked for it did not come."""
+        if self._seats.pop(key, None) is not None:
+            transport.dismiss(key)
+
+    def _tell_changes(self, transport: GroupTransport) -> None:
+        for key, peers in transport.take_changes():
+            channel = self.channels.get(key)
+            if channel is not None:
+                self._tell(channel.node, RegroupChannel(key=key, peers=peers))
+
+    def _check(self) -> None:
+        kinds = [find(channel.transport) for channel in self.channels.values()]
+        grouped = [kind for kind in kinds if isinstance(kind, GroupTransport)]
+        for kind in {kind.end: kind for kind in grouped}.values():
+            kind.check()
+        for key, channel in self.channels.items():
+            if channel.link != (link := getattr(channel.sending, "link", channel.link)):  # it fell back
+                channel.link = link
+                self._settle_soon(key, channel.sending)
+        self._checking = asyncio.get_running_loop().call_later(CHECK_S, self._check) if grouped else None
 
 
 def wish_for(request: OpenChannel | StartChannel) -> Wish | None:
@@ -197,3 +304,11 @@ def wish_for(request: OpenChannel | StartChannel) -> Wish | None:
     every = 1 if request.rate_hz else request.every
     reliable = request.here and find(request.transport).promises.reliable
     return Wish(request.incarnation, request.size, every, request.rate_hz, request.here, reliable)
+
+
+def _port(address: str) -> int:
+    """Raises BadMessage."""
+    try:
+        return int(address.rpartition(":")[2])
+    except ValueError as exc:
+        raise BadMessage(f"{address!r} has no port") from exc

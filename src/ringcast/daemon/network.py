@@ -17,7 +17,16 @@ import msgspec
 
 from ringcast.control import service
 from ringcast.control.messages import ChannelStatus, DestroyTag, NodeStatus, SetChannel, Subscribe
-from ringcast.control.service import CloseChannel, Nothing, OpenAgain, OpenChannel, StartChannel
+from ringcast.control.service import (
+    CloseChannel,
+    DirectChannel,
+    Nothing,
+    OpenAgain,
+    OpenChannel,
+    RegroupChannel,
+    RetuneChannel,
+    StartChannel,
+)
 from ringcast.daemon import addresses, route
 from ringcast.daemon.buffers import Buffers
 from ringcast.daemon.delivery import REQUEST_TIMEOUT_S, Delivery
@@ -67,17 +76,21 @@ class Network:
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         anywhere = self._host in ("0.0.0.0", "::")
-        self.delivery = Delivery(local, self.mesh, "" if anywhere else self._host, deliver, self._linked, stages)
-        self.distribution = Distribution(self.delivery, self._ask_again)
+        self.delivery = Delivery(
+            local, self.mesh, "" if anywhere else self._host, deliver, self._linked, stages, self._host_of
+        )  # fmt: skip
+        self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again)
         stages.bases = self.delivery
         stages.on_gone = self.distribution.stage_gone
         self._asking: set[asyncio.Task[None]] = set()
+        self._words: set[asyncio.Task[None]] = set()
         self.pulls = Pulls(local, self.mesh)
         self.buffers = Buffers(local.table.node, self.delivery, self.mesh)
         for name, handler in (
             (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
             (service.AGAIN, self._again), (service.SET, self._set), (service.HOLD, self.buffers.hold),
             (service.RELEASE, self.buffers.release),
+            (service.REGROUP, self._regroup), (service.RETUNE, self._retune), (service.DIRECT, self._direct),
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
@@ -91,6 +104,8 @@ class Network:
         self._telemetry.start()
 
     async def close(self) -> None:
+        for task in self._words:
+            task.cancel()
         self.buffers.close()
         self._telemetry.close()
         self.distribution.close()
@@ -194,7 +209,35 @@ class Network:
     # ------------------------------------------------------------------ what others ask
 
     async def _open(self, node: str, payload: bytes) -> bytes:
-        return service.encode(await self.distribution.open(service.decode_untrusted(payload, OpenChannel)))
+        request = service.decode_untrusted(payload, OpenChannel)
+        host = self._host_of(node)
+        try:
+            return service.encode(await self.distribution.open(host, request))
+        except OSError as exc:
+            raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
+
+    async def _retune(self, node: str, payload: bytes) -> bytes:
+        self.distribution.retune(service.decode_untrusted(payload, RetuneChannel))
+        return service.encode(Nothing())
+
+    async def _direct(self, node: str, payload: bytes) -> bytes:
+        self.distribution.direct(service.decode_untrusted(payload, DirectChannel))
+        return service.encode(Nothing())
+
+    async def _regroup(self, node: str, payload: bytes) -> bytes:
+        self.delivery.regroup(service.decode_untrusted(payload, RegroupChannel))
+        return service.encode(Nothing())
+
+    def _regrouped(self, node: str, word: RegroupChannel) -> None:
+        task = self._loop.create_task(self._say(node, word))
+        self._words.add(task)
+        task.add_done_callback(self._words.discard)
+
+    async def _say(self, node: str, word: RegroupChannel) -> None:
+        try:
+            await self.mesh.request(node, service.REGROUP, service.encode(word), REQUEST_TIMEOUT_S)
+        except (TimeoutError, RingcastError, OSError):
+            pass  # whoever is gone need not know; the next change is told again
 
     async def _start(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, StartChannel)
@@ -257,8 +300,8 @@ class Network:
         answers = fanout.take_answers()
         if not answers and fanout.unlisten is not None:
             fanout.unlisten()
-        for key, seq in answers:
-            self.distribution.too_long(key, seq)
+        for link, seq in answers:
+            self.distribution.too_long(link, seq)
 
     # ------------------------------------------------------------------ what `ringcast nodes` and `channels` show
 

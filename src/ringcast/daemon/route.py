@@ -17,7 +17,7 @@ from ringcast.transport import find
 from ringcast.transport.registry import reliable_names
 
 EVERY_NODE = ""
-_DEFAULT = {False: "udp", True: "tcp"}
+_DEFAULT = {False: "nak", True: "tcp"}
 
 
 def demand(asked: Asked, row: TagRow | None, node: str) -> Demand:

@@ -16,12 +16,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
+import msgspec
+
 from ringcast import _core
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.fanout import FanOut
 from ringcast.errors import SlowSubscriber, WouldBlock
 from ringcast.message import Message
-from ringcast.transport.interface import Channel, FanOutLinks, Mirror, Receiving, Sending, Transport
+from ringcast.transport.interface import (
+    Channel,
+    FanOutLinks,
+    GroupTransport,
+    Mirror,
+    Receiving,
+    Sending,
+    Transport,
+)
 
 PATIENCE_S = 30.0
 _HOST = "127.0.0.1"
@@ -102,11 +112,15 @@ class Path:
     ) -> None:  # fmt: skip
         self.publisher = publisher
         self._receiving = receiving
+        self._transport = transport
         self.channel = Channel(
             key=next(_keys), incarnation=publisher.ring, depth=publisher.depth,
             capacity_bytes=publisher.capacity_bytes, first_seq=-(-first_seq // every) * every, every=every,
-            reliable=reliable,
+            reliable=reliable, transport=transport.name, sender=_HOST,
         )  # fmt: skip
+        if isinstance(transport, GroupTransport):
+            seat = transport.admit(self.channel, publisher, _HOST, receiving.port)
+            self.channel = msgspec.structs.replace(self.channel, seat=seat)
         self.mirror: Mirror = receiving.open(self.channel)
         self.reader = _core.RingReader(reliable=reliable)
         self.reader.attach(
@@ -117,8 +131,8 @@ class Path:
         asyncio.run(self.sending.ready())
 
     def settle(self) -> None:
-        for key, seq in self.publisher.fanout.take_answers():
-            if key == self.channel.key:
+        for number, seq in self.publisher.fanout.take_answers():
+            if number in (self.channel.key, getattr(self.sending, "link", 0)):
                 self.sending.too_long(seq)
         if self.sending.unsettled:
             self.sending.settle()
@@ -146,8 +160,14 @@ class Path:
     def close(self) -> None:
         self.sending.release()
         self.sending.close()
+        self.left()
         self._receiving.close_channel(self.channel.key)
         self.reader.close()
+
+    def left(self) -> None:
+        """Let a transport with groups see that the channel is gone."""
+        if isinstance(self._transport, GroupTransport):
+            self._transport.take_changes()
 
     def __enter__(self) -> Path:
         return self
@@ -319,6 +339,9 @@ def refuses_nobody_there(transport: Transport) -> None:
             key=next(_keys), incarnation=b.publisher.ring, depth=b.publisher.depth,
             capacity_bytes=b.publisher.capacity_bytes, first_seq=0,
         )  # fmt: skip
+        if isinstance(transport, GroupTransport):
+            seat = transport.admit(channel, b.publisher, _HOST, port)
+            channel = msgspec.structs.replace(channel, seat=seat)
         sending = transport.send(channel, b.publisher, _HOST, port)
         try:
             asyncio.run(sending.ready())

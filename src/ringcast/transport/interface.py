@@ -8,9 +8,11 @@ promise it says in `promises`; what it lost shows in the mirror as a gap.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
+
+from ringcast.control.service import Seat
 
 
 class Promises(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +34,13 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     every: int = 1
     reliable: bool = False
     dscp: int = 0
+    transport: str = ""
+    """The text it was asked for with, parameters and all."""
+    sender: str = ""
+    """Address of the node that sends, as the receiving node knows it."""
+    seat: Seat | None = None
+    direct: bool = False
+    """Multicast does not reach the receiver."""
 
 
 class Mirror(Protocol):
@@ -139,3 +148,51 @@ class Transport(Protocol):
 
     def send(self, channel: Channel, source: Source, host: str, port: int) -> Sending:
         """Open a channel's sending end. Does not block. Raises OSError."""
+
+
+# ---------------------------------------------------------------------- transports whose receivers share a stream
+
+
+class GroupReceiving(Receiving, Protocol):
+    """A receiving end whose channels know of each other's nodes and can be tuned."""
+
+    def hears(self, key: int) -> bool:
+        """False when the channel's multicast group cannot be joined here."""
+
+    def take_deaf(self) -> list[int]:
+        """Channels that multicast has ceased to reach since the last call."""
+
+    def regroup(self, key: int, peers: list[str]) -> None: ...
+    def retune(self, key: int, transport: str) -> None: ...
+
+
+@runtime_checkable
+class GroupTransport(Transport, Protocol):
+    """A kind that sends one stream to a group of nodes. Before a channel's mirror is opened it is given a seat; then
+    `receive().open` and `send` are given the channel with it."""
+
+    @property
+    def end(self) -> str:
+        """Transports of the same end share a receiving end."""
+
+    @property
+    def shape(self) -> object:
+        """Between transports of equal shapes a channel is retuned; otherwise another one is opened."""
+
+    def admit(self, channel: Channel, source: Source, host: str, port: int) -> Seat:
+        """A seat for the receiver there. Raises OSError."""
+
+    def dismiss(self, key: int) -> None:
+        """The channel was not started, after all."""
+
+    def retune(self, key: int) -> None:
+        """The channel's sending end goes on with the parameters of this transport."""
+
+    def direct(self, key: int) -> None:
+        """The channel's receiver is not reached by multicast."""
+
+    def take_changes(self) -> list[tuple[int, list[str]]]:
+        """(channel, peers) for every receiver that is to be told of others who came or left, since the last call."""
+
+    def check(self) -> None:
+        """Called every second: is there still a way to every group?"""

@@ -22,15 +22,26 @@ def names() -> list[str]:
 
 @cache
 def find(name: str) -> Transport:
-    """Raises QosMismatch, which names those there are."""
-    point = _entry_points().get(name)
+    """The transport that a name, or a text such as `lateral+nak:r=4,c=3`, stands for: of the words before the colon the
+    first that is registered is given the whole text. Raises QosMismatch, which names those there are."""
+    words = name.partition(":")[0].split("+")
+    point = next((_entry_points()[word] for word in words if word in _entry_points()), None)
     if point is None:
         raise QosMismatch(
             f"transport {name!r}", f"there are only {', '.join(names())}", "use one of those, or install it"
         )
     kind: type[Transport] = point.load()
+    of = getattr(kind, "of", None)
+    if of is not None:
+        made: Transport = of(name)
+        return made
+    if name != point.name:
+        raise QosMismatch(f"transport {name!r}", f"{point.name} takes no parameters", f"use {point.name!r}")
     return kind()
 
 
 def reliable_names() -> list[str]:
-    return [name for name in names() if find(name).promises.reliable]
+    """Those that promise it by themselves, and together with a stage that asks again."""
+    alone = [name for name in names() if find(name).promises.reliable]
+    weak = [name for name in names() if name not in alone and hasattr(_entry_points()[name].load(), "of")]
+    return alone + [f"{name}+nak" for name in weak if find(f"{name}+nak").promises.reliable]

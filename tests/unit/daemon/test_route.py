@@ -15,23 +15,23 @@ def row(settings=None, **attributes):
 @pytest.mark.parametrize(
     ("wish", "tag", "expected"),
     [
-        (Asked(), None, Demand(1, "", "udp")),
+        (Asked(), None, Demand(1, "", "nak")),
         (Asked(reliable=True), None, Demand(1, "", "tcp", True)),
-        (Asked(every=4), row(), Demand(4, "publisher", "udp")),
-        (Asked(every=4, at="subscriber"), row(), Demand(1, "", "udp")),
-        (Asked(every=4, at="node:here"), row(), Demand(1, "", "udp")),
-        (Asked(every=4, at="node:c"), row(), Demand(4, "node:c", "udp")),
+        (Asked(every=4), row(), Demand(4, "publisher", "nak")),
+        (Asked(every=4, at="subscriber"), row(), Demand(1, "", "nak")),
+        (Asked(every=4, at="node:here"), row(), Demand(1, "", "nak")),
+        (Asked(every=4, at="node:c"), row(), Demand(4, "node:c", "nak")),
         # A proxy that leaves out nothing is a proxy all the same.
-        (Asked(at="node:c"), row(), Demand(1, "node:c", "udp")),
+        (Asked(at="node:c"), row(), Demand(1, "node:c", "nak")),
         (Asked(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
         (Asked(every=4, at="publisher", transport="udp"), row(proxy="node:c", transport="tcp"), Demand(4, "publisher")),
-        (Asked(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c")),
-        (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d")),
+        (Asked(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c", "nak")),
+        (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d", "nak")),
         (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}), Demand(4, "node:c", "tcp")),
-        (Asked(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher")),
+        (Asked(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher", "nak")),
         # Nobody's word makes a reliable stream unreliable, or stops a stream where a transport is not installed.
         (Asked(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
-        (Asked(), row(transport="pigeon"), Demand(1, "", "udp")),
+        (Asked(), row(transport="pigeon"), Demand(1, "", "nak")),
     ],
 )
 def test_who_decides(wish, tag, expected):

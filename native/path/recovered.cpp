@@ -1,0 +1,201 @@
+#include "path/recovered.hpp"
+
+#include <algorithm>
+
+#include "recovery/ack.hpp"
+#include "recovery/flush.hpp"
+#include "recovery/lateral.hpp"
+#include "recovery/nak_receiver.hpp"
+#include "recovery/parity.hpp"
+#include "ring/counters.hpp"
+#include "wire/credit.hpp"
+
+namespace ringcast {
+namespace {
+
+// A repair has to be made, to travel, and to find its place.
+constexpr i64 kLeastPatienceNs = 10 * recovery::kMs;
+constexpr i64 kMostPatienceNs = 500 * recovery::kMs;
+
+recovery::StackSpec gated(recovery::StackSpec spec, bool gate) {
+    if (gate) spec.tuning.patience_ns = std::max<i64>(spec.tuning.patience_ns, 1000 * recovery::kMs);
+    return spec;
+}
+
+}  // namespace
+
+Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int socket)
+    : mirror_(std::move(mirror)),
+      spec_(std::move(spec)),
+      socket_(socket),
+      stack_(gated(spec_.stack, spec_.gate_seq > spec_.stack.window.first)),
+      nak_(stack_.find<recovery::NakReceiver>()),
+      lateral_(stack_.find<recovery::Lateral>()),
+      parity_(stack_.find<recovery::ParityReceiver>()),
+      ack_(stack_.find<recovery::AckReceiver>()),
+      gate_until_ns_(steady_ns() + kGateNs),
+      gated_(spec_.gate_seq > spec_.stack.window.first),
+      credited_(spec_.stack.window.first),
+      heard_group_ns_(steady_ns()) {
+    stack_.lose(spec_.loss, spec_.loss_seed);
+    waiting_.reserve(kOutgoing);
+    outgoing_.reserve(kOutgoingBytes);
+}
+
+void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
+    now_ns_ = now_ns;
+    stack_.on_datagram(datagram, now_ns, *this, *this);
+    const bool heartbeat = static_cast<wire::Kind>(datagram[3]) == wire::Kind::heartbeat;
+    asked_for_credit_ |= heartbeat && mirror_->spec().reliable;
+    if (gated_ && !heartbeat && !by_group) keep_gate(datagram, now_ns);
+    if (by_group)
+        heard_group_ns_ = now_ns;
+    else if (heartbeat && spec_.group && now_ns - heard_group_ns_ > kDeafNs)
+        mirror_->recovery().deaf.store(1, std::memory_order_relaxed);
+}
+
+void Recovered::tick(i64 now_ns) {
+    now_ns_ = now_ns;
+    if (stack_.wake_at_ns() <= now_ns) stack_.tick(now_ns, *this, *this);
+}
+
+void Recovered::settle(i64 now_ns) {
+    const recovery::Window& window = stack_.window();
+    if (gated_ && (window.seq_of(window.base()) >= spec_.gate_seq || now_ns >= gate_until_ns_)) open_gate();
+    if (!gated_ && !spec_.patient) follow_rate();
+    if (mirror_->spec().reliable) give_credit(now_ns);
+    flush();
+    note();
+}
+
+i64 Recovered::wake_at_ns() const {
+    const i64 at = std::min(stack_.wake_at_ns(), credit_at_ns_);
+    return gated_ ? std::min(at, gate_until_ns_) : at;
+}
+
+// History that comes keeps the gate shut a moment longer; once it has stopped coming, what is missing of it is lost.
+void Recovered::keep_gate(wire::Bytes datagram, i64 now_ns) {
+    wire::Header header;
+    wire::Bytes piece;
+    if (wire::parse_untrusted(datagram, header, piece) == wire::Parse::ok && header.seq < spec_.gate_seq) gate_until_ns_ = now_ns + kHistoryGapNs;
+}
+
+void Recovered::open_gate() {
+    gated_ = false;
+    stack_.retune(spec_.stack.tuning);
+}
+
+// How long a gap is worth waiting for follows from how long repairs take to be made. A stage that asks decides itself.
+void Recovered::follow_rate() {
+    if (lateral_ == nullptr && parity_ == nullptr) return;
+    const recovery::Tuning& tuning = stack_.tuning();
+    const i64 gap = stack_.window().gap_ns();
+    if (gap == 0) return;
+    const i64 wanted = std::clamp(2 * recovery::flush_after_ns(tuning, gap), kLeastPatienceNs, kMostPatienceNs);
+    if (std::abs(wanted - tuning.patience_ns) * 4 <= tuning.patience_ns) return;
+    recovery::Tuning changed = tuning;
+    changed.patience_ns = wanted;
+    stack_.retune(changed);
+}
+
+void Recovered::retune(const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient) {
+    spec_.stack.tuning = tuning;
+    spec_.patient = patient;
+    open_gate();
+    stack_.lose(loss, seed);
+}
+
+void Recovered::regroup(std::vector<Endpoint> peers) {
+    spec_.peers = std::move(peers);
+    stack_.regroup(static_cast<u32>(spec_.peers.size()));
+    const auto here = std::ranges::count_if(spec_.peers, [](const Endpoint& peer) { return static_cast<bool>(peer); });
+    recovery::Tuning tuning = stack_.tuning();
+    tuning.group = spec_.stack.tuning.group = static_cast<u32>(std::max<std::ptrdiff_t>(here, 1));
+    stack_.retune(tuning);
+}
+
+void Recovered::deliver(wire::Bytes datagram) {
+    wire::Header header;
+    wire::Bytes piece;
+    if (wire::parse_untrusted(datagram, header, piece) == wire::Parse::ok) mirror_->accept(header, piece, now_ns_);
+}
+
+void Recovered::lost(u64 seq, u64 messages) { mirror_->pass(seq + messages * spec_.stack.window.step, now_ns_); }
+
+void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
+    const bool nak = static_cast<wire::Kind>(datagram[3]) == wire::Kind::nak;
+    if (gated_ && nak) return;
+    switch (to) {
+        case recovery::To::publisher: return transmit(spec_.publisher, datagram);
+        case recovery::To::peer:
+            if (peer < spec_.peers.size()) transmit(spec_.peers[peer], datagram);
+            return;
+        case recovery::To::group:
+            // The publisher's node is no member of the group, and everybody else is to hear that somebody asked.
+            transmit(spec_.group, datagram);
+            return transmit(spec_.publisher, datagram);
+    }
+}
+
+void Recovered::transmit(const Endpoint& to, wire::Bytes datagram) {
+    if (!to) return;
+    if (waiting_.size() == kOutgoing || outgoing_.size() + datagram.size() > kOutgoingBytes) flush();
+    waiting_.push_back({to, static_cast<u32>(outgoing_.size()), static_cast<u32>(datagram.size())});
+    outgoing_.insert(outgoing_.end(), datagram.begin(), datagram.end());
+}
+
+void Recovered::flush() {
+    for (const Waiting& w : waiting_)
+        sendto(socket_, outgoing_.data() + w.at, w.length, MSG_DONTWAIT | MSG_NOSIGNAL, w.to.at(), w.to.length);
+    waiting_.clear();
+    outgoing_.clear();
+}
+
+void Recovered::give_credit(i64 now_ns) {
+    Sender& ring = mirror_->ring();
+    const u64 unread = ring.unread();
+    const bool all_read = unread == ring.next_seq();
+    const u64 next = all_read ? mirror_->reassembly().next() : ring.entry(unread).seq.load(std::memory_order_relaxed);
+    const u64 enough = std::max<u64>(1, mirror_->spec().depth / 8) * mirror_->spec().every;
+    const bool due = next >= credited_ + enough || (next != credited_ && now_ns >= credit_at_ns_) || asked_for_credit_;
+    if (due) {
+        const wire::Credit credit{{.kind = wire::Kind::credit, .from = spec_.stack.me, .key = spec_.stack.key}, next};
+        transmit(spec_.publisher, std::as_bytes(std::span(&credit, 1)));
+        credited_ = next;
+        ++credits_;
+        asked_for_credit_ = false;
+    }
+    // Readers make no sign that this thread could wait for.
+    credit_at_ns_ = all_read && next == credited_ ? kForever : now_ns + kCreditNs;
+}
+
+void Recovered::note() const {
+    RecoveryCounters& c = mirror_->recovery();
+    const auto put = [](std::atomic<u64>& to, u64 value) { to.store(value, std::memory_order_relaxed); };
+    const recovery::StackCounters& s = stack_.counters();
+    const recovery::WindowCounters& w = stack_.window().counters();
+    put(c.recovered, s.recovered);
+    put(c.malformed, s.malformed);
+    put(c.absurd, s.absurd);
+    put(c.gone, w.gone);
+    put(c.full, w.full + s.ahead);
+    put(c.again, w.duplicates);
+    put(c.credits, credits_);
+    if (nak_ != nullptr) {
+        put(c.naks, nak_->counters().naks);
+        put(c.suppressed, nak_->counters().suppressed);
+    }
+    if (lateral_ != nullptr) put(c.repairs_sent, lateral_->counters().repairs_sent);
+    if (ack_ != nullptr) put(c.acks, ack_->acks_sent());
+    u64 repairs = 0, forged = 0;
+    const auto sum = [&](const recovery::DecoderCounters& d) {
+        repairs += d.repairs;
+        forged += d.forged + d.absurd;
+    };
+    if (lateral_ != nullptr) sum(lateral_->decoder());
+    if (parity_ != nullptr) sum(parity_->decoder());
+    put(c.repairs, repairs);
+    put(c.forged, forged);
+}
+
+}  // namespace ringcast

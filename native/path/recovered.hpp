@@ -1,0 +1,100 @@
+// A mirror behind a recovery stack: the receiving end of a channel that survives loss.
+//
+// Runs on the delivery thread and sends on its socket: requests to the publisher's node, repairs to the other
+// receivers. A reliable channel tells the publisher's node what its readers have read (wire/credit.hpp), so that what
+// may still be sent always has room in the mirror.
+//
+// The publisher's node probes multicast: it says how far it is to the group and to each receiver. Who hears only the
+// second for some seconds is deaf, which its daemon sees in the counters.
+//
+// While history that a late joiner asked for is on its way (`gate`), what is missing is not asked for: it comes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "path/endpoint.hpp"
+#include "path/mirror.hpp"
+#include "recovery/stack.hpp"
+
+namespace ringcast::recovery {
+class NakReceiver;
+class Lateral;
+class ParityReceiver;
+class AckReceiver;
+}  // namespace ringcast::recovery
+
+namespace ringcast {
+
+struct RecoverySpec {
+    recovery::StackSpec stack;
+    recovery::LossSpec loss;
+    u64 loss_seed = 1;
+    u64 gate_seq = 0;      // up to here history comes by itself
+    bool patient = false;  // the gap's patience was given; otherwise it follows the stream's rate
+    Endpoint publisher;
+    Endpoint group;        // nowhere without multicast
+    std::vector<Endpoint> peers;
+};
+
+class Recovered final : recovery::Inbox, recovery::Outbox {
+public:
+    Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int socket);
+
+    // `by_group`: it came to the group's address.
+    void on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group);
+    void tick(i64 now_ns);
+    // Once per batch, after local readers were woken: what is to be sent, credits, counters.
+    void settle(i64 now_ns);
+    i64 wake_at_ns() const;
+
+    void retune(const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient);
+    void regroup(std::vector<Endpoint> peers);
+
+private:
+    static constexpr i64 kGateNs = 1'000'000'000;
+    static constexpr i64 kHistoryGapNs = 20'000'000;
+    static constexpr i64 kCreditNs = 1'000'000;
+    // Probes come every second.
+    static constexpr i64 kDeafNs = 2'500'000'000;
+    static constexpr std::size_t kOutgoing = 64;
+    static constexpr std::size_t kOutgoingBytes = 128 * 1024;
+
+    void deliver(wire::Bytes datagram) override;
+    void lost(u64 seq, u64 messages) override;
+    void send(recovery::To to, u32 peer, wire::Bytes datagram) override;
+    void transmit(const Endpoint& to, wire::Bytes datagram);
+    void flush();
+    void keep_gate(wire::Bytes datagram, i64 now_ns);
+    void open_gate();
+    void follow_rate();
+    void give_credit(i64 now_ns);
+    void note() const;
+
+    std::shared_ptr<Mirror> mirror_;
+    RecoverySpec spec_;
+    int socket_;
+    recovery::Receiving stack_;
+    const recovery::NakReceiver* nak_;
+    const recovery::Lateral* lateral_;
+    const recovery::ParityReceiver* parity_;
+    const recovery::AckReceiver* ack_;
+    // Kept until local readers have what came: no system call stands before their wake.
+    struct Waiting {
+        Endpoint to;
+        u32 at;
+        u32 length;
+    };
+    std::vector<Waiting> waiting_;
+    std::vector<std::byte> outgoing_;
+    i64 now_ns_ = 0;
+    i64 gate_until_ns_;
+    bool gated_;
+    u64 credited_ = 0;
+    i64 credit_at_ns_ = kForever;
+    u64 credits_ = 0;
+    bool asked_for_credit_ = false;
+    i64 heard_group_ns_;
+};
+
+}  // namespace ringcast

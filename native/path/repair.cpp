@@ -1,0 +1,185 @@
+#include "path/repair.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <future>
+
+#include "ring/counters.hpp"
+#include "wire/control.hpp"
+
+namespace ringcast {
+
+Repair::Repair(Descriptor socket) : socket_(std::move(socket)), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
+    news_.store(true);
+    poke();
+}) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Repair::~Repair() { close(); }
+
+void Repair::close() {
+    closing_.store(true);
+    poke();
+    if (thread_.joinable()) thread_.join();
+    watch_.close();
+}
+
+// An empty datagram to ourselves. Should it get lost, the next slice of time does.
+void Repair::poke() {
+    Endpoint own;
+    own.length = sizeof own.address;
+    if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own.address), &own.length) == 0)
+        sendto(socket_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, own.at(), own.length);
+}
+
+template <typename Do>
+void Repair::request(Do&& errand) {
+    {
+        std::lock_guard lock(mutex_);
+        errands_.emplace_back(std::forward<Do>(errand));
+        requests_.store(true);
+    }
+    poke();
+}
+
+template <typename Do>
+void Repair::ask(u64 key, Do&& of_group) {
+    request([this, key, of_group = std::forward<Do>(of_group)] {
+        if (const auto found = groups_.find(key); found != groups_.end()) of_group(*found->second.group);
+    });
+}
+
+std::shared_ptr<Group> Repair::open(int ring_fd, int bell_fd, const Geometry& geometry, u64 incarnation, const GroupSpec& spec) {
+    auto ring = std::make_shared<const RingView>(ring_fd, geometry, incarnation);
+    check_page(bell_fd, kPage);
+    const auto bell = [&] { return map_plain(bell_fd, kPage, Access::write); };
+    auto group = std::make_shared<Group>(ring, bell(), spec.reliable ? bell() : Mapping(), spec, socket_.get());
+    request([this, group, ring, shared = std::make_shared<Mapping>(bell())] { groups_[group->key()] = {group, ring, shared}; });
+    return group;
+}
+
+void Repair::close_group(u64 key) {
+    auto done = std::make_shared<std::promise<void>>();
+    auto waiting = done->get_future();
+    request([this, key, done] {
+        groups_.erase(key);
+        done->set_value();
+    });
+    if (!closing_.load()) waiting.wait_for(std::chrono::seconds(2));
+}
+
+void Repair::set_members(u64 key, std::vector<GroupMember> members) {
+    ask(key, [members = std::move(members)](Group& group) { group.set_members(members); });
+}
+
+void Repair::pump_from(u64 key, u64 seq) {
+    ask(key, [seq](Group& group) { group.pump_from(seq); });
+}
+
+void Repair::retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed) {
+    ask(key, [=](Group& group) { group.retune(tuning, loss, seed); });
+}
+
+void Repair::set_multicast(u64 key, const Endpoint& multicast) {
+    ask(key, [multicast](Group& group) { group.set_multicast(multicast); });
+}
+
+void Repair::probe(u64 key) {
+    ask(key, [](Group& group) { group.probe(); });
+}
+
+void Repair::take_requests() {
+    requests_.store(false);
+    std::vector<std::function<void()>> errands;
+    {
+        std::lock_guard lock(mutex_);
+        errands.swap(errands_);
+    }
+    for (const auto& errand : errands) errand();
+    look_again();
+}
+
+void Repair::run() {
+    thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
+    while (!closing_.load()) {
+        if (requests_.load()) take_requests();
+        if (news_.exchange(false)) look_again();
+        const i64 wake_at = work();
+        const i64 now = steady_ns();
+        watch_idle(now);
+        const i64 left = wake_at == kForever ? futex::kSliceNs : std::clamp<i64>(wake_at - now, 0, futex::kSliceNs);
+        pollfd fd{socket_.get(), POLLIN, 0};
+        const timespec timeout{0, left};
+        if (ppoll(&fd, 1, &timeout, nullptr) > 0) receive();
+    }
+    take_requests();
+    groups_.clear();
+}
+
+// Returns when it is to be called again.
+i64 Repair::work() {
+    const i64 now = steady_ns();
+    i64 wake_at = kForever;
+    for (auto& [key, entry] : groups_) {
+        if (entry.group->work(now)) wake_at = now;
+        wake_at = std::min(wake_at, entry.group->wake_at_ns(now));
+    }
+    return wake_at;
+}
+
+// Called after `work`: what is idle now has been looked at.
+void Repair::watch_idle(i64 now_ns) {
+    const auto unwatched = [&](auto& entry) { return !entry.second.watched && entry.second.group->idle(now_ns); };
+    if (std::none_of(groups_.begin(), groups_.end(), unwatched)) return;
+    std::vector<Watch::Ring> idle;
+    for (auto& [key, entry] : groups_) {
+        entry.watched = entry.group->idle(now_ns);
+        if (entry.watched) idle.push_back({entry.ring, entry.bell, entry.group->tail_seen()});
+    }
+    watch_.wait_for(std::move(idle));
+}
+
+void Repair::look_again() {
+    for (auto& [key, entry] : groups_) entry.watched = false;
+}
+
+void Repair::receive() {
+    std::array<mmsghdr, kBatch> vector;
+    std::array<iovec, kBatch> parts;
+    for (std::size_t i = 0; i < kBatch; ++i) {
+        parts[i] = {buffers_.get() + i * kDatagramBytes, kDatagramBytes};
+        vector[i].msg_hdr = {};
+        vector[i].msg_hdr.msg_iov = &parts[i];
+        vector[i].msg_hdr.msg_iovlen = 1;
+    }
+    const int n = recvmmsg(socket_.get(), vector.data(), kBatch, MSG_DONTWAIT, nullptr);
+    const i64 now = steady_ns();
+    for (std::size_t i = 0; n > 0 && i < static_cast<std::size_t>(n); ++i) {
+        const wire::Bytes datagram{buffers_.get() + i * kDatagramBytes, vector[i].msg_len};
+        if (datagram.empty()) continue;
+        add(counters_.datagrams, 1);
+        wire::Control control;
+        if (wire::parse_control_untrusted(datagram, control) != wire::Parse::ok) {
+            add(counters_.malformed, 1);
+            continue;
+        }
+        const auto found = groups_.find(control.key);
+        if (found == groups_.end())
+            add(counters_.stranger, 1);
+        else
+            found->second.group->on_datagram(datagram, now);
+    }
+}
+
+}  // namespace ringcast

@@ -1,0 +1,85 @@
+// The thread that answers receivers: one per local address, for all groups that this node sends to from there.
+//
+// It owns the socket to which naks, acknowledgements and credits come, and sends heartbeats and repairs from it, so
+// that publishers need not know that anything was lost. It sleeps until something comes, a group's time has come, or
+// the ring of an idle group is written (path/watch.hpp): without that heartbeats would never start again.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "path/group.hpp"
+#include "path/watch.hpp"
+
+namespace ringcast {
+
+struct RepairCounters {
+    std::atomic<u64> datagrams{0};
+    std::atomic<u64> malformed{0};
+    std::atomic<u64> stranger{0};
+};
+
+class Repair {
+public:
+    explicit Repair(Descriptor socket);
+    ~Repair();
+
+    // ---- any thread
+    std::shared_ptr<Group> open(int ring_fd, int bell_fd, const Geometry& geometry, u64 incarnation, const GroupSpec& spec);
+    // When it returns, nothing is sent to the group any more.
+    void close_group(u64 key);
+    void set_members(u64 key, std::vector<GroupMember> members);
+    void pump_from(u64 key, u64 seq);
+    void retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed);
+    void set_multicast(u64 key, const Endpoint& multicast);
+    void probe(u64 key);
+    int family() const { return family_of(socket_.get()); }
+    const RepairCounters& counters() const { return counters_; }
+    int thread_id() const { return thread_id_.load(); }
+    void close();
+
+private:
+    static constexpr std::size_t kBatch = 32;
+    // Naks are short; nobody sends this thread anything longer.
+    static constexpr std::size_t kDatagramBytes = 2048;
+
+    struct Entry {
+        std::shared_ptr<Group> group;
+        RingPtr ring;
+        std::shared_ptr<Mapping> bell;
+        bool watched = false;
+    };
+
+    void poke();
+    template <typename Do>
+    void request(Do&& errand);
+    template <typename Do>
+    void ask(u64 key, Do&& of_group);
+    void take_requests();
+    void run();
+    i64 work();
+    void watch_idle(i64 now_ns);
+    void look_again();
+    void receive();
+
+    Descriptor socket_;
+    std::mutex mutex_;
+    std::vector<std::function<void()>> errands_;
+    std::atomic<bool> requests_{false};
+    std::atomic<bool> closing_{false};
+    std::atomic<int> thread_id_{0};
+
+    // ---- the thread's own
+    std::unordered_map<u64, Entry> groups_;
+    std::unique_ptr<std::byte[]> buffers_;
+    std::atomic<bool> news_{false};
+    RepairCounters counters_;
+    Watch watch_;
+    std::thread thread_;
+};
+
+}  // namespace ringcast

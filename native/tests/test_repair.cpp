@@ -1,0 +1,155 @@
+// A ring, the repair thread and a delivery thread on loopback, with losses on purpose: all threads at once, for the
+// sanitizers.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "path/delivery.hpp"
+#include "path/repair.hpp"
+#include "tests/rig.hpp"
+
+using namespace ringcast;
+using namespace ringcast::tests;
+
+namespace {
+
+constexpr u64 kKey = 77;
+constexpr std::uint16_t kChunk = 200;
+
+Descriptor loopback() {
+    Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(bind(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+    return fd;
+}
+
+std::string address_of(int fd) {
+    sockaddr_in at{};
+    socklen_t length = sizeof at;
+    CHECK(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &length) == 0);
+    return "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+}
+
+struct Path {
+    Path(std::vector<std::string> stages, bool reliable, bool pumped, double loss)
+        : writer(64, 64 * 1024, 0, false), receiver(loopback()), feedback(loopback()), to(address_of(receiver.get())), back(address_of(feedback.get())) {
+        const ChannelSpec channel{kKey, 0, 64, 64 * 1024, 1, 0, reliable, 3'600'000'000'000};
+        RecoverySpec recovery;
+        recovery.stack = {stages, kKey, 0, 1, false, 3, {0, 1, 256, 512, 256, 48 + kChunk}, {}};
+        recovery.loss = {loss, 0, 1};
+        recovery.loss_seed = 5;
+        recovery.publisher = endpoint(back, AF_INET);
+        recovery.peers = {endpoint(to, AF_INET)};
+        delivery = std::make_unique<Delivery>(Descriptor(dup(receiver.get())));
+        mirror = delivery->open(channel, recovery);
+        GroupSpec group;
+        group.stack = {stages, kKey, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kChunk}, {}};
+        group.loss = {loss, 0, 1};
+        group.loss_seed = 6;
+        group.chunk = kChunk;
+        group.reliable = reliable;
+        group.pumped = pumped;
+        repair = std::make_unique<Repair>(Descriptor(dup(feedback.get())));
+        sending = repair->open(writer.ring_fd(), writer.bell_fd(), writer.geometry(), writer.incarnation(), group);
+        repair->set_members(kKey, {{endpoint(to, AF_INET), 0, false}});
+        const RingPtr view = std::make_shared<const RingView>(mirror->ring().ring_fd(), mirror->ring().geometry(), mirror->ring().incarnation());
+        reader = std::make_unique<Cursor>(view, map_plain(mirror->ring().bell_fd(), kPage, Access::write), reliable, kEarliest, this_process());
+        Descriptor link(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        const Endpoint there = endpoint(to, AF_INET);
+        CHECK(connect(link.get(), there.at(), there.length) == 0);
+        if (!pumped) this->link = std::make_unique<Link>(std::move(link), 1, kKey, 1, kChunk);
+    }
+
+    void send(u64 seq, std::size_t length) {
+        std::vector<std::byte> bytes(length);
+        fill_pattern(bytes.data(), seq, length);
+        while (!writer.room(length)) writer.wait_for_room(length, steady_ns() + 1'000'000'000);
+        const Part part{bytes.data(), length};
+        writer.append({&part, 1}, length, {1, 1});
+        if (link) {
+            const Outgoing message{seq, 1, 1, 0, static_cast<u32>(length), bytes.data()};
+            link->push({&message, 1}, counters);
+        }
+        writer.announce();
+    }
+
+    // The next message; its number.
+    u64 receive() {
+        Record record;
+        const i64 until = steady_ns() + 30'000'000'000;
+        while (reader->peek(record) != Peek::ready) {
+            reader->publish_position();
+            CHECK(steady_ns() < until);
+            usleep(100);
+        }
+        std::vector<std::byte> bytes(record.length);
+        CHECK(reader->ring()->copy(record, bytes.data()));
+        CHECK(has_pattern(bytes.data(), record.seq, record.length));
+        reader->advance(record, false);
+        return record.seq;
+    }
+
+    Sender writer;
+    Descriptor receiver, feedback;
+    std::string to, back;
+    std::unique_ptr<Delivery> delivery;
+    std::shared_ptr<Mirror> mirror;
+    std::unique_ptr<Repair> repair;
+    std::shared_ptr<Group> sending;
+    std::unique_ptr<Cursor> reader;
+    std::unique_ptr<Link> link;
+    LinkCounters counters;
+};
+
+void everything_comes(Path& path) {
+    constexpr u64 kCount = 400 * kEffort;
+    std::thread sender([&] {
+        for (u64 i = 0; i < kCount; ++i) path.send(i, i % 7 == 0 ? 900 : 8 + i % 100);
+    });
+    for (u64 i = 0; i < kCount; ++i) CHECK_EQ(path.receive(), i);
+    sender.join();
+    CHECK_EQ(path.mirror->counters().lost.load(), u64{0});
+}
+
+}  // namespace
+
+TEST(repair, what_is_lost_is_asked_for) {
+    Path path({"ordering", "nak"}, true, false, 0.1);
+    everything_comes(path);
+    CHECK(path.sending->counters().naks.load() > 0);
+    CHECK(path.sending->counters().credits.load() > 0);
+}
+
+TEST(repair, what_is_not_acknowledged_is_sent_again) {
+    Path path({"ordering", "ack"}, true, true, 0.1);
+    everything_comes(path);
+    CHECK(path.sending->counters().repairs.load() > 0);
+}
+
+TEST(repair, parity_and_naks_together) {
+    Path path({"ordering", "parity", "nak"}, true, false, 0.1);
+    everything_comes(path);
+}
+
+TEST(repair, closing_while_it_flows) {
+    for (int i = 0; i < 5; ++i) {
+        Path path({"ordering", "nak"}, false, false, 0.2);
+        for (u64 seq = 0; seq < 20; ++seq) path.send(seq, 64);
+        path.repair->close_group(kKey);
+        path.delivery->close_channel(kKey);
+    }
+}
+
+TEST(repair, a_message_too_long_is_handed_over) {
+    Path path({"ordering", "nak"}, true, false, 0.05);
+    path.send(0, 100);
+    CHECK_EQ(path.receive(), u64{0});
+    path.repair->pump_from(kKey, 1);
+    path.link.reset();
+    for (u64 i = 1; i < 20; ++i) {
+        path.send(i, 20'000);
+        CHECK_EQ(path.receive(), i);
+    }
+    CHECK_EQ(path.mirror->counters().lost.load(), u64{0});
+}

@@ -1,0 +1,334 @@
+"""Streams that leave this node for groups of others, and the repair threads that serve them.
+
+Receivers of one ring by stacks of one shape, scaled the same way and equally reliable, are a group: one key, one
+multicast address, one native `Group`. Invariants: a group has at most one channel to a node's receiving end, so that
+its key tells channels apart there; it lives as long as a receiver has a seat. Where there is no multicast, or no more,
+each receiver is sent to by itself, and that is said.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+from functools import cache
+from typing import NamedTuple
+
+import msgspec
+
+from ringcast import _core
+from ringcast.control.service import Seat
+from ringcast.transport import multicast
+from ringcast.transport.addressing import bound, connected_datagrams, payload_room, widen_receive_buffer
+from ringcast.transport.interface import Channel, Source
+from ringcast.transport.member import PACE_BYTES_PER_S, MemberSending
+from ringcast.transport.recipe import Recipe, Shape
+
+logger = logging.getLogger("ringcast.transport")
+
+HEADER_BYTES = 48
+MOST_PAYLOAD_BYTES = 1472
+"""Of a datagram: windows keep room for whole packets, so they are no larger than Ethernet's, on loopback either."""
+REPAIR_BYTES = 162
+"""What a repair of sixteen packets is longer than they are."""
+
+
+class Identity(NamedTuple):
+    ring: int
+    shape: Shape
+    every: int
+    reliable: bool
+    local: str
+
+
+class Member(msgspec.Struct):
+    channel: int
+    host: str
+    port: int
+    first_seq: int = 0
+    direct: bool = False
+    started: bool = False
+    sending: MemberSending | None = None
+
+    @property
+    def address(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Answering(NamedTuple):
+    """A repair thread and the port it listens on."""
+
+    repair: _core.Repair
+    port: int
+
+
+class SendingGroup:
+    """See `Membership`."""
+
+    def __init__(self, identity: Identity, recipe: Recipe, answering: Answering, chunk: int, taken: set[str]) -> None:
+        self.identity = identity
+        self.recipe = recipe
+        self.key = secrets.randbits(62) | 1
+        self.chunk = chunk
+        self.answering = answering
+        self.members: list[Member | None] = []
+        self.pumped_from: int | None = 0 if identity.shape.pumped else None
+        self.address = ""
+        self._socket: socket.socket | None = None
+        self._native: _core.Group | None = None
+        self._source: Source | None = None
+        self._pushed = False
+        if identity.shape.multicast:
+            self._open_multicast(taken)
+
+    # ------------------------------------------------------------------ seats
+
+    @property
+    def multicasts(self) -> bool:
+        return self._socket is not None
+
+    @property
+    def wants_multicast(self) -> bool:
+        return self.identity.shape.multicast
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.members)
+
+    def has(self, host: str, port: int) -> bool:
+        return any(member and (member.host, member.port) == (host, port) for member in self.members)
+
+    def seat(self, channel: int, host: str, port: int) -> int:
+        member = Member(channel, host, port)
+        free = next((i for i, held in enumerate(self.members) if held is None), len(self.members))
+        self.members[free : free + 1] = [member]
+        return free
+
+    def peers(self) -> list[str]:
+        return [member.address if member else "" for member in self.members]
+
+    def leave(self, channel: int) -> None:
+        self.members = [None if member and member.channel == channel else member for member in self.members]
+        while self.members and self.members[-1] is None:
+            self.members.pop()
+        self._tell_members()
+        if self.empty and self._pushed and self._source is not None:
+            self._source.links.remove_link(self.key)
+            self._pushed = False
+
+    def end(self) -> None:
+        if self.empty:
+            if self._native is not None:
+                self.answering.repair.close_group(self.key)
+                self._native = None
+            if self._socket is not None:
+                _shut(self._socket)
+                self._socket = None
+
+    # ------------------------------------------------------------------ what members ask for
+
+    def begin(self, member: Member, channel: Channel, source: Source) -> MemberSending:
+        """Raises OSError."""
+        self._source = source
+        member.first_seq, member.direct, member.started = channel.first_seq, channel.direct, True
+        if self._native is None:
+            self._native = self.answering.repair.open(
+                source.ring_fd, source.bell_fd, depth=source.depth, capacity_bytes=source.capacity_bytes,
+                incarnation=source.ring, key=self.key, every=channel.every, first_seq=channel.first_seq,
+                stages=list(self.identity.shape.stages), tuning=self.recipe.tuning, chunk=self.chunk,
+                reliable=channel.reliable, pumped=self.identity.shape.pumped, most_bytes_per_s=PACE_BYTES_PER_S,
+                multicast=f"{self.address}:{multicast.PORT}" if self.multicasts else "",
+                loss=self.recipe.native_loss(0),
+            )  # fmt: skip
+        self._tell_members()
+        member.sending = MemberSending(self, channel, source, member.host, member.port)
+        return member.sending
+
+    def push(self) -> None:
+        if not self._pushed and self._socket is not None and self._source is not None and self.pumped_from is None:
+            self._pushed = True
+            self._source.links.add_link(
+                self.key, self._socket.fileno(), key=self.key, every=self.identity.every, chunk=self.chunk,
+                first_seq=self._source.next_seq,
+            )  # fmt: skip
+
+    def hand_over(self, seq: int) -> None:
+        if self.pumped_from is None:
+            self.pumped_from = seq
+            self.answering.repair.pump_from(self.key, seq)
+            if self._pushed and self._source is not None:
+                self._source.links.remove_link(self.key)
+
+    def retune(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.answering.repair.retune(self.key, recipe.tuning, recipe.native_loss(0))
+
+    def counters(self) -> dict[str, int]:
+        if self._native is None:
+            return {}
+        found = self._native.counters()
+        if self.pumped_from is None:  # the publisher sends by itself, and counts for itself
+            del found["messages"], found["bytes"]
+        return found | {"receivers": sum(map(bool, self.members))}
+
+    # ------------------------------------------------------------------ multicast
+
+    def check(self) -> None:
+        if self._socket is None or self._native is None:
+            return
+        try:
+            # Nobody takes it for anything; the kernel says whether there is a way.
+            self._socket.send(b"")
+            # Whether it leads anywhere only receivers can say.
+            self.answering.repair.probe(self.key)
+        except BlockingIOError:
+            return
+        except OSError as exc:
+            self._fall_back(exc)
+
+    def direct(self, channel: int) -> None:
+        for member in self.members:
+            if member and member.channel == channel and member.sending and not member.direct:
+                member.direct = True
+                self._tell_members()
+                member.sending.fall_back()
+
+    def _fall_back(self, exc: OSError) -> None:
+        logger.warning("no way to multicast group %s any more (%s); sending to each node", self.address, exc)
+        if self._pushed and self._source is not None:
+            self._source.links.remove_link(self.key)
+            self._pushed = False
+        if self._socket is not None:
+            _shut(self._socket)
+            self._socket = None
+        self.answering.repair.set_multicast(self.key, "")
+        for member in self.members:
+            if member and member.sending:
+                member.sending.fall_back()
+
+    def _open_multicast(self, taken: set[str]) -> None:
+        address = multicast.group_address(self.key, taken)
+        try:
+            self._socket = multicast.sender(address, self.identity.local, 0)
+            self.address = address
+        except OSError as exc:
+            logger.warning("cannot multicast from %s (%s); sending to each node", self.identity.local, exc)
+
+    def _tell_members(self) -> None:
+        rows = [(m.address, m.first_seq, m.direct) if m and m.started else ("", 0, False) for m in self.members]
+        if self._native is not None:
+            self.answering.repair.set_members(self.key, rows)
+
+
+class Groups:
+    """All of this process."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Identity, list[SendingGroup]] = {}
+        self._of_channel: dict[int, SendingGroup] = {}
+        self._answering: dict[str, Answering] = {}
+        self._changed: list[SendingGroup] = []
+
+    def admit(self, recipe: Recipe, channel: Channel, source: Source, host: str, port: int) -> Seat:
+        """Raises OSError."""
+        with connected_datagrams(host, port, channel.dscp) as probe:
+            local: str = probe.getsockname()[0]
+            room = min(payload_room(probe), MOST_PAYLOAD_BYTES)
+        identity = Identity(source.ring, recipe.shape, channel.every, channel.reliable, local)
+        known = [] if recipe.shape.pumped else self._groups.get(identity, [])
+        group = next((group for group in known if not group.empty and not group.has(host, port)), None)
+        if group is None:
+            chunk = room - HEADER_BYTES - (REPAIR_BYTES if recipe.shape.codes else 0)
+            taken = {group.address for groups in self._groups.values() for group in groups}
+            group = SendingGroup(identity, recipe, self._answer_from(local), chunk, taken)
+            self._groups.setdefault(identity, []).append(group)
+        number = group.seat(channel.key, host, port)
+        self._of_channel[channel.key] = group
+        return Seat(
+            key=group.key, number=number, feedback=group.answering.port, chunk=group.chunk,
+            multicast=f"{group.address}:{multicast.PORT}" if group.multicasts else "", next_seq=source.next_seq,
+            peers=group.peers() if recipe.shape.knows_peers else [""] * number + [group.peers()[number]],
+        )  # fmt: skip
+
+    def start(self, channel: Channel, source: Source) -> MemberSending:
+        """Raises OSError."""
+        group = self._of_channel.get(channel.key)
+        member = next((m for m in group.members if m and m.channel == channel.key), None) if group else None
+        if group is None or member is None:
+            raise OSError(f"channel {channel.key:x} has no seat any more")
+        try:
+            sending = group.begin(member, channel, source)
+        except BaseException:
+            self.dismiss(channel.key)
+            raise
+        self._regroup(group)
+        return sending
+
+    def dismiss(self, key: int) -> None:
+        group = self._of_channel.get(key)
+        member = next((m for m in group.members if m and m.channel == key), None) if group else None
+        if group is not None and (member is None or member.sending is None):
+            group.leave(key)
+            group.end()
+            self._of_channel.pop(key, None)
+            self._forget(group)
+
+    def retune(self, key: int, recipe: Recipe) -> None:
+        group = self._of_channel.get(key)
+        if group is not None:
+            group.retune(recipe)
+
+    def direct(self, key: int) -> None:
+        group = self._of_channel.get(key)
+        if group is not None:
+            group.direct(key)
+
+    def take_changes(self) -> list[tuple[int, list[str]]]:
+        for key, group in list(self._of_channel.items()):  # channels that were closed
+            if not any(member and member.channel == key for member in group.members):
+                del self._of_channel[key]
+                self._regroup(group)
+                self._forget(group)
+        changed, self._changed = self._changed, []
+        return [
+            (member.channel, group.peers())
+            for group in changed for member in group.members if member and member.sending
+        ]  # fmt: skip
+
+    def check(self) -> None:
+        for group in {id(group): group for group in self._of_channel.values()}.values():
+            group.check()
+
+    def _regroup(self, group: SendingGroup) -> None:
+        if group.identity.shape.knows_peers and group not in self._changed:
+            self._changed.append(group)
+
+    def _forget(self, group: SendingGroup) -> None:
+        held = self._groups.get(group.identity, [])
+        if group.empty and group in held:
+            held.remove(group)
+            if not held:
+                del self._groups[group.identity]
+
+    def _answer_from(self, local: str) -> Answering:
+        if local not in self._answering:
+            with bound(socket.SOCK_DGRAM, local, 0) as sock:
+                widen_receive_buffer(sock)
+                if ":" not in local:
+                    multicast.send_from(sock, local)
+                self._answering[local] = Answering(_core.Repair(sock.fileno()), sock.getsockname()[1])
+        return self._answering[local]
+
+
+@cache
+def groups() -> Groups:
+    """Of this process: transports of different parameters share groups, and all groups share repair threads."""
+    return Groups()
+
+
+def _shut(sock: socket.socket) -> None:
+    try:
+        sock.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+    sock.close()

@@ -1,0 +1,69 @@
+"""A stack's text as transports use it: what may not change while a channel runs (`Shape`), and what may. Pure.
+
+The text is `stack.py`'s with one word more: `multicast` beside stages. Every recipe has the ordering stage: a ring is
+read in order, so whatever comes out of it is ordered.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ringcast.errors import BadTransport, QosMismatch
+from ringcast.transport.interface import Promises
+from ringcast.transport.stack import BARE, ORDERING, Loss, parse
+
+PATIENCE = "patience_ns"
+
+
+class Shape(NamedTuple):
+    stages: tuple[str, ...]
+    multicast: bool
+
+    @property
+    def pumped(self) -> bool:
+        """Whether the publisher cannot send by itself, since it would have to wait for room."""
+        return "ack" in self.stages
+
+    @property
+    def knows_peers(self) -> bool:
+        return self.multicast or "lateral" in self.stages
+
+    @property
+    def codes(self) -> bool:
+        """Whether repairs travel that are longer than the packets they repair."""
+        return "lateral" in self.stages or "parity" in self.stages
+
+
+class Recipe(NamedTuple):
+    text: str
+    shape: Shape
+    tuning: dict[str, int]
+    loss: Loss | None
+    promises: Promises
+
+    @property
+    def patient(self) -> bool:
+        """Whether it says itself how long a gap is waited for."""
+        return PATIENCE in self.tuning
+
+    def native_loss(self, salt: int) -> tuple[float, float, float, int]:
+        """(rate, enter, leave, seed): each end of a channel loses by a seed of its own."""
+        return (*self.loss.native(), self.loss.seed + salt) if self.loss is not None else (0.0, 0.0, 1.0, 0)
+
+
+def read(text: str) -> Recipe:
+    """Raises QosMismatch, which says what there is."""
+    names, colon, settings = text.partition(":")
+    words = names.split("+")
+    stages = [word for word in words if word != BARE]
+    try:
+        stack = parse("+".join(stages or [BARE]) + colon + settings)
+    except BadTransport as exc:
+        remedy = "write it like 'nak', 'lateral+nak:r=4,c=3' or 'multicast+nak'"
+        raise QosMismatch(f"transport {text!r}", exc.reason, remedy) from exc
+    if BARE in words and "ack" in stages:
+        remedy = "use 'ack', or 'multicast+nak'"
+        raise QosMismatch(f"transport {text!r}", "ack waits for each receiver by itself", remedy)
+    ordered = stack.stages if ORDERING in stack.stages else (ORDERING, *stack.stages)
+    promises = Promises(reliable=stack.promises.reliable, ordered=True)
+    return Recipe(text, Shape(ordered, BARE in words), stack.tuning, stack.loss, promises)

@@ -1,0 +1,128 @@
+"""The receiving end of all stacked transports of a daemon: one socket, one native delivery thread, and the sockets of
+the multicast groups that its channels are in.
+
+Invariant: a group is joined while a channel needs it and left when the last one is closed.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+
+from ringcast import _core
+from ringcast.transport.addressing import bound, widen_receive_buffer
+from ringcast.transport.interface import Channel, Mirror
+from ringcast.transport.multicast import Ears, local_address, send_from
+from ringcast.transport.recipe import read
+
+logger = logging.getLogger("ringcast.transport")
+
+HEADER_BYTES = 48
+LEAST_WINDOW, MOST_WINDOW = 256, 4096
+"""Messages that may be under way: as many as the ring holds, since older ones cannot be had again."""
+WINDOW_CELLS = 2048
+MOST_WINDOW_BITS = 1 << 25
+"""A window keeps a bit for every piece of its messages; where messages are long it holds fewer."""
+
+
+class StackReceiving:
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = bound(socket.SOCK_DGRAM, host, port)
+        widen_receive_buffer(self._socket)
+        self.port: int = self._socket.getsockname()[1]
+        self._delivery = _core.Delivery(self._socket.fileno())
+        self._ears = Ears()
+        self._seats: dict[int, tuple[int, int, tuple[str, str] | None]] = {}  # group key, number, group and interface
+        self._mirrors: dict[int, Mirror] = {}  # of channels that are in a multicast group
+        self._deaf: set[int] = set()
+
+    def open(self, channel: Channel) -> Mirror:
+        """Raises ValueError without a seat."""
+        seat = channel.seat
+        if seat is None:
+            raise ValueError(f"channel {channel.key:x} of a stacked transport has no seat in a group")
+        recipe = read(channel.transport)
+        joined = self._join(channel.key, seat.multicast, channel.sender) if seat.multicast else None
+        most_pieces = max(1, -(-channel.capacity_bytes // seat.chunk))
+        tuning = {**recipe.tuning, "group": max(1, sum(map(bool, seat.peers)))}
+        mirror = self._delivery.open_recovered(
+            key=seat.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
+            first_seq=channel.first_seq, reliable=channel.reliable, stages=list(recipe.shape.stages), tuning=tuning,
+            me=seat.number, messages=_window(channel.depth, most_pieces),
+            most_pieces=most_pieces, cells=WINDOW_CELLS, cell_bytes=HEADER_BYTES + seat.chunk,
+            publisher=_address(channel.sender, seat.feedback), group=seat.multicast if joined else "",
+            peers=list(seat.peers), gate_seq=seat.next_seq, patient=recipe.patient,
+            loss=recipe.native_loss(seat.number + 1),
+        )  # fmt: skip
+        self._seats[channel.key] = (seat.key, seat.number, joined)
+        if joined:
+            self._mirrors[channel.key] = mirror
+        return mirror
+
+    def hears(self, key: int) -> bool:
+        return key not in self._deaf
+
+    def take_deaf(self) -> list[int]:
+        found = [key for key, mirror in self._mirrors.items() if mirror.counters()["deaf"]]
+        for key in found:
+            logger.warning("multicast reaches channel %x no more; asking for datagrams of its own", key)
+            del self._mirrors[key]
+            self._deaf.add(key)
+        return found
+
+    def regroup(self, key: int, peers: list[str]) -> None:
+        if key in self._seats:
+            self._delivery.regroup(self._seats[key][0], peers)
+
+    def retune(self, key: int, transport: str) -> None:
+        """Raises QosMismatch."""
+        recipe = read(transport)
+        if key in self._seats:
+            group, number, _ = self._seats[key]
+            self._delivery.retune(group, recipe.tuning, recipe.patient, recipe.native_loss(number + 1))
+
+    def close_channel(self, key: int) -> None:
+        seat = self._seats.pop(key, None)
+        self._mirrors.pop(key, None)
+        self._deaf.discard(key)
+        if seat is None:
+            return
+        self._delivery.close_channel(seat[0])
+        if seat[2] is not None and all(other != seat[2] for _, _, other in self._seats.values()):
+            self._ears.leave(*seat[2])
+
+    def attach_fanout(self, key: int, socket_fd: int) -> None:
+        self._delivery.attach_fanout(self._seats[key][0], socket_fd)
+
+    def ended(self) -> list[int]:
+        return []
+
+    def counters(self) -> dict[str, int]:
+        return self._delivery.counters()
+
+    def close(self) -> None:
+        self._delivery.close()
+        self._ears.close()
+        self._socket.close()
+
+    def _join(self, key: int, multicast: str, sender: str) -> tuple[str, str] | None:
+        address = multicast.rpartition(":")[0]
+        try:
+            interface = local_address(sender, 9)
+            ear = self._ears.join(address, interface)
+            send_from(self._socket, interface)
+        except OSError as exc:
+            logger.warning("cannot join multicast group %s: %s; asking for datagrams of our own", address, exc)
+            self._deaf.add(key)
+            return None
+        if ear is not None:
+            self._delivery.add_socket(ear.fileno())
+        return address, interface
+
+
+def _window(depth: int, most_pieces: int) -> int:
+    return max(16, min(max(depth, LEAST_WINDOW), MOST_WINDOW, MOST_WINDOW_BITS // most_pieces))
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
