@@ -60,7 +60,7 @@ def test_a_publisher_whose_clock_is_an_hour_off(
     # Of two publishers the newest is by their own clocks, as the papers have it: nobody knows better.
     assert history.latest().data == (2 if ahead_s > 0 else 77)
     assert 0 < history.staleness_s() <= math.inf
-    (row,) = b.incoming(transport="udp")
+    (row,) = b.incoming(transport="nak")
     assert row.lost == 0
 
     # A daemon that starts again, with a clock set right, is not taken for an older life of itself.
@@ -70,7 +70,7 @@ def test_a_publisher_whose_clock_is_an_hour_off(
     a.restart()
     a.session = a.connect()
     eventually(lambda: a.here() == b.here() == {"a", "b"})
-    eventually(lambda: b.incoming(transport="udp") and b.incoming(transport="tcp"))
+    eventually(lambda: b.incoming(transport="nak") and b.incoming(transport="tcp"))
     program.tell("3")
     program.expect("sent")
     for sub in subs:

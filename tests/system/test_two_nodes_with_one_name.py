@@ -19,6 +19,8 @@ def refused(path: str) -> ringcast.NameTaken | None:
         ringcast.connect(socket=path, start=False).close()
     except ringcast.NameTaken as exc:
         return exc
+    except ringcast.DaemonUnavailable:
+        pass  # it learnt of its name in this very moment, and closed the door before it could say so
     return None
 
 

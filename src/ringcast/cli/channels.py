@@ -24,9 +24,10 @@ _EPILOG = """\
 other end. 'every' n carries the messages whose number is a multiple of n; with a 'rate', n follows the publisher.
 'size' is what messages are scaled to. 'repeated' are pieces that came twice or too late; 'recovered' came out of
 repairs; 'naks' are requests sent or, going out, answered; 'repairs' came, or were sent; delay and jitter are of the
-last messages, by the clocks of both nodes. '(unicast)': multicast does not reach the node, so it is sent to by itself. Below, by reason, what was dropped
-because it belongs to no channel: truncated and malformed datagrams, those of other programs (foreign), of a newer
-version, of strangers; and what carried a channel's key but cannot be its sender's (absurd, forged, mismatched).
+last messages, by the clocks of both nodes. '(unicast)': multicast does not reach the node, so it is sent to by itself.
+Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
+programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
+(absurd, forged, mismatched).
 
 examples:
   ringcast channels                 all channels
