@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from ringcast.errors import RingcastError
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
+from ringcast.spark.outlet import Outlet
 from ringcast.spark.pipelines import fire as fires
 from ringcast.spark.pipelines import fit as fits
 from ringcast.spark.pipelines import fuse as fusing
@@ -148,6 +149,9 @@ def _sensors(job: Job) -> DataFrame:
 
 
 def _fuse(job: Job) -> None:
+    outlet = Outlet(tag, job.options.get("socket")) if (tag := job.options.get("publish")) else None
+    if outlet is not None:
+        outlet.check()
     infrared, pose, gps, video = _sensed(job, silver.INFRARED, silver.POSE, silver.GPS, silver.VIDEO)
     sensors, how = _sensors(job), fusing.Fusion()
     ticks = job.within(fusing.fuse(infrared, pose, gps, video, sensors, how)).persist()
@@ -155,9 +159,9 @@ def _fuse(job: Job) -> None:
     try:
         found = fusing.survivors(ticks).withColumn("run_id", F.lit(job.run.id))
         job.write(gold.DETECTIONS, found)
-        if tag := job.options.get("publish"):
-            job.say(f"publishing on {tag}")
-            found.write.format("ringcast").option("tag", tag).mode("append").save()
+        if outlet is not None:
+            job.say(f"publishing on {outlet.tag}")
+            outlet.send(found)
         counts = fusing.tally(ticks).first()
         assert counts is not None
         numbers = {name: int(number) for name, number in counts.asDict().items()}

@@ -7,6 +7,7 @@ same with a master's address. Settings are for latency: what a batch costs is fi
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ LOCAL_SETTINGS = {
     "spark.driver.memory": "1g",
 }
 
+_END_S = 20.0
+
 
 def open_session(
     master: str | None = None, app: str = "ringcast", settings: Mapping[str, str] | None = None
@@ -63,3 +66,23 @@ def open_session(
     spark = builder.getOrCreate()
     spark.dataSource.register(RingcastSource)
     return spark
+
+
+def close_session(spark: SparkSession) -> None:
+    """Stop Spark and wait until its Java is gone, which it otherwise is some time after this process."""
+    from pyspark import SparkContext
+
+    spark.stop()
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.stdin.close()
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

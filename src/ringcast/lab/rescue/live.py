@@ -23,8 +23,8 @@ def publish(
     pace: float = 1.0,
     begin_ns: int | None = None,
 ) -> dict[str, int]:
-    """Send what the nodes send that `mine` selects, from `begin_ns` on (by default: now); returns how many messages each
-    tag got. Several processes that are told the same `begin_ns` are in the same world at the same moment.
+    """Send what the nodes send that `mine` selects, from `begin_ns` on (by default: now); returns how many messages
+    each tag got. Several processes that are told the same `begin_ns` are in the same world at the same moment.
 
     Event times are this moment's by the sensor's clock, which is ahead by what the settings say. `pace` 2 is twice as
     fast. Raises what `Publisher.send` does.
