@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +35,6 @@ from ringcast.spark.streams import Streams
 from ringcast.spark.tables import bronze, gold, upkeep
 from ringcast.spark.trials import declared
 
-_RUNNING_S = 90.0
 _TICK_NS = 100_000_000
 _TELEMETRY = """
 struct<node: string, channels: array<struct<direction: string, node: string, tag: string, transport: string,
@@ -92,21 +90,14 @@ class Search:
         close_session(self._spark)
 
     def start(self) -> None:
-        """Begin to read. Returns when the query runs, so that what is sent from now on is seen soon.
-
-        Raises TagConflict, QueryFailed.
-        """
+        """Begin to read, from the first message on that the rings hold. Raises TagConflict."""
         self._lake.replace(
             upkeep.SENSORS, declared(self._spark, self._mission.calibration(), upkeep.SENSORS), self._run.id
         )
         clocks = declared(self._spark, [], upkeep.CLOCKS)
-        query = self._streams.fuse(
+        self._streams.fuse(
             self._tags(), clocks, self._lake.read(upkeep.SENSORS), publish=Outlet(self._tag, self._socket)
         )
-        deadline = time.monotonic() + _RUNNING_S
-        while not query.recentProgress and time.monotonic() < deadline:
-            self.check()
-            time.sleep(0.1)
 
     def check(self) -> None:
         """Raises QueryFailed."""
@@ -134,8 +125,6 @@ class Search:
         jobs.run("ingest", self._lake, source=source)
         say("quality of service")
         jobs.run("qos", self._lake)
-        say("frames for the page")
-        jobs.run("refine", self._lake, options={"families": ["infrared", "video"]})
         say("against the truth")
         found = self._lake.read(gold.DETECTIONS).where(F.col("event_ns") >= begin_ns).cache()
         last = found.agg(F.max("event_ns")).first()
@@ -147,7 +136,7 @@ class Search:
         seen = matches.where("error_m is not null").agg(F.countDistinct("survivor")).first()
         channels = self.channels()
         say("drawing")
-        write_report(self._lake, page, more=more(channels))
+        write_report(self._lake, page, more=more(channels), found=one)
         return Concluded(
             detections=found.count(), ticks=ticks, survivors=self._mission.settings.survivors,
             survivors_found=0 if seen is None else seen[0], recall=one.recall, precision=one.precision,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,11 +75,13 @@ def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
         search = stack.enter_context(Search(out / "lake", scratch, SETTINGS, sockets[BASE], DETECTIONS))
         crew.await_ready()
         gauge = _gauge(stack, nodes)
-        search.start()
+        # Meanwhile: it takes a while, and the rings keep what it will read.
+        starting = stack.enter_context(ThreadPoolExecutor(1)).submit(search.start)
         begin_ns = (time.time_ns() + _LEAD_NS) // _TICK_NS * _TICK_NS
         crew.begin(begin_ns)
-        tell("the search begins; the fusion's first batch takes some seconds, Spark compiles it")
-        scene = _play(crew, search, gauge, begin_ns, seconds, show)
+        tell("the search begins; the fusion follows when Spark has compiled it, from the first message on")
+        scene = _play(crew, search, gauge, begin_ns, seconds, show, starting)
+        starting.result()
         crew.end(SENDERS)
         crew.end((HANDHELD, RECORDER))
         search.stop()
@@ -100,7 +103,9 @@ def _gauge(stack: ExitStack, nodes: list[LocalNode]) -> Gauge:
     return stack.enter_context(closing(Gauge(base, street)))
 
 
-def _play(crew: Crew, search: Search, gauge: Gauge, begin_ns: int, seconds: float, show: Show) -> Scene:
+def _play(
+    crew: Crew, search: Search, gauge: Gauge, begin_ns: int, seconds: float, show: Show, starting: Future[None]
+) -> Scene:
     """Until detections of the last of these seconds have come back, or it is clear that they will not."""
     until_ns = begin_ns + round(seconds * 1e9)
     deadline = time.monotonic() + seconds + _DRAIN_S
@@ -111,7 +116,9 @@ def _play(crew: Crew, search: Search, gauge: Gauge, begin_ns: int, seconds: floa
         if newest >= until_ns or time.monotonic() > deadline:
             return scene
         crew.check()
-        search.check()
+        if starting.done():
+            starting.result()
+            search.check()
         time.sleep(_LOOK_S)
 
 
