@@ -165,6 +165,11 @@ def _fuse(job: Job) -> None:
         counts = fusing.tally(ticks).first()
         assert counts is not None
         numbers = {name: int(number) for name, number in counts.asDict().items()}
+        job.say("counting video that no infrared came near to")
+        seen, filmed = (rows.select("tag", "seq", "event_time", "event_ns") for rows in (infrared, video))
+        located = fusing.locate(seen, pose, gps, sensors, how)
+        alone = fusing.unmatched_video(located, filmed, sensors, how)
+        numbers["unmatched_video"] = job.within(alone).count()
         note(job.lake, gold.DETECTIONS.name, numbers, job.run, Place())
         job.run.count(numbers, "fuse: ")
     finally:

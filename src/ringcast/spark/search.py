@@ -32,14 +32,12 @@ from ringcast.spark.pipelines.score import matched, score
 from ringcast.spark.report import Section, write_report
 from ringcast.spark.session import close_session, open_session
 from ringcast.spark.streams import Streams
-from ringcast.spark.tables import bronze, gold, upkeep
+from ringcast.spark.tables import gold, upkeep
 from ringcast.spark.trials import declared
 
 _TICK_NS = 100_000_000
-_TELEMETRY = """
-struct<node: string, channels: array<struct<direction: string, node: string, tag: string, transport: string,
-every: bigint, rate_hz: double, width: bigint, height: bigint, messages: bigint, bytes: bigint, lost: bigint>>>
-"""
+_SOCKET_ROOM = 50
+_TELEMETRY = "@ringcast/*/channels"
 
 
 class QueryFailed(RingcastError):
@@ -134,7 +132,7 @@ class Search:
         matches = matched(found, self._lake.read(upkeep.TRUTH)).cache()
         one = score(matches)
         seen = matches.where("error_m is not null").agg(F.countDistinct("survivor")).first()
-        channels = self.channels()
+        channels = self.channels(recording)
         say("drawing")
         write_report(self._lake, page, more=more(channels), found=one)
         return Concluded(
@@ -143,15 +141,12 @@ class Search:
             error_m=one.error_m, counts=self._run.counts, channels=channels, page=str(page),
         )  # fmt: skip
 
-    def channels(self) -> list[dict[str, Any]]:
+    def channels(self, recording: Path) -> list[dict[str, Any]]:
         """The counters of every channel into a node, as its daemon told them last, from the recorded telemetry."""
-        told = (
-            self._lake.read(bronze.MESSAGES)
-            .where("tag like '@ringcast/%/channels'")
-            .select("event_ns", F.from_json(F.col("payload").cast("string"), _TELEMETRY).alias("told"))
-            .select("event_ns", F.col("told.node").alias("at"), F.explode("told.channels").alias("channel"))
-            .where("channel.direction = 'in'")
-        )
+        source = self._spark.read.format("ringcast").option("path", str(recording)).option("live", "false")
+        told = source.option("tag", _TELEMETRY).load()
+        told = told.select("event_ns", F.col("value.node").alias("at"), F.explode("value.channels").alias("channel"))
+        told = told.where("channel.direction = 'in'")
         names = ("node", "tag", "transport", "every", "width", "height")
         each = told.select("event_ns", "at", "channel.*").groupBy("at", *names)
         rows: list[Row] = (
@@ -186,12 +181,16 @@ def _quietly(log: Path) -> Iterator[None]:
 
 
 def _settings(scratch: Path) -> dict[str, str]:
-    """Little data and much to start: few partitions, and what is compiled is compiled quickly."""
+    """Little data and much to start: few partitions, and what need not be compiled is not."""
     return {
         "spark.local.dir": str(scratch),
+        # Spark makes sockets below it, and the name of one has at most 107 bytes.
+        "spark.python.unix.domain.socket.enabled": str(len(os.fsencode(scratch)) <= _SOCKET_ROOM).lower(),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.pollingDelay": "50ms",
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={scratch}",
