@@ -7,9 +7,12 @@ same with a master's address. Settings are for latency: what a batch costs is fi
 from __future__ import annotations
 
 import os
+import select
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringcast.spark.java import java_home
@@ -69,20 +72,42 @@ def open_session(
 
 
 def close_session(spark: SparkSession) -> None:
-    """Stop Spark and wait until its Java is gone, which it otherwise is some time after this process."""
+    """Stop Spark and wait until its Java is gone, which it otherwise is some time after this process, and the Python
+    processes that Java started, which end when they find it gone."""
     from pyspark import SparkContext
 
-    spark.stop()
     gateway = SparkContext._gateway
-    if gateway is None:
+    process = getattr(gateway, "proc", None)
+    started = [] if process is None else _below(process.pid)
+    spark.stop()
+    if gateway is None or process is None:  # Java is somebody else's
         return
     gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = None
-    process = getattr(gateway, "proc", None)
-    if process is not None:
-        process.stdin.close()
+    process.stdin.close()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pidfd in started:
+        if not select.select([pidfd], [], [], _END_S)[0]:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        os.close(pidfd)
+
+
+def _below(pid: int) -> list[int]:
+    """Handles on all processes that this one started, and those did."""
+    found = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            children = [int(word) for word in listing.read_text().split()]
+        except OSError:
+            continue
+        for child in children:
+            try:
+                found.append(os.pidfd_open(child))
+            except ProcessLookupError:
+                continue
+            found += _below(child)
+    return found

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.5
 _LEAD_NS = 1_000_000_000
 _TICK_NS = 100_000_000
-_DRAIN_S = 60.0
+_DRAIN_S = 150.0
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
