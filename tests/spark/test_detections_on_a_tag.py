@@ -18,7 +18,7 @@ from ringcast.spark.outlet import Outlet
 from ringcast.spark.streams import Streams
 from ringcast.spark.tables.bronze import MESSAGES
 from ringcast.spark.tables.gold import DETECTIONS
-from ringcast.spark.tables.upkeep import CLOCKS, SENSORS
+from ringcast.spark.tables.upkeep import CLOCKS, QUALITY, SENSORS
 from ringcast.spark.trials import declared, store
 
 TAG = "sar/detections"
@@ -39,6 +39,11 @@ def ring_rows(session: ringcast.Session) -> int:
 def test_a_job_publishes_the_rows_it_writes(lake: Lake, daemon: Any, session: ringcast.Session) -> None:
     jobs.run("refine", lake)
     jobs.run("fuse", lake, options={"publish": TAG, "socket": daemon.socket_path})
+    messages = list(MISSION.messages())
+    infrared, video = ([m.at_ns for m in messages if m.tag.endswith(kind)] for kind in ("/ir", "/video"))
+    alone = [at for at in video if all(abs(at - other) > 20_000_000 for other in infrared)]
+    counted = {row.expectation: row.rows for row in lake.read(QUALITY).where("table = 'gold.detections'").collect()}
+    assert counted["unmatched_video"] == len(alone) > 0
     kept = lake.read(DETECTIONS).collect()
     assert len(kept) > 5
     assert ring_rows(session) == len(kept)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import shutil
 import signal
 import time
@@ -104,12 +105,10 @@ def _check_spark() -> None:
     """Before anything is started. Raises NoSpark, NoJava."""
     from ringcast.cli.pipeline import NoSpark
 
-    try:
-        import pyspark  # noqa: F401  # only whether it is there
+    if importlib.util.find_spec("pyspark") is None:
+        raise NoSpark("pyspark")
+    from ringcast.spark.java import java_home
 
-        from ringcast.spark.java import java_home
-    except ImportError as exc:
-        raise NoSpark(exc.name or "pyspark") from exc
     java_home()
 
 
