@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from ringcast.spark.search import Concluded, Search
 
 _LOOK_S = 0.5
+_POLL_S = 0.1
 _LEAD_NS = 1_000_000_000
 _TICK_NS = 100_000_000
 _DRAIN_S = 150.0
@@ -75,13 +75,13 @@ def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
         search = stack.enter_context(Search(out / "lake", scratch, SETTINGS, sockets[BASE], DETECTIONS))
         crew.await_ready()
         gauge = _gauge(stack, nodes)
-        # Meanwhile: it takes a while, and the rings keep what it will read.
-        starting = stack.enter_context(ThreadPoolExecutor(1)).submit(search.start)
+        tell("Spark starts the fusion and compiles it")
+        search.start()
+        _await_first_batch(crew, search)
         begin_ns = (time.time_ns() + _LEAD_NS) // _TICK_NS * _TICK_NS
         crew.begin(begin_ns)
-        tell("the search begins; the fusion follows when Spark has compiled it, from the first message on")
-        scene = _play(crew, search, gauge, begin_ns, seconds, show, starting)
-        starting.result()
+        tell("the search begins")
+        scene = _play(crew, search, gauge, begin_ns, seconds, show)
         crew.end(SENDERS)
         crew.end((HANDHELD, RECORDER))
         search.stop()
@@ -103,9 +103,16 @@ def _gauge(stack: ExitStack, nodes: list[LocalNode]) -> Gauge:
     return stack.enter_context(closing(Gauge(base, street)))
 
 
-def _play(
-    crew: Crew, search: Search, gauge: Gauge, begin_ns: int, seconds: float, show: Show, starting: Future[None]
-) -> Scene:
+def _await_first_batch(crew: Crew, search: Search) -> None:
+    """It is empty and takes longest. What were sent meanwhile would come in one large batch, long after the event."""
+    deadline = time.monotonic() + _DRAIN_S
+    while not search.batches()[0] and time.monotonic() < deadline:
+        crew.check()
+        search.check()
+        time.sleep(_POLL_S)
+
+
+def _play(crew: Crew, search: Search, gauge: Gauge, begin_ns: int, seconds: float, show: Show) -> Scene:
     """Until detections of the last of these seconds have come back, or it is clear that they will not."""
     until_ns = begin_ns + round(seconds * 1e9)
     deadline = time.monotonic() + seconds + _DRAIN_S
@@ -116,9 +123,7 @@ def _play(
         if newest >= until_ns or time.monotonic() > deadline:
             return scene
         crew.check()
-        if starting.done():
-            starting.result()
-            search.check()
+        search.check()
         time.sleep(_LOOK_S)
 
 
