@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +73,9 @@ class Search:
             self._spark = open_session("local[2]", app="search and rescue", settings=_settings(scratch))
         self._spark.sparkContext.setLogLevel("OFF")
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        logging.getLogger().addHandler(logging.NullHandler())  # py4j writes there what an interrupt breaks off
+        # Spark's own handler calls Java, from wherever the interrupt comes: in the middle of a call to Java, mostly.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self._lake = Lake(self._spark, lake)
         self._mission = Mission(settings)
         self._socket, self._tag, self._scratch = socket, tag, scratch

@@ -6,6 +6,7 @@ same with a master's address. Settings are for latency: what a batch costs is fi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -74,15 +75,19 @@ def open_session(
 def close_session(spark: SparkSession) -> None:
     """Stop Spark and wait until its Java is gone, which it otherwise is some time after this process, and the Python
     processes that Java started, which end when they find it gone."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
     process = getattr(gateway, "proc", None)
     started = [] if process is None else _below(process.pid)
-    spark.stop()
+    # After an interrupt in the middle of a call the connection may be of no use; Java is ended all the same.
+    with contextlib.suppress(Py4JError, OSError, RuntimeError):
+        spark.stop()
     if gateway is None or process is None:  # Java is somebody else's
         return
-    gateway.shutdown()
+    with contextlib.suppress(Py4JError, OSError, RuntimeError):
+        gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = None
     process.stdin.close()
     try:
