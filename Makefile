@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE)
 	  --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-demo: setup      ## publishers, subscribers and pull, live for some seconds
+demo: setup      ## a search and rescue: three nodes, fusion in Spark, a page with pictures in out/demo
 	@$(BIN)/ringcast demo
 
 test: setup lint types stub unit native sanitize  ## everything that CI runs

@@ -1,4 +1,5 @@
-"""How fast does Spark read a tag beside Parquet, how long is the way through it, and does a recorder keep up?
+"""How fast does Spark read a tag beside Parquet, how long is the way through it, does a recorder keep up, and how well
+and how fast do the pipelines fuse and learn?
 
 Ringcast against Spark itself, so no peers take part. All of one run: the same rows, the same session, in turns.
 """
@@ -6,6 +7,7 @@ Ringcast against Spark itself, so no peers take part. All of one run: the same r
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import signal
 import subprocess
@@ -179,6 +181,104 @@ def _recorder(run: Run, session: ringcast.Session, folder: Path) -> list[Row]:
     ]
 
 
+def _join(run: Run, spark: Any, folder: Path) -> list[Row]:
+    """Two streams of frames joined within 20 ms, as `fuse` joins them."""
+    from pyspark.sql import functions as F
+
+    from ringcast.spark.pipelines.pairing import pair
+    from ringcast.spark.pipelines.times import watched
+
+    rigs, files = 20, 4
+
+    def stream(name: str, count: int, shift_us: int) -> Any:
+        # Each rig's frames 50 ms apart; those of the other side are 7 ms later.
+        us = F.expr(f"1767268800000000 + id div {rigs} * 50000 + id % {rigs} * 137 + {shift_us}")
+        rows = spark.range(count).select(
+            F.col("id").alias("seq"), (F.col("id") % rigs).alias("rig"), F.timestamp_micros(us).alias("event_time"),
+            (us * 1000).alias("event_ns"),
+        )  # fmt: skip
+        path = folder / f"join-{name}-{count}"
+        rows.repartitionByRange(files, "seq").sortWithinPartitions("seq").write.parquet(str(path))
+        read = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1)
+        return watched(read.parquet(str(path)))
+
+    def seconds(count: int) -> float:
+        joined = pair(stream("left", count, 0), stream("right", count, 7000), ["rig"], 20_000, "other")
+        place = str(folder / f"join-checkpoint-{count}")
+        began = time.perf_counter()
+        query = joined.writeStream.format("noop").option("checkpointLocation", place).trigger(availableNow=True)
+        query.start().awaitTermination()
+        return time.perf_counter() - began
+
+    count = 60_000 if run.quick else 400_000
+    run.expect("fuse join", 2)
+    run.advance("fuse join")
+    seconds(4_000)
+    run.advance("fuse join")
+    return [at_least("fuse join, 20 ms bound", 2 * count / seconds(count), "rows/s", 15_000.0)]
+
+
+def _truth(run: Run, spark: Any) -> list[Row]:
+    """How well survivors are found against the truth, and what clocks and loss do to it."""
+    from ringcast.lab import loss_simulation
+    from ringcast.lab.loss_simulation import Scenario
+    from ringcast.lab.rescue import Settings
+    from ringcast.spark.trials import compare, trial
+
+    settings, transport = Settings(seconds=2.0 if run.quick else 6.0), "lateral+nak:r=4,c=3"
+    run.expect("against the truth", 5)
+    scores = compare(spark, settings, lambda _: run.advance("against the truth"))
+    run.advance("against the truth")
+    kept = loss_simulation.run(
+        Scenario(transport=transport, receivers=3, loss=0.03, rate_hz=50, updates=20_000, seed=1)
+    )
+    recovered, _ = trial(spark, dataclasses.replace(settings, loss=1 - kept.delivered_share))
+    calm, apart = scores["in time"], scores["clocks 50 ms apart"]
+    mended, lossy = scores["the same, translated"], scores["3 % of packets lost"]
+    return [
+        at_least("fuse, no loss, synchronised: recall", calm.recall, "share", 0.95),
+        at_least("fuse, no loss, synchronised: precision", calm.precision, "share", 0.95),
+        _lower("fuse, clocks 50 ms apart: recall, lower", apart.recall, calm.recall),
+        at_least("fuse, clocks 50 ms apart, translated: recall", mended.recall, "share", 0.95, calm.recall),
+        _lower("fuse, 3 % of packets lost: recall, lower", lossy.recall, calm.recall),
+        at_least(
+            f"fuse, 3 % of packets lost, what {transport} leaves of it (simulated): recall", recovered.recall, "share",
+            0.95, calm.recall,
+        ),
+    ]  # fmt: skip
+
+
+def _lower(name: str, value: float, reference: float) -> Row:
+    return dataclasses.replace(plain(name, value, "share", reference), target=reference, met=value < reference)
+
+
+def _trained(run: Run, spark: Any, folder: Path) -> list[Row]:
+    """From the simulator of `ringcast lab run adamant` to a model, judged where it was not trained."""
+    from ringcast.lab import adamant, adamant_results
+    from ringcast.lab.adamant_grid import training_grid
+    from ringcast.spark.pipelines.train import train
+
+    class Steps:
+        def expect(self, number: int) -> None:
+            run.expect("train", number)
+
+        def step(self, what: str) -> None:
+            run.advance("train")
+
+    grid = training_grid(run.quick)
+    Steps().expect(len(grid.cells))
+    results = adamant.run_grid("adamant", grid, Steps())
+    path = folder / "results.parquet"
+    adamant_results.write_parquet(results, path, machine="simulated", version="bench")
+    found = train(spark.read.parquet(str(path)), "relate2")
+    return [
+        at_least(
+            f"train: ReLate2 within 5 % of the best, of {found.held_out} held-out environments", found.share, "share",
+            0.95,
+        ),
+    ]  # fmt: skip
+
+
 def measure(run: Run) -> list[Row]:
     """The issue's lines."""
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-", dir="/dev/shm") as name:
@@ -186,7 +286,8 @@ def measure(run: Run) -> list[Row]:
         with ringcast.connect(folder / "daemon.sock") as session:
             rows = _recorder(run, session, folder)
             with _spark() as spark:
-                return [*_sources(run, spark, session, folder), *_way_round(run, spark, session, folder), *rows]
+                rows = [*_sources(run, spark, session, folder), *_way_round(run, spark, session, folder), *rows]
+                return [*rows, *_join(run, spark, folder), *_truth(run, spark), *_trained(run, spark, folder)]
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def test_doctor_fails_when_what_is_needed_is_missing(start: Start, tmp_path: Pat
 
 
 def test_the_demo_shows_everybody_and_leaves_nothing(start: Start, tmp_path: Path) -> None:
-    process = start("demo", "--seconds", "1", "--json")
+    process = start("demo", "--small", "--seconds", "1", "--json")
     out, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
     told = json.loads(out)
@@ -98,7 +98,7 @@ def test_the_demo_shows_everybody_and_leaves_nothing(start: Start, tmp_path: Pat
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_demo_that_is_interrupted_leaves_nothing(start: Start, tmp_path: Path, number: signal.Signals) -> None:
-    process = start("demo", "--seconds", "60")
+    process = start("demo", "--small", "--seconds", "60")
     assert process.stdout is not None
     assert "process" in process.stdout.readline()
     assert "starting" in process.stdout.readline()

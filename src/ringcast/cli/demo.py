@@ -1,68 +1,129 @@
-"""`ringcast demo`: publishers and subscribers of every kind at work, live, and a summary. Ends by itself.
+"""`ringcast demo`: a search and rescue on a mesh of three nodes, fused in Spark, live; or, small, one node by itself.
 
-Everything happens on a private socket in a temporary directory, beside whatever else runs on this machine.
+Everything happens on private sockets in a temporary directory, beside whatever else runs on this machine. What stays is
+the folder with the page.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
+import shutil
 import signal
-import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ringcast.cli.output import Output, add_json, drawn
-from ringcast.cli.showcase.cast import PUBLISHERS, STARTER, SUBSCRIBERS
-from ringcast.cli.showcase.scene import (
-    PUBLISHER_HEADS,
-    PULL_HEADS,
-    SUBSCRIBER_HEADS,
-    Scene,
-    progress_line,
-    publisher_cells,
-    subscriber_cells,
-)
+from ringcast.cli.program import Misuse
 from ringcast.cli.units import positive
 
 if TYPE_CHECKING:
-    from ringcast.cli.showcase.director import Performance, Show
+    from ringcast.cli.mission.director import Performance, Scene, Show
 
-HELP = "See it work: publishers and subscribers of every kind as real processes, live for some seconds, then a summary."
+HELP = "See it work: a search and rescue on three nodes, fused in Spark, live for half a minute, then a page of it."
 
 _EPILOG = """\
-A sensor at 1 kHz, a camera with NumPy frames, a thermometer in JSON; subscribers that are eager, slow (it loses, and is
-told), reliable, wildcard, asyncio and callback; pulls from histories; a daemon that starts and ends by itself. It uses
-a socket of its own and leaves nothing behind.
+Two UAVs and four street cameras, each a process of its own, publish on two nodes; a handheld subscribes to a UAV's
+camera behind a proxy that makes the pictures smaller and fewer; Spark on the third node reads the tags live, finds
+survivors and publishes them on sar/detections, to which we subscribe. Afterwards the recording is analysed, what was
+found is held against the truth, and a page with pictures is written. It needs the extra 'spark', and a Java.
+
+With --small: one node, publishers and subscribers of every kind, no Spark.
+
+Either uses sockets of its own and leaves nothing behind but the page's folder.
 
 examples:
   ringcast demo
-  ringcast demo --seconds 30
+  ringcast demo --seconds 60 --out page
+  ringcast demo --small
   ringcast demo --json
 """
 
-_PROGRESS_EVERY_S = 1.0
+SECONDS, SMALL_SECONDS = 25.0, 8.0
+SUMMARY = "demo.json"
+_PROGRESS_EVERY_S = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument("--seconds", type=positive, default=8.0, metavar="N", help="how long to watch (default: 8)")
+    parser.add_argument(
+        "--seconds",
+        type=positive,
+        metavar="N",
+        help=f"how long to watch ({SECONDS:g}, small {SMALL_SECONDS:g})",
+    )
+    parser.add_argument("--out", type=Path, default=Path("out", "demo"), metavar="DIR", help="(default: out/demo)")
+    parser.add_argument("--small", action="store_true", help="one node and no Spark")
     add_json(parser, "the summary as one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
-    from ringcast.cli.showcase.director import perform
-
     output = Output(args.json)
+    with _terminable():
+        if args.small:
+            from ringcast.cli.showcase.summary import play
+
+            return play(args.seconds or SMALL_SECONDS, output)
+        return _search(args.seconds or SECONDS, args.out, output)
+
+
+def _search(seconds: float, out: Path, output: Output) -> int:
+    from ringcast.cli.mission import view
+
+    _check_spark()
+    _clear(out)
+    begin = time.monotonic()
     tell = (lambda _: None) if output.json else output.line
-    with _terminable(), tempfile.TemporaryDirectory(prefix="ringcast-demo-") as directory, _shown(output) as show:
-        done = perform(Path(directory), args.seconds, show, tell)
+    from ringcast.cli.mission.director import perform
+
+    with _shown(output) as show:
+        done = perform(out, seconds, show, tell)
+    (out / SUMMARY).write_bytes(msgspec.json.format(msgspec.json.encode(done)))
     if output.json:
         output.document(done)
-    else:
-        _summarise(done, output)
-    return 0 if done.idle_exit_s is not None else 1
+        return _code(done)
+    for heads, cells, title in view.sheets(done.scene, "\nafter it all"):
+        output.table(heads, cells, title)
+    output.line()
+    for sentence in view.verdict(done):
+        output.line(sentence)
+    output.line(f"\n{time.monotonic() - begin:.0f} s in all. The page: {done.concluded.page}")
+    output.line(f"The tables behind it: ringcast pipeline tables --lake {out / 'lake'}")
+    return _code(done)
+
+
+def _code(done: Performance) -> int:
+    return 0 if done.concluded.detections else 1
+
+
+def _check_spark() -> None:
+    """Before anything is started. Raises NoSpark, NoJava."""
+    from ringcast.cli.pipeline import NoSpark
+
+    if importlib.util.find_spec("pyspark") is None:
+        raise NoSpark("pyspark")
+    from ringcast.spark.java import java_home
+
+    java_home()
+
+
+def _clear(out: Path) -> None:
+    """Room for a new one where an earlier demo was, and nowhere else. Raises Misuse."""
+    mine = [out / name for name in ("lake", "recording")]
+    if any(path.exists() for path in mine) and not (out / SUMMARY).exists() and not (out / ".demo").exists():
+        raise Misuse(f"{out} has a lake or a recording that is not an earlier demo's; choose another place with --out")
+    for path in mine:
+        shutil.rmtree(path, ignore_errors=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / ".demo").touch()
+    except OSError as exc:
+        raise Misuse(f"cannot write to {out}: {exc.strerror}; choose another place with --out") from exc
 
 
 @contextlib.contextmanager
@@ -81,48 +142,27 @@ def _terminable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _shown(output: Output) -> Iterator[Show]:
-    """How scenes are shown: a table that changes on a terminal, a line a second elsewhere, nothing with --json."""
+    """How looks are shown: tables that change on a terminal, lines elsewhere, nothing with --json."""
+    from ringcast.cli.mission import view
+
     if output.terminal:
         from rich.console import Group
         from rich.live import Live
 
         with Live(auto_refresh=False, transient=True) as live:
 
-            def draw(scene: Scene, seconds: float) -> None:
-                live.update(Group(*(drawn(*table) for table in _tables(scene, f"{seconds:.0f} s"))), refresh=True)
+            def draw(scene: Scene) -> None:
+                sheets = view.sheets(scene, f"{scene.elapsed_s:.0f} s")
+                live.update(Group(*(drawn(*sheet) for sheet in sheets)), refresh=True)
 
             yield draw
         return
-    shown = 0.0
+    shown = float("-inf")
 
-    def write(scene: Scene, seconds: float) -> None:
+    def write(scene: Scene) -> None:
         nonlocal shown
-        if not output.json and seconds >= shown:
-            shown = seconds + _PROGRESS_EVERY_S
-            output.line(progress_line(scene, seconds))
+        if not output.json and scene.elapsed_s >= shown + _PROGRESS_EVERY_S:
+            shown = scene.elapsed_s
+            output.line(view.line(scene))
 
     yield write
-
-
-def _tables(scene: Scene, title: str) -> Iterator[tuple[tuple[str, ...], list[list[str]], str]]:
-    yield PUBLISHER_HEADS, publisher_cells(scene, (*PUBLISHERS, STARTER)), title
-    yield SUBSCRIBER_HEADS, subscriber_cells(scene, SUBSCRIBERS), ""
-
-
-def _summarise(done: Performance, output: Output) -> None:
-    for heads, cells, title in _tables(done.scene, "\nafter it all"):
-        output.table(heads, cells, title)
-    output.table(
-        PULL_HEADS, [[pulled.what, pulled.call, pulled.found] for pulled in done.pulls], "\npulled from histories"
-    )
-    slow = done.scene.subscribers["slow"]
-    output.line(
-        f"\nThe slow subscriber received {slow.received}, lost {slow.lost}, and was told so with each message; "
-        "nobody else waited for it."
-    )
-    if done.idle_exit_s is None:
-        output.line(f"The daemon, process {done.daemon_pid}, should have ended by now and has not.")
-    else:
-        output.line(
-            f"The daemon, process {done.daemon_pid}, ended {done.idle_exit_s:.1f} s after its last client left."
-        )

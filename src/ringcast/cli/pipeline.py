@@ -58,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--to", dest="end", metavar="T", type=_instant, help="up to this time; hours are done whole")
     run.add_argument("--input", metavar="DIR", help="a recording (ingest), or results as Parquet (fit, train)")
     run.add_argument("--tag", metavar="PATTERN", help="what the rings of these tags hold now (ingest)")
+    run.add_argument("--socket", metavar="PATH", help="the daemon to read and publish tags through (ingest, fuse)")
     run.add_argument("--publish", metavar="TAG", help="send what was found on this tag, too (fuse)")
     run.add_argument("--family", action="append", metavar="NAME", help="only this family (refine; repeatable)")
     run.add_argument("--window", type=units.positive, default=1.0, metavar="S", help="per row (qos; default: 1 s)")
@@ -114,7 +115,7 @@ def _run(args: argparse.Namespace, output: Output, spark: SparkSession, lake: La
         raise Misuse(str(jobs.NoSuchPipeline(args.name)))
     options = {
         "families": args.family, "window_s": args.window, "deadline_ns": round(args.deadline * 1e6),
-        "metric": args.metric, "model": args.model, "publish": args.publish,
+        "metric": args.metric, "model": args.model, "publish": args.publish, "socket": args.socket,
     }  # fmt: skip
     begin = time.monotonic()
     done = jobs.run(
@@ -139,6 +140,8 @@ def _source(args: argparse.Namespace, spark: SparkSession) -> DataFrame | None:
             reader = reader.option("path", args.input)
         if args.tag:
             reader = reader.option("tag", args.tag)
+        if args.socket:
+            reader = reader.option("socket", args.socket)
         return reader.load()
     if args.name in ("fit", "train") and args.input:
         return spark.read.parquet(args.input)

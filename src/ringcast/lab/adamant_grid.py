@@ -74,6 +74,14 @@ def paper_grid(quick: bool) -> Grid:
     return Grid(_cells((3, 10, 25), alone + bursts, (10.0, 25.0, 50.0, 100.0)), TRANSPORTS, 20_000, 5)
 
 
+def training_grid(quick: bool) -> Grid:
+    """Many environments and short runs: what a model of which transport is best where is trained on."""
+    alone = tuple((percent / 100, 1.0) for percent in (0, 0.5, 1, 2, 3, 4, 5))
+    bursts = tuple((percent / 100, BURST) for percent in (1, 2, 3, 5))
+    receivers = (3, 6, 10) if quick else (3, 6, 10, 16, 25)
+    return Grid(_cells(receivers, alone + bursts, (10.0, 25.0, 50.0, 75.0, 100.0)), TRANSPORTS, 2_000, 2)
+
+
 def crowd_grid(quick: bool) -> Grid:
     """Where the paper stopped at 25."""
     transports = ("multicast", "nak", "lateral:r=4,c=3", "parity:r=4,c=3", "lateral+nak:r=4,c=3")

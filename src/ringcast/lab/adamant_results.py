@@ -3,7 +3,7 @@
 | column | |
 |---|---|
 | experiment | "adamant", "adamant crowd" |
-| configuration | transport, receivers, loss_percent, burst, rate_hz, updates, payload_bytes |
+| configuration | flat JSON: transport, and as numbers receivers, loss_percent, burst, rate_hz, updates, payload_bytes |
 | repetition | from 0; it is the seed less one |
 | metric, value, unit | as in METRICS |
 | machine, version | what it ran on, and which Ringcast |
@@ -98,6 +98,12 @@ def summarise(experiment: str, outcome: Outcome) -> Result:
     return Result(experiment, configuration, s.seed - 1, metrics)
 
 
+def flat(configuration: dict[str, str]) -> str:
+    """As `ringcast pipeline run train` reads it: `transport` is a name, everything else a number."""
+    named = {k: v if k == "transport" else msgspec.json.decode(v) for k, v in configuration.items()}
+    return msgspec.json.encode(named).decode()
+
+
 def write_parquet(results: Iterable[Result], path: Path, *, machine: str, version: str) -> None:
     """Raises ParquetMissing, OSError."""
     try:
@@ -108,7 +114,7 @@ def write_parquet(results: Iterable[Result], path: Path, *, machine: str, versio
     schema = pa.schema(
         [
             ("experiment", pa.string()),
-            ("configuration", pa.map_(pa.string(), pa.string())),
+            ("configuration", pa.string()),
             ("repetition", pa.int32()),
             ("metric", pa.string()),
             ("value", pa.float64()),
@@ -118,7 +124,7 @@ def write_parquet(results: Iterable[Result], path: Path, *, machine: str, versio
         ]
     )
     lines = [
-        (r.experiment, list(r.configuration.items()), r.repetition, metric, value, METRICS[metric][0], machine, version)
+        (r.experiment, flat(r.configuration), r.repetition, metric, value, METRICS[metric][0], machine, version)
         for r in results
         for metric, value in r.metrics.items()
     ]

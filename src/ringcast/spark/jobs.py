@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from ringcast.errors import RingcastError
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
+from ringcast.spark.outlet import Outlet
 from ringcast.spark.pipelines import fire as fires
 from ringcast.spark.pipelines import fit as fits
 from ringcast.spark.pipelines import fuse as fusing
@@ -148,6 +149,9 @@ def _sensors(job: Job) -> DataFrame:
 
 
 def _fuse(job: Job) -> None:
+    outlet = Outlet(tag, job.options.get("socket")) if (tag := job.options.get("publish")) else None
+    if outlet is not None:
+        outlet.check()
     infrared, pose, gps, video = _sensed(job, silver.INFRARED, silver.POSE, silver.GPS, silver.VIDEO)
     sensors, how = _sensors(job), fusing.Fusion()
     ticks = job.within(fusing.fuse(infrared, pose, gps, video, sensors, how)).persist()
@@ -155,12 +159,17 @@ def _fuse(job: Job) -> None:
     try:
         found = fusing.survivors(ticks).withColumn("run_id", F.lit(job.run.id))
         job.write(gold.DETECTIONS, found)
-        if tag := job.options.get("publish"):
-            job.say(f"publishing on {tag}")
-            found.write.format("ringcast").option("tag", tag).mode("append").save()
+        if outlet is not None:
+            job.say(f"publishing on {outlet.tag}")
+            outlet.send(found)
         counts = fusing.tally(ticks).first()
         assert counts is not None
         numbers = {name: int(number) for name, number in counts.asDict().items()}
+        job.say("counting video that no infrared came near to")
+        seen, filmed = (rows.select("tag", "seq", "event_time", "event_ns") for rows in (infrared, video))
+        located = fusing.locate(seen, pose, gps, sensors, how)
+        alone = fusing.unmatched_video(located, filmed, sensors, how)
+        numbers["unmatched_video"] = job.within(alone).count()
         note(job.lake, gold.DETECTIONS.name, numbers, job.run, Place())
         job.run.count(numbers, "fuse: ")
     finally:

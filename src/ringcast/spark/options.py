@@ -50,12 +50,15 @@ class ReadOptions(NamedTuple):
 
 
 class WriteOptions(NamedTuple):
+    """`batch` is the query and number of a batch that is written inside `foreachBatch`, and is to be published once."""
+
     tag: str
     socket: str | None
     codec: str | None
     state: str | None
     depth: int | None
     capacity_bytes: int | None
+    batch: tuple[str, int] | None
 
 
 def read_options(options: Mapping[str, str], *, streaming: bool) -> ReadOptions:
@@ -88,12 +91,20 @@ def read_options(options: Mapping[str, str], *, streaming: bool) -> ReadOptions:
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
     """Raises ValueError, BadTagName."""
-    known = {"tag", "socket", "codec", "stateLocation", "checkpointLocation", "depth", "capacityBytes", "queryName"}
+    known = {
+        "tag", "socket", "codec", "stateLocation", "checkpointLocation", "depth", "capacityBytes", "queryName",
+        "queryId", "batchId",
+    }  # fmt: skip
     _check_known(options, known)
     tag = options.get("tag") or options.get("path")
     if tag is None:
         raise ValueError("say on which tag to publish: option('tag', 'sar/detections')")
     depth, capacity = options.get("depth"), options.get("capacityBytes")
+    query, batch = options.get("queryId"), options.get("batchId")
+    if (query is None) != (batch is None):
+        raise ValueError("a batch that is published once has both: option('queryId', NAME) and option('batchId', N)")
+    if batch is not None and not batch.isdigit():
+        raise ValueError(f"batchId is a whole number, not {batch!r}")
     return WriteOptions(
         tag=check_name(tag),
         socket=options.get("socket"),
@@ -101,6 +112,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         state=options.get("stateLocation") or options.get("checkpointLocation"),
         depth=None if depth is None else _count("depth", depth),
         capacity_bytes=None if capacity is None else _count("capacityBytes", capacity),
+        batch=None if query is None or batch is None else (query, int(batch)),
     )
 
 

@@ -32,6 +32,30 @@ class Task(NamedTuple):
     format: Format = Format()
     path: str | None = None
 
+    @property
+    def rows(self) -> int:
+        """At most so many."""
+        return (self.piece.end - self.piece.first + self.every - 1) // self.every
+
+
+SMALL_ROWS = 1024
+"""What a partition costs to start is more than what it costs to read so many."""
+
+
+def packed(tasks: list[Task]) -> list[list[Task]]:
+    """Tasks by partition: small ones share one, in their order, so that a hundred slow publishers are not a hundred
+    partitions in every batch."""
+    parts: list[list[Task]] = []
+    room = 0
+    for task in tasks:
+        if parts and task.rows <= room:
+            parts[-1].append(task)
+            room -= task.rows
+        else:
+            parts.append([task])
+            room = SMALL_ROWS - task.rows
+    return parts
+
 
 class Plan:
     """Looks at rings and recordings as `options` say. Must not outlive its process, nor be sent to another."""

@@ -6,9 +6,14 @@ same with a master's address. Settings are for latency: what a batch costs is fi
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
+import signal
+import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringcast.spark.java import java_home
@@ -37,6 +42,8 @@ LOCAL_SETTINGS = {
     "spark.driver.memory": "1g",
 }
 
+_END_S = 20.0
+
 
 def open_session(
     master: str | None = None, app: str = "ringcast", settings: Mapping[str, str] | None = None
@@ -63,3 +70,49 @@ def open_session(
     spark = builder.getOrCreate()
     spark.dataSource.register(RingcastSource)
     return spark
+
+
+def close_session(spark: SparkSession) -> None:
+    """Stop Spark and wait until its Java is gone, which it otherwise is some time after this process, and the Python
+    processes that Java started, which end when they find it gone."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    started = [] if process is None else _below(process.pid)
+    # After an interrupt in the middle of a call the connection may be of no use; Java is ended all the same.
+    with contextlib.suppress(Py4JError, OSError, RuntimeError):
+        spark.stop()
+    if gateway is None or process is None:  # Java is somebody else's
+        return
+    with contextlib.suppress(Py4JError, OSError, RuntimeError):
+        gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+    process.stdin.close()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pidfd in started:
+        if not select.select([pidfd], [], [], _END_S)[0]:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        os.close(pidfd)
+
+
+def _below(pid: int) -> list[int]:
+    """Handles on all processes that this one started, and those did."""
+    found = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(word) for word in listing.read_text().split()]
+        except OSError:
+            continue
+        for child in children:
+            try:
+                found.append(os.pidfd_open(child))
+            except ProcessLookupError:
+                continue
+            found += _below(child)
+    return found

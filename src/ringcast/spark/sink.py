@@ -121,45 +121,28 @@ class _Publishing:
         for payload in rows["payload"].to_pylist():
             codec.decode(payload)
 
-
-class BatchPublisher(_Publishing, DataSourceArrowWriter):
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        _, rows = self._gathered(messages)
-        publisher = self._publisher(session_at(self._options.socket))
-        self._check(publisher, rows)
-        _send(publisher, rows)
-
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing was published."""
-
-
-class StreamPublisher(_Publishing, DataSourceStreamArrowWriter):
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        query, rows = self._gathered(messages)
+    def _publish_once(self, query: str, batch: int, rows: pa.Table) -> None:
         with self._ledger(query).locked() as ledger:
             state = ledger.state(query)
-            if batchId <= state.batch:
-                logger.info("batch %d was published on %s before", batchId, self._options.tag)
+            if batch <= state.batch:
+                logger.info("batch %d was published on %s before", batch, self._options.tag)
                 return
             session = session_at(self._options.socket)
-            staged = ledger.staged(query, batchId)
+            staged = ledger.staged(query, batch)
             if staged is not None:
                 rows, doubtful = unsent(staged, _newest(session, self._options.tag, staged.incarnation))
-                logger.info("of batch %d on %s, %d are still to be sent", batchId, self._options.tag, rows.num_rows)
+                logger.info("of batch %d on %s, %d are still to be sent", batch, self._options.tag, rows.num_rows)
                 if doubtful:
                     logger.error(
                         "batch %d on %s was interrupted and its ring is gone: up to %d of its messages may be missing",
-                        batchId, self._options.tag, doubtful,
+                        batch, self._options.tag, doubtful,
                     )  # fmt: skip
             if rows.num_rows:
                 publisher = self._publisher(session)
                 self._check(publisher, rows)
-                ledger.stage(query, batchId, publisher.incarnation, publisher.next_seq, rows)
+                ledger.stage(query, batch, publisher.incarnation, publisher.next_seq, rows)
                 _send(publisher, rows, ledger)
-            ledger.done(State(query, batchId, state.published + rows.num_rows))
-
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing was published."""
+            ledger.done(State(query, batch, state.published + rows.num_rows))
 
     def _ledger(self, query: str) -> Ledger:
         name = hashlib.blake2b(self._options.tag.encode(), digest_size=8).hexdigest()
@@ -174,6 +157,29 @@ class StreamPublisher(_Publishing, DataSourceStreamArrowWriter):
                 "option('stateLocation', DIR)"
             )
         return Ledger(path / "ringcast" / name)
+
+
+class BatchPublisher(_Publishing, DataSourceArrowWriter):
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        _, rows = self._gathered(messages)
+        if self._options.batch is not None:
+            self._publish_once(*self._options.batch, rows)
+            return
+        publisher = self._publisher(session_at(self._options.socket))
+        self._check(publisher, rows)
+        _send(publisher, rows)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Nothing was published."""
+
+
+class StreamPublisher(_Publishing, DataSourceStreamArrowWriter):
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        query, rows = self._gathered(messages)
+        self._publish_once(query, batchId, rows)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing was published."""
 
 
 def _send(publisher: Publisher, rows: pa.Table, ledger: Ledger | None = None) -> None:

@@ -32,7 +32,7 @@ from ringcast.record.recording import Recording
 from ringcast.spark.connections import rings_at
 from ringcast.spark.offsets import Offset, Piece, advance, pieces
 from ringcast.spark.options import ReadOptions, read_options, write_options
-from ringcast.spark.planning import Plan, Task
+from ringcast.spark.planning import Plan, Task, packed
 from ringcast.spark.values import decoded
 
 logger = logging.getLogger("ringcast.spark")
@@ -71,9 +71,9 @@ class RingcastSource(DataSource):
 
 
 class Part(InputPartition):
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.task = task
+    def __init__(self, tasks: list[Task]) -> None:
+        super().__init__(tasks)
+        self.tasks = tasks
 
 
 class _Reading:
@@ -88,11 +88,11 @@ class _Reading:
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, Part)
-        task = partition.task
-        rows = _recorded(task) if task.path is not None else self._live(task)
-        for batch in rows:
-            if batch.num_rows:
-                yield from self._shaped(batch)
+        for task in partition.tasks:
+            rows = _recorded(task) if task.path is not None else self._live(task)
+            for batch in rows:
+                if batch.num_rows:
+                    yield from self._shaped(batch)
 
     def _live(self, task: Task) -> Iterator[pa.RecordBatch]:
         assert task.info is not None
@@ -150,9 +150,8 @@ class HeldReader(_Reading, DataSourceReader):
     def partitions(self) -> list[Part]:
         plan = Plan(self._options)
         start = plan.initial()
-        return [
-            Part(task) for task in plan.tasks(pieces(start, advance(start, plan.heads(), every=self._options.every)))
-        ]
+        tasks = plan.tasks(pieces(start, advance(start, plan.heads(), every=self._options.every)))
+        return [Part(some) for some in packed(tasks)]
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -200,7 +199,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Part]:
         begin, stop = Offset.decode(start, self._options.reads), Offset.decode(end, self._options.reads)
-        return [Part(task) for task in self._planned().tasks(pieces(begin, stop))]
+        return [Part(some) for some in packed(self._planned().tasks(pieces(begin, stop)))]
 
     def _planned(self) -> Plan:
         if self._plan is None:

@@ -7,7 +7,7 @@ copies that were dropped are taken from the query's own metrics into `quality`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
+from ringcast.spark.outlet import Outlet
 from ringcast.spark.pipelines.fuse import Fusion, fuse, survivors, tally
 from ringcast.spark.pipelines.ingest import ingest
 from ringcast.spark.pipelines.qos import qos
@@ -60,15 +61,22 @@ class Streams:
 
     def fuse(
         self,
-        messages: DataFrame,
+        messages: DataFrame | Mapping[str, DataFrame],
         clocks: DataFrame,
         sensors: DataFrame,
         how: Fusion | None = None,
-        publish: Callable[[DataFrame], None] | None = None,
+        publish: Outlet | None = None,
     ) -> StreamingQuery:
-        """Bronze messages of all families to detections. `publish` gets each batch of them too, to send on a tag."""
+        """Bronze messages of all families to detections, which go out by `publish`, too, each batch once.
+
+        One DataFrame of everything is read once for each family; a mapping has one for each by its name. Raises
+        TagConflict when the outlet's tag is not made for detections.
+        """
+        if publish is not None:
+            publish.check()
         kinds = (silver.INFRARED, silver.POSE, silver.GPS, silver.VIDEO)
-        parts = [refine(messages, clocks, kind, self._watermark).where("rejected is null") for kind in kinds]
+        of = {kind.name: messages if isinstance(messages, DataFrame) else messages[kind.name] for kind in kinds}
+        parts = [refine(of[kind.name], clocks, kind, self._watermark).where("rejected is null") for kind in kinds]
         ticks = fuse(parts[0], parts[1], parts[2], parts[3], sensors, how)
 
         def write(batch: DataFrame, place: Place) -> None:
@@ -81,7 +89,7 @@ class Streams:
                 note(self.lake, gold.DETECTIONS.name, numbers, self.run, place)
                 self.run.count(numbers, "fuse: ")
             if publish is not None:
-                publish(found)
+                publish.send(found, place.batch, self._checkpoints)
 
         return self._start("fuse", ticks, write)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,9 @@ def test_results_are_read_back(results: list[adamant_results.Result], tmp_path: 
     ]  # fmt: skip
     assert table.num_rows == len(results) * len(adamant_results.METRICS)
     first = table.slice(0, 1).to_pylist()[0]
-    assert dict(first["configuration"])["transport"] == "tcp"
+    configuration = json.loads(first["configuration"])
+    assert configuration["transport"] == "tcp"
+    assert all(isinstance(value, int | float) for name, value in configuration.items() if name != "transport")
     assert (first["metric"], first["value"], first["unit"]) == ("delivered", 100.0, "%")
 
 

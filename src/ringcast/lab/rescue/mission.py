@@ -7,7 +7,7 @@ street's time. Must not know where messages go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -20,6 +20,9 @@ from ringcast.spark.vision.optics import Floats, Lens, turned
 
 INFRARED_LENS = Lens(96, 72, np.radians(80.0))
 VIDEO_LENS = Lens(128, 72, np.radians(75.0))
+
+_NODES = {"ir": "uav{}-camera", "pose": "uav{}", "gps": "uav{}", "video": "street{}"}
+"""Whose clock a message's times are by."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,8 @@ class Mission:
             rows.append({"tag": f"uav/{uav}/ir", **_described(INFRARED_LENS), **dict.fromkeys(names)})
         return rows
 
-    def messages(self) -> Iterator[Sent]:
-        """All that is sent, in the order of true time."""
+    def messages(self, mine: Callable[[str], bool] = lambda node: True) -> Iterator[Sent]:
+        """All that is sent, or what the nodes send that `mine` selects, in the order of true time."""
         s = self.settings
         due: list[tuple[int, int, str, int]] = []
         for kind, count, hz in (
@@ -103,6 +106,9 @@ class Mission:
             ("video", s.cameras, s.video_hz),
         ):  # fmt: skip
             for number in range(count):
+                # Before anything is drawn: whoever plays one node does not pay for the pictures of the others.
+                if not mine(_NODES[kind].format(number)):
+                    continue
                 period = 1e9 / hz
                 # Frames in the middle of their tick; cameras run free, each with a phase of its own.
                 phase = {"ir": 0.5, "pose": 0.1, "gps": 0.3}.get(kind, 0.13 + 0.21 * number) % 1.0
@@ -141,12 +147,12 @@ class Mission:
     def _ir(self, uav: int, k: int, at: int) -> Sent:
         place, turn = self._eye(uav, at / 1e9)
         image = infrared(self.world, at / 1e9, place, turn, INFRARED_LENS, self._noise(1, uav, k))
-        return Sent(f"uav/{uav}/ir", f"uav{uav}-camera", at, "numpy", image)
+        return Sent(f"uav/{uav}/ir", _NODES["ir"].format(uav), at, "numpy", image)
 
     def _video(self, camera: int, k: int, at: int) -> Sent:
         place, attitude = self.camera(camera)
         image = video(self.world, at / 1e9, place, turned(*attitude), VIDEO_LENS, self._noise(2, camera, k))
-        return Sent(f"street/{camera}/video", f"street{camera}", at, "numpy", image)
+        return Sent(f"street/{camera}/video", _NODES["video"].format(camera), at, "numpy", image)
 
     def _pose(self, uav: int, k: int, at: int) -> Sent:
         _, _, attitude, rates = self.flight(uav, at / 1e9)
@@ -154,14 +160,14 @@ class Mission:
         names = ("yaw", "pitch", "roll")
         value = {name: float(angle + shake[i]) for i, (name, angle) in enumerate(zip(names, attitude, strict=True))}
         value |= {f"{name}_rate": float(rate) for name, rate in zip(names, rates, strict=True)}
-        return Sent(f"uav/{uav}/pose", f"uav{uav}", at, "msgpack", value)
+        return Sent(f"uav/{uav}/pose", _NODES["pose"].format(uav), at, "msgpack", value)
 
     def _gps(self, uav: int, k: int, at: int) -> Sent:
         place, speed, _, _ = self.flight(uav, at / 1e9)
         shake = self._noise(4, uav, k).normal(0, 0.03, 3)
         value = {name: float(place[i] + shake[i]) for i, name in enumerate("xyz")}
         value |= {f"v{name}": float(speed[i]) for i, name in enumerate("xyz")}
-        return Sent(f"uav/{uav}/gps", f"uav{uav}", at, "json", value)
+        return Sent(f"uav/{uav}/gps", _NODES["gps"].format(uav), at, "json", value)
 
 
 def _described(lens: Lens) -> dict[str, Any]:

@@ -109,7 +109,8 @@ def tally(found: DataFrame) -> DataFrame:
 
 
 def unmatched_video(located: DataFrame, video: DataFrame, sensors: DataFrame, how: Fusion | None = None) -> DataFrame:
-    """Video frames that no infrared frame was near to. For batches: the join the other way round."""
+    """Video frames that no infrared frame was near to: the join the other way round, for batches. What the frames show
+    does not matter to it, and need not have been looked for."""
     how = how or Fusion()
     frames = (
         located.where("pose_ns is not null")
@@ -117,7 +118,8 @@ def unmatched_video(located: DataFrame, video: DataFrame, sensors: DataFrame, ho
         .dropDuplicates()
     )
     tried = pair(aimed(video, sensors, how), frames, ["cell"], how.bound_us, "infrared")
-    return tried.groupBy("tag", "seq").agg(F.count("infrared_ns").alias("_n")).where("_n = 0").drop("_n")
+    each = tried.groupBy("tag", "seq", "event_time").agg(F.count("infrared_ns").alias("_n"))
+    return each.where("_n = 0").drop("_n")
 
 
 def _cells(x: Column, y: Column, reach_m: float, how: Fusion) -> Column:

@@ -13,10 +13,11 @@ from pyspark.sql import functions as F
 
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import code_version
+from ringcast.spark.pipelines.refine import of_pattern, refine
 from ringcast.spark.pipelines.score import Score, matched, score
 from ringcast.spark.report.drawing import COLOURS, Drawing
 from ringcast.spark.report.page import Section, image, page
-from ringcast.spark.tables import gold, silver, upkeep
+from ringcast.spark.tables import bronze, gold, silver, upkeep
 
 _SHOWN = 4000
 """Dots on a map beyond so many say no more."""
@@ -28,11 +29,20 @@ def write_report(
     title: str = "Search and rescue",
     trials: Mapping[str, Score] | None = None,
     more: list[Section] | None = None,
+    found: Score | None = None,
 ) -> Path:
-    """Write the page, and beside it its pictures as SVG files. `trials` are scores under other conditions."""
+    """Write the page, and beside it its pictures as SVG files. `trials` are scores under other conditions; `found` is
+    that of the lake's own detections, where somebody has computed it already."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    sections = [_survivors(lake), *_trials(trials or {}), _frames(lake), _streams(lake), _kept(lake), *(more or [])]
+    sections = [
+        _survivors(lake, found),
+        *_trials(trials or {}),
+        _frames(lake),
+        _streams(lake),
+        _kept(lake),
+        *(more or []),
+    ]
     for section in sections:
         for at, picture in enumerate(section.pictures):
             if picture.startswith("<svg"):
@@ -95,11 +105,12 @@ def latency_lines(rows: list[Row]) -> str:
     return drawing.svg()
 
 
-def _survivors(lake: Lake) -> Section:
+def _survivors(lake: Lake, one: Score | None) -> Section:
     detections, truth = lake.read(gold.DETECTIONS), lake.read(upkeep.TRUTH)
-    text = f"{detections.count()} detections."
-    if not truth.isEmpty():
+    text = f"{lake.state(gold.DETECTIONS).rows} detections."
+    if one is None and lake.state(upkeep.TRUTH).rows:
         one = score(matched(detections, truth))
+    if one is not None:
         text += (
             f" Held against the truth: recall {one.recall:.3f}, precision {one.precision:.3f}, {one.missed} missed, "
             f"{one.false_alarms} false alarms, {one.error_m:.2f} m off on average."
@@ -128,11 +139,18 @@ def _trials(trials: Mapping[str, Score]) -> list[Section]:
 def _frames(lake: Lake) -> Section:
     shown = []
     for family in (silver.INFRARED, silver.VIDEO):
-        row = lake.read(family.table).orderBy("event_ns", "tag").first()
+        row = lake.read(family.table).orderBy("event_ns", "tag").first() or _first_frame(lake, family)
         if row is not None:
             pixels = np.frombuffer(row.data, row.dtype).reshape(row["shape"])
             shown.append(image(pixels, f"{row.tag} number {row.seq}"))
     return Section("What the sensors see", "The first infrared and the first video frame.", ["".join(shown)])
+
+
+def _first_frame(lake: Lake, family: silver.Family) -> Row | None:
+    """Where nothing was refined yet: of what was received, that one message is."""
+    own = lake.read(bronze.MESSAGES).where(of_pattern(F.col("tag"), family.pattern))
+    first = own.orderBy("event_ns", "tag").limit(1)
+    return refine(first, lake.read(upkeep.CLOCKS), family).where("rejected is null").first()
 
 
 def _streams(lake: Lake) -> Section:
