@@ -28,8 +28,8 @@ demo: setup      ## a search and rescue: three nodes, fusion in Spark, a page wi
 
 test: setup lint types stub unit native sanitize  ## everything that CI runs
 
-unit: setup      ## Python tests, unit to system
-	$(BIN)/python -m pytest
+unit: setup      ## Python tests, unit to system; those of Spark beside the others, which mostly wait
+	@sh tests/run.sh $(BIN)/python
 
 lint: setup      ## ruff
 	$(BIN)/ruff check .
