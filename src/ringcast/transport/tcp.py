@@ -8,6 +8,7 @@ reliable reader of the ring, holds the publisher back for at most the tag's boun
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 import threading
@@ -65,7 +66,8 @@ class TcpReceiving:
 
     def close(self) -> None:
         # Shutting down wakes accept; closing alone would leave the thread asleep in it.
-        self._listener.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # a second call finds it so
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._listener.close()
         self._streams.close()
