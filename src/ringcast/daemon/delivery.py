@@ -281,8 +281,9 @@ class Delivery:
 
     def _continuing(self, incarnation: int, otherwise: Start = "earliest") -> Start:
         """Where a stream begins that some other one comes before, if there is one."""
-        known = [incoming for stream, incoming in self.channels.items() if stream.incarnation == incarnation]
-        return min((incoming.mirror.next_seq for incoming in known), default=otherwise)
+        known = [known.mirror.next_seq for stream, known in self.channels.items() if stream.incarnation == incarnation]
+        behind = self._local.continuing(incarnation)  # a stage here may not have come as far as what it reads
+        return min([*known, *([] if behind is None else [behind])], default=otherwise)
 
     @contextmanager
     def expecting(self, pattern: str, asked: Asked) -> Iterator[None]:

@@ -422,6 +422,12 @@ class Local:
     def _demand(self, subscription: Subscription, tag: str) -> Demand:
         return self.demand(subscription.asked, tag)
 
+    def continuing(self, incarnation: int) -> int | None:
+        """How far the slowest of a publisher's rings is that somebody here reads: what takes its place begins there, or
+        before. None when nobody reads any."""
+        read = [ring.next_seq for ring in self.rings if ring.info.incarnation == incarnation and ring.readers]
+        return min(read, default=None)
+
     def subscription(self, client: int, number: int) -> Subscription | None:
         """A client's subscription, by the client's own number."""
         holder = self.clients.get(client)

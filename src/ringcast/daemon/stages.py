@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from ringcast.control.messages import StageDown, StageUp, StageWanted
 from ringcast.control.service import Start
-from ringcast.daemon.derivation import derived, first
+from ringcast.daemon.derivation import derived, first, oldest_seq
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
 from ringcast.daemon.holdings import Asked, Demand, DerivedRing, Ring, Wish, wish_of
@@ -230,7 +230,7 @@ class Stages:
             return
         try:
             every = self._local.paces.every(base, wish.rate_hz) if wish.rate_hz else wish.every
-            first_seq = self._resume[wish] if wish in self._resume else first(base, self._starts.get(wish, "earliest"))
+            first_seq = self._resume[wish] if wish in self._resume else self._first(wish, base)
             hand = self._hand(wish, base, number)
             wanted = StageWanted(
                 publisher=base.number, stage=number, attributes=base.attributes, size=wish.size, every=every,
@@ -255,6 +255,12 @@ class Stages:
         self._resume.pop(wish, None)
         self.running[wish] = _Running(hand, ring, number, first_seq)
         self._deliver(shown)
+
+    def _first(self, wish: Wish, base: Ring) -> int:
+        """Where the stage begins: as was asked for, and not after what those have who come over from another ring."""
+        start = first(base, self._starts.get(wish, "earliest"))
+        behind = self._local.continuing(wish.incarnation)
+        return start if behind is None else max(oldest_seq(base), min(start, behind))
 
     def _dismiss(self, hand: Hand) -> None:
         task = asyncio.get_running_loop().create_task(hand.end())
