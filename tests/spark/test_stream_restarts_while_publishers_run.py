@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -156,10 +157,12 @@ def test_driver_killed_while_it_publishes(
         patiently(lambda: driver.poll() is not None or [p for p in results.tag.publishers() if p.counters["waits"]])
         (publisher,) = results.tag.publishers()
         assert publisher.counters["sent"] == HELD
-        os.kill(publisher.info.pid, signal.SIGKILL)  # Spark's worker is in a session of its own
     finally:
+        # The driver first: it would start another worker for the one that is gone.
         os.killpg(driver.pid, signal.SIGKILL)
         driver.wait(PATIENCE_S)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(publisher.info.pid, signal.SIGKILL)  # Spark's worker is in a session of its own
     patiently(lambda: not results.tag.publishers())
     sent = sending.stop()
     finish(spark, daemon, tmp_path / "c", results)
