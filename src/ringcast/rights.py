@@ -179,8 +179,6 @@ class Subscription(ABC):
             with self.lock:
                 if not self.closed:
                     self.attach(up, *received.fds)
-            if up.held:
-                self._connection.post(Attached(id=0, subscription=self.number, ring=up.ring))
         except ClosedError:
             pass
         except CorruptRing as exc:
@@ -192,6 +190,8 @@ class Subscription(ABC):
                 self.fail(exc)
             elif self._opening_error is None:
                 self._opening_error = exc
+        if up.held:  # taken or not, nobody need wait for it any longer
+            self._connection.post(Attached(id=0, subscription=self.number, ring=up.ring))
 
     def close(self, native_close: Callable[[], None]) -> bool:
         """Close the reader unless it is closed; says whether it was this call that did."""

@@ -142,7 +142,6 @@ DRIVER = """
 """
 
 
-@pytest.mark.xfail(strict=False, reason="known fault: now and then the rest of an interrupted batch is not published")
 def test_driver_killed_while_it_publishes(
     spark: SparkSession, daemon: Any, sending: Sending, results: Results, tmp_path: Path,
     patiently: Callable[..., None],

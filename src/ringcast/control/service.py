@@ -33,6 +33,7 @@ AGAIN = "channel.again"
 REGROUP = "channel.regroup"
 RETUNE = "channel.retune"
 DIRECT = "channel.direct"
+TAKEN = "ring.taken"
 PULL = "pull"
 SET = "tag.set"
 HOLD = "buffer.hold"
@@ -118,6 +119,12 @@ class RetuneChannel(msgspec.Struct, frozen=True, kw_only=True):
 
     key: Word
     transport: ShortText
+
+
+class RingTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """A new publisher of yours has channels to all subscribers of mine that want all of it."""
+
+    incarnation: Word
 
 
 class CloseChannel(msgspec.Struct, frozen=True, kw_only=True):

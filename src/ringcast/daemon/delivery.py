@@ -31,6 +31,7 @@ from ringcast.control.service import (
     OpenChannel,
     RegroupChannel,
     RetuneChannel,
+    RingTaken,
     Start,
     StartChannel,
 )
@@ -38,7 +39,7 @@ from ringcast.daemon.derivation import oldest_seq
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.holdings import Asked, Demand, Hold, MirrorRing, Ring, Wish
+from ringcast.daemon.holdings import Asked, Demand, MirrorRing, Ring, Wish
 from ringcast.daemon.local import Local
 from ringcast.daemon.pacing import Paces
 from ringcast.daemon.rows import PublisherRow
@@ -80,16 +81,6 @@ def _geometry(demand: Demand, opened: ChannelOpened) -> tuple[int, int]:
         return opened.depth, opened.capacity_bytes
     times = -(-demand.depth // opened.depth)
     return demand.depth, opened.capacity_bytes * max(1, times)
-
-
-def _hold(mirror: Mirror, channel: Channel) -> Hold:
-    """Keep everything in the mirror until those it was made for have a place of their own in it."""
-    holder = _core.RingReader(reliable=True, what="hold")
-    holder.attach(
-        mirror.ring_fd, mirror.bell_fd, depth=channel.depth, capacity_bytes=channel.capacity_bytes,
-        incarnation=mirror.incarnation, start=_core.START_EARLIEST,
-    )  # fmt: skip
-    return holder
 
 
 class Mesh(Protocol):
@@ -239,7 +230,7 @@ class Delivery:
                 continue
             incoming = self.channels.get(stream)
             if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
-                start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation)
+                start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, "earliest")
                 self._open_soon(stream, row, start)
         self._stages.follow()
 
@@ -267,6 +258,16 @@ class Delivery:
         except (TimeoutError, RingcastError, OSError) as exc:
             logger.warning("node %s goes on with the parameters it had: %s", incoming.via, exc)
 
+    def tell_taken(self, row: PublisherRow) -> None:
+        """Its node need not keep anything for those here any longer."""
+        self._later(self._tell_taken(row))
+
+    async def _tell_taken(self, row: PublisherRow) -> None:
+        try:
+            await self._ask(row.owner, service.TAKEN, RingTaken(incarnation=row.info.incarnation), Nothing)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            logger.warning("node %s may hold up %s for subscribers here: %s", row.owner, row.info, exc)
+
     async def _ask_for_direct(self, incoming: Incoming) -> None:
         try:
             await self._ask(incoming.via, service.DIRECT, DirectChannel(key=incoming.key), Nothing)
@@ -279,7 +280,7 @@ class Delivery:
             if incoming.key == request.key:
                 self._group_end(incoming.transport).regroup(request.key, request.peers)
 
-    def _continuing(self, incarnation: int, otherwise: Start = "earliest") -> Start:
+    def _continuing(self, incarnation: int, otherwise: Start) -> Start:
         """Where a stream begins that some other one comes before, if there is one."""
         known = [known.mirror.next_seq for stream, known in self.channels.items() if stream.incarnation == incarnation]
         behind = self._local.continuing(incarnation)  # a stage here may not have come as far as what it reads
@@ -349,7 +350,7 @@ class Delivery:
         here makes of one of the two."""
         if wish is not None:
             return RingSource(await self._stages.hold(wish, start), self._flush, self._local.paces)
-        return RingSource(await self._whole(incarnation, transport, reliable), self._flush, self._local.paces)
+        return RingSource(await self._whole(incarnation, transport, reliable, start), self._flush, self._local.paces)
 
     def release(self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None) -> None:
         if wish is not None:
@@ -357,20 +358,20 @@ class Delivery:
         else:
             self._release_whole(incarnation, transport, reliable)
 
-    async def base(self, wish: Wish) -> Ring:
+    async def base(self, wish: Wish, start: Start) -> Ring:
         """See `Bases`."""
-        return await self._whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable)
+        return await self._whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable, start)
 
     def release_base(self, wish: Wish) -> None:
         self._release_whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable)
 
-    async def _whole(self, incarnation: int, transport: str, reliable: bool) -> Ring:
+    async def _whole(self, incarnation: int, transport: str, reliable: bool, start: Start) -> Ring:
         ring = self._local.rings.of_incarnation(incarnation)
         stream = Stream(incarnation, relay(transport, reliable))
         self._relayed[stream] += 1
         if ring is None:
             try:
-                ring = (await self._relay(stream)).ring
+                ring = (await self._relay(stream, start)).ring
             except BaseException:
                 self._release_whole(incarnation, transport, reliable)
                 raise
@@ -383,12 +384,12 @@ class Delivery:
             del self._relayed[stream]
             self.follow()
 
-    async def _relay(self, stream: Stream) -> Incoming:
+    async def _relay(self, stream: Stream, start: Start) -> Incoming:
         if stream not in self.channels:
             row = next((row for row in self._remote_publishers() if row.info.incarnation == stream.incarnation), None)
             if row is None:
                 raise PublisherGone(stream.incarnation, self._local.table.node)
-            start = self._continuing(stream.incarnation, "new")
+            start = self._continuing(stream.incarnation, start)
             await asyncio.wait([self._opening.get(stream) or self._open_soon(stream, row, start)])
         if stream not in self.channels:
             raise PublisherGone(stream.incarnation, self._local.table.node)
@@ -446,7 +447,7 @@ class Delivery:
             try:
                 ring = self._mirror_ring(stream, row, channel, mirror, receiving)
                 if demand.reliable and demand in self._demands(row.info.tag):
-                    ring.hold = _hold(mirror, channel)
+                    ring.keep(_core)
                 await self._ask(
                     via, service.START,
                     StartChannel(

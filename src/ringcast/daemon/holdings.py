@@ -42,15 +42,25 @@ class Counters(Protocol):
 
 
 class Hold(Protocol):
+    def attach(
+        self, ring_fd: int, bell_fd: int, *, depth: int, capacity_bytes: int, incarnation: int, start: int
+    ) -> object: ...
     def close(self) -> None: ...
 
 
 class Core(Protocol):
+    @property
+    def START_EARLIEST(self) -> int: ...
+    def RingReader(self, *, reliable: bool, what: str) -> Hold: ...
     def RingMonitor(
         self, ring_fd: int, bell_fd: int, *, depth: int, capacity_bytes: int, incarnation: int
     ) -> Monitor: ...
     def CounterView(self, fd: int) -> Counters: ...
     def ring_memory_bytes(self, depth: int, capacity_bytes: int) -> int: ...
+
+
+Reader = tuple[int, int] | str
+"""A subscription by its client and number, or another node."""
 
 
 class Ring:
@@ -78,9 +88,9 @@ class Ring:
         """Subscribers the publisher was last told of."""
         self.readers: set[tuple[int, int]] = set()
         """The (client, subscription)s that were shown it and have not been shown what continues it."""
-        self.awaited: set[tuple[int, int]] = set()
-        """Of those, the ones that `hold` waits for."""
-        self.hold: Hold | None = None
+        self.awaited: set[Reader] = set()
+        """Who has asked for all of it and has no place in it yet."""
+        self._hold: Hold | None = None
         """A place in the ring kept for them."""
 
     @property
@@ -124,7 +134,7 @@ class Ring:
     @property
     def held(self) -> bool:
         """True while nothing in it is overwritten, because reliable readers are on their way."""
-        return self.hold is not None
+        return self._hold is not None
 
     @property
     def tag(self) -> str:
@@ -134,11 +144,22 @@ class Ring:
     def alive(self) -> bool:
         return self.owner is not None
 
+    def keep(self, core: Core) -> None:
+        """Overwrite nothing until everybody who is awaited has a place in the ring. Raises CorruptRing, QosMismatch
+        (all places are taken)."""
+        if self._hold is None:
+            holder = core.RingReader(reliable=True, what="hold")
+            holder.attach(
+                self.fds[0].fileno(), self.fds[1].fileno(), depth=self.row.depth,
+                capacity_bytes=self.row.capacity_bytes, incarnation=self.ring, start=core.START_EARLIEST,
+            )  # fmt: skip
+            self._hold = holder
+
     def forget_reader(self, key: tuple[int, int]) -> None:
         self.readers.discard(key)
         self.attached(key)
 
-    def attached(self, key: tuple[int, int]) -> None:
+    def attached(self, key: Reader) -> None:
         """A reader that was waited for has a place in the ring, or wants none any more."""
         if key in self.awaited:
             self.awaited.discard(key)
@@ -146,9 +167,9 @@ class Ring:
                 self.let_go()
 
     def let_go(self) -> None:
-        if self.hold is not None:
-            self.hold.close()
-            self.hold = None
+        if self._hold is not None:
+            self._hold.close()
+            self._hold = None
 
     def close(self) -> None:
         self.let_go()
@@ -334,6 +355,10 @@ class Subscription:
     @property
     def key(self) -> tuple[int, int]:
         return self.client.number, self.number
+
+    @property
+    def reliable(self) -> bool:
+        return self.counts and self.asked.reliable
 
     @property
     def rate_hz(self) -> float:

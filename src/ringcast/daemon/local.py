@@ -79,6 +79,8 @@ class Local:
         self.rings = Rings()
         self._core = core
         self.paces = Paces()
+        self.on_taken: Callable[[PublisherRow], None] = lambda _: None
+        """Told of another node's publisher when all here who want everything from it can."""
         self.sized = 0
         """Subscriptions that want a size which is made on their way."""
         self._paced: dict[int, Subscription] = {}
@@ -135,6 +137,8 @@ class Local:
             # One that nobody keeps any more is only out of sight, and its users' rights are what they were.
             if kind is ChangeKind.REMOVED and isinstance(row, TagRow) and self.table.is_destroyed(row):
                 self._end(row.name)
+            if kind is ChangeKind.REMOVED and isinstance(row, SubscriberRow) and row.info.reliable:
+                self._await_no_longer(row)
         self._effects.recount(changes)
         for change in changes:
             if isinstance(change.row, TagRow):
@@ -243,6 +247,7 @@ class Local:
             self._forget(known)
         try:
             size = self._core.ring_memory_bytes(request.depth, request.capacity_bytes)
+            self._await(ring)
             evicted = self.budget.admit(ring.number, size)
         except RingcastError:
             ring.close()
@@ -266,11 +271,43 @@ class Local:
         self._effects.note(self.table.put(ring.row))
         self._show(ring)
 
+    def _await(self, ring: Ring) -> None:
+        """Nothing in a new publisher's ring is overwritten before those have a place in it, or in what is made of it,
+        who wanted all of it before it came. Raises CorruptRing, QosMismatch."""
+        if ring.attributes.max_wait_s == 0 or ring.next_seq > 0:  # one that comes back has its readers
+            return
+        ring.awaited |= {s.key for s in self._subscriptions.matching(ring.tag) if s.reliable}
+        ring.awaited |= {row.owner for row in self.table.subscribers(ring.tag) if row.info.reliable} - {self.table.node}
+        if ring.awaited:
+            ring.keep(self._core)
+
+    def taken(self, node: str, incarnation: int) -> None:
+        """Another node has channels for all there who wanted all of it."""
+        ring = self.rings.of_incarnation(incarnation)
+        if ring is not None:
+            ring.attached(node)
+
+    def _await_no_longer(self, left: SubscriberRow) -> None:
+        for ring in self.rings.matching(left.info.pattern):
+            others = self.table.subscribers(ring.tag) if left.owner in ring.awaited else []
+            if not any(row.info.reliable and row.owner == left.owner for row in others):
+                ring.attached(left.owner)
+
+    def _is_taken(self, ring: Ring) -> bool:
+        reliable = [s for s in self._subscriptions.matching(ring.tag) if s.reliable]
+        known = self._rings_of(ring.tag, ring.info.incarnation)
+        return bool(reliable) and all(any(s.reads(ring) for ring in known) for s in reliable)
+
     def _show(self, ring: Ring, to: Iterable[Subscription] | None = None) -> None:
         """Give a new ring to everybody whom it concerns."""
-        for subscription in self._subscriptions.matching(ring.tag) if to is None else to:
-            if self._accepts(subscription, ring):
-                self._hand_over(subscription, ring, born_after=True)
+        concerned = self._subscriptions.matching(ring.tag) if to is None else to
+        concerned = [subscription for subscription in concerned if self._accepts(subscription, ring)]
+        if ring.foreign and any(subscription.reliable for subscription in concerned):
+            ring.keep(self._core)
+        for subscription in concerned:
+            self._hand_over(subscription, ring, born_after=True)
+        if ring.row.owner != self.table.node and self._is_taken(ring):
+            self.on_taken(ring.row)
 
     def _accepts(self, subscription: Subscription, ring: Ring) -> bool:
         return subscription.accepts(ring, self._demand(subscription, ring.tag))
@@ -282,8 +319,10 @@ class Local:
         for other in self._rings_of(ring.tag, ring.info.incarnation):  # which this one continues
             if other is not ring and subscription.reads(other):
                 self._take_back(subscription, other)
+            elif other is not ring:
+                other.attached(subscription.key)
         ring.readers.add(subscription.key)
-        if ring.held:
+        if ring.held and subscription.reliable:
             ring.awaited.add(subscription.key)
         self._effects.send(subscription.client.number, self._up(ring, subscription, born_after=born_after), ring.fds)
 

@@ -25,6 +25,7 @@ from ringcast.control.service import (
     OpenChannel,
     RegroupChannel,
     RetuneChannel,
+    RingTaken,
     StartChannel,
 )
 from ringcast.daemon import addresses, route
@@ -80,6 +81,7 @@ class Network:
             local, self.mesh, "" if anywhere else self._host, deliver, self._linked, stages, self._host_of
         )  # fmt: skip
         self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again)
+        local.on_taken = self.delivery.tell_taken
         stages.bases = self.delivery
         stages.on_gone = self.distribution.stage_gone
         self._asking: set[asyncio.Task[None]] = set()
@@ -91,6 +93,7 @@ class Network:
             (service.AGAIN, self._again), (service.SET, self._set), (service.HOLD, self.buffers.hold),
             (service.RELEASE, self.buffers.release),
             (service.REGROUP, self._regroup), (service.RETUNE, self._retune), (service.DIRECT, self._direct),
+            (service.TAKEN, self._taken),
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.mesh.serve(service.PULL, self.pulls.serve)
@@ -222,6 +225,10 @@ class Network:
 
     async def _direct(self, node: str, payload: bytes) -> bytes:
         self.distribution.direct(service.decode_untrusted(payload, DirectChannel))
+        return service.encode(Nothing())
+
+    async def _taken(self, node: str, payload: bytes) -> bytes:
+        self._local.taken(node, service.decode_untrusted(payload, RingTaken).incarnation)
         return service.encode(Nothing())
 
     async def _regroup(self, node: str, payload: bytes) -> bytes:

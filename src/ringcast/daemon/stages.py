@@ -38,7 +38,7 @@ LAST_RETRY_S = 30.0
 class Bases(Protocol):
     """Where the whole stream of another node's publisher can be had."""
 
-    async def base(self, wish: Wish) -> Ring: ...
+    async def base(self, wish: Wish, start: Start) -> Ring: ...
     def release_base(self, wish: Wish) -> None: ...
 
 
@@ -278,7 +278,7 @@ class Stages:
         kept = self._relays.get(wish)
         if kept is not None and self._is_held(kept):
             return kept
-        self._relays[wish] = await self.bases.base(wish)
+        self._relays[wish] = await self.bases.base(wish, self._starts.get(wish, "earliest"))
         if kept is not None:
             self.bases.release_base(wish)
         return self._relays[wish]

@@ -27,7 +27,7 @@ class FakeMonitor:
         if incarnation == 13:
             raise CorruptRing("its memory is not sealed")
         self.sent = 1
-        self.next_seq = 1
+        self.next_seq = 0
         self.bumps = 0
         self.freed: list[int] = []
         self.closed = False
@@ -62,11 +62,36 @@ class FakeCounterView:
         return [index]
 
 
+class FakeHold:
+    """A place in a ring; `places` has those that are taken, by the rings' incarnations."""
+
+    def __init__(self, places: list[int]) -> None:
+        self._places = places
+        self._incarnation = 0
+
+    def attach(
+        self, ring_fd: int, bell_fd: int, *, depth: int, capacity_bytes: int, incarnation: int, start: int
+    ) -> None:
+        self._incarnation = incarnation
+        self._places.append(incarnation)
+
+    def close(self) -> None:
+        self._places.remove(self._incarnation)
+
+
 class FakeCore:
     """Every ring takes its capacity, exactly."""
 
+    START_EARLIEST = -3
     RingMonitor = FakeMonitor
     CounterView = FakeCounterView
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+
+    def RingReader(self, *, reliable: bool, what: str) -> FakeHold:
+        assert reliable
+        return FakeHold(self.places)
 
     @staticmethod
     def ring_memory_bytes(depth: int, capacity_bytes: int) -> int:
@@ -77,7 +102,10 @@ class Node:
     """A `Local` and what its clients would do; keeps the publishers' ends of the fan-out sockets."""
 
     def __init__(self) -> None:
-        self.local = Local(TagTable("n1", 1), Budget(1000, max_lingering=100), FakeCore())
+        core = FakeCore()
+        self.places = core.places
+        """The rings that are held, by incarnation."""
+        self.local = Local(TagTable("n1", 1), Budget(1000, max_lingering=100), core)
         self.fanouts: dict[int, socket.socket] = {}
         self._incarnations = iter(range(100, 10_000))
 
