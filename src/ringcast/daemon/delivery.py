@@ -15,8 +15,7 @@ import os
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from typing import NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
@@ -182,7 +181,6 @@ class Delivery:
         self.channels: dict[Stream, Incoming] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
         self._resume: dict[Stream, Resumption] = {}
-        self._expected: Counter[tuple[str, Asked]] = Counter()
         self._complained: set[Stream] = set()
         self._relayed: Counter[Stream] = Counter()
         self._kept: Counter[tuple[str, Demand]] = Counter()
@@ -283,20 +281,8 @@ class Delivery:
     def _continuing(self, incarnation: int, otherwise: Start) -> Start:
         """Where a stream begins that some other one comes before, if there is one."""
         known = [known.mirror.next_seq for stream, known in self.channels.items() if stream.incarnation == incarnation]
-        behind = self._local.continuing(incarnation)  # a stage here may not have come as far as what it reads
+        behind = self._local.sharing.continuing(incarnation)  # a stage here may not have come as far as what it reads
         return min([*known, *([] if behind is None else [behind])], default=otherwise)
-
-    @contextmanager
-    def expecting(self, pattern: str, asked: Asked) -> Iterator[None]:
-        """Within, such streams are wanted though no subscription in the table says so yet."""
-        self._expected[pattern, asked] += 1
-        try:
-            yield
-        finally:
-            self._expected[pattern, asked] -= 1
-            if not self._expected[pattern, asked]:
-                del self._expected[pattern, asked]
-            self.follow()
 
     async def prepare(self, pattern: str, asked: Asked, start: Start) -> None:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
@@ -304,7 +290,7 @@ class Delivery:
         tasks = []
         patience_s = 0.0
         for row in self._remote_publishers():
-            demand = self._local.demand(asked, row.info.tag)
+            demand = self._local.sharing.demand(asked, row.info.tag)
             stream = Stream(row.info.incarnation, demand)
             if matches(pattern, row.info.tag) and stream not in self.channels and not self._made_here(demand):
                 patience_s = max(patience_s, _patience_s(demand))
@@ -349,8 +335,10 @@ class Delivery:
         """See `Sources`. A publisher of this node, a mirror that is held for the sake of a proxy here, or what a stage
         here makes of one of the two."""
         if wish is not None:
-            return RingSource(await self._stages.hold(wish, start), self._flush, self._local.paces)
-        return RingSource(await self._whole(incarnation, transport, reliable, start), self._flush, self._local.paces)
+            return RingSource(await self._stages.hold(wish, start), self._flush, self._local.sharing.paces)
+        return RingSource(
+            await self._whole(incarnation, transport, reliable, start), self._flush, self._local.sharing.paces
+        )
 
     def release(self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None) -> None:
         if wish is not None:
@@ -396,8 +384,7 @@ class Delivery:
         return self.channels[stream]
 
     def _demands(self, tag: str) -> set[Demand]:
-        expected = {self._local.demand(asked, tag) for pattern, asked in self._expected if matches(pattern, tag)}
-        return {demand for demand in self._local.demands(tag) | expected if not self._made_here(demand)}
+        return {demand for demand in self._local.sharing.demands(tag) if not self._made_here(demand)}
 
     def _made_here(self, demand: Demand) -> bool:
         """A stage on this node scales for it, and reads the whole stream."""
@@ -411,7 +398,7 @@ class Delivery:
         if ring.fanout.closed:
             return
         self._on_linked(ring.fanout)
-        self._deliver(self._local.announce(ring))
+        self._deliver(self._local.sharing.announce(ring))
 
     # ------------------------------------------------------------------ opening and closing
 
@@ -459,7 +446,7 @@ class Delivery:
                     ),
                     Nothing,
                 )  # fmt: skip
-                shown = self._local.add_mirror(ring)
+                shown = self._local.sharing.add_mirror(ring)
             except BaseException:
                 ring.let_go()
                 receiving.close_channel(key)
@@ -521,7 +508,7 @@ class Delivery:
     def _end_channel(self, incoming: Incoming, *, tell: bool = True) -> None:
         self._end(incoming.transport).close_channel(incoming.key)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
-            self._deliver(self._local.drop_mirror(incoming.ring))
+            self._deliver(self._local.sharing.drop_mirror(incoming.ring))
         if tell:
             self._later(self._farewell(incoming))
 

@@ -27,9 +27,6 @@ from ringcast.control.messages import (
     Publish,
     Published,
     Request,
-    RingDown,
-    RingPaced,
-    RingUp,
     SetChannel,
     Subscribe,
     TagGone,
@@ -42,22 +39,19 @@ from ringcast.daemon import listing, route
 from ringcast.daemon.attributes import check_geometry
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
-from ringcast.daemon.effects import Effects, Send
+from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut, Flushed
-from ringcast.daemon.holdings import Asked, Client, Core, Demand, DerivedRing, Ring, Subscription, Wish, wish_of
-from ringcast.daemon.matching import PatternIndex
-from ringcast.daemon.pacing import Paces
+from ringcast.daemon.holdings import Asked, Client, Core, DerivedRing, Ring, Subscription
 from ringcast.daemon.refusal import refuse
-from ringcast.daemon.rings import Rings
 from ringcast.daemon.rows import (
     Change,
     ChangeKind,
     PublisherRow,
     SubscriberRow,
     TagRow,
-    publisher_key,
     subscriber_key,
 )
+from ringcast.daemon.sharing import Sharing
 from ringcast.daemon.system_tags import check_opened, check_published
 from ringcast.daemon.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagInUse, UnknownTag
@@ -76,17 +70,11 @@ class Local:
         self.table = table
         self.budget = budget
         self.clients: dict[int, Client] = {}
-        self.rings = Rings()
+        self.sharing = Sharing(table, budget, core)
+        self.rings = self.sharing.rings
         self._core = core
-        self.paces = Paces()
-        self.on_taken: Callable[[PublisherRow], None] = lambda _: None
-        """Told of another node's publisher when all here who want everything from it can."""
-        self.sized = 0
-        """Subscriptions that want a size which is made on their way."""
-        self._paced: dict[int, Subscription] = {}
-        self._subscriptions: PatternIndex[int, Subscription] = PatternIndex()
+        self._effects = self.sharing.effects
         self._numbers = itertools.count(1)
-        self._effects = Effects(table, self.rings)
         self._handlers: dict[type[Any], Callable[[Client, Any, list[Descriptor]], None]] = {
             OpenTag: self._open, DestroyTag: self._destroy, Publish: self._publish, Unpublish: self._unpublish,
             Subscribe: self._subscribe, UseMailbox: self._use_mailbox, Unsubscribe: self._unsubscribe,
@@ -138,11 +126,11 @@ class Local:
             if kind is ChangeKind.REMOVED and isinstance(row, TagRow) and self.table.is_destroyed(row):
                 self._end(row.name)
             if kind is ChangeKind.REMOVED and isinstance(row, SubscriberRow) and row.info.reliable:
-                self._await_no_longer(row)
+                self.sharing.await_no_longer(row)
         self._effects.recount(changes)
         for change in changes:
             if isinstance(change.row, TagRow):
-                self._rematch(change.row.name)
+                self.sharing.rematch(change.row.name)
         return self._effects.finish()
 
     def take_changes(self) -> list[Change]:
@@ -159,6 +147,15 @@ class Local:
     def retry(self, fanout: FanOut) -> None:
         """Send announcements that had no room before."""
         self._effects.flush(fanout)
+
+    def number(self) -> int:
+        """A number that no ring or subscription of this node has."""
+        return next(self._numbers)
+
+    def is_published(self, incarnation: int) -> bool:
+        """Whether it is the ring of a publisher here that has not left."""
+        ring = self.rings.of_incarnation(incarnation)
+        return ring is not None and ring.alive
 
     def close(self) -> None:
         for ring in self.rings:
@@ -207,7 +204,7 @@ class Local:
 
     def _end(self, name: str) -> None:
         """The tag is no more: withdraw what this node has of it, and tell whoever held a right."""
-        held = self._subscriptions.exact(name)
+        held = self.sharing.subscriptions.exact(name)
         told = {s.client.number for s in held}
         for subscription in held:
             self._drop_subscription(subscription)
@@ -216,7 +213,7 @@ class Local:
                 told.add(ring.owner)
                 self._retire(ring, linger=False)
             else:
-                self._forget(ring)
+                self.sharing.forget(ring)
         self._effects.note(self.table.destroy(name))
         for number in sorted(told):
             self._effects.send(number, TagGone(name=name))
@@ -244,16 +241,16 @@ class Local:
         row = PublisherRow(info=info, depth=request.depth, capacity_bytes=request.capacity_bytes)
         ring = Ring(row, client.number, tag.attributes, fds, monitor)
         if known is not None:  # its publisher comes back after it lost its connection
-            self._forget(known)
+            self.sharing.forget(known)
         try:
             size = self._core.ring_memory_bytes(request.depth, request.capacity_bytes)
-            self._await(ring)
+            self.sharing.await_readers(ring)
             evicted = self.budget.admit(ring.number, size)
         except RingcastError:
             ring.close()
             raise
         for number in evicted:
-            self._forget(self.rings[number], released=True)
+            self.sharing.forget(self.rings[number], released=True)
         self._add_ring(client, ring)
         ring.announced = len(self.table.subscribers(ring.tag))
         self._effects.send(client.number, Published(id=request.id, info=info, subscribers=ring.announced))
@@ -269,86 +266,7 @@ class Local:
         client.rings[ring.number] = ring
         self.rings.add(ring)
         self._effects.note(self.table.put(ring.row))
-        self._show(ring)
-
-    def _await(self, ring: Ring) -> None:
-        """Nothing in a new publisher's ring is overwritten before those have a place in it, or in what is made of it,
-        who wanted all of it before it came. Raises CorruptRing, QosMismatch."""
-        if ring.attributes.max_wait_s == 0 or ring.next_seq > 0:  # one that comes back has its readers
-            return
-        ring.awaited |= {s.key for s in self._subscriptions.matching(ring.tag) if s.reliable}
-        ring.awaited |= {row.owner for row in self.table.subscribers(ring.tag) if row.info.reliable} - {self.table.node}
-        if ring.awaited:
-            ring.keep(self._core)
-
-    def taken(self, node: str, incarnation: int) -> None:
-        """Another node has channels for all there who wanted all of it."""
-        ring = self.rings.of_incarnation(incarnation)
-        if ring is not None:
-            ring.attached(node)
-
-    def _await_no_longer(self, left: SubscriberRow) -> None:
-        for ring in self.rings.matching(left.info.pattern):
-            others = self.table.subscribers(ring.tag) if left.owner in ring.awaited else []
-            if not any(row.info.reliable and row.owner == left.owner for row in others):
-                ring.attached(left.owner)
-
-    def _is_taken(self, ring: Ring) -> bool:
-        reliable = [s for s in self._subscriptions.matching(ring.tag) if s.reliable]
-        known = self._rings_of(ring.tag, ring.info.incarnation)
-        return bool(reliable) and all(any(s.reads(ring) for ring in known) for s in reliable)
-
-    def _show(self, ring: Ring, to: Iterable[Subscription] | None = None) -> None:
-        """Give a new ring to everybody whom it concerns."""
-        concerned = self._subscriptions.matching(ring.tag) if to is None else to
-        concerned = [subscription for subscription in concerned if self._accepts(subscription, ring)]
-        if ring.foreign and any(subscription.reliable for subscription in concerned):
-            ring.keep(self._core)
-        for subscription in concerned:
-            self._hand_over(subscription, ring, born_after=True)
-        if ring.row.owner != self.table.node and self._is_taken(ring):
-            self.on_taken(ring.row)
-
-    def _accepts(self, subscription: Subscription, ring: Ring) -> bool:
-        return subscription.accepts(ring, self._demand(subscription, ring.tag))
-
-    def _hand_over(self, subscription: Subscription, ring: Ring, *, born_after: bool) -> None:
-        if subscription.mailbox is not None and ring.alive:
-            ring.fanout.add(subscription.mailbox)
-            self._effects.announce(ring.fanout)
-        for other in self._rings_of(ring.tag, ring.info.incarnation):  # which this one continues
-            if other is not ring and subscription.reads(other):
-                self._take_back(subscription, other)
-            elif other is not ring:
-                other.attached(subscription.key)
-        ring.readers.add(subscription.key)
-        if ring.held and subscription.reliable:
-            ring.awaited.add(subscription.key)
-        self._effects.send(subscription.client.number, self._up(ring, subscription, born_after=born_after), ring.fds)
-
-    def _take_back(self, subscription: Subscription, ring: Ring) -> None:
-        ring.forget_reader(subscription.key)
-        if subscription.mailbox is not None and ring.alive:
-            ring.fanout.remove(subscription.mailbox)
-            self._effects.announce(ring.fanout)
-
-    def _rings_of(self, tag: str, incarnation: int) -> list[Ring]:
-        return [ring for ring in self.rings.matching(tag) if ring.info.incarnation == incarnation]
-
-    def _rematch(self, tag: str) -> None:
-        """What is wanted of a tag may be wanted in another way now: show rings that are here already."""
-        for ring in self.rings.matching(tag):
-            for subscription in self._subscriptions.matching(tag) if ring.alive else ():
-                if self._accepts(subscription, ring) and not any(
-                    subscription.reads(other) and self._accepts(subscription, other)
-                    for other in self._rings_of(tag, ring.info.incarnation)
-                ):
-                    self._hand_over(subscription, ring, born_after=True)
-
-    def _up(self, ring: Ring, subscription: Subscription, *, born_after: bool) -> RingUp:
-        pace = self.paces.every(ring, subscription.rate_hz) if subscription.paces(ring) else 0
-        subscription.pace_told[ring.ring] = pace
-        return ring.up(subscription.number, born_after=born_after, pace=pace)
+        self.sharing.show(ring)
 
     def _retire(self, ring: Ring, *, linger: bool = True) -> None:
         """Its publisher left. Subscribers are told; histories keep it as long as this node does."""
@@ -358,114 +276,20 @@ class Local:
         ring.owner = None
         self._effects.forget(ring.fanout)
         ring.fanout.close()
-        for subscription in self._subscriptions.matching(ring.tag):
+        for subscription in self.sharing.subscriptions.matching(ring.tag):
             if subscription.counts:
-                self._ring_down(subscription, ring)
+                self.sharing.ring_down(subscription, ring)
         if not linger or not ring.monitor.counters().get("sent", 0):
-            self._forget(ring)
+            self.sharing.forget(ring)
             return
         ring.row = PublisherRow(
             info=ring.info, depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes, alive=False
         )  # fmt: skip
         self._effects.note(self.table.put(ring.row))
         for number in self.budget.linger(ring.number, ring.tag):
-            self._forget(self.rings[number], released=True)
-
-    def _forget(self, ring: Ring, *, released: bool = False) -> None:
-        if not released:
-            self.budget.release(ring.number)
-        self.rings.remove(ring)
-        self._effects.note(self.table.remove(publisher_key(ring.number)))
-        for subscription in self._subscriptions.matching(ring.tag):
-            if not subscription.counts:
-                self._ring_down(subscription, ring)
-        ring.close()
-
-    def _ring_down(self, subscription: Subscription, ring: Ring) -> None:
-        notice = RingDown(subscription=subscription.number, incarnation=ring.ring)
-        self._effects.send(subscription.client.number, notice)
+            self.sharing.forget(self.rings[number], released=True)
 
     # ------------------------------------------------------------------ mirrors of other nodes' publishers
-
-    def number(self) -> int:
-        """A number that no ring or subscription of this node has."""
-        return next(self._numbers)
-
-    def add_mirror(self, ring: Ring) -> list[Send]:
-        """Show a mirror, or what a stage makes, to those who asked for such a one. Raises NoSpace."""
-        size = self._core.ring_memory_bytes(ring.row.depth, ring.row.capacity_bytes)
-        for number in self.budget.admit(ring.number, size):
-            self._forget(self.rings[number], released=True)
-        self.rings.add(ring)
-        self._show(ring)
-        return self._effects.finish()
-
-    def drop_mirror(self, ring: Ring) -> list[Send]:
-        """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
-        self._effects.forget(ring.fanout)
-        for client, number in sorted(ring.readers):
-            self._effects.send(client, RingDown(subscription=number, incarnation=ring.ring))
-        self.budget.release(ring.number)
-        self.rings.remove(ring)
-        ring.close()
-        return self._effects.finish()
-
-    def show_plain(self, ring: Ring, wish: Wish) -> list[Send]:
-        """Nobody can scale it on its way: let those who wanted that have the ring itself."""
-        ring.plain_for.add(wish)
-        concerned = [
-            subscription
-            for subscription in self._subscriptions.matching(ring.tag)
-            if wish_of(ring.row, self._demand(subscription, ring.tag), self.table.node) == wish
-        ]
-        self._show(ring, concerned)
-        if not ring.alive:
-            for subscription in concerned:
-                self._ring_down(subscription, ring)
-        return self._effects.finish()
-
-    def is_published(self, incarnation: int) -> bool:
-        """Whether it is the ring of a publisher here that has not left."""
-        ring = self.rings.of_incarnation(incarnation)
-        return ring is not None and ring.alive
-
-    def follow_rates(self) -> list[Send]:
-        """Publishers may send faster or slower than before: tell those who leave messages out for a rate."""
-        for subscription in self._paced.values():
-            for ring in self.rings.matching(subscription.pattern):
-                if ring.alive and subscription.reads(ring) and subscription.paces(ring):
-                    pace = self.paces.follow(ring, subscription.rate_hz)
-                    if subscription.pace_told.get(ring.ring) != pace:
-                        subscription.pace_told[ring.ring] = pace
-                        notice = RingPaced(subscription=subscription.number, ring=ring.ring, pace=pace)
-                        self._effects.send(subscription.client.number, notice)
-        return self._effects.finish()
-
-    @property
-    def has_rates(self) -> bool:
-        return bool(self._paced)
-
-    def announce(self, ring: Ring) -> list[Send]:
-        """Links were added to the ring's fan-out, or removed."""
-        self._effects.announce(ring.fanout)
-        return self._effects.finish()
-
-    def demands(self, tag: str) -> set[Demand]:
-        """How this node's subscribers of a tag want it, each way once."""
-        return {self._demand(wanting, tag) for wanting in self._subscriptions.matching(tag) if wanting.counts}
-
-    def demand(self, asked: Asked, tag: str) -> Demand:
-        """How streams of a tag are to come here for somebody who asks so."""
-        return route.demand(asked, self.table.tag(tag), self.table.node)
-
-    def _demand(self, subscription: Subscription, tag: str) -> Demand:
-        return self.demand(subscription.asked, tag)
-
-    def continuing(self, incarnation: int) -> int | None:
-        """How far the slowest of a publisher's rings is that somebody here reads: what takes its place begins there, or
-        before. None when nobody reads any."""
-        read = [ring.next_seq for ring in self.rings if ring.info.incarnation == incarnation and ring.readers]
-        return min(read, default=None)
 
     def subscription(self, client: int, number: int) -> Subscription | None:
         """A client's subscription, by the client's own number."""
@@ -483,7 +307,7 @@ class Local:
             raise UnknownTag(request.tag)
         settings = route.changed(row, request.node, request.at, request.transport)
         self._effects.note(self.table.put(msgspec.structs.replace(row, settings=settings)))
-        self._rematch(row.name)
+        self.sharing.rematch(row.name)
 
     # ------------------------------------------------------------------ subscribers
 
@@ -504,17 +328,11 @@ class Local:
             client, request.subscription, info, request.role, request.counter_index, asked_of(request)
         )  # fmt: skip
         client.subscriptions[subscription.number] = subscription
-        self._subscriptions.add(pattern, info.id, subscription)
-        self.sized += subscription.asked.size is not None
-        if subscription.rate_hz:
-            self._paced[info.id] = subscription
         if fds:
             subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
         if subscription.counts:
             self._effects.note(self.table.put(SubscriberRow(info=info)))
-        for ring in self.rings.matching(pattern):
-            if (ring.alive or not subscription.counts) and self._accepts(subscription, ring):
-                self._hand_over(subscription, ring, born_after=False)
+        self.sharing.add(subscription)
         self._effects.send(client.number, Done(id=request.id))
 
     def _use_mailbox(self, client: Client, request: UseMailbox, fds: list[Descriptor]) -> None:
@@ -522,7 +340,7 @@ class Local:
         subscription = client.subscriptions.get(request.subscription)
         if subscription is None:
             raise ClosedError("subscription")
-        self._set_mailbox(subscription, fds[0])
+        self.sharing.set_mailbox(subscription, client.mailbox(fds[0], next(self._numbers)))
         self._effects.send(client.number, Done(id=request.id))
 
     def _unsubscribe(self, client: Client, request: Unsubscribe, fds: list[Descriptor]) -> None:
@@ -531,18 +349,6 @@ class Local:
         if subscription is not None:  # or it went with its tag a moment ago
             self._drop_subscription(subscription)
         self._effects.send(client.number, Done(id=request.id))
-
-    def _set_mailbox(self, subscription: Subscription, descriptor: Descriptor | None) -> None:
-        old = subscription.mailbox
-        new = subscription.client.mailbox(descriptor, next(self._numbers)) if descriptor else None
-        subscription.mailbox = new
-        for ring in self.rings.matching(subscription.pattern):
-            if ring.alive and subscription.reads(ring):
-                if new is not None:
-                    ring.fanout.add(new)
-                if old is not None:
-                    ring.fanout.remove(old)
-                self._effects.announce(ring.fanout)
 
     def _attached(self, client: Client, request: Attached, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
@@ -560,7 +366,7 @@ class Local:
         route.check_asked(asked, self.table.tag(subscription.pattern), self.table.node)
         subscription.asked = asked
         for tag in {ring.tag for ring in self.rings.matching(subscription.pattern)}:
-            self._rematch(tag)
+            self.sharing.rematch(tag)
         self._effects.send(client.number, Done(id=request.id))
 
     def _set_channel(self, client: Client, request: SetChannel, fds: list[Descriptor]) -> None:
@@ -571,13 +377,8 @@ class Local:
         self._effects.send(client.number, Done(id=request.id))
 
     def _drop_subscription(self, subscription: Subscription) -> None:
-        self._set_mailbox(subscription, None)
-        for ring in self.rings.matching(subscription.pattern):
-            ring.forget_reader(subscription.key)
+        self.sharing.discard(subscription)
         subscription.client.subscriptions.pop(subscription.number, None)
-        self._subscriptions.discard(subscription.pattern, subscription.info.id)
-        self.sized -= subscription.asked.size is not None
-        self._paced.pop(subscription.info.id, None)
         if subscription.counts:
             self._effects.note(self.table.remove(subscriber_key(subscription.info.id)))
 
@@ -603,7 +404,7 @@ class Local:
 
     def _list_subscribers(self, client: Client, request: ListSubscribers, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
-        rows = [s.status() for s in self._subscriptions.matching(check_name(request.tag)) if s.counts]
+        rows = [s.status() for s in self.sharing.subscriptions.matching(check_name(request.tag)) if s.counts]
         for page in listing.subscriber_pages(request.id, rows):
             self._effects.send(client.number, page)
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from ringcast.control import service
-from ringcast.control.messages import ChannelStatus, DestroyTag, NodeStatus, SetChannel, Subscribe
+from ringcast.control.messages import ChannelStatus, DestroyTag, NodeStatus, SetChannel
 from ringcast.control.service import (
     CloseChannel,
     DirectChannel,
@@ -35,7 +34,7 @@ from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
 from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.local import Local, asked_of
+from ringcast.daemon.local import Local
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, TagRow
@@ -81,7 +80,7 @@ class Network:
             local, self.mesh, "" if anywhere else self._host, deliver, self._linked, stages, self._host_of
         )  # fmt: skip
         self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again)
-        local.on_taken = self.delivery.tell_taken
+        local.sharing.on_taken = self.delivery.tell_taken
         stages.bases = self.delivery
         stages.on_gone = self.distribution.stage_gone
         self._asking: set[asyncio.Task[None]] = set()
@@ -114,16 +113,6 @@ class Network:
         self.distribution.close()
         self.delivery.close()
         await self.mesh.close()
-
-    @asynccontextmanager
-    async def prepared(self, request: Subscribe) -> AsyncIterator[None]:
-        """Open what a subscription needs from other nodes; within, it can be granted."""
-        if request.role != "subscriber":
-            yield
-            return
-        with self.delivery.expecting(request.pattern, asked_of(request)):
-            await self.delivery.prepare(request.pattern, asked_of(request), request.start)
-            yield
 
     async def set_channel(self, request: SetChannel) -> None:
         """An administrator's word; the node that keeps the tag writes it down. Raises UnknownTag, QosMismatch,
@@ -228,7 +217,7 @@ class Network:
         return service.encode(Nothing())
 
     async def _taken(self, node: str, payload: bytes) -> bytes:
-        self._local.taken(node, service.decode_untrusted(payload, RingTaken).incarnation)
+        self._local.sharing.taken(node, service.decode_untrusted(payload, RingTaken).incarnation)
         return service.encode(Nothing())
 
     async def _regroup(self, node: str, payload: bytes) -> bytes:

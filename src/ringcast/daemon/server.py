@@ -13,7 +13,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from functools import partial
 from importlib import metadata
 from typing import Any
@@ -98,7 +98,7 @@ class Server:
         self._processes = Processes(self._loop, self._process_died)
         self._stages = Stages(self.local, self._deliver)
         self._pacing: asyncio.TimerHandle | None = None
-        self.local.paces.on_first = self._pace_later
+        self.local.sharing.paces.on_first = self._pace_later
         self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
         self._network = None
@@ -254,14 +254,14 @@ class Server:
     def _pace(self) -> None:
         """While somebody wants a rate, look now and then how fast publishers send."""
         self._pacing = None
-        self._deliver(self.local.follow_rates())
+        self._deliver(self.local.sharing.follow_rates())
         self._stages.follow_rates()
-        rates = self.local.has_rates or self._stages.has_rates
+        rates = self.local.sharing.has_rates or self._stages.has_rates
         if self._network is not None:
             self._network.distribution.follow_rates()
             rates = rates or self._network.distribution.has_rates
         alive = {row.info.incarnation for row in self.local.table.all_publishers() if row.alive} if rates else set()
-        self.local.paces.keep(alive)
+        self.local.sharing.paces.keep(alive)
         if rates:
             self._pace_later()
 
@@ -273,18 +273,27 @@ class Server:
 
     async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
         """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
-        async with AsyncExitStack() as stack:
-            if self._network is not None:
-                await stack.enter_async_context(self._network.prepared(request))
-            if request.size is not None and request.role == "subscriber":
-                stack.enter_context(self._stages.expecting(request.pattern, asked_of(request)))
-                await self._stages.prepare(request.pattern, asked_of(request), request.start)
+        asked = asked_of(request)
+        with ExitStack() as stack:
+            stack.callback(self._settle)
+            if request.role == "subscriber":
+                stack.enter_context(self.local.sharing.expecting(request.pattern, asked))
+                if self._network is not None:
+                    await self._network.delivery.prepare(request.pattern, asked, request.start)
+                if request.size is not None:
+                    await self._stages.prepare(request.pattern, asked, request.start)
             if connection.closed:
                 return
             try:
                 self._do(connection, request, fds)
             except BadMessage as exc:
                 self._refuse(connection, exc)
+
+    def _settle(self) -> None:
+        """End what was prepared for a subscription that did not come about."""
+        if self._network is not None:
+            self._network.delivery.follow()
+        self._stages.follow()
 
     async def _move(self, connection: Connection, request: Move, fds: list[Descriptor]) -> None:
         try:

@@ -12,8 +12,7 @@ import asyncio
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from ringcast.control.messages import StageDown, StageUp, StageWanted
@@ -61,7 +60,6 @@ class Stages:
         self.on_gone: Callable[[Wish], None] = lambda wish: None
         self.running: dict[Wish, _Running] = {}
         self._held: Counter[Wish] = Counter()
-        self._expected: Counter[tuple[str, Asked]] = Counter()
         self._hands: dict[int, PublisherHand] = {}
         self._numbers = itertools.count(1)
         self._tasks: dict[Wish, asyncio.Task[None]] = {}
@@ -81,7 +79,7 @@ class Stages:
         """Every wish of channels, and of this node's subscribers."""
         rows = {row.info.incarnation: row for row in self._local.table.all_publishers() if row.alive}
         wishes = {wish for wish in self._held if wish.incarnation in rows}
-        if self._local.sized or self._expected:
+        if self._local.sharing.sized:
             for row in rows.values():
                 for demand in self._demands(row.info.tag):
                     wish = wish_of(row, demand, self._local.table.node)
@@ -91,7 +89,7 @@ class Stages:
 
     def follow(self) -> None:
         """Begin what is missing and end what nobody wants."""
-        if self._closed or not (self._local.sized or self._expected or self._held or self.running or self._resume):
+        if self._closed or not (self._local.sharing.sized or self._held or self.running or self._resume):
             return
         wishes = self.wanted()
         for hand in list(self._hands.values()):
@@ -111,22 +109,10 @@ class Stages:
             if not (wish in self.running or wish in self._tasks or wish in self._later or self._is_plain(wish)):
                 self._task(wish, self._begin(wish))
 
-    @contextmanager
-    def expecting(self, pattern: str, asked: Asked) -> Iterator[None]:
-        """Within, stages for such a subscription are wanted though it is not in the table yet."""
-        self._expected[pattern, asked] += 1
-        try:
-            yield
-        finally:
-            self._expected[pattern, asked] -= 1
-            if not self._expected[pattern, asked]:
-                del self._expected[pattern, asked]
-            self.follow()
-
     async def prepare(self, pattern: str, asked: Asked, start: Start) -> None:
         """Begin what a subscription is going to need, so that nothing sent after it is missed."""
         wishes = {
-            wish_of(row, self._local.demand(asked, row.info.tag), self._local.table.node)
+            wish_of(row, self._local.sharing.demand(asked, row.info.tag), self._local.table.node)
             for row in self._local.table.all_publishers()
             if row.alive and matches(pattern, row.info.tag)
         }
@@ -137,8 +123,7 @@ class Stages:
             pass  # shown when they are there
 
     def _demands(self, tag: str) -> set[Demand]:
-        expected = {self._local.demand(asked, tag) for pattern, asked in self._expected if matches(pattern, tag)}
-        return {demand for demand in self._local.demands(tag) | expected if demand.size is not None}
+        return {demand for demand in self._local.sharing.demands(tag) if demand.size is not None}
 
     # ------------------------------------------------------------------ for channels
 
@@ -183,7 +168,7 @@ class Stages:
         """Publishers may send faster or slower than before."""
         for wish, running in list(self.running.items()):
             if wish.rate_hz and wish not in self._tasks and running.ring.base.alive:
-                every = self._local.paces.follow(running.ring.base, wish.rate_hz)
+                every = self._local.sharing.paces.follow(running.ring.base, wish.rate_hz)
                 if every != running.ring.every:
                     self._task(wish, self._replace(wish))
 
@@ -229,7 +214,7 @@ class Stages:
             self._leave_to_readers(wish)
             return
         try:
-            every = self._local.paces.every(base, wish.rate_hz) if wish.rate_hz else wish.every
+            every = self._local.sharing.paces.every(base, wish.rate_hz) if wish.rate_hz else wish.every
             first_seq = self._resume[wish] if wish in self._resume else self._first(wish, base)
             hand = self._hand(wish, base, number)
             wanted = StageWanted(
@@ -239,7 +224,7 @@ class Stages:
             )  # fmt: skip
             made = await hand.begin(wanted, base.fds, lambda reason: self._crashed(wish, number, reason))
             ring = derived(self._local, base, wish, every, first_seq, made)
-            shown = self._local.add_mirror(ring)
+            shown = self._local.sharing.add_mirror(ring)
         except BaseException as exc:
             self._hands.pop(number, None)
             if hand is not None:
@@ -259,7 +244,7 @@ class Stages:
     def _first(self, wish: Wish, base: Ring) -> int:
         """Where the stage begins: as was asked for, and not after what those have who come over from another ring."""
         start = first(base, self._starts.get(wish, "earliest"))
-        behind = self._local.continuing(wish.incarnation)
+        behind = self._local.sharing.continuing(wish.incarnation)
         return start if behind is None else max(oldest_seq(base), min(start, behind))
 
     def _dismiss(self, hand: Hand) -> None:
@@ -290,7 +275,7 @@ class Stages:
             return
         if own.alive:
             logger.warning("subscribers here that want %s at %s scale for themselves", own.tag, wish.size)
-        self._deliver(self._local.show_plain(own, wish))
+        self._deliver(self._local.sharing.show_plain(own, wish))
 
     def _is_plain(self, wish: Wish) -> bool:
         """It was found that nobody can make it."""
@@ -369,7 +354,7 @@ class Stages:
         self._hands.pop(running.number, None)
         self._resume[wish] = running.ring.next_seq
         if running.ring.alive:  # or it went with its tag
-            self._deliver(self._local.drop_mirror(running.ring))
+            self._deliver(self._local.sharing.drop_mirror(running.ring))
 
     def _forget(self, wish: Wish) -> None:
         if self._relays.pop(wish, None) is not None and self.bases is not None:

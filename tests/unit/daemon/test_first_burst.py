@@ -94,11 +94,11 @@ def test_until_other_nodes_have_their_channels(lab: Any) -> None:
     for name in ("n2", "n3"):
         Elsewhere(lab, name).subscribe(1)
     lab.publish(1, "lab/temp", incarnation=RING)
-    lab.local.taken("n2", RING)
-    lab.local.taken("n2", RING)
-    lab.local.taken("nobody", RING)
+    lab.local.sharing.taken("n2", RING)
+    lab.local.sharing.taken("n2", RING)
+    lab.local.sharing.taken("nobody", RING)
     assert is_held(lab)
-    lab.local.taken("n3", RING)
+    lab.local.sharing.taken("n3", RING)
     assert not is_held(lab)
 
 
