@@ -1,8 +1,8 @@
 """The daemon's shell: the listening socket, the clients' sockets and their processes, in one asyncio loop.
 
-It owns sockets, time and the log; what a request means is `ringcast.daemon.local`'s business. Invariants: nothing here
-blocks or polls, so an idle daemon uses no CPU; whatever one client does, the others do not notice; what a client held
-is withdrawn as soon as its connection or its process ends.
+It owns sockets, time and the log; what a request means is the business of `ringcast.daemon.requests`. Invariants:
+nothing here blocks or polls, so an idle daemon uses no CPU; whatever one client does, the others do not notice; what a
+client held is withdrawn as soon as its connection or its process ends.
 """
 
 from __future__ import annotations
@@ -12,42 +12,23 @@ import itertools
 import logging
 import os
 import socket
-from collections.abc import Callable, Coroutine
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import partial
 from importlib import metadata
-from typing import Any
 
 from ringcast import _core
 from ringcast.control import link
 from ringcast.control.messages import (
     PROTOCOL_VERSION,
     Bye,
-    DestroyTag,
     Done,
-    DropBuffer,
     GetStatus,
     Hello,
-    HoldBuffer,
-    ListChannels,
-    ListHistories,
-    ListNodes,
-    Move,
-    NodeStatus,
-    PullHistory,
     Request,
-    SetChannel,
-    StageDown,
-    StageUp,
     Status,
-    Subscribe,
-    Unwatch,
-    Watch,
     Welcome,
 )
-from ringcast.daemon import listing, route
 from ringcast.daemon.budget import Budget
-from ringcast.daemon.buffers import without_network
 from ringcast.daemon.connection import Connection
 from ringcast.daemon.descriptor import Descriptor, own
 from ringcast.daemon.door import Door, no_descriptors
@@ -57,24 +38,22 @@ from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.lifecycle import Claim
 from ringcast.daemon.liveliness import Liveliness
-from ringcast.daemon.local import OWN_CLIENT, Local, asked_of
+from ringcast.daemon.local import OWN_CLIENT, Local
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.processes import Processes
-from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
+from ringcast.daemon.requests import Requests
 from ringcast.daemon.stages import Stages
 from ringcast.daemon.table import TagTable
 from ringcast.daemon.watchers import Watchers
-from ringcast.errors import BadMessage, BrokenError, NameTaken, QosMismatch, ResourceLimit, RingcastError
+from ringcast.errors import BadMessage, NameTaken, RingcastError
 
 logger = logging.getLogger("ringcast.daemon")
 
 PACKETS_PER_TURN = 16
 RETRY_S = 0.05
 PACE_S = 0.2
-MAX_PULLS = 32
-"""Of one client, under way at once."""
 
 
 class Server:
@@ -104,9 +83,11 @@ class Server:
         self._network = None
         if network is not None:
             self._network = Network(self.local, network, self._deliver, self._watchers, self._named, self._stages)
-        self._pulls = self._network.pulls if self._network is not None else Pulls(self.local, None)
-        self._pulling: dict[asyncio.Task[None], int] = {}
-        self._asking: set[asyncio.Task[None]] = set()
+        self._requests = Requests(
+            self.local, self._network, self._stages, self._watchers, self._deliver,
+            on_bad=self._refuse, on_mistake=lambda connection: self._broken(connection, "mistake"),
+            on_done=self._follow,
+        )  # fmt: skip
         self._door = Door(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
             idle_linger_s=idle_linger_s,
@@ -123,7 +104,7 @@ class Server:
             await self._stopped.wait()
         finally:
             await self._stages.close()
-            self._pulls.close()
+            self._requests.close()
             if self._network is not None:
                 await self._network.close()
             self._close()
@@ -194,50 +175,11 @@ class Server:
             self._greet(connection, request, fds)
         elif isinstance(request, GetStatus):
             connection.push(self._status(request.id))
-        elif isinstance(request, ListNodes):
-            for page in listing.node_pages(request.id, self._nodes()):
-                connection.push(page)
-        elif isinstance(request, ListChannels):
-            channels, dropped = self._network.status() if self._network is not None else ([], {})
-            for listed in listing.channel_pages(request.id, channels, dropped):
-                connection.push(listed)
-        elif isinstance(request, ListHistories):
-            self._list_histories(connection, request)
-        elif isinstance(request, PullHistory):
-            self._start_pull(connection, request)
-        elif isinstance(request, Watch | Unwatch):
-            self._deliver(self._watchers.handle(connection.number, request))
         elif isinstance(request, Bye):
             connection.push(Done(id=request.id))
             connection.end()
-        elif self._network is not None and isinstance(request, DestroyTag) and self._network.keeper(request.name):
-            self._begin(self._destroy(self._network, connection, request))
-        elif isinstance(request, StageUp | StageDown):
-            self._stages.answered(connection.number, request, fds)
-            connection.push(Done(id=request.id))
-        elif isinstance(request, Subscribe) and (self._network is not None or request.size is not None):
-            try:
-                route.check_asked(asked_of(request), self.local.table.tag(request.pattern), self._node)
-            except QosMismatch as exc:
-                connection.push(refuse(request.id, exc))
-                return
-            self._begin(self._subscribe(connection, request, fds))
-        elif isinstance(request, Move):
-            self._begin(self._move(connection, request, fds))
-        elif self._network is not None and isinstance(request, SetChannel):
-            self._begin(self._answer(connection, request.id, self._network.set_channel(request)))
-        elif isinstance(request, HoldBuffer):
-            self._begin(self._answer(connection, request.id, self._hold(connection.number, request)))
-        elif isinstance(request, DropBuffer):
-            if self._network is not None:
-                self._network.buffers.unwant(connection.number, request.buffer)
-            connection.push(Done(id=request.id))
         else:
-            self._do(connection, request, fds)
-
-    def _do(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
-        self._deliver(self.local.handle(connection.number, request, fds))
-        self._follow()
+            self._requests.handle(connection, request, fds)
 
     def _follow(self) -> None:
         """A client's request is done, or it left: make streams and stages as they should be now, and tell watchers."""
@@ -264,109 +206,6 @@ class Server:
         self.local.sharing.paces.keep(alive)
         if rates:
             self._pace_later()
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Requests that other nodes are asked for; meanwhile this client's and everybody's requests go on."""
-        task = self._loop.create_task(work)
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
-
-    async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
-        """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
-        asked = asked_of(request)
-        with ExitStack() as stack:
-            stack.callback(self._settle)
-            if request.role == "subscriber":
-                stack.enter_context(self.local.sharing.expecting(request.pattern, asked))
-                if self._network is not None:
-                    await self._network.delivery.prepare(request.pattern, asked, request.start)
-                if request.size is not None:
-                    await self._stages.prepare(request.pattern, asked, request.start)
-            if connection.closed:
-                return
-            try:
-                self._do(connection, request, fds)
-            except BadMessage as exc:
-                self._refuse(connection, exc)
-
-    def _settle(self) -> None:
-        """End what was prepared for a subscription that did not come about."""
-        if self._network is not None:
-            self._network.delivery.follow()
-        self._stages.follow()
-
-    async def _move(self, connection: Connection, request: Move, fds: list[Descriptor]) -> None:
-        try:
-            out = self.local.handle(connection.number, request, fds)
-        except BadMessage as exc:
-            self._refuse(connection, exc)
-            return
-        moved = self.local.subscription(connection.number, request.subscription)
-        if moved is not None:
-            if moved.asked.size is not None:
-                await self._stages.prepare(moved.pattern, moved.asked, "new")
-            if self._network is not None:
-                await self._network.delivery.settled(moved.pattern)
-        self._deliver(out)
-
-    async def _answer(self, connection: Connection, request_id: int, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-            connection.push(Done(id=request_id))
-        except RingcastError as exc:
-            connection.push(refuse(request_id, exc))
-        except TimeoutError:
-            slow = BrokenError("the node that was to do it did not answer in time; 'ringcast nodes' shows who is here")
-            connection.push(refuse(request_id, slow))
-
-    async def _hold(self, client: int, request: HoldBuffer) -> None:
-        if self._network is None:
-            raise without_network(request)
-        await self._network.buffers.want(client, request)
-        if client not in self._connections:  # it left meanwhile
-            self._network.buffers.unwant(client)
-
-    async def _destroy(self, network: Network, connection: Connection, request: DestroyTag) -> None:
-        """Another node keeps the tag: it decides, and whoever holds it learns of it from the table."""
-        keeper = network.keeper(request.name)
-        if connection.closed:
-            return
-        try:
-            if keeper is not None:
-                await network.destroy(connection.number, request, keeper)
-            connection.push(Done(id=request.id))
-        except RingcastError as exc:
-            connection.push(refuse(request.id, exc))
-
-    def _list_histories(self, connection: Connection, request: ListHistories) -> None:
-        try:
-            for page in listing.publisher_pages(request.id, self._pulls.publishers(request.tag)):
-                connection.push(page)
-        except RingcastError as exc:
-            connection.push(refuse(request.id, exc))
-
-    def _start_pull(self, connection: Connection, request: PullHistory) -> None:
-        if sum(number == connection.number for number in self._pulling.values()) >= MAX_PULLS:
-            full = f"{MAX_PULLS} pulls of this program are under way"
-            connection.push(refuse(request.id, ResourceLimit(full, "pull again when some are answered")))
-            return
-        task = self._loop.create_task(self._pull(connection, request))
-        self._pulling[task] = connection.number
-        task.add_done_callback(lambda done: self._pulling.pop(done, None))
-
-    async def _pull(self, connection: Connection, request: PullHistory) -> None:
-        try:
-            found = await self._pulls.pull(request.at, request.query)
-            if len(found) <= INLINE_BYTES:
-                connection.push(inline(request.id, found))
-            else:
-                answer, memory = await asyncio.to_thread(beside, request.id, found)
-                connection.push(answer, (memory,))
-        except RingcastError as exc:
-            connection.push(refuse(request.id, exc))
-        except Exception:
-            logger.exception("a pull could not be answered")
-            self._broken(connection, "mistake")
 
     def _greet(self, connection: Connection, hello: Request, fds: list[Descriptor]) -> None:
         if not isinstance(hello, Hello):
@@ -403,15 +242,6 @@ class Server:
             used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
         )  # fmt: skip
-
-    def _nodes(self) -> list[NodeStatus]:
-        if self._network is not None:
-            return self._network.nodes()
-        alone = NodeStatus(
-            name=self._node, state="here", me=True, linked=False, incarnation=self.local.table.incarnation,
-            control=(), data=(),
-        )  # fmt: skip
-        return [alone]
 
     def _deliver(self, out: list[Send]) -> None:
         for client, message, fds in out:

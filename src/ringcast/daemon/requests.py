@@ -1,0 +1,232 @@
+"""What a client asks for, and who answers it: this node at once, or others first.
+
+Invariants: every request is answered once, or its connection has ended; what other nodes are asked for holds up neither
+this client's other requests nor anybody's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
+from typing import Any
+
+from ringcast.control.messages import (
+    DestroyTag,
+    Done,
+    DropBuffer,
+    HoldBuffer,
+    ListChannels,
+    ListHistories,
+    ListNodes,
+    Move,
+    NodeStatus,
+    PullHistory,
+    Request,
+    SetChannel,
+    StageDown,
+    StageUp,
+    Subscribe,
+    Unwatch,
+    Watch,
+)
+from ringcast.daemon import listing, route
+from ringcast.daemon.buffers import without_network
+from ringcast.daemon.connection import Connection
+from ringcast.daemon.descriptor import Descriptor
+from ringcast.daemon.effects import Send
+from ringcast.daemon.local import Local, asked_of
+from ringcast.daemon.network import Network
+from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
+from ringcast.daemon.refusal import refuse
+from ringcast.daemon.stages import Stages
+from ringcast.daemon.watchers import Watchers
+from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
+
+logger = logging.getLogger("ringcast.daemon")
+
+MAX_PULLS = 32
+"""Of one client, under way at once."""
+
+
+class Requests:
+    """`on_bad` hears of a request that breaks the protocol, `on_mistake` of one that we failed to answer, `on_done`
+    when something may have changed."""
+
+    def __init__(
+        self, local: Local, network: Network | None, stages: Stages, watchers: Watchers,
+        deliver: Callable[[list[Send]], None], *, on_bad: Callable[[Connection, BadMessage], None],
+        on_mistake: Callable[[Connection], None], on_done: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._local = local
+        self._network = network
+        self._stages = stages
+        self._watchers = watchers
+        self._deliver = deliver
+        self._on_bad = on_bad
+        self._on_mistake = on_mistake
+        self._on_done = on_done
+        self._loop = asyncio.get_running_loop()
+        self._pulls = network.pulls if network is not None else Pulls(local, None)
+        self._pulling: dict[asyncio.Task[None], int] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def close(self) -> None:
+        self._pulls.close()
+
+    def handle(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
+        """Raises BadMessage when the client does not keep to the protocol."""
+        if isinstance(request, ListNodes):
+            for page in listing.node_pages(request.id, self._nodes()):
+                connection.push(page)
+        elif isinstance(request, ListChannels):
+            channels, dropped = self._network.status() if self._network is not None else ([], {})
+            for listed in listing.channel_pages(request.id, channels, dropped):
+                connection.push(listed)
+        elif isinstance(request, ListHistories):
+            self._list_histories(connection, request)
+        elif isinstance(request, PullHistory):
+            self._start_pull(connection, request)
+        elif isinstance(request, Watch | Unwatch):
+            self._deliver(self._watchers.handle(connection.number, request))
+        elif self._network is not None and isinstance(request, DestroyTag) and self._network.keeper(request.name):
+            self._begin(self._destroy(self._network, connection, request))
+        elif isinstance(request, StageUp | StageDown):
+            self._stages.answered(connection.number, request, fds)
+            connection.push(Done(id=request.id))
+        elif isinstance(request, Subscribe) and (self._network is not None or request.size is not None):
+            try:
+                route.check_asked(asked_of(request), self._local.table.tag(request.pattern), self._local.table.node)
+            except QosMismatch as exc:
+                connection.push(refuse(request.id, exc))
+                return
+            self._begin(self._subscribe(connection, request, fds))
+        elif isinstance(request, Move):
+            self._begin(self._move(connection, request, fds))
+        elif self._network is not None and isinstance(request, SetChannel):
+            self._begin(self._answer(connection, request.id, self._network.set_channel(request)))
+        elif isinstance(request, HoldBuffer):
+            self._begin(self._answer(connection, request.id, self._hold(connection.number, request)))
+        elif isinstance(request, DropBuffer):
+            if self._network is not None:
+                self._network.buffers.unwant(connection.number, request.buffer)
+            connection.push(Done(id=request.id))
+        else:
+            self._do(connection, request, fds)
+
+    def _do(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
+        self._deliver(self._local.handle(connection.number, request, fds))
+        self._on_done()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Requests that other nodes are asked for; meanwhile this client's and everybody's requests go on."""
+        task = self._loop.create_task(work)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
+        """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
+        asked = asked_of(request)
+        with ExitStack() as stack:
+            stack.callback(self._settle)
+            if request.role == "subscriber":
+                stack.enter_context(self._local.sharing.expecting(request.pattern, asked))
+                if self._network is not None:
+                    await self._network.delivery.prepare(request.pattern, asked, request.start)
+                if request.size is not None:
+                    await self._stages.prepare(request.pattern, asked, request.start)
+            if connection.closed:
+                return
+            try:
+                self._do(connection, request, fds)
+            except BadMessage as exc:
+                self._on_bad(connection, exc)
+
+    def _settle(self) -> None:
+        """End what was prepared for a subscription that did not come about."""
+        if self._network is not None:
+            self._network.delivery.follow()
+        self._stages.follow()
+
+    async def _move(self, connection: Connection, request: Move, fds: list[Descriptor]) -> None:
+        try:
+            out = self._local.handle(connection.number, request, fds)
+        except BadMessage as exc:
+            self._on_bad(connection, exc)
+            return
+        moved = self._local.subscription(connection.number, request.subscription)
+        if moved is not None:
+            if moved.asked.size is not None:
+                await self._stages.prepare(moved.pattern, moved.asked, "new")
+            if self._network is not None:
+                await self._network.delivery.settled(moved.pattern)
+        self._deliver(out)
+
+    async def _answer(self, connection: Connection, request_id: int, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+            connection.push(Done(id=request_id))
+        except RingcastError as exc:
+            connection.push(refuse(request_id, exc))
+        except TimeoutError:
+            slow = BrokenError("the node that was to do it did not answer in time; 'ringcast nodes' shows who is here")
+            connection.push(refuse(request_id, slow))
+
+    async def _hold(self, client: int, request: HoldBuffer) -> None:
+        if self._network is None:
+            raise without_network(request)
+        await self._network.buffers.want(client, request)
+        if client not in self._local.clients:  # it left meanwhile
+            self._network.buffers.unwant(client)
+
+    async def _destroy(self, network: Network, connection: Connection, request: DestroyTag) -> None:
+        """Another node keeps the tag: it decides, and whoever holds it learns of it from the table."""
+        keeper = network.keeper(request.name)
+        if connection.closed:
+            return
+        try:
+            if keeper is not None:
+                await network.destroy(connection.number, request, keeper)
+            connection.push(Done(id=request.id))
+        except RingcastError as exc:
+            connection.push(refuse(request.id, exc))
+
+    def _list_histories(self, connection: Connection, request: ListHistories) -> None:
+        try:
+            for page in listing.publisher_pages(request.id, self._pulls.publishers(request.tag)):
+                connection.push(page)
+        except RingcastError as exc:
+            connection.push(refuse(request.id, exc))
+
+    def _start_pull(self, connection: Connection, request: PullHistory) -> None:
+        if sum(number == connection.number for number in self._pulling.values()) >= MAX_PULLS:
+            full = f"{MAX_PULLS} pulls of this program are under way"
+            connection.push(refuse(request.id, ResourceLimit(full, "pull again when some are answered")))
+            return
+        task = self._loop.create_task(self._pull(connection, request))
+        self._pulling[task] = connection.number
+        task.add_done_callback(lambda done: self._pulling.pop(done, None))
+
+    async def _pull(self, connection: Connection, request: PullHistory) -> None:
+        try:
+            found = await self._pulls.pull(request.at, request.query)
+            if len(found) <= INLINE_BYTES:
+                connection.push(inline(request.id, found))
+            else:
+                answer, memory = await asyncio.to_thread(beside, request.id, found)
+                connection.push(answer, (memory,))
+        except RingcastError as exc:
+            connection.push(refuse(request.id, exc))
+        except Exception:
+            logger.exception("a pull could not be answered")
+            self._on_mistake(connection)
+
+    def _nodes(self) -> list[NodeStatus]:
+        if self._network is not None:
+            return self._network.nodes()
+        alone = NodeStatus(
+            name=self._local.table.node, state="here", me=True, linked=False, incarnation=self._local.table.incarnation,
+            control=(), data=(),
+        )  # fmt: skip
+        return [alone]
