@@ -54,6 +54,7 @@ logger = logging.getLogger("ringcast.daemon")
 REQUEST_TIMEOUT_S = 2.0
 RETRY_S = 0.5
 ENDED_S = 0.1
+DRAIN_S = 1.0
 SETTLE_S = 0.001
 _PLAIN, _RELIABLE = "udp", "tcp"
 
@@ -113,6 +114,8 @@ class Incoming(msgspec.Struct):
     first_seq: int
     broken: bool = False
     """Nothing comes any more; kept for what its mirror holds."""
+    leaves_at: float | None = None
+    """When it is closed, its publisher being gone, though it has not come to the end."""
 
 
 class RingSource:
@@ -216,6 +219,8 @@ class Delivery:
         for stream in [stream for stream in self.channels if stream not in streams]:
             if self.channels[stream].ring.readers and stream.incarnation in alive:
                 self._leaving = True  # to where its readers have not been shown the way yet
+            elif stream.incarnation not in alive and self._drains(stream):
+                self._leaving = True  # with its publisher, when the last message is here
             elif not self._is_kept(stream):
                 # Its publisher's row may be gone only because its node is away.
                 self._remember(stream)
@@ -231,6 +236,22 @@ class Delivery:
                 start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, "earliest")
                 self._open_soon(stream, row, start)
         self._stages.follow()
+
+    def _drains(self, stream: Stream) -> bool:
+        """Whether more is to come of a publisher that left."""
+        incoming = self.channels[stream]
+        rows = self._local.table.publishers(incoming.row.info.tag)
+        row = next((row for row in rows if row.info.incarnation == stream.incarnation), None)
+        if row is None or row.alive or incoming.broken:
+            return False
+        if stream in self._relayed:  # to be released by those who have it from here
+            return True
+        due = -(-incoming.mirror.next_seq // incoming.ring.every) * incoming.ring.every
+        if due >= row.end or not incoming.ring.readers:
+            return False
+        if incoming.leaves_at is None:
+            incoming.leaves_at = asyncio.get_running_loop().time() + DRAIN_S
+        return stream.demand.reliable or asyncio.get_running_loop().time() < incoming.leaves_at
 
     def _retune(self, wanted: Stream, streams: dict[Stream, PublisherRow]) -> None:
         """Of a stream that is to be carried with other parameters, keep the channel and tell both its ends."""

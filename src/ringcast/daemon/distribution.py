@@ -35,6 +35,7 @@ logger = logging.getLogger("ringcast.daemon")
 
 SETTLE_S = 0.01
 HOLD_S = 5.0
+DRAIN_S = 5.0
 """Between opening and starting, a relayed stream is kept, and a seat in a group."""
 CHECK_S = 1.0
 """How often it is looked whether groups can still be reached."""
@@ -180,6 +181,16 @@ class Distribution:
     def ring_gone(self, incarnation: int) -> None:
         for key in [key for key, channel in self.channels.items() if channel.incarnation == incarnation]:
             self._drop(key)
+
+    def ring_left(self, incarnation: int) -> None:
+        """Its publisher left. Receivers close their channels when they have everything; those that may lose some are
+        not given for ever."""
+        asyncio.get_running_loop().call_later(DRAIN_S, self._end_unreliable, incarnation)
+
+    def _end_unreliable(self, incarnation: int) -> None:
+        for key, channel in list(self.channels.items()):
+            if channel.incarnation == incarnation and not channel.reliable:
+                self._drop(key)
 
     def stage_gone(self, wish: Wish) -> None:
         """The ring that such channels read has ended; there is another one, or will be."""

@@ -88,6 +88,8 @@ class Ring:
         """Subscribers the publisher was last told of."""
         self.readers: set[tuple[int, int]] = set()
         """The (client, subscription)s that were shown it and have not been shown what continues it."""
+        self.untaken: set[str] = set()
+        """Other nodes with subscribers that have not said yet that they have channels from it."""
         self.awaited: set[Reader] = set()
         """Who has asked for all of it and has no place in it yet."""
         self._hold: Hold | None = None

@@ -72,6 +72,9 @@ class Local:
         self.clients: dict[int, Client] = {}
         self.sharing = Sharing(table, budget, core)
         self.rings = self.sharing.rings
+        self.on_leaving: Callable[[int], object] = lambda _: None
+        """Told of publishers that left before other nodes had channels from them; `wait_no_longer` is to follow."""
+        self._leaving: set[int] = set()
         self._core = core
         self._effects = self.sharing.effects
         self._numbers = itertools.count(1)
@@ -125,8 +128,9 @@ class Local:
             # One that nobody keeps any more is only out of sight, and its users' rights are what they were.
             if kind is ChangeKind.REMOVED and isinstance(row, TagRow) and self.table.is_destroyed(row):
                 self._end(row.name)
-            if kind is ChangeKind.REMOVED and isinstance(row, SubscriberRow) and row.info.reliable:
+            if kind is ChangeKind.REMOVED and isinstance(row, SubscriberRow):
                 self.sharing.await_no_longer(row)
+        self._see_off()
         self._effects.recount(changes)
         for change in changes:
             if isinstance(change.row, TagRow):
@@ -281,15 +285,37 @@ class Local:
                 self.sharing.ring_down(subscription, ring)
         if not linger or not ring.monitor.counters().get("sent", 0):
             self.sharing.forget(ring)
-            return
-        ring.row = PublisherRow(
-            info=ring.info, depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes, alive=False
-        )  # fmt: skip
+        elif ring.untaken:  # what it sent may be on nobody's way yet: for the others it stays a moment
+            self._leaving.add(ring.number)
+            self.on_leaving(ring.info.incarnation)
+        else:
+            self._left(ring)
+
+    def _left(self, ring: Ring) -> None:
+        ring.row = msgspec.structs.replace(ring.row, alive=False, end=ring.next_seq)
         self._effects.note(self.table.put(ring.row))
         for number in self.budget.linger(ring.number, ring.tag):
             self.sharing.forget(self.rings[number], released=True)
 
-    # ------------------------------------------------------------------ mirrors of other nodes' publishers
+    def _see_off(self) -> None:
+        """Publishers that left, and whose rings all have now who wanted them."""
+        for ring in [ring for ring in self.rings if ring.number in self._leaving and not ring.untaken]:
+            self._leaving.discard(ring.number)
+            self._left(ring)
+
+    def taken(self, node: str, incarnation: int) -> list[Send]:
+        """Another node has channels from a publisher here for all its subscribers."""
+        self.sharing.taken(node, incarnation)
+        self._see_off()
+        return self._effects.finish()
+
+    def wait_no_longer(self, incarnation: int) -> list[Send]:
+        """Those who have not taken it by now are not waited for."""
+        ring = self.rings.of_incarnation(incarnation)
+        if ring is not None:
+            ring.untaken.clear()
+        self._see_off()
+        return self._effects.finish()
 
     def subscription(self, client: int, number: int) -> Subscription | None:
         """A client's subscription, by the client's own number."""

@@ -48,6 +48,8 @@ from ringcast.identity import Presence
 logger = logging.getLogger("ringcast.daemon")
 
 AGAIN_S = 2.0
+LEAVE_S = 2.0
+"""So long a publisher that left is shown to nodes that have no channel from it yet."""
 
 
 class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +83,7 @@ class Network:
         )  # fmt: skip
         self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again)
         local.sharing.on_taken = self.delivery.tell_taken
+        local.on_leaving = lambda incarnation: self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
         stages.bases = self.delivery
         stages.on_gone = self.distribution.stage_gone
         self._asking: set[asyncio.Task[None]] = set()
@@ -170,8 +173,10 @@ class Network:
             return
         self.mesh.changed(changes)
         for change in changes:
-            if isinstance(change.row, PublisherRow) and (change.kind is ChangeKind.REMOVED or not change.row.alive):
+            if isinstance(change.row, PublisherRow) and change.kind is ChangeKind.REMOVED:
                 self.distribution.ring_gone(change.row.info.incarnation)
+            elif isinstance(change.row, PublisherRow) and not change.row.alive:
+                self.distribution.ring_left(change.row.info.incarnation)
         self.delivery.follow()
 
     # ------------------------------------------------------------------ what happens elsewhere
@@ -216,8 +221,13 @@ class Network:
         self.distribution.direct(service.decode_untrusted(payload, DirectChannel))
         return service.encode(Nothing())
 
+    def _wait_no_longer(self, incarnation: int) -> None:
+        self._deliver(self._local.wait_no_longer(incarnation))
+        self.local_changed()
+
     async def _taken(self, node: str, payload: bytes) -> bytes:
-        self._local.sharing.taken(node, service.decode_untrusted(payload, RingTaken).incarnation)
+        self._deliver(self._local.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))
+        self.local_changed()
         return service.encode(Nothing())
 
     async def _regroup(self, node: str, payload: bytes) -> bytes:

@@ -44,12 +44,13 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
 
 
 class PublisherRow(msgspec.Struct, frozen=True, kw_only=True, tag="pub"):
-    """A publisher, or with `alive` False the ring it left behind on its node."""
+    """A publisher, or with `alive` False the ring it left behind on its node; what it sent ends before `end`."""
 
     info: PublisherInfo
     depth: int
     capacity_bytes: int
     alive: bool = True
+    end: int = 0
 
     @property
     def owner(self) -> str:

@@ -26,8 +26,8 @@ from ringcast.tag import matches
 
 
 class Sharing:
-    """The rings here and who reads them; `on_taken` is told of another node's publisher when all here who want
-    everything from it can have it."""
+    """The rings here and who reads them; `on_taken` is told of another node's publisher when all here who subscribed
+    have its stream."""
 
     def __init__(self, table: TagTable, budget: Budget, core: Core) -> None:
         self.rings = Rings()
@@ -151,30 +151,37 @@ class Sharing:
     def await_readers(self, ring: Ring) -> None:
         """Nothing in a new publisher's ring is overwritten before those have a place in it, or in what is made of it,
         who wanted all of it before it came. Raises CorruptRing, QosMismatch."""
+        elsewhere = [row for row in self._table.subscribers(ring.tag) if row.owner != self._table.node]
+        ring.untaken = {row.owner for row in elsewhere}
         if ring.attributes.max_wait_s == 0 or ring.next_seq > 0:  # one that comes back has its readers
             return
         ring.awaited |= {s.key for s in self.subscriptions.matching(ring.tag) if s.reliable}
-        nodes = {row.owner for row in self._table.subscribers(ring.tag) if row.info.reliable}
-        ring.awaited |= nodes - {self._table.node}
+        ring.awaited |= {row.owner for row in elsewhere if row.info.reliable}
         if ring.awaited:
             ring.keep(self._core)
 
     def taken(self, node: str, incarnation: int) -> None:
-        """Another node has channels for all there who wanted all of it."""
+        """Another node has channels for all its subscribers."""
         ring = self.rings.of_incarnation(incarnation)
         if ring is not None:
+            ring.untaken.discard(node)
             ring.attached(node)
 
     def await_no_longer(self, left: SubscriberRow) -> None:
+        """A subscriber of another node is gone."""
         for ring in self.rings.matching(left.info.pattern):
-            others = self._table.subscribers(ring.tag) if left.owner in ring.awaited else []
-            if not any(row.info.reliable and row.owner == left.owner for row in others):
+            if left.owner not in ring.untaken | ring.awaited:
+                continue
+            others = [row.info for row in self._table.subscribers(ring.tag) if row.owner == left.owner]
+            if not others:
+                ring.untaken.discard(left.owner)
+            if not any(info.reliable for info in others):
                 ring.attached(left.owner)
 
     def _is_taken(self, ring: Ring) -> bool:
-        reliable = [s for s in self.subscriptions.matching(ring.tag) if s.reliable]
+        wanting = [s for s in self.subscriptions.matching(ring.tag) if s.counts]
         known = self._rings_of(ring.tag, ring.info.incarnation)
-        return bool(reliable) and all(any(s.reads(ring) for ring in known) for s in reliable)
+        return bool(wanting) and all(any(s.reads(ring) for ring in known) for s in wanting)
 
     # ------------------------------------------------------------------ rings that are no publisher's here
 

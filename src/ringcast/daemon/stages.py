@@ -31,6 +31,7 @@ logger = logging.getLogger("ringcast.daemon")
 PREPARE_S = 6.0
 """A process may have to start and to import."""
 FIRST_RETRY_S = 0.2
+LOOK_S = 0.1
 LAST_RETRY_S = 30.0
 
 
@@ -47,6 +48,10 @@ class _Running:
         self.ring = ring
         self.number = number
         self.first_seq = first_seq
+
+    def has_all_before(self, end: int) -> bool:
+        """Whether it has made everything that was due of what a publisher sent."""
+        return -(-self.ring.next_seq // self.ring.every) * self.ring.every >= end
 
 
 class Stages:
@@ -71,21 +76,36 @@ class Stages:
         self._later: dict[Wish, asyncio.TimerHandle] = {}
         self._relays: dict[Wish, Ring] = {}
         self._dismissals: set[asyncio.Task[None]] = set()
+        self._looking: asyncio.TimerHandle | None = None
         self._closed = False
 
     # ------------------------------------------------------------------ what there should be
 
     def wanted(self) -> set[Wish]:
-        """Every wish of channels, and of this node's subscribers."""
-        rows = {row.info.incarnation: row for row in self._local.table.all_publishers() if row.alive}
+        """Every wish of channels, and of this node's subscribers. Of a publisher that left, what is not made yet."""
+        rows = {row.info.incarnation: row for row in self._local.table.all_publishers()}
         wishes = {wish for wish in self._held if wish.incarnation in rows}
         if self._local.sharing.sized:
             for row in rows.values():
-                for demand in self._demands(row.info.tag):
+                for demand in self._demands(row.info.tag) if row.alive else ():
                     wish = wish_of(row, demand, self._local.table.node)
                     if wish is not None:
                         wishes.add(wish)
+        for wish, running in self.running.items():
+            left = rows.get(wish.incarnation)
+            if left is not None and not left.alive and running.ring.readers and not running.has_all_before(left.end):
+                wishes.add(wish)
+                self._look_again()
         return wishes
+
+    def _look_again(self) -> None:
+        """A stage comes to its end by itself, and nobody tells."""
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._looking = None
+        self.follow()
 
     def follow(self) -> None:
         """Begin what is missing and end what nobody wants."""
@@ -182,7 +202,7 @@ class Stages:
 
     async def close(self) -> None:
         self._closed = True
-        for timer in self._later.values():
+        for timer in (*self._later.values(), *([self._looking] if self._looking else [])):
             timer.cancel()
         for task in list(self._tasks.values()):
             task.cancel()
@@ -256,7 +276,7 @@ class Stages:
         """The publisher's own ring, or a mirror with its whole stream. That is kept from one stage of a wish to the
         next, for it holds what the next one has to go on with."""
         own = self._local.rings.of_incarnation(wish.incarnation)
-        if own is not None and own.alive:
+        if own is not None:  # its publisher may have left already
             return own
         if self.bases is None or not wish.here:
             raise PublisherGone(wish.incarnation, self._local.table.node)
@@ -286,10 +306,8 @@ class Stages:
         return self._local.rings.of_incarnation(ring.ring) is ring
 
     def _hand(self, wish: Wish, base: Ring, number: int) -> Hand:
-        if wish.here:
+        if wish.here or base.owner is None:
             return WorkerHand()
-        if base.owner is None:
-            raise PublisherGone(wish.incarnation, self._local.table.node)
         hand = PublisherHand(base.owner, base.ring, self._deliver)
         self._hands[number] = hand
         return hand
@@ -308,10 +326,14 @@ class Stages:
         running = self.running.get(wish)
         if running is None or running.number != number:
             return
-        alive = running.ring.base.alive
+        base = running.ring.base
+        alive = base.alive
+        if not (alive or wish.here) and self._is_held(base) and running.has_all_before(base.next_seq):
+            self._hands.pop(number, None)  # its publisher left, and its stage with it; what it made is here
+            return
         # Twice at the same message is enough: it is passed over, and shows as lost.
-        stuck = running.ring.next_seq == running.first_seq < running.ring.base.next_seq
-        if alive:  # or its publisher left, and its stage with it
+        stuck = self._is_held(base) and running.ring.next_seq == running.first_seq < base.next_seq
+        if alive or wish.here:  # or its publisher left, and its stage with it
             self._failures[wish] += 1
             logger.warning("the stage of size %s on %s is gone: %s", wish.size, running.ring.tag, reason)
             self._try_later(wish)
@@ -321,7 +343,7 @@ class Stages:
             self._passed[wish] += 1
         else:
             self._passed.pop(wish, None)
-        if alive:
+        if alive or self._is_held(base):
             self.on_gone(wish)
 
     def _try_later(self, wish: Wish) -> None:

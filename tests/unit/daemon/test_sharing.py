@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ringcast.control.messages import Attached, RingUp, Unsubscribe
+from ringcast.control.messages import Attached, DestroyTag, RingUp, Unpublish, Unsubscribe
 from ringcast.daemon.rows import SubscriberRow
 from ringcast.daemon.table import TagTable
 from ringcast.identity import SubscriberInfo
@@ -131,3 +131,62 @@ def test_not_when_the_publisher_is_refused(lab: Any) -> None:
     lab.subscribe(2, "lab/temp", 1, reliable=True)
     assert lab.publish_all(1, "lab/temp", incarnation=RING, capacity_bytes=1 << 20)[0] == 0
     assert not is_held(lab)
+
+
+def row_of(lab: Any) -> Any:
+    return next(iter(lab.local.table.publishers("lab/temp")), None)
+
+
+def test_one_that_leaves_stays_for_nodes_without_a_channel(lab: Any) -> None:
+    asked: list[int] = []
+    lab.local.on_leaving = asked.append
+    for name in ("n2", "n3"):
+        Elsewhere(lab, name).subscribe(1, reliable=False)
+    publisher = lab.publish(1, "lab/temp", incarnation=RING)
+    lab.monitor(publisher).next_seq = 9
+    lab.local.leave(1)
+    assert asked == [RING]
+    lab.local.taken("n2", RING)
+    assert row_of(lab).alive
+    lab.local.taken("n3", RING)
+    assert (row_of(lab).alive, row_of(lab).end) == (False, 9)
+
+
+@pytest.mark.parametrize("why", ["time is up", "its subscriber left"])
+def test_one_that_leaves_stays_no_longer_than_it_must(lab: Any, why: str) -> None:
+    other = Elsewhere(lab, "n2")
+    row = other.subscribe(1)
+    lab.publish(1, "lab/temp", incarnation=RING)
+    lab.local.leave(1)
+    assert row_of(lab).alive
+    if why == "time is up":
+        lab.local.wait_no_longer(RING)
+    else:
+        other.unsubscribe(row)
+    assert not row_of(lab).alive
+
+
+def test_one_that_all_others_have_leaves_at_once(lab: Any) -> None:
+    Elsewhere(lab, "n2").subscribe(1)
+    publisher = lab.publish(1, "lab/temp", incarnation=RING)
+    lab.local.taken("n2", RING)
+    lab.ask(1, Unpublish(id=1, publisher=publisher))
+    assert not row_of(lab).alive
+
+
+def test_one_that_sent_nothing_leaves_at_once(lab: Any) -> None:
+    Elsewhere(lab, "n2").subscribe(1)
+    publisher = lab.publish(1, "lab/temp", incarnation=RING)
+    lab.monitor(publisher).sent = 0
+    lab.local.leave(1)
+    assert row_of(lab) is None
+
+
+def test_one_that_is_leaving_goes_with_its_tag(lab: Any) -> None:
+    Elsewhere(lab, "n2").subscribe(1)
+    lab.publish(1, "lab/temp", incarnation=RING)
+    lab.local.leave(1)
+    lab.ask(2, DestroyTag(id=1, name="lab/temp", force=True))
+    assert row_of(lab) is None
+    lab.local.wait_no_longer(RING)
+    assert row_of(lab) is None
