@@ -83,7 +83,7 @@ void closed(Closable& closable) {
     closable.close();
 }
 
-using Loss = std::tuple<double, double, double, double, double, u64>;  // rate, enter, leave, duplicate, reorder, seed
+using Loss = std::tuple<double, double, double, double, double, u64>;  // rate, enter, leave, duplicate, overtake, seed
 
 recovery::LossSpec loss_of(const Loss& loss) { return {std::get<0>(loss), std::get<1>(loss), std::get<2>(loss), std::get<3>(loss), std::get<4>(loss)}; }
 u64 seed_of(const Loss& loss) { return std::get<5>(loss); }

@@ -205,10 +205,10 @@ void bind_recovery(nb::module_& m) {
         .def_prop_ro("wake_at_ns", [](const PythonReceiving& x) { return x.stack.wake_at_ns(); })
         .def("retune", &retune<PythonReceiving>, "tuning"_a)
         .def("lose",
-             [](PythonReceiving& x, double rate, double enter, double leave, double duplicate, double reorder, u64 seed) {
-                 x.stack.lose({rate, enter, leave, duplicate, reorder}, seed);
+             [](PythonReceiving& x, double rate, double enter, double leave, double duplicate, double overtake, u64 seed) {
+                 x.stack.lose({rate, enter, leave, duplicate, overtake}, seed);
              },
-             "rate"_a, nb::kw_only(), "enter"_a = 0.0, "leave"_a = 1.0, "duplicate"_a = 0.0, "reorder"_a = 0.0, "seed"_a = 1)
+             "rate"_a, nb::kw_only(), "enter"_a = 0.0, "leave"_a = 1.0, "duplicate"_a = 0.0, "overtake"_a = 0.0, "seed"_a = 1)
         .def_prop_ro("base_seq", [](const PythonReceiving& x) { return x.stack.window().seq_of(x.stack.window().base()); })
         .def_prop_ro("end_seq", [](const PythonReceiving& x) { return x.stack.window().seq_of(x.stack.window().end()); })
         .def("counters", &PythonReceiving::counters);

@@ -17,7 +17,7 @@ struct LossSpec {
     double enter = 0;
     double leave = 1;
     double duplicate = 0;
-    double reorder = 0;
+    double overtake = 0;
 
     // Bursts of `burst` packets on average that lose `rate` of all.
     static LossSpec bursts(double rate, double burst) { return {0, rate / (1 - rate) / burst, 1 / burst}; }
@@ -35,7 +35,7 @@ public:
     }
     // Nothing is drawn for what is not asked for: what a seed loses stays the same.
     bool repeated() { return spec_.duplicate > 0 && random_.uniform() < spec_.duplicate; }
-    bool overtaken() { return spec_.reorder > 0 && random_.uniform() < spec_.reorder; }
+    bool overtaken() { return spec_.overtake > 0 && random_.uniform() < spec_.overtake; }
     u64 lost() const { return lost_; }
 
 private:

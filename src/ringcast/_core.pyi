@@ -437,7 +437,7 @@ class Delivery:
         patient: bool,
         loss: tuple[float, float, float, float, float, int],
     ) -> Mirror:
-        """Behind a recovery stack. `loss` is (rate, enter, leave, duplicate, reorder, seed) of losses on purpose."""
+        """Behind a recovery stack. `loss` is (rate, enter, leave, duplicate, overtake, seed) of losses on purpose."""
 
     def retune(
         self, key: int, tuning: dict[str, int], patient: bool, loss: tuple[float, float, float, float, float, int]
@@ -588,7 +588,7 @@ class Receiving:
         enter: float = 0.0,
         leave: float = 1.0,
         duplicate: float = 0.0,
-        reorder: float = 0.0,
+        overtake: float = 0.0,
         seed: int = 1,
     ) -> None:
         """Lose what arrives from now on: with probability `rate`, and all of it in bursts (Gilbert-Elliott). Shares of

@@ -14,7 +14,7 @@ from ringcast.transport.stack import BARE, ORDERING, Loss, parse
 
 PATIENCE = "patience_ns"
 NativeLoss = tuple[float, float, float, float, float, int]
-"""(rate, enter, leave, duplicate, reorder, seed)"""
+"""(rate, enter, leave, duplicate, overtake, seed)"""
 
 
 class Shape(NamedTuple):
@@ -52,7 +52,7 @@ class Recipe(NamedTuple):
         """Each end of a channel loses by a seed of its own."""
         if self.loss is None:
             return 0.0, 0.0, 1.0, 0.0, 0.0, 0
-        return (*self.loss.native(), self.loss.duplicate, self.loss.reorder, self.loss.seed + salt)
+        return (*self.loss.native(), self.loss.duplicate, self.loss.overtake, self.loss.seed + salt)
 
 
 def read(text: str) -> Recipe:

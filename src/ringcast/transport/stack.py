@@ -69,7 +69,7 @@ SETTINGS: dict[str, tuple[str, Callable[[str], int]]] = {
 }
 """Key in the text: the native field and how its value is read."""
 LOSS: dict[str, Callable[[str], float]] = {
-    "loss": _percent, "burst": float, "seed": _count, "duplicate": _percent, "reorder": _percent
+    "loss": _percent, "burst": float, "seed": _count, "duplicate": _percent, "overtake": _percent
 }  # fmt: skip
 
 
@@ -81,7 +81,7 @@ class Loss(msgspec.Struct, frozen=True):
     seed: int = 1
     duplicate: float = 0.0
     """Share of packets that come twice."""
-    reorder: float = 0.0
+    overtake: float = 0.0
     """Share of packets that come after the next one."""
 
     def native(self) -> tuple[float, float, float]:
@@ -119,8 +119,8 @@ def parse(text: str) -> Stack:
     lossy = LOSSY in chosen
     stages = _stages(text, [name for name in chosen if name != LOSSY] or [BARE])
     given, loss = _settings(text, settings.split(",") if settings else [], lossy)
-    if lossy and not {"loss", "duplicate", "reorder"} & loss.keys():
-        raise BadTransport(text, "lossy needs to know how much: loss=3%, duplicate=3% or reorder=3%")
+    if lossy and not {"loss", "duplicate", "overtake"} & loss.keys():
+        raise BadTransport(text, "lossy needs to know how much: loss=3%, duplicate=3% or overtake=3%")
     made = msgspec.convert({"loss": 0.0, **loss, "seed": int(loss.get("seed", 1))}, Loss) if lossy else None
     return Stack(stages, {**_derived(stages, given), **given}, made)
 
