@@ -26,10 +26,12 @@ class Flow:
         self.pub = self.sender.session.publisher("x", depth=65536)
         eventually(lambda: all(node.knows("x") for node in self.receivers))
         self.got = [[] for _ in self.receivers]
-        subs = [node.session.subscribe("x", transport=transport) for node in self.receivers]
+        self.subs = [node.session.subscribe("x", transport=transport) for node in self.receivers]
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._send)]
-        self._threads += [threading.Thread(target=self._take, args=pair) for pair in zip(subs, self.got, strict=True)]
+        self._threads += [
+            threading.Thread(target=self._take, args=pair) for pair in zip(self.subs, self.got, strict=True)
+        ]
         for thread in self._threads:
             thread.start()
 
