@@ -56,6 +56,31 @@ def test_channels_at_both_ends(make_mesh, eventually):
         assert (row["messages"], row["lost"]) == (3, 0)
 
 
+def test_the_first_look_knows_the_seconds_before_it(make_mesh, eventually):
+    a, b = make_mesh(2)
+    pub = a.session.publisher("lab/x")
+    eventually(lambda: b.knows("lab/x"))
+    sub = b.session.subscribe("lab/x")
+    told = b.session.subscribe("@ringcast/b/channels")
+
+    def published():
+        pub.send(b"x")
+        rows = [row for msg in told.recv_many(10, timeout=10) for row in msg.data["channels"] if row["tag"] == "lab/x"]
+        return any(row["messages"] for row in rows)
+
+    eventually(published)
+    pub.send(b"x")
+    assert [sub.recv(timeout=30).data for _ in range(2)] == [b"x"] * 2
+    command = [*RINGCAST, "channels", "--watch", "--json", "--socket", b.daemon.socket_path, "--no-start"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        rows = json.loads(watching.stdout.readline())["channels"]
+        watching.send_signal(signal.SIGINT)
+        watching.stdout.read()
+        assert watching.wait(30) == 130
+    (row,) = [row for row in rows if row["tag"] == "lab/x"]
+    assert row["measured"]["hz"] > 0
+
+
 def test_channels_are_watched_with_what_they_are_worth(make_mesh, eventually):
     a, b = make_mesh(2)
     pub = a.session.publisher("lab/x")

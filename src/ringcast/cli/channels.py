@@ -6,12 +6,17 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from ringcast.cli.access import add_access, connect
 from ringcast.cli.gauges import Gauges, carrier, order, records, sheets
 from ringcast.cli.output import Output, add_json
 from ringcast.cli.scaling import show_size
 from ringcast.cli.units import show_bytes, show_hz, show_ns
 from ringcast.cli.watching import add_watch, watch
+from ringcast.daemon.system_tags import channels_tag, decode
+from ringcast.errors import RingcastError
+from ringcast.measure.channel import LOOKS
 
 if TYPE_CHECKING:
     from ringcast.cli.watching import Sheet
@@ -48,6 +53,7 @@ _HEADS = (
 )  # fmt: skip
 _FORGED = ("malformed", "absurd", "forged", "mismatched")
 """What came under a channel's own key and cannot be its sender's."""
+REMEMBERED_NS = 15_000_000_000
 _DROPPED_HEADS = ("transport", "reason", "dropped")
 
 
@@ -63,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
     gauges = Gauges()
     with connect(args, "channels") as session:
         if args.watch is not None:
+            for taken_ns, rows in _remembered(session):
+                gauges.look(rows, taken_ns * 1e-9)
             watch(output, args.watch, lambda: _look(session, gauges), _watched, _record)
         seen = _look(session, gauges)
         if args.json:
@@ -83,7 +91,20 @@ class _Seen(NamedTuple):
 
 def _look(session: Session, gauges: Gauges) -> _Seen:
     rows = session.channels()
-    return _Seen(rows, gauges.look(rows, time.monotonic()), session.dropped())
+    return _Seen(rows, gauges.look(rows, time.time()), session.dropped())
+
+
+def _remembered(session: Session) -> list[tuple[int, list[ChannelStatus]]]:
+    """What the daemon said of its channels in the last seconds, from its ring in shared memory: so the first view has
+    rates already. Nothing where it never had channels."""
+    oldest_ns = time.time_ns() - REMEMBERED_NS
+    try:
+        with session.tag(channels_tag(session.node)).local_history() as history:
+            first, last = history.bounds()
+            looks = [decode(message.data) for message in history.range(max(first, last - LOOKS + 1), last)]
+    except (RingcastError, msgspec.ValidationError):
+        return []
+    return [look for look in looks if oldest_ns <= look[0] <= time.time_ns()]
 
 
 def _document(seen: _Seen) -> dict[str, Any]:
