@@ -16,7 +16,7 @@ using lab::LossOutcome;
 using lab::LossSimulation;
 
 nb::dict traffic(const lab::Traffic& traffic) {
-    static constexpr const char* kKinds[] = {nullptr, "data", "repair", "nak", "confirm", "heartbeat", "ack"};
+    static constexpr const char* kKinds[] = {nullptr, "data", "repair", "nak", "confirm", "heartbeat", "ack", "credit", "answer"};
     nb::dict out;
     for (std::size_t kind = 1; kind < std::size(kKinds); ++kind) out[kKinds[kind]] = nb::make_tuple(traffic.datagrams[kind], traffic.bytes[kind]);
     return out;
@@ -43,6 +43,7 @@ nb::dict simulate(std::vector<std::string> stages, bool tcp, bool multicast, u32
     out["latency"] = array_of(std::move(outcome.latency), receivers, updates);
     out["unsettled"] = outcome.unsettled;
     out["gone"] = outcome.gone;
+    out["grtt_ns"] = outcome.grtt_ns;
     out["publisher"] = traffic(outcome.publisher);
     out["receivers"] = traffic(outcome.receivers);
     out["out_of_order"] = outcome.out_of_order;

@@ -41,7 +41,8 @@ nb::dict mirror_counters(Mirror& mirror) {
     const MirrorCounters& c = mirror.counters();
     nb::dict out = counted(named("messages", c.messages), named("bytes", c.bytes), named("lost", c.lost), named("datagrams", c.datagrams),
                            named("refused", c.refused), named("last_delay_ns", c.last_delay_ns), named("delay_ns", c.delay_ns),
-                           named("jitter_ns", c.jitter_ns));
+                           named("jitter_ns", c.jitter_ns), named("delay_base_ns", c.delay_base_ns), named("delay_sum_ns", c.delay_sum_ns),
+                           named("delay_square_us2", c.delay_square_us2), named("jitter_sum_ns", c.jitter_sum_ns), named("wire_bytes", c.wire_bytes));
     const wire::ReassemblyCounters& r = mirror.reassembly().counters();
     out["duplicates"] = r.duplicates;
     out["late"] = r.late;
@@ -51,7 +52,8 @@ nb::dict mirror_counters(Mirror& mirror) {
     out.update(counted(named("recovered", v.recovered), named("naks", v.naks), named("suppressed", v.suppressed), named("repairs", v.repairs),
                        named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone),
                        named("full", v.full), named("again", v.again), named("malformed", v.malformed), named("absurd", v.absurd),
-                       named("forged", v.forged), named("deaf", v.deaf)));
+                       named("forged", v.forged), named("deaf", v.deaf), named("grtt_ns", v.grtt_ns), named("sent_datagrams", v.sent_datagrams),
+                       named("sent_bytes", v.sent_bytes)));
     return out;
 }
 
@@ -81,9 +83,10 @@ void closed(Closable& closable) {
     closable.close();
 }
 
-using Loss = std::tuple<double, double, double, u64>;  // rate, enter, leave, seed
+using Loss = std::tuple<double, double, double, double, double, u64>;  // rate, enter, leave, duplicate, overtake, seed
 
-recovery::LossSpec loss_of(const Loss& loss) { return {std::get<0>(loss), std::get<1>(loss), std::get<2>(loss)}; }
+recovery::LossSpec loss_of(const Loss& loss) { return {std::get<0>(loss), std::get<1>(loss), std::get<2>(loss), std::get<3>(loss), std::get<4>(loss)}; }
+u64 seed_of(const Loss& loss) { return std::get<5>(loss); }
 
 std::vector<Endpoint> endpoints(const std::vector<std::string>& texts, int family) {
     std::vector<Endpoint> out;
@@ -101,7 +104,7 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     const bool keep = std::ranges::any_of(stages, [](const std::string& stage) { return stage != "ordering" && stage != "nak" && stage != "ack"; });
     spec.stack = {std::move(stages), key, me, receivers, !group.empty(), key ^ me, {first_seq, every, messages, most_pieces, cells, cell_bytes, keep}, tuned({}, tuning)};
     spec.loss = loss_of(loss);
-    spec.loss_seed = std::get<3>(loss);
+    spec.loss_seed = seed_of(loss);
     spec.gate_seq = gate_seq;
     spec.patient = patient;
     spec.publisher = endpoint(publisher, d.family());
@@ -116,7 +119,7 @@ std::shared_ptr<Group> open_group(Repair& r, int ring_fd, int bell_fd, u64 depth
     GroupSpec spec;
     spec.stack = {std::move(stages), key, wire::kPublisher, 1, !multicast.empty(), key, {first_seq, every, 1, 1, 1, static_cast<u32>(wire::kHeaderBytes + chunk)}, tuned({}, tuning)};
     spec.loss = loss_of(loss);
-    spec.loss_seed = std::get<3>(loss);
+    spec.loss_seed = seed_of(loss);
     spec.chunk = static_cast<std::uint16_t>(chunk);
     spec.reliable = reliable;
     spec.pumped = pumped;
@@ -136,7 +139,7 @@ nb::dict group_counters(const Group& group) {
     return counted(named("messages", c.messages), named("bytes", c.bytes), named("datagrams", c.datagrams), named("refused", c.refused),
                    named("unroutable", c.unroutable), named("naks", c.naks), named("repairs", c.repairs), named("heartbeats", c.heartbeats),
                    named("acks", c.acks), named("credits", c.credits), named("gone", c.gone), named("malformed", c.malformed), named("absurd", c.absurd),
-                   named("dropped", c.dropped));
+                   named("dropped", c.dropped), named("grtt_ns", c.grtt_ns), named("sent_bytes", c.sent_bytes));
 }
 
 const char* state_name(const Pump& pump) {
@@ -167,7 +170,7 @@ void bind_path(nb::module_& m) {
              "tuning"_a, "me"_a, "messages"_a, "most_pieces"_a, "cells"_a, "cell_bytes"_a, "publisher"_a, "group"_a, "peers"_a, "gate_seq"_a, "patient"_a,
              "loss"_a)
         .def("retune",
-             [](Delivery& d, u64 key, const nb::dict& tuning, bool patient, Loss loss) { d.retune(key, tuned({}, tuning), loss_of(loss), std::get<3>(loss), patient); },
+             [](Delivery& d, u64 key, const nb::dict& tuning, bool patient, Loss loss) { d.retune(key, tuned({}, tuning), loss_of(loss), seed_of(loss), patient); },
              "key"_a, "tuning"_a, "patient"_a, "loss"_a)
         .def("regroup", [](Delivery& d, u64 key, const std::vector<std::string>& peers) { d.regroup(key, endpoints(peers, d.family())); }, "key"_a, "peers"_a)
         .def("add_socket", [](Delivery& d, int fd) { d.add_socket(duplicate(fd)); }, "socket_fd"_a)
@@ -197,7 +200,7 @@ void bind_path(nb::module_& m) {
         .def("close_group", &Repair::close_group, "key"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("set_members", &set_members, "key"_a, "members"_a)
         .def("pump_from", &Repair::pump_from, "key"_a, "seq"_a)
-        .def("retune", [](Repair& r, u64 key, const nb::dict& tuning, Loss loss) { r.retune(key, tuned({}, tuning), loss_of(loss), std::get<3>(loss)); },
+        .def("retune", [](Repair& r, u64 key, const nb::dict& tuning, Loss loss) { r.retune(key, tuned({}, tuning), loss_of(loss), seed_of(loss)); },
              "key"_a, "tuning"_a, "loss"_a)
         .def("probe", &Repair::probe, "key"_a)
         .def("set_multicast", [](Repair& r, u64 key, const std::string& address) { r.set_multicast(key, endpoint(address, r.family())); }, "key"_a, "address"_a)

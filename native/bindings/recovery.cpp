@@ -121,6 +121,8 @@ nb::dict PythonReceiving::counters() const {
         out["naks"] = nak->counters().naks;
         out["suppressed"] = nak->counters().suppressed;
         out["expired"] = nak->counters().expired;
+        out["answers"] = nak->counters().answers;
+        out["grtt_ns"] = nak->grtt_ns();
     }
     if (const auto* lateral = stack.find<Lateral>()) {
         out["repairs_sent"] = lateral->counters().repairs_sent;
@@ -146,6 +148,9 @@ nb::dict PythonSending::counters() const {
         out["dropped"] = c.dropped;
         out["confirms"] = c.confirms;
         out["heartbeats"] = c.heartbeats;
+        out["answers"] = nak->answers();
+        out["answers_absurd"] = nak->absurd_answers();
+        out["grtt_ns"] = nak->grtt_ns();
     }
     if (const auto* parity = stack.find<ParitySender>()) out["repairs_sent"] = parity->counters().repairs_sent;
     if (const auto* ack = stack.find<AckSender>()) {
@@ -199,13 +204,11 @@ void bind_recovery(nb::module_& m) {
         .def("tick", &PythonReceiving::tick, "now_ns"_a)
         .def_prop_ro("wake_at_ns", [](const PythonReceiving& x) { return x.stack.wake_at_ns(); })
         .def("retune", &retune<PythonReceiving>, "tuning"_a)
-        .def("restack", [](PythonReceiving& x, std::vector<std::string> stages) {
-                 Actions actions;
-                 x.stack.restack(std::move(stages), actions, actions);
-                 return actions.list;
-             }, "stages"_a)
-        .def("lose", [](PythonReceiving& x, double rate, double enter, double leave, u64 seed) { x.stack.lose({rate, enter, leave}, seed); }, "rate"_a,
-             nb::kw_only(), "enter"_a = 0.0, "leave"_a = 1.0, "seed"_a = 1)
+        .def("lose",
+             [](PythonReceiving& x, double rate, double enter, double leave, double duplicate, double overtake, u64 seed) {
+                 x.stack.lose({rate, enter, leave, duplicate, overtake}, seed);
+             },
+             "rate"_a, nb::kw_only(), "enter"_a = 0.0, "leave"_a = 1.0, "duplicate"_a = 0.0, "overtake"_a = 0.0, "seed"_a = 1)
         .def_prop_ro("base_seq", [](const PythonReceiving& x) { return x.stack.window().seq_of(x.stack.window().base()); })
         .def_prop_ro("end_seq", [](const PythonReceiving& x) { return x.stack.window().seq_of(x.stack.window().end()); })
         .def("counters", &PythonReceiving::counters);
@@ -227,11 +230,6 @@ void bind_recovery(nb::module_& m) {
         .def("tick", &PythonSending::tick, "now_ns"_a)
         .def_prop_ro("wake_at_ns", [](const PythonSending& x) { return x.stack.wake_at_ns(); })
         .def("retune", &retune<PythonSending>, "tuning"_a)
-        .def("restack", [](PythonSending& x, std::vector<std::string> stages, i64 now_ns) {
-                 Actions actions;
-                 x.stack.restack(std::move(stages), now_ns, actions);
-                 return actions.list;
-             }, "stages"_a, "now_ns"_a)
         .def("counters", &PythonSending::counters);
 
     m.def("make_datagram", &make_datagram, nb::kw_only(), "key"_a, "seq"_a, "length"_a, "chunk"_a, "piece"_a, "data"_a, "event_ns"_a = 0, "sent_ns"_a = 0,

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "lab/event_queue.hpp"
+#include "recovery/nak_sender.hpp"
 
 namespace ringcast::lab {
 namespace {
@@ -70,6 +71,7 @@ public:
             outcome_.unsettled.push_back(spec_.updates - std::min(spec_.updates, stack->window().base()));
             outcome_.gone.push_back(stack->window().counters().gone);
         }
+        if (const auto* nak = sending_.find<NakSender>()) outcome_.grtt_ns = nak->grtt_ns();
         return std::move(outcome_);
     }
 

@@ -38,8 +38,8 @@ inline constexpr i64 kLatencyUnitNs = 100;
 
 struct Traffic {
     // By wire::Kind; a multicast counts once.
-    std::array<u64, 8> datagrams{};
-    std::array<u64, 8> bytes{};
+    std::array<u64, 9> datagrams{};
+    std::array<u64, 9> bytes{};
     void add(wire::Kind kind, std::size_t size) {
         ++datagrams[static_cast<std::size_t>(kind)];
         bytes[static_cast<std::size_t>(kind)] += size;
@@ -54,6 +54,7 @@ struct LossOutcome {
     u64 out_of_order = 0;
     u64 duplicates = 0;  // delivered twice, which must not be
     u64 events = 0;
+    i64 grtt_ns = 0;  // as the publisher's node measured it; 0 without nak
 };
 
 LossOutcome simulate(const LossSimulation& spec);

@@ -192,6 +192,7 @@ bool Group::transmit(const Endpoint& to, wire::Bytes datagram) {
     do n = sendto(socket_, datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.at(), to.length);
     while (n < 0 && errno == EINTR);
     add(n >= 0 ? counters_.datagrams : counters_.refused, 1);
+    if (n > 0) add(counters_.sent_bytes, static_cast<u64>(n));
     return n >= 0;
 }
 
@@ -232,7 +233,8 @@ void Group::note() {
         const recovery::NakSenderCounters& c = nak_->counters();
         put(counters_.naks, c.naks);
         put(counters_.heartbeats, c.heartbeats);
-        absurd += c.absurd;
+        put(counters_.grtt_ns, static_cast<u64>(nak_->grtt_ns()));
+        absurd += c.absurd + nak_->absurd_answers();
         repairs += c.repairs;
         dropped += c.dropped;
         gone += c.gone;

@@ -46,6 +46,8 @@ struct GroupCounters {
     std::atomic<u64> messages{0};   // pumped
     std::atomic<u64> bytes{0};
     std::atomic<u64> datagrams{0};
+    std::atomic<u64> sent_bytes{0};  // of all of them
+    std::atomic<u64> grtt_ns{0};
     std::atomic<u64> refused{0};
     std::atomic<u64> unroutable{0};  // of them since the last that went, because there is no way to the group
     std::atomic<u64> naks{0};

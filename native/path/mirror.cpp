@@ -1,10 +1,18 @@
 #include "path/mirror.hpp"
 
-#include <cstdlib>
-
 #include "ring/counters.hpp"
 
 namespace ringcast {
+namespace {
+
+// A clock that was set: its square must not use up the sum.
+constexpr u64 kMostDelayUs = 100'000'000;
+// Counters travel as signed numbers; one that comes so far begins again.
+constexpr u64 kSignedMost = INT64_MAX;
+
+u64 magnitude(i64 value) { return value < 0 ? u64{0} - static_cast<u64>(value) : static_cast<u64>(value); }
+
+}  // namespace
 
 Mirror::Mirror(const ChannelSpec& spec)
     : spec_(spec),
@@ -15,6 +23,11 @@ Mirror::Mirror(const ChannelSpec& spec)
 }
 
 void Mirror::accept(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns) {
+    came(sizeof header + piece.size());
+    take(header, piece, now_ns);
+}
+
+void Mirror::take(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns) {
     add(counters_.datagrams, 1);
     reassembly_.accept(header, piece, now_ns, [&](const wire::Whole& whole) { put(whole); });
 }
@@ -39,6 +52,7 @@ void Mirror::complete(const wire::Header& header) {
     const u64 lost = (header.seq - stream_next_) / spec_.every;
     ordinal_ += lost;
     stream_next_ = header.seq + spec_.every;
+    came(sizeof header + header.length);
     const Stamp stamp{header.event_ns, header.sent_ns, header.flags, utc_ns()};
     ring_.complete(header.length, stamp, {header.seq, ordinal_++});
     note(header.seq, header.length, lost, stamp);
@@ -51,12 +65,18 @@ void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
     if (lost != 0) add(counters_.lost, lost);
     constexpr auto relaxed = std::memory_order_relaxed;
     const i64 delay = stamp.arrived_ns - stamp.sent_ns;
-    const i64 change = delay - counters_.last_delay_ns.load(relaxed);
+    const u64 change = magnitude(delay - counters_.last_delay_ns.load(relaxed));
     const i64 mean = counters_.delay_ns.load(relaxed), jitter = counters_.jitter_ns.load(relaxed);
     const bool first = counters_.messages.load(relaxed) == 1;
     counters_.delay_ns.store(first ? delay : mean + (delay - mean) / 16, relaxed);
-    counters_.jitter_ns.store(first ? 0 : jitter + (std::abs(change) - jitter) / 16, relaxed);
+    counters_.jitter_ns.store(first ? 0 : jitter + (static_cast<i64>(change) - jitter) / 16, relaxed);
     counters_.last_delay_ns.store(delay, relaxed);
+    if (first) counters_.delay_base_ns.store(delay, relaxed);
+    const i64 beyond = delay - counters_.delay_base_ns.load(relaxed);
+    const u64 beyond_us = std::min(magnitude(beyond) / 1000, kMostDelayUs);
+    counters_.delay_sum_ns.store(counters_.delay_sum_ns.load(relaxed) + beyond, relaxed);
+    counters_.delay_square_us2.store((counters_.delay_square_us2.load(relaxed) + beyond_us * beyond_us) & kSignedMost, relaxed);
+    if (!first) add(counters_.jitter_sum_ns, change);
     news_ = true;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "path/sender.hpp"
+#include "ring/counters.hpp"
 #include "wire/reassembly.hpp"
 
 namespace ringcast {
@@ -30,6 +31,13 @@ struct MirrorCounters {
     std::atomic<i64> delay_ns{0};   // mean of the last sixteen or so
     std::atomic<i64> jitter_ns{0};  // mean difference between one delay and the next
     std::atomic<u64> next_seq{0};
+    // Sums over all messages, from which whoever looks twice has the mean and the deviation of what came between. They
+    // are of differences to the first delay, or clocks an hour apart would leave no digits for the rest.
+    std::atomic<i64> delay_base_ns{0};
+    std::atomic<i64> delay_sum_ns{0};
+    std::atomic<u64> delay_square_us2{0};
+    std::atomic<u64> jitter_sum_ns{0};  // of differences between one delay and the next
+    std::atomic<u64> wire_bytes{0};     // of all datagrams or frames that came for it, whatever they were
 };
 
 // What a recovery stack before the mirror did. Zero where there is none.
@@ -48,6 +56,9 @@ struct RecoveryCounters {
     std::atomic<u64> absurd{0};
     std::atomic<u64> forged{0};        // repairs that cannot be, or whose packet is none
     std::atomic<u64> deaf{0};          // 1: multicast does not reach us
+    std::atomic<u64> grtt_ns{0};       // as the sender measured it
+    std::atomic<u64> sent_datagrams{0};  // requests, repairs, acknowledgements, credits
+    std::atomic<u64> sent_bytes{0};
 };
 
 class Mirror {
@@ -57,11 +68,14 @@ public:
     const ChannelSpec& spec() const { return spec_; }
     Sender& ring() { return ring_; }
     const MirrorCounters& counters() const { return counters_; }
+    void came(u64 wire_bytes) { add(counters_.wire_bytes, wire_bytes); }
     RecoveryCounters& recovery() { return recovery_; }
     wire::Reassembly& reassembly() { return reassembly_; }
 
     // ---- datagrams
+    // As it came, or as a recovery stack let it out, which counts what came by itself.
     void accept(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns);
+    void take(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns);
     void tick(i64 now_ns);
     // Messages before `seq` that have not come will not.
     void pass(u64 seq, i64 now_ns);

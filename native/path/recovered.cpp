@@ -44,6 +44,7 @@ Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int sock
 
 void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
     now_ns_ = now_ns;
+    mirror_->came(datagram.size());
     stack_.on_datagram(datagram, now_ns, *this, *this);
     const bool heartbeat = static_cast<wire::Kind>(datagram[3]) == wire::Kind::heartbeat;
     asked_for_credit_ |= heartbeat && mirror_->spec().reliable;
@@ -117,7 +118,7 @@ void Recovered::regroup(std::vector<Endpoint> peers) {
 void Recovered::deliver(wire::Bytes datagram) {
     wire::Header header;
     wire::Bytes piece;
-    if (wire::parse_untrusted(datagram, header, piece) == wire::Parse::ok) mirror_->accept(header, piece, now_ns_);
+    if (wire::parse_untrusted(datagram, header, piece) == wire::Parse::ok) mirror_->take(header, piece, now_ns_);
 }
 
 void Recovered::lost(u64 seq, u64 messages) { mirror_->pass(seq + messages * spec_.stack.window.step, now_ns_); }
@@ -145,8 +146,12 @@ void Recovered::transmit(const Endpoint& to, wire::Bytes datagram) {
 }
 
 void Recovered::flush() {
-    for (const Waiting& w : waiting_)
+    RecoveryCounters& counters = mirror_->recovery();
+    for (const Waiting& w : waiting_) {
+        add(counters.sent_datagrams, 1);
+        add(counters.sent_bytes, w.length);
         sendto(socket_, outgoing_.data() + w.at, w.length, MSG_DONTWAIT | MSG_NOSIGNAL, w.to.at(), w.to.length);
+    }
     waiting_.clear();
     outgoing_.clear();
 }
@@ -184,6 +189,7 @@ void Recovered::note() const {
     if (nak_ != nullptr) {
         put(c.naks, nak_->counters().naks);
         put(c.suppressed, nak_->counters().suppressed);
+        put(c.grtt_ns, static_cast<u64>(nak_->grtt_ns()));
     }
     if (lateral_ != nullptr) put(c.repairs_sent, lateral_->counters().repairs_sent);
     if (ack_ != nullptr) put(c.acks, ack_->acks_sent());

@@ -15,6 +15,6 @@ namespace ringcast::recovery {
 // `u` in [0, 1). With a group of one nobody else could ask: no wait.
 i64 backoff_ns(double u, u32 group, i64 grtt_ns, u32 k);
 
-inline i64 backoff_ns(Random& random, const Tuning& tuning) { return backoff_ns(random.uniform(), tuning.group, tuning.grtt_ns, tuning.backoff_k); }
+inline i64 backoff_ns(Random& random, const Tuning& tuning, i64 grtt_ns) { return backoff_ns(random.uniform(), tuning.group, grtt_ns, tuning.backoff_k); }
 
 }  // namespace ringcast::recovery

@@ -65,11 +65,6 @@ void Lateral::tick(i64 now_ns, Outbox& out) {
         if (due_ns(bin) <= now_ns) send(bins_[bin], out);
 }
 
-void Lateral::retire(Outbox& out) {
-    for (Bin& bin : bins_)
-        if (bin.count() > 0) send(bin, out);
-}
-
 i64 Lateral::wake_at_ns() const {
     i64 at = kForever;
     for (u32 bin = 0; bin < used_; ++bin) at = std::min(at, due_ns(bin));

@@ -28,7 +28,6 @@ public:
     bool recover(Bytes& datagram) override { return decoder_.next(datagram); }
     void tick(i64 now_ns, Outbox& out) override;
     i64 wake_at_ns() const override;
-    void retire(Outbox& out) override;
     // Bins under way are sent with what they hold at the next tick when their number changes.
     void retune(const Tuning& tuning) override {
         tuning_ = tuning;

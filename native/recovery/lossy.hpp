@@ -4,6 +4,8 @@
 //    good -----------> bad              probability `rate`. Mean burst 1/leave, share of bad packets
 //      ^-----------------'              enter / (enter + leave).
 //             leave
+//
+// And what else a network does: a packet may come twice, or after the one that follows it.
 #pragma once
 
 #include "recovery/random.hpp"
@@ -14,6 +16,8 @@ struct LossSpec {
     double rate = 0;
     double enter = 0;
     double leave = 1;
+    double duplicate = 0;
+    double overtake = 0;
 
     // Bursts of `burst` packets on average that lose `rate` of all.
     static LossSpec bursts(double rate, double burst) { return {0, rate / (1 - rate) / burst, 1 / burst}; }
@@ -29,6 +33,9 @@ public:
         }
         return spec_.rate > 0 && random_.uniform() < spec_.rate && count();
     }
+    // Nothing is drawn for what is not asked for: what a seed loses stays the same.
+    bool repeated() { return spec_.duplicate > 0 && random_.uniform() < spec_.duplicate; }
+    bool overtaken() { return spec_.overtake > 0 && random_.uniform() < spec_.overtake; }
     u64 lost() const { return lost_; }
 
 private:

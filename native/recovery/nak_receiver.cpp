@@ -10,11 +10,15 @@ namespace {
 // Two later ones have come: what is still missing was not merely overtaken.
 constexpr u64 kLaterOnes = 2;
 constexpr u32 kMostDoublings = 6;
+// Between one request and the next: on a fast network tries must not be used up before a short outage is over, on a
+// slow one doubling must not make the last of them wait for minutes.
+constexpr i64 kLeastHoldNs = 2 * kMs;
+constexpr i64 kMostHoldNs = 1000 * kMs;
 
 }  // namespace
 
 NakReceiver::NakReceiver(Window& window, const Tuning& tuning, u64 key, u32 me, bool to_group, u64 seed)
-    : window_(window), tuning_(tuning), key_(key), me_(me), to_group_(to_group), random_(seed), timers_(window.spec().messages) {}
+    : window_(window), tuning_(tuning), key_(key), me_(me), to_group_(to_group), random_(seed), echo_(tuning.grtt_ns, seed ^ 0x6563686f), timers_(window.spec().messages) {}
 
 NakReceiver::Timer& NakReceiver::timer(u64 index) {
     Timer& timer = timers_[index % timers_.size()];
@@ -32,7 +36,16 @@ bool NakReceiver::believed_lost(const Timer& timer, i64 now_ns) const {
     return overtaken || now_ns >= doubt_until_ns(timer.index);
 }
 
-i64 NakReceiver::hold_ns(u32 tries) { return (2 * tuning_.grtt_ns << std::min(tries, kMostDoublings)) + backoff_ns(random_, tuning_); }
+void NakReceiver::retune(const Tuning& tuning) {
+    if (tuning.grtt_ns != tuning_.grtt_ns) echo_.restart(tuning.grtt_ns);
+    tuning_ = tuning;
+}
+
+i64 NakReceiver::hold_ns(u32 tries) {
+    const i64 once = 2 * grtt_ns();
+    const i64 doubled = tries == 0 ? once : std::min(std::max(once, kLeastHoldNs) << std::min(tries, kMostDoublings), std::max(once, kMostHoldNs));
+    return doubled + backoff_ns(random_, tuning_, grtt_ns());
+}
 
 void NakReceiver::review(i64 now_ns, Outbox& out) {
     wake_at_ns_ = kForever;
@@ -40,14 +53,14 @@ void NakReceiver::review(i64 now_ns, Outbox& out) {
     for (u64 i = window_.base(); i < window_.end(); ++i) {
         if (!window_.missing(i)) continue;
         Timer& t = timer(i);
-        if (tuning_.deadline_ns != 0 && now_ns + tuning_.grtt_ns > window_.noticed_ns(i) + tuning_.deadline_ns) {
+        if (tuning_.deadline_ns != 0 && now_ns + grtt_ns() > window_.noticed_ns(i) + tuning_.deadline_ns) {
             ++counters_.expired;
             window_.give_up(i);
             continue;
         }
         if (t.doubted && believed_lost(t, now_ns)) {
             t.doubted = false;
-            t.due_ns = std::max(t.held_until_ns, now_ns + backoff_ns(random_, tuning_));
+            t.due_ns = std::max(t.held_until_ns, now_ns + backoff_ns(random_, tuning_, grtt_ns()));
         }
         if (t.doubted) {
             wake_at_ns_ = std::min(wake_at_ns_, doubt_until_ns(i));
@@ -71,6 +84,7 @@ void NakReceiver::review(i64 now_ns, Outbox& out) {
     if (nak_.count == 0) return;
     std::array<std::byte, wire::kMostNakBytes> buffer;
     nak_.control = {.kind = wire::Kind::nak, .from = me_, .key = key_};
+    echo_.say(nak_, now_ns);
     ++counters_.naks;
     out.send(to_group_ ? To::group : To::publisher, 0, {buffer.data(), wire::encode(nak_, buffer)});
 }
@@ -89,8 +103,21 @@ bool NakReceiver::on_control(const wire::Control& control, Bytes datagram, i64 n
         if (control.from == me_) return true;
         for (u32 i = 0; i < heard_.count; ++i) suppress(heard_.ranges[i], now_ns);
     }
+    if (control.kind == wire::Kind::heartbeat) {
+        wire::Heartbeat heartbeat;
+        if (wire::parse_untrusted(datagram, heartbeat) != wire::Parse::ok) return false;
+        on_heartbeat(heartbeat, now_ns, out);
+    }
     review(now_ns, out);
     return true;
+}
+
+void NakReceiver::on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Outbox& out) {
+    if (!echo_.on_heartbeat(heartbeat, tuning_.group, now_ns)) return;
+    wire::Answer answer{.control = {.kind = wire::Kind::answer, .from = me_, .key = key_}};
+    echo_.say(answer, now_ns);
+    ++counters_.answers;
+    out.send(To::publisher, 0, std::as_bytes(std::span(&answer, 1)));
 }
 
 void NakReceiver::suppress(const wire::NakRange& range, i64 now_ns) {

@@ -5,10 +5,12 @@
 //              another's nak or a confirmation: as if asked, without asking
 //
 // What is missing is read off the window on every event; kept here is only, per message, when to ask next. Whatever
-// happens, each missing message is asked for or given up within a bounded time: it never stalls.
+// happens, each missing message is asked for or given up within a bounded time: it never stalls. GRTT is what the
+// sender measured, the parameter until it says so.
 #pragma once
 
 #include "recovery/random.hpp"
+#include "recovery/round_trip.hpp"
 #include "recovery/stage.hpp"
 #include "wire/nak.hpp"
 
@@ -19,6 +21,7 @@ struct NakReceiverCounters {
     u64 suppressed = 0;  // requests left to another's nak or to a confirmation
     u64 gone = 0;        // messages given up after the last try
     u64 expired = 0;     // messages given up because a repair would come too late
+    u64 answers = 0;     // to probes, besides those that naks carry
 };
 
 class NakReceiver final : public ReceivingStage {
@@ -29,7 +32,8 @@ public:
     bool on_control(const wire::Control& control, Bytes datagram, i64 now_ns, Outbox& out) override;
     void tick(i64 now_ns, Outbox& out) override { review(now_ns, out); }
     i64 wake_at_ns() const override { return window_.base() == window_.end() ? kForever : wake_at_ns_; }
-    void retune(const Tuning& tuning) override { tuning_ = tuning; }
+    void retune(const Tuning& tuning) override;
+    i64 grtt_ns() const { return echo_.grtt_ns(); }
     const NakReceiverCounters& counters() const { return counters_; }
 
 private:
@@ -48,6 +52,7 @@ private:
     i64 hold_ns(u32 tries);
     void ask(u64 index);
     void suppress(const wire::NakRange& range, i64 now_ns);
+    void on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Outbox& out);
 
     Window& window_;
     Tuning tuning_;
@@ -55,6 +60,7 @@ private:
     u32 me_;
     bool to_group_;
     Random random_;
+    Echo echo_;
     std::vector<Timer> timers_;
     wire::Nak nak_;
     wire::Nak heard_;

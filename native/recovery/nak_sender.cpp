@@ -3,34 +3,49 @@
 namespace ringcast::recovery {
 
 NakSender::NakSender(History& history, const Tuning& tuning, u64 key, u64 first_seq, u64 step, bool to_group)
-    : history_(history), tuning_(tuning), key_(key), step_(step), next_((first_seq + step - 1) / step * step), to_group_(to_group) {}
+    : history_(history), tuning_(tuning), key_(key), step_(step), next_((first_seq + step - 1) / step * step), to_group_(to_group), trip_(tuning.grtt_ns) {}
+
+void NakSender::retune(const Tuning& tuning) {
+    if (tuning.grtt_ns != tuning_.grtt_ns) trip_.restart(tuning.grtt_ns);
+    tuning_ = tuning;
+}
 
 void NakSender::on_message(u64 seq, i64 now_ns) {
     next_ = std::max(next_, seq + step_);
     heartbeat_.on_sent(now_ns, tuning_);
+    trip_.on_message(now_ns, tuning_.heartbeat_ns);
 }
 
 void NakSender::tick(i64 now_ns, Outbox& out) {
     serve(now_ns, out);
-    if (heartbeat_.take(now_ns, tuning_)) send_heartbeat(out);
+    if (heartbeat_.take(now_ns, tuning_) || trip_.due_ns() <= now_ns) send_heartbeat(now_ns, out);
 }
 
-void NakSender::send_heartbeat(Outbox& out) {
-    const wire::Heartbeat heartbeat{{.kind = wire::Kind::heartbeat, .from = wire::kPublisher, .key = key_}, std::min(history_.first_available(), next_), next_};
+void NakSender::send_heartbeat(i64 now_ns, Outbox& out) {
+    wire::Heartbeat heartbeat{{.kind = wire::Kind::heartbeat, .from = wire::kPublisher, .key = key_}, std::min(history_.first_available(), next_), next_};
+    trip_.stamp(heartbeat, now_ns);
     ++counters_.heartbeats;
     out.send(To::group, 0, std::as_bytes(std::span(&heartbeat, 1)));
 }
 
 bool NakSender::on_control(const wire::Control& control, Bytes datagram, i64 now_ns, Outbox& out) {
+    if (control.kind == wire::Kind::answer) {
+        wire::Answer answer;
+        if (wire::parse_untrusted(datagram, answer) != wire::Parse::ok) return false;
+        trip_.on_answer(answer.probe_ns, answer.held_us, now_ns);
+        return true;
+    }
     if (control.kind != wire::Kind::nak) return true;
     if (wire::parse_untrusted(datagram, nak_) != wire::Parse::ok) return false;
     ++counters_.naks;
+    trip_.on_answer(nak_.probe_ns, nak_.held_us, now_ns);
     for (u32 i = 0; i < nak_.count; ++i) queue(nak_.ranges[i], control.from, now_ns);
     serve(now_ns, out);
     if (heartbeat_.due_ns() <= now_ns) tick(now_ns, out);
     if (queued_ > 0 && to_group_) {
         std::array<std::byte, wire::kMostNakBytes> buffer;
         nak_.control = {.kind = wire::Kind::confirm, .from = wire::kPublisher, .key = key_};
+        nak_.probe_ns = nak_.held_us = 0;
         ++counters_.confirms;
         out.send(To::group, 0, {buffer.data(), wire::encode(nak_, buffer)});
     }

@@ -2,12 +2,14 @@
 //
 // A repair is the packet itself, read again: whoever gets it needs no stage to use it. What the ring no longer has is
 // answered by a heartbeat, whose `first` tells every receiver to stop waiting. Requests wait in a bounded queue;
-// while they wait a confirmation keeps others from asking too. What does not fit is asked for again.
+// while they wait a confirmation keeps others from asking too. What does not fit is asked for again. Heartbeats probe
+// for the group's greatest round trip and say what it is.
 #pragma once
 
 #include <array>
 
 #include "recovery/heartbeat.hpp"
+#include "recovery/round_trip.hpp"
 #include "recovery/stage.hpp"
 #include "wire/heartbeat.hpp"
 #include "wire/nak.hpp"
@@ -33,8 +35,11 @@ public:
     void on_message(u64 seq, i64 now_ns) override;
     bool on_control(const wire::Control& control, Bytes datagram, i64 now_ns, Outbox& out) override;
     void tick(i64 now_ns, Outbox& out) override;
-    i64 wake_at_ns() const override { return std::min(heartbeat_.due_ns(), queued_ == 0 ? kForever : free_at_ns_ - kBurstNs); }
-    void retune(const Tuning& tuning) override { tuning_ = tuning; }
+    i64 wake_at_ns() const override { return std::min({heartbeat_.due_ns(), trip_.due_ns(), queued_ == 0 ? kForever : free_at_ns_ - kBurstNs}); }
+    void retune(const Tuning& tuning) override;
+    i64 grtt_ns() const { return trip_.grtt_ns(); }
+    u64 answers() const { return trip_.answers(); }
+    u64 absurd_answers() const { return trip_.absurd(); }
     const NakSenderCounters& counters() const { return counters_; }
 
 private:
@@ -57,7 +62,7 @@ private:
     // Sends what the request asks for next; true when nothing is left of it.
     bool serve_one(Request& request, i64 now_ns, Outbox& out);
     u32 repair(PacketId id, const Request& request, i64 now_ns, Outbox& out);
-    void send_heartbeat(Outbox& out);
+    void send_heartbeat(i64 now_ns, Outbox& out);
 
     History& history_;
     Tuning tuning_;
@@ -66,6 +71,7 @@ private:
     u64 next_;
     bool to_group_;
     HeartbeatSchedule heartbeat_;
+    RoundTrip trip_;
     std::array<Request, kQueue> requests_;
     std::size_t oldest_ = 0, queued_ = 0;
     std::array<Recent, kRecent> recent_;

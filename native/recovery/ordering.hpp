@@ -41,14 +41,6 @@ public:
         }
         if (next_ < window_.end()) let_out(next_, in);
     }
-    // Other promises from now on. What was held for an order that is no longer promised leaves.
-    void change(bool ordered, bool patient, Inbox& in) {
-        if (ordered_ && !ordered)
-            for (u64 i = next_; i < window_.end(); ++i)
-                if (window_.remembers(i)) let_out(i, in);
-        ordered_ = ordered;
-        patient_ = patient;
-    }
     void tick(i64 now_ns, const Tuning& tuning) {
         if (!patient_ && ordered_)
             while (window_.base() < window_.end() && now_ns >= gap_until_ns(tuning)) window_.give_up(window_.base());

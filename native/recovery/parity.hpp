@@ -23,7 +23,6 @@ public:
     bool needs_packets() const override { return true; }
     void tick(i64 now_ns, Outbox& out) override;
     i64 wake_at_ns() const override;
-    void retire(Outbox& out) override;
     void retune(const Tuning& tuning) override {
         tuning_ = tuning;
         used_ = std::max(used_, tuning.stagger);

@@ -38,28 +38,31 @@ Receiving::Receiving(const StackSpec& spec)
       window_(spec.window),
       ordering_(window_, promises<&StageKind::ordered>(spec), complete_),
       lossy_({}, 0) {
-    make_stages();
-}
-
-void Receiving::make_stages() {
-    stages_.clear();
-    complete_ = promises<&StageKind::complete>(spec_);
     for (const std::string& name : spec_.stages)
         if (const auto make = find_stage(name)->receiving) stages_.push_back(make(spec_, window_));
-}
-
-void Receiving::restack(std::vector<std::string> stages, Inbox& in, Outbox& out) {
-    StackSpec changed = spec_;
-    changed.stages = std::move(stages);
-    spec_ = checked(changed);
-    for (auto& stage : stages_) stage->retire(out);
-    make_stages();
-    ordering_.change(promises<&StageKind::ordered>(spec_), promises<&StageKind::complete>(spec_), in);
 }
 
 void Receiving::on_datagram(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) {
     ++counters_.datagrams;
     if (lossy_.lose()) return;
+    if (aside_.empty() && lossy_.overtaken()) {
+        aside_.assign(datagram.begin(), datagram.end());
+        aside_until_ns_ = now_ns + kAsideNs;
+        return;
+    }
+    take(datagram, now_ns, in, out);
+    if (lossy_.repeated()) take(datagram, now_ns, in, out);
+    take_aside(now_ns, in, out);
+}
+
+void Receiving::take_aside(i64 now_ns, Inbox& in, Outbox& out) {
+    aside_until_ns_ = kForever;
+    if (aside_.empty()) return;
+    take(aside_, now_ns, in, out);
+    aside_.clear();
+}
+
+void Receiving::take(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) {
     wire::Control control;
     if (wire::parse_control_untrusted(datagram, control) != wire::Parse::ok) {
         ++counters_.malformed;
@@ -167,13 +170,14 @@ void Receiving::settle(i64 now_ns, Inbox& in, Outbox& out) {
 }
 
 void Receiving::tick(i64 now_ns, Inbox& in, Outbox& out) {
+    if (aside_until_ns_ <= now_ns) take_aside(now_ns, in, out);
     for (auto& stage : stages_) stage->tick(now_ns, out);
     ordering_.tick(now_ns, spec_.tuning);
     settle(now_ns, in, out);
 }
 
 i64 Receiving::wake_at_ns() const {
-    i64 at = ordering_.wake_at_ns(spec_.tuning);
+    i64 at = std::min(ordering_.wake_at_ns(spec_.tuning), aside_until_ns_);
     for (const auto& stage : stages_) at = std::min(at, stage->wake_at_ns());
     return at;
 }
@@ -190,21 +194,9 @@ void Receiving::regroup(u32 receivers) {
 
 // ------------------------------------------------------------------------------------------------------ sending
 
-Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec)), history_(history), lossy_({}, 0) { make_stages(); }
-
-void Sending::make_stages() {
-    stages_.clear();
+Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec)), history_(history), lossy_({}, 0) {
     for (const std::string& name : spec_.stages)
         if (const auto make = find_stage(name)->sending) stages_.push_back(make(spec_, history_));
-}
-
-void Sending::restack(std::vector<std::string> stages, i64 now_ns, Outbox& out) {
-    StackSpec changed = spec_;
-    changed.stages = std::move(stages);
-    spec_ = checked(changed);
-    for (auto& stage : stages_) stage->retire(out);
-    make_stages();
-    if (last_ != UINT64_MAX) on_message(last_, now_ns);
 }
 
 bool Sending::room() const {
@@ -225,7 +217,6 @@ void Sending::on_sent(Bytes datagram, i64 now_ns, Outbox& out) {
 void Sending::on_message(u64 seq, i64 now_ns) {
     const u64 first = spec_.window.first, step = spec_.window.step;
     if (seq < first || seq % step != 0) return;  // before the channel began, or not carried by it
-    last_ = last_ == UINT64_MAX ? seq : std::max(last_, seq);
     for (auto& stage : stages_) stage->on_message(seq, now_ns);
 }
 
@@ -236,6 +227,11 @@ bool Sending::needs_packets() const {
 void Sending::on_datagram(Bytes datagram, i64 now_ns, Outbox& out) {
     ++counters_.datagrams;
     if (lossy_.lose()) return;
+    take(datagram, now_ns, out);
+    if (lossy_.repeated()) take(datagram, now_ns, out);
+}
+
+void Sending::take(Bytes datagram, i64 now_ns, Outbox& out) {
     wire::Control control;
     if (wire::parse_control_untrusted(datagram, control) != wire::Parse::ok || control.kind == wire::Kind::data) {
         ++counters_.malformed;

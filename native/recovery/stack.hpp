@@ -54,8 +54,6 @@ public:
     // ---- while running
     void retune(const Tuning& tuning);
     void regroup(u32 receivers);
-    // Other stages over the same window: nothing is lost, repeated or, where both promise order, reordered.
-    void restack(std::vector<std::string> stages, Inbox& in, Outbox& out);
     void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
@@ -74,13 +72,19 @@ private:
     bool reach(u64 index, i64 now_ns, Inbox& in);
     bool believable(u64 index);
     void settle(i64 now_ns, Inbox& in, Outbox& out);
-    void make_stages();
+    void take(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out);
+    void take_aside(i64 now_ns, Inbox& in, Outbox& out);
+
+    // What is overtaken on purpose waits for the next datagram, and no longer than this.
+    static constexpr i64 kAsideNs = 5 * kMs;
 
     StackSpec spec_;
     bool complete_;
     Window window_;
     Ordering ordering_;
     Lossy lossy_;
+    std::vector<std::byte> aside_;  // only where datagrams are overtaken on purpose
+    i64 aside_until_ns_ = kForever;
     std::vector<std::unique_ptr<ReceivingStage>> stages_;
     u64 suspect_ = UINT64_MAX;
     StackCounters counters_;
@@ -103,8 +107,6 @@ public:
     i64 wake_at_ns() const;
 
     void retune(const Tuning& tuning);
-    // Other stages for the same stream; they answer for what was sent before too, as far as the ring has it.
-    void restack(std::vector<std::string> stages, i64 now_ns, Outbox& out);
     void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
@@ -117,11 +119,10 @@ public:
     }
 
 private:
-    void make_stages();
+    void take(Bytes datagram, i64 now_ns, Outbox& out);
 
     StackSpec spec_;
     History& history_;
-    u64 last_ = UINT64_MAX;  // the newest message sent, once there is one
     Lossy lossy_;
     std::vector<std::unique_ptr<SendingStage>> stages_;
     StackCounters counters_;

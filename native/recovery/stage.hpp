@@ -37,8 +37,6 @@ public:
     virtual void retune(const Tuning&) {}
     // The group has that many receivers now, some of which may be away.
     virtual void regroup(u32 /*receivers*/) {}
-    // Another stage takes its place: send what is only half collected.
-    virtual void retire(Outbox&) {}
 };
 
 // What a sender's stages may read: the publisher's ring, piece by piece.
@@ -65,7 +63,6 @@ public:
     virtual void tick(i64 /*now_ns*/, Outbox&) {}
     virtual i64 wake_at_ns() const { return kForever; }
     virtual void retune(const Tuning&) {}
-    virtual void retire(Outbox&) {}
 };
 
 }  // namespace ringcast::recovery

@@ -1,6 +1,7 @@
-// The stages there are, by name. A stage of your own is one more line in the table.
+// The stages there are, by name. A stage of your own is one more line in the table, or one call of `add_stage`.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string_view>
 
@@ -17,7 +18,10 @@ struct StageKind {
     std::unique_ptr<SendingStage> (*sending)(const StackSpec&, History&);
 };
 
-std::span<const StageKind> stage_kinds();
+const std::deque<StageKind>& stage_kinds();
+// Before the first stack is made: nobody looks at the table under a lock. Throws std::invalid_argument for a name that
+// is taken. The name has to stay where it is.
+void add_stage(const StageKind& kind);
 const StageKind* find_stage(std::string_view name);
 
 }  // namespace ringcast::recovery

@@ -34,7 +34,7 @@ inline Parse parse_control_untrusted(Bytes datagram, Control& out) {
     std::memcpy(&out, datagram.data(), kControlBytes);
     if (out.magic != kMagic) return Parse::foreign;
     if (out.version > kVersion) return Parse::newer;
-    if (out.version != kVersion || out.kind < Kind::data || out.kind > Kind::credit) return Parse::malformed;
+    if (out.version != kVersion || out.kind < Kind::data || out.kind > Kind::answer) return Parse::malformed;
     return Parse::ok;
 }
 

@@ -26,10 +26,10 @@ namespace ringcast::wire {
 static_assert(std::endian::native == std::endian::little, "big-endian machines need byte swaps here");
 
 inline constexpr std::uint16_t kMagic = 0x4352;
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 
-// What is no data has a file of its own: wire/{repair,nak,heartbeat,ack,credit}.hpp.
-enum class Kind : std::uint8_t { data = 1, repair = 2, nak = 3, confirm = 4, heartbeat = 5, ack = 6, credit = 7 };
+// What is no data has a file of its own: wire/{repair,nak,heartbeat,ack,credit,answer}.hpp.
+enum class Kind : std::uint8_t { data = 1, repair = 2, nak = 3, confirm = 4, heartbeat = 5, ack = 6, credit = 7, answer = 8 };
 
 struct Header {
     std::uint16_t magic = kMagic;

@@ -40,8 +40,7 @@ void Nak::add(const NakRange& range, u64 step) {
 
 std::size_t encode(const Nak& nak, std::span<std::byte> out) {
     std::byte* at = put(out.data(), nak.control);
-    at = put(at, nak.count);
-    at = put(at, u32{0});
+    at = put(put(put(at, nak.count), nak.held_us), nak.probe_ns);
     for (u32 i = 0; i < nak.count; ++i) {
         const NakRange& range = nak.ranges[i];
         at = put(put(put(put(at, range.seq), range.messages), range.piece), range.pieces);
@@ -53,9 +52,8 @@ Parse parse_untrusted(Bytes datagram, Nak& out) {
     if (const Parse parse = parse_control_untrusted(datagram, out.control); parse != Parse::ok) return parse;
     if (out.control.kind != Kind::nak && out.control.kind != Kind::confirm) return Parse::malformed;
     if (datagram.size() < kNakHeadBytes) return Parse::truncated;
-    u32 zero;
-    const std::byte* at = get(get(datagram.data() + kControlBytes, out.count), zero);
-    if (out.count == 0 || out.count > kMostRanges || zero != 0) return Parse::malformed;
+    const std::byte* at = get(get(get(datagram.data() + kControlBytes, out.count), out.held_us), out.probe_ns);
+    if (out.count == 0 || out.count > kMostRanges || (out.probe_ns == 0 && out.held_us != 0)) return Parse::malformed;
     const std::size_t expected = kNakHeadBytes + out.count * kRangeBytes;
     if (datagram.size() != expected) return datagram.size() < expected ? Parse::truncated : Parse::malformed;
     for (u32 i = 0; i < out.count; ++i) {

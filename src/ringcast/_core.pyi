@@ -435,12 +435,12 @@ class Delivery:
         peers: list[str],
         gate_seq: int,
         patient: bool,
-        loss: tuple[float, float, float, int],
+        loss: tuple[float, float, float, float, float, int],
     ) -> Mirror:
-        """Behind a recovery stack. `loss` is (rate, enter, leave, seed) of losses on purpose."""
+        """Behind a recovery stack. `loss` is (rate, enter, leave, duplicate, overtake, seed) of losses on purpose."""
 
     def retune(
-        self, key: int, tuning: dict[str, int], patient: bool, loss: tuple[float, float, float, int]
+        self, key: int, tuning: dict[str, int], patient: bool, loss: tuple[float, float, float, float, float, int]
     ) -> None: ...
     def regroup(self, key: int, peers: list[str]) -> None: ...
     def add_socket(self, socket_fd: int) -> None: ...
@@ -501,14 +501,14 @@ class Repair:
         pumped: bool,
         most_bytes_per_s: int,
         multicast: str,
-        loss: tuple[float, float, float, int],
+        loss: tuple[float, float, float, float, float, int],
     ) -> Group: ...
     def close_group(self, key: int) -> None: ...
     def set_members(self, key: int, members: list[tuple[str, int, bool]]) -> None:
         """(address, first sequence number, not reached by multicast) by number; address '' where nobody is."""
 
     def pump_from(self, key: int, seq: int) -> None: ...
-    def retune(self, key: int, tuning: dict[str, int], loss: tuple[float, float, float, int]) -> None: ...
+    def retune(self, key: int, tuning: dict[str, int], loss: tuple[float, float, float, float, float, int]) -> None: ...
     def probe(self, key: int) -> None: ...
     def set_multicast(self, key: int, address: str) -> None: ...
     def counters(self) -> dict[str, int]: ...
@@ -581,11 +581,18 @@ class Receiving:
     @property
     def wake_at_ns(self) -> int: ...
     def retune(self, tuning: dict[str, int]) -> None: ...
-    def restack(self, stages: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Other stages over the same window: nothing is lost, repeated, or reordered where both promise order."""
-
-    def lose(self, rate: float, *, enter: float = 0.0, leave: float = 1.0, seed: int = 1) -> None:
-        """Lose what arrives from now on: with probability `rate`, and all of it in bursts (Gilbert-Elliott)."""
+    def lose(
+        self,
+        rate: float,
+        *,
+        enter: float = 0.0,
+        leave: float = 1.0,
+        duplicate: float = 0.0,
+        overtake: float = 0.0,
+        seed: int = 1,
+    ) -> None:
+        """Lose what arrives from now on: with probability `rate`, and all of it in bursts (Gilbert-Elliott). Shares of
+        the rest come twice, or after the next one."""
 
     @property
     def base_seq(self) -> int:
@@ -628,7 +635,6 @@ class Sending:
     @property
     def wake_at_ns(self) -> int: ...
     def retune(self, tuning: dict[str, int]) -> None: ...
-    def restack(self, stages: Sequence[str], now_ns: int) -> list[tuple[Any, ...]]: ...
     def counters(self) -> dict[str, int]: ...
 
 def make_datagram(

@@ -10,7 +10,7 @@ import pytest
 from ringcast.testing.transports import Bench, Path, bench
 from ringcast.transport import find
 
-MAGIC, VERSION, REPAIR, NAK, CONFIRM, HEARTBEAT, ACK, CREDIT = 0x4352, 1, 2, 3, 4, 5, 6, 7
+MAGIC, VERSION, REPAIR, NAK, CONFIRM, HEARTBEAT, ACK, CREDIT = 0x4352, 2, 2, 3, 4, 5, 6, 7
 FAR = 1 << 40
 
 
@@ -33,10 +33,10 @@ def forgeries(path: Path, far: int) -> list[bytes]:
         repair(path, (0, 0), (0, 0)),  # a list that is not ascending
         repair(path, (0, 0), symbol=bytes(4)),
         control(path, REPAIR, b""),
-        control(path, HEARTBEAT, struct.pack("<QQ", 9, 3)),  # ends before it begins
-        control(path, HEARTBEAT, struct.pack("<QQ", far, far + 10)),
-        control(path, NAK, struct.pack("<II", 200, 0)),
-        control(path, CONFIRM, struct.pack("<IIQIII", 1, 0, far, 5, 0, 0)),
+        control(path, HEARTBEAT, struct.pack("<QQ", 9, 3) + bytes(16)),  # ends before it begins
+        control(path, HEARTBEAT, struct.pack("<QQ", far, far + 10) + bytes(16)),
+        control(path, NAK, struct.pack("<IIQ", 200, 0, 0)),
+        control(path, CONFIRM, struct.pack("<IIQQIII", 1, 0, 0, far, 5, 0, 0)),
         control(path, ACK, bytes(3)),
         control(path, 9, bytes(16)),
     ]
@@ -64,8 +64,8 @@ def test_the_senders_node_is_sent_forgeries(name: str) -> None:
         before = path.sending.counters()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as forger:
             for datagram in (
-                control(path, NAK, struct.pack("<IIQIII", 1, 0, FAR, 5, 0, 0)),  # asks for what was never sent
-                control(path, NAK, struct.pack("<II", 1, 0)),
+                control(path, NAK, struct.pack("<IIQQIII", 1, 0, 0, FAR, 5, 0, 0)),  # asks for what was never sent
+                control(path, NAK, struct.pack("<IIQ", 1, 0, 0)),
                 control(path, ACK, struct.pack("<QQ", FAR, 0)),
                 control(path, CREDIT, struct.pack("<Q", FAR), sender=77),
                 control(path, CREDIT, b""),

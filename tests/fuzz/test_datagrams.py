@@ -19,7 +19,7 @@ EDGES = [0, 1, 47, 48, 2**15, 2**16 - 1, 2**30, 2**30 + 1, 2**31, 2**32 - 1, 2**
 
 
 def packet(
-    magic: int = 0x4352, version: int = 1, kind: int = 1, offset: int = 0, key: int = 7, seq: int = 0, length: int = 10,
+    magic: int = 0x4352, version: int = 2, kind: int = 1, offset: int = 0, key: int = 7, seq: int = 0, length: int = 10,
     chunk: int = 100, data: bytes = b"0123456789",
 ) -> bytes:  # fmt: skip
     return HEADER.pack(magic, version, kind, offset, key, seq, 1, 2, length, chunk, 0) + data
@@ -30,7 +30,7 @@ def edge(limit: int) -> st.SearchStrategy[int]:
 
 
 packets = st.builds(
-    packet, magic=st.sampled_from([0x4352, 0x4352, 0x4352, 0]), version=st.sampled_from([1, 1, 1, 0, 2, 255]),
+    packet, magic=st.sampled_from([0x4352, 0x4352, 0x4352, 0]), version=st.sampled_from([2, 2, 2, 0, 1, 3, 255]),
     kind=st.sampled_from([1, 1, 0, 255]), offset=edge(2**32 - 1), key=edge(2**64 - 1), seq=edge(2**64 - 1),
     length=edge(2**32 - 1), chunk=edge(2**16 - 1), data=st.binary(max_size=200),
 )  # fmt: skip

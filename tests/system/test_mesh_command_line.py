@@ -56,6 +56,64 @@ def test_channels_at_both_ends(make_mesh, eventually):
         assert (row["messages"], row["lost"]) == (3, 0)
 
 
+def test_the_first_look_knows_the_seconds_before_it(make_mesh, eventually):
+    a, b = make_mesh(2)
+    pub = a.session.publisher("lab/x")
+    eventually(lambda: b.knows("lab/x"))
+    sub = b.session.subscribe("lab/x")
+    told = b.session.subscribe("@ringcast/b/channels")
+
+    def published():
+        pub.send(b"x")
+        rows = [row for msg in told.recv_many(10, timeout=10) for row in msg.data["channels"] if row["tag"] == "lab/x"]
+        return any(row["messages"] for row in rows)
+
+    eventually(published)
+    pub.send(b"x")
+    assert [sub.recv(timeout=30).data for _ in range(2)] == [b"x"] * 2
+    command = [*RINGCAST, "channels", "--watch", "--json", "--socket", b.daemon.socket_path, "--no-start"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        rows = json.loads(watching.stdout.readline())["channels"]
+        watching.send_signal(signal.SIGINT)
+        watching.stdout.read()
+        assert watching.wait(30) == 130
+    (row,) = [row for row in rows if row["tag"] == "lab/x"]
+    assert row["measured"]["hz"] > 0
+
+
+def test_channels_are_watched_with_what_they_are_worth(make_mesh, eventually):
+    a, b = make_mesh(2)
+    pub = a.session.publisher("lab/x")
+    eventually(lambda: b.knows("lab/x"))
+    sub = b.session.subscribe("lab/x", transport="lossy+multicast:loss=30%,seed=3")
+    where = ("--socket", b.daemon.socket_path, "--no-start")
+    command = [*RINGCAST, "channels", "--watch", "0.01", *where]
+    with (
+        subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as objects,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tables,
+    ):
+        while True:
+            for _ in range(20):
+                pub.send(bytes(100))
+            (row,) = json.loads(objects.stdout.readline())["channels"]
+            found = row["measured"]
+            if all(found[name] is not None for name in ("hz", "relate2_burst")) and 0 < found["loss"] < 1:
+                break
+        shown = [tables.stdout.readline() for _ in range(8)]
+        for watching in (objects, tables):
+            watching.send_signal(signal.SIGINT)
+            watching.stdout.read()
+            assert watching.wait(30) == 130
+    assert found["relate"] == pytest.approx(found["latency_s"] / (1 - found["loss"]))
+    assert found["relate2"] == pytest.approx(found["latency_s"] * (100 * found["loss"] + 1))
+    assert found["relate2_net"] == pytest.approx(found["relate2"] * found["bandwidth"])
+    # Headers of 48 bytes, and what the lossy stage took away, for 100 bytes.
+    assert 0.48 <= found["overhead"] < 3
+    assert all(len(line) <= 100 for line in shown)
+    assert [line.split()[-1] for line in shown[::2]] == ["overhead", "2Burst"] * 2
+    sub.close()
+
+
 @pytest.mark.parametrize("verb", ["nodes", "channels"])
 def test_watching_gives_a_stream_of_objects(make_mesh, verb):
     a, _ = make_mesh(2)

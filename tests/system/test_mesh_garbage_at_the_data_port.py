@@ -14,7 +14,7 @@ HEADER = struct.Struct("<HBBIQQqqIHH")
 MAGIC = 0x4352
 
 
-def header(key=1, seq=0, length=5, chunk=1000, *, magic=MAGIC, version=1, kind=1, offset=0):
+def header(key=1, seq=0, length=5, chunk=1000, *, magic=MAGIC, version=2, kind=1, offset=0):
     return HEADER.pack(magic, version, kind, offset, key, seq, 0, 0, length, chunk, 0)
 
 
@@ -73,9 +73,10 @@ def target(make_mesh, eventually):
 KINDS = {
     "truncated": [b"RC", header()[:47], header(length=5) + b"four"],
     "foreign": [b"x" * 48, header(magic=0x1234) + b"hello"],
-    "newer": [header(version=2) + b"hello", header(version=255) + b"hello"],
+    "newer": [header(version=3) + b"hello", header(version=255) + b"hello"],
     "malformed": [
-        header(version=0) + b"hello", header(kind=9) + b"hello", header(length=2**31) + b"hello",
+        header(version=0) + b"hello", header(version=1) + b"hello", header(kind=9) + b"hello",
+        header(length=2**31) + b"hello",
         header(offset=3) + b"he", header(chunk=0) + b"hello", header(offset=2000) + b"hello", header() + b"too much",
     ],
     "stranger": [header(key=12345) + b"hello", header(key=0) + b"hello"],

@@ -59,6 +59,25 @@ def test_the_tail_before_a_pause_is_lost(nodes, eventually, take):
     assert b.incoming(tag="x")[0].counters["naks"] > 0
 
 
+@pytest.mark.parametrize("transport", ["nak", "multicast+nak"])
+def test_the_round_trip_is_measured(nodes, eventually, flow, transport):
+    a, b, c = nodes
+    pub = a.session.publisher("x")
+    eventually(lambda: b.knows("x") and c.knows("x"))
+    subs = [node.session.subscribe("x", transport=f"{transport}:grtt=800ms") for node in (b, c)]
+    flow(pub)
+
+    def measured(direction, session):
+        return {row.counters["grtt_ns"] for row in session.channels() if (row.tag, row.direction) == ("x", direction)}
+
+    # Of hosts that share this one: it falls from what was given, a step each second, and everybody is told.
+    eventually(lambda: 0 < max(measured("out", a.session)) < 780_000_000)
+    eventually(lambda: all(0 < max(measured("in", node.session)) < 780_000_000 for node in (b, c)))
+    flow.end(pub)
+    for sub in subs:
+        sub.close()
+
+
 @pytest.mark.parametrize("stack", ["nak", "multicast+nak", "lossy+multicast+lateral+nak:loss=5%,seed=2"])
 def test_a_receiver_joins_in_the_middle(nodes, eventually, take, flow, stack):
     a, b, c = nodes

@@ -40,7 +40,8 @@ PURE = {
     "lab/rescue/world.py", "lab/rescue/frames.py", "lab/rescue/mission.py", "lab/transport_model.py", "adapt/model.py",
     "spark/lake/manifest.py", "spark/vision/optics.py", "spark/vision/spots.py", "spark/vision/places.py",
     "spark/vision/tick.py", "spark/report/drawing.py", "spark/report/page.py",
-    "measure/__init__.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py", "measure/video.py",
+    "measure/__init__.py", "measure/channel.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py",
+    "measure/video.py", "cli/gauges.py",
     "transport/stack.py", "transport/recipe.py", "lab/adamant_grid.py", "lab/adamant_report.py",
     "lab/loss_simulation.py",
 }  # fmt: skip

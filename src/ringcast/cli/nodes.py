@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
             return 0
         title, heads, cells = _sheet(rows)
         output.table(heads, cells, title)
+        for address, reason in sorted(session.status().refusals.items()):
+            output.note(f"{address} is not of this mesh: {reason}")
         if all(row.me and not row.control for row in rows):
             output.note("this daemon has no network; 'ringcast daemon --listen HOST:PORT' joins one")
     return 0

@@ -391,6 +391,8 @@ class Status(_Wire, frozen=True, tag="daemon"):
     """Disconnected because they did not read their notices."""
     lingering: int = 0
     """Of `rings`, those that outlived their publishers."""
+    refusals: dict[str, str] = {}
+    """{address: why this daemon and the one there do not get along}"""
 
 
 class Refused(_Wire, frozen=True, tag="refused"):

@@ -15,7 +15,8 @@ from msgspec import Meta
 
 from ringcast.errors import BadMessage
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+"""Of what daemons say to each other, datagrams of channels included: 2 has probes and answers in them."""
 MAX_HELLO_BYTES = 8 * 1024
 MAX_FRAME_BYTES = 1024 * 1024
 MAX_SCOUT_BYTES = 512

@@ -58,6 +58,9 @@ from ringcast.identity import Presence
 
 logger = logging.getLogger("ringcast.mesh")
 
+MAX_TURNED_AWAY = 64
+"""Hosts that called, were not understood, and are remembered."""
+
 CONTROL_PORT = 7417
 _STATES = {Status.ALIVE: "here", Status.SUSPECT: "suspect", Status.DEAD: "gone"}
 
@@ -138,6 +141,7 @@ class Mesh:
         self._running = False
         self._timer: asyncio.TimerHandle | None = None
         self._awaited: dict[str, list[asyncio.Future[None]]] = {}
+        self._turned_away: dict[str, str] = {}
 
     # ------------------------------------------------------------------ life
 
@@ -226,7 +230,7 @@ class Mesh:
         return MeshStatus(
             serving=self.serving, links=len(self._cluster.membership.links.peers()),
             strangers_refused=self._switchboard.strangers_refused, bad_messages=self._cluster.offences,
-            slow_links=self._switchboard.slow_links, refusals=dict(self._cluster.membership.refusals),
+            slow_links=self._switchboard.slow_links, refusals=self._turned_away | self._cluster.membership.refusals,
             scouting=self._scouting.status() if self._scouting else [],
         )  # fmt: skip
 
@@ -301,6 +305,8 @@ class Mesh:
                 self._on_changes(changes)
             case Linked(_, record):
                 self._wake(record.name)
+                for address in record.control:
+                    self._turned_away.pop(addresses.split(address)[0], None)
             case NameConflict() | NameCleared():
                 if isinstance(action, NameConflict):
                     logger.error("%s", action)
@@ -335,8 +341,19 @@ class Mesh:
                 self._offence(link, exc.reason)
 
     def _offence(self, link: PeerLink, reason: str) -> None:
-        logger.warning("link with %s: %s", link.peer.name if link.peer else link.remote, reason)
+        if link.peer is None and link.address is None:
+            self._turn_away(link.remote, reason)
+        elif link.peer is not None or self._cluster.membership.refusals.get(str(link.address)) != reason:
+            logger.warning("link with %s: %s", link.peer.name if link.peer else link.remote, reason)
         self._happened(Offence(link.number, reason))
+
+    def _turn_away(self, remote: str, reason: str) -> None:
+        """Somebody who dialled and said nothing that we understand; tries again and again, and is said once."""
+        host = addresses.split(remote)[0]
+        if self._turned_away.get(host) != reason:
+            logger.warning("%s called and was turned away: %s", host, reason)
+        if host in self._turned_away or len(self._turned_away) < MAX_TURNED_AWAY:
+            self._turned_away[host] = reason
 
     def _heard(self, address: str, incarnation: int) -> None:
         self._happened(Scouted(address, incarnation))

@@ -314,6 +314,9 @@ class Network:
     def nodes(self) -> list[NodeStatus]:
         return [NodeStatus(**msgspec.structs.asdict(row)) for row in self.mesh.nodes()]
 
+    def refusals(self) -> dict[str, str]:
+        return self.mesh.status().refusals
+
     def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
         """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
         tags = {row.info.incarnation: row.info.tag for row in self._local.table.all_publishers()}

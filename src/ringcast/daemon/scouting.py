@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 import struct
 from collections.abc import Callable
@@ -19,6 +20,10 @@ import msgspec
 from ringcast.control.peering import PROTOCOL_VERSION, Scout, decode_scout_untrusted, encode_scout
 from ringcast.daemon.addresses import is_ipv6, is_wildcard, join
 from ringcast.errors import BadMessage
+
+logger = logging.getLogger("ringcast.mesh")
+
+MAX_FOREIGN = 64
 
 SCOUT_PORT = 7418
 FIRST_CALLS_S = (0.0, 0.2, 1.0)
@@ -77,6 +82,7 @@ class Scouting:
         self._ears: list[_Ear] = []
         self._timer: asyncio.TimerHandle | None = None
         self._calls = 0
+        self._foreign: set[tuple[str, int]] = set()
 
     def status(self) -> list[ScoutStatus]:
         return [ear.status for ear in self._ears]
@@ -119,9 +125,20 @@ class Scouting:
             status.heard_self += 1
         elif scout.version != PROTOCOL_VERSION:
             status.bad += 1
+            if scout.mesh == self._mesh:
+                self._say_foreign(host, scout.version)
         elif scout.mesh == self._mesh:
             status.heard_others += 1
             self._on_heard(join(scout.host or host, scout.port), scout.incarnation)
+
+    def _say_foreign(self, host: str, version: int) -> None:
+        """Once each: it goes on calling."""
+        if (host, version) not in self._foreign and len(self._foreign) < MAX_FOREIGN:
+            self._foreign.add((host, version))
+            logger.warning(
+                "a node at %s speaks peering protocol %d and this one %d; %s",
+                host, version, PROTOCOL_VERSION, "use the same version of ringcast on all nodes",
+            )  # fmt: skip
 
 
 class _Ear(asyncio.DatagramProtocol):

@@ -241,6 +241,7 @@ class Server:
             tags=len(self.local.table), rings=len(self.local.rings), budget_bytes=self.local.budget.total_bytes,
             used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
+            refusals=self._network.refusals() if self._network is not None else {},
         )  # fmt: skip
 
     def _deliver(self, out: list[Send]) -> None:

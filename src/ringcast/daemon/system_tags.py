@@ -87,3 +87,17 @@ def _channel(row: ChannelStatus) -> Channel:
     fields = msgspec.structs.asdict(row)
     width, height = fields.pop("size") or (0, 0)
     return Channel(**{**fields, "incarnation": f"{row.incarnation:016x}", "width": width, "height": height})
+
+
+def decode(message: Any) -> tuple[int, list[ChannelStatus]]:
+    """When it was taken, and the rows that `encode` was given, of a message as the tag's codec reads it. Raises
+    msgspec.ValidationError."""
+    found = msgspec.convert(message, Channels)
+    return found.taken_ns, [_status(channel) for channel in found.channels]
+
+
+def _status(channel: Channel) -> ChannelStatus:
+    fields = msgspec.structs.asdict(channel)
+    size = (fields.pop("width"), fields.pop("height"))
+    changed = {"incarnation": int(channel.incarnation, 16), "size": size if any(size) else None}
+    return msgspec.convert({**fields, **changed}, ChannelStatus)

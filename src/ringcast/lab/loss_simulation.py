@@ -23,7 +23,6 @@ from ringcast import _core
 from ringcast.transport.stack import Loss, parse
 
 TCP, UDP = "tcp", "udp"
-LEAST_GRTT_US = 500
 _TICK_S = _core.SIMULATED_UNIT_NS * 1e-9
 
 
@@ -55,6 +54,8 @@ class Outcome:
         self._ticks: npt.NDArray[np.uint32] = raw["latency"]
         self.unsettled: list[int] = raw["unsettled"]
         self.gone: list[int] = raw["gone"]
+        self.grtt_s: float = raw["grtt_ns"] * 1e-9
+        """The group's greatest round trip, as the publisher's node measured it; 0 without nak."""
         self.publisher: dict[str, tuple[int, int]] = raw["publisher"]
         """(datagrams, bytes) sent, by kind; a multicast counts once."""
         self.receivers: dict[str, tuple[int, int]] = raw["receivers"]
@@ -103,7 +104,6 @@ def run(scenario: Scenario) -> Outcome:
         stack = parse(scenario.transport)
         stages, tuning = stack.stages, stack.tuning
     rate, enter, leave = Loss(scenario.loss, scenario.burst).native()
-    round_trip_us = 2 * (scenario.delay_us + scenario.jitter_us)
     raw = _core.simulate_loss(
         list(stages),
         tcp=scenario.transport == TCP,
@@ -122,11 +122,7 @@ def run(scenario: Scenario) -> Outcome:
         rest_ns=round(scenario.rest_s * 1e9),
         lost_by_all=scenario.lost_by_all,
         seed=scenario.seed,
-        # Daemons know their group and measure its round trip; here the scenario does.
-        tuning={
-            "group": scenario.receivers,
-            "grtt_ns": round(max(round_trip_us, LEAST_GRTT_US) * 1e3),
-            **tuning,
-        },
+        # Daemons know their group; the round trip is measured, here as there.
+        tuning={"group": scenario.receivers, **tuning},
     )
     return Outcome(scenario, raw)

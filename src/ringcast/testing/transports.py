@@ -342,14 +342,16 @@ def refuses_nobody_there(transport: Transport) -> None:
         if isinstance(transport, GroupTransport):
             seat = transport.admit(channel, b.publisher, _HOST, port)
             channel = msgspec.structs.replace(channel, seat=seat)
-        sending = transport.send(channel, b.publisher, _HOST, port)
+        sending = None
         try:
+            sending = transport.send(channel, b.publisher, _HOST, port)
             asyncio.run(sending.ready())
         except OSError:
             pass
         b.send(b"0", b"1")
-        sending.release()
-        sending.close()
+        if sending is not None:
+            sending.release()
+            sending.close()
 
 
 def loses_nothing_under_back_pressure(transport: Transport) -> None:

@@ -137,7 +137,7 @@ class SendingGroup:
                 incarnation=source.ring, key=self.key, every=channel.every, first_seq=channel.first_seq,
                 stages=list(self.identity.shape.stages), tuning=self.recipe.tuning, chunk=self.chunk,
                 reliable=channel.reliable, pumped=self.identity.shape.pumped, most_bytes_per_s=PACE_BYTES_PER_S,
-                multicast=f"{self.address}:{multicast.PORT}" if self.multicasts else "",
+                multicast=multicast.with_port(self.address) if self.multicasts else "",
                 loss=self.recipe.native_loss(0),
             )  # fmt: skip
         self._tell_members()
@@ -207,7 +207,7 @@ class SendingGroup:
                 member.sending.fall_back()
 
     def _open_multicast(self, taken: set[str]) -> None:
-        address = multicast.group_address(self.key, taken)
+        address = multicast.group_address(self.key, taken, self.identity.local)
         try:
             self._socket = multicast.sender(address, self.identity.local, 0)
             self.address = address
@@ -246,7 +246,7 @@ class Groups:
         self._of_channel[channel.key] = group
         return Seat(
             key=group.key, number=number, feedback=group.answering.port, chunk=group.chunk,
-            multicast=f"{group.address}:{multicast.PORT}" if group.multicasts else "", next_seq=source.next_seq,
+            multicast=multicast.with_port(group.address) if group.multicasts else "", next_seq=source.next_seq,
             peers=group.peers() if recipe.shape.knows_peers else [""] * number + [group.peers()[number]],
         )  # fmt: skip
 
@@ -314,8 +314,10 @@ class Groups:
         if local not in self._answering:
             with bound(socket.SOCK_DGRAM, local, 0) as sock:
                 widen_receive_buffer(sock)
-                if ":" not in local:
+                try:
                     multicast.send_from(sock, local)
+                except OSError as exc:  # groups find out by themselves, and send to each node
+                    logger.debug("no multicast from %s: %s", local, exc)
                 self._answering[local] = Answering(_core.Repair(sock.fileno()), sock.getsockname()[1])
         return self._answering[local]
 

@@ -13,6 +13,8 @@ from ringcast.transport.interface import Promises
 from ringcast.transport.stack import BARE, ORDERING, Loss, parse
 
 PATIENCE = "patience_ns"
+NativeLoss = tuple[float, float, float, float, float, int]
+"""(rate, enter, leave, duplicate, overtake, seed)"""
 
 
 class Shape(NamedTuple):
@@ -46,9 +48,11 @@ class Recipe(NamedTuple):
         """Whether it says itself how long a gap is waited for."""
         return PATIENCE in self.tuning
 
-    def native_loss(self, salt: int) -> tuple[float, float, float, int]:
-        """(rate, enter, leave, seed): each end of a channel loses by a seed of its own."""
-        return (*self.loss.native(), self.loss.seed + salt) if self.loss is not None else (0.0, 0.0, 1.0, 0)
+    def native_loss(self, salt: int) -> NativeLoss:
+        """Each end of a channel loses by a seed of its own."""
+        if self.loss is None:
+            return 0.0, 0.0, 1.0, 0.0, 0.0, 0
+        return (*self.loss.native(), self.loss.duplicate, self.loss.overtake, self.loss.seed + salt)
 
 
 def read(text: str) -> Recipe:

@@ -68,7 +68,9 @@ SETTINGS: dict[str, tuple[str, Callable[[str], int]]] = {
     "timeout": ("ack_timeout_ns", _time_ns),
 }
 """Key in the text: the native field and how its value is read."""
-LOSS: dict[str, Callable[[str], float]] = {"loss": _percent, "burst": float, "seed": _count}
+LOSS: dict[str, Callable[[str], float]] = {
+    "loss": _percent, "burst": float, "seed": _count, "duplicate": _percent, "overtake": _percent
+}  # fmt: skip
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -77,6 +79,10 @@ class Loss(msgspec.Struct, frozen=True):
     loss: float
     burst: float = 1.0
     seed: int = 1
+    duplicate: float = 0.0
+    """Share of packets that come twice."""
+    overtake: float = 0.0
+    """Share of packets that come after the next one."""
 
     def native(self) -> tuple[float, float, float]:
         """(rate, enter, leave) of the native Gilbert-Elliott chain."""
@@ -113,9 +119,9 @@ def parse(text: str) -> Stack:
     lossy = LOSSY in chosen
     stages = _stages(text, [name for name in chosen if name != LOSSY] or [BARE])
     given, loss = _settings(text, settings.split(",") if settings else [], lossy)
-    if lossy and "loss" not in loss:
-        raise BadTransport(text, "lossy needs to know how much: loss=3%")
-    made = Loss(loss["loss"], loss.get("burst", 1.0), int(loss.get("seed", 1))) if lossy else None
+    if lossy and not {"loss", "duplicate", "overtake"} & loss.keys():
+        raise BadTransport(text, "lossy needs to know how much: loss=3%, duplicate=3% or overtake=3%")
+    made = msgspec.convert({"loss": 0.0, **loss, "seed": int(loss.get("seed", 1))}, Loss) if lossy else None
     return Stack(stages, {**_derived(stages, given), **given}, made)
 
 

@@ -12,7 +12,7 @@ import socket
 from ringcast import _core
 from ringcast.transport.addressing import bound, widen_receive_buffer
 from ringcast.transport.interface import Channel, Mirror
-from ringcast.transport.multicast import Ears, local_address, send_from
+from ringcast.transport.multicast import Ears, local_address, send_from, without_port
 from ringcast.transport.recipe import read
 
 logger = logging.getLogger("ringcast.transport")
@@ -106,7 +106,7 @@ class StackReceiving:
         self._socket.close()
 
     def _join(self, key: int, multicast: str, sender: str) -> tuple[str, str] | None:
-        address = multicast.rpartition(":")[0]
+        address = without_port(multicast)
         try:
             interface = local_address(sender, 9)
             ear = self._ears.join(address, interface)

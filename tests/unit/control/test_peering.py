@@ -75,8 +75,10 @@ def test_hello_is_first() -> None:
 
 
 def test_a_newer_hello_is_refused_by_its_version_whatever_else_it_says() -> None:
-    newer = msgspec.msgpack.encode({"t": "hello", "version": 2, "record": "something else", "more": [1]})
-    with pytest.raises(BadMessage, match="speaks peering protocol 1 and the other 2"):
+    newer = msgspec.msgpack.encode(
+        {"t": "hello", "version": p.PROTOCOL_VERSION + 1, "record": "something else", "more": [1]}
+    )
+    with pytest.raises(BadMessage, match="speaks peering protocol 2 and the other 3"):
         p.decode_hello_untrusted(newer)
 
 

@@ -407,8 +407,9 @@ async def test_a_newer_version_is_told_why_it_is_refused() -> None:
         body = msgspec.msgpack.encode({"t": "hello", "version": 9, "all": "different"})
         peer.writer.write(len(body).to_bytes(LENGTH_BYTES, "big") + body)
         refusal = await peer.hear(Refusal)
-        assert "speaks peering protocol 1 and the other 9" in refusal.reason
+        assert "speaks peering protocol 2 and the other 9" in refusal.reason
         await peer.close()
+        assert a.mesh.status().refusals == {"127.0.0.1": refusal.reason}
 
 
 @looped
@@ -503,7 +504,7 @@ async def test_where_multicast_is_impossible_the_reason_is_kept() -> None:
 
 
 @looped
-async def test_what_is_heard_is_counted_and_checked() -> None:
+async def test_what_is_heard_is_counted_and_checked(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[tuple[str, int]] = []
     scouting = Scouting(
         ScoutSettings(groups=("239.255.74.17",), interface="nothing0"), mesh="lab", incarnation=5,
@@ -514,13 +515,16 @@ async def test_what_is_heard_is_counted_and_checked() -> None:
     for scout in (
         Scout(incarnation=5, port=4, mesh="lab"), Scout(incarnation=6, port=7, mesh="lab"),
         Scout(incarnation=6, port=7, mesh="lab", host="10.0.0.9"), Scout(incarnation=6, port=7, mesh="other"),
-        Scout(incarnation=6, port=7, mesh="lab", version=2),
+        Scout(incarnation=6, port=7, mesh="lab", version=1), Scout(incarnation=6, port=7, mesh="lab", version=1),
     ):  # fmt: skip
         scouting._ears[0].datagram_received(encode_scout(scout), ("10.0.0.1", 99))
     scouting._ears[0].datagram_received(b"noise", ("10.0.0.1", 99))
     scouting.close()
     assert heard == [("10.0.0.1:7", 6), ("10.0.0.9:7", 6)]
-    assert (status.heard_self, status.heard_others, status.bad) == (1, 2, 2)
+    assert (status.heard_self, status.heard_others, status.bad) == (1, 2, 3)
+    assert [record.getMessage().split(";")[0] for record in caplog.records] == [
+        "a node at 10.0.0.1 speaks peering protocol 1 and this one 2"
+    ]
 
 
 @looped

@@ -87,3 +87,19 @@ def test_tcp_waits_for_the_next_packet_or_the_timeout() -> None:
     assert np.median(late) == pytest.approx(0.0107, abs=0.001)
     late = slow.latencies_s[slow.latencies_s > 0.005]
     assert np.median(late) == pytest.approx(0.2, abs=0.01)
+
+
+@pytest.mark.parametrize("delay_us", [40.0, 150.0, 5_000.0, 60_000.0])
+def test_the_round_trip_is_measured_as_daemons_do_it(delay_us: float) -> None:
+    """From the same starting value on networks from a switch to half the world."""
+    outcome = run("nak", loss=0.02, delay_us=delay_us, jitter_us=10.0, rest_s=30.0, updates=4_000, receivers=30)
+    actual_s = 2 * (delay_us + 5.0) * 1e-6
+    assert actual_s <= outcome.grtt_s <= 1.3 * actual_s + 100e-6
+    assert outcome.delivered_share == 1.0
+    assert outcome.stalled == 0
+
+
+def test_with_the_round_trip_measured_few_ask_on_a_slow_network_too() -> None:
+    outcome = run("nak", delay_us=30_000.0, receivers=1_000, updates=400, lost_by_all=350)
+    assert outcome.receivers["nak"][0] < 10
+    assert outcome.delivered_share == 1.0

@@ -25,7 +25,7 @@ def datagrams(seq: int, length: int) -> list[bytes]:
     """A message as its sender cuts it. See native/wire/datagram.hpp."""
     data = payload(seq, length)
     return [
-        struct.pack("<HBBIQQqqIHH", 0x4352, 1, 1, offset, 1, seq, 1, 2, length, CHUNK, 0)
+        struct.pack("<HBBIQQqqIHH", 0x4352, 2, 1, offset, 1, seq, 1, 2, length, CHUNK, 0)
         + data[offset : offset + CHUNK]
         for offset in range(0, max(length, 1), CHUNK)
     ]

@@ -39,7 +39,7 @@ def place(datagram: bytes) -> tuple[int, int]:
 
 
 def kind(datagram: bytes) -> str:
-    return ("data", "repair", "nak", "confirm", "heartbeat", "ack")[datagram[3] - 1]
+    return ("data", "repair", "nak", "confirm", "heartbeat", "ack", "credit", "answer")[datagram[3] - 1]
 
 
 class Network:

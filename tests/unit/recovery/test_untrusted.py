@@ -12,17 +12,17 @@ from recovery_network import KEY, MS, Network, datagrams, dice, place
 from ringcast import _core
 
 STAGES = ["ordering", "parity", "lateral", "nak", "ack"]
-KINDS = range(8)
-NOT_BELIEVED_FROM_A_PEER = (0, 2, 3, 4, 6, 7)
+KINDS = range(10)
+NOT_BELIEVED_FROM_A_PEER = (0, 2, 3, 4, 6, 7, 8, 9)
 """Data and heartbeats with the right key are the publisher's word."""
 
 
 def control(kind: int, body: bytes = b"", *, sender: int = 1, key: int = KEY) -> bytes:
-    return struct.pack("<2sBBIQ", b"RC", 1, kind, sender, key) + body
+    return struct.pack("<2sBBIQ", b"RC", 2, kind, sender, key) + body
 
 
 def heartbeat(first: int, following: int) -> bytes:
-    return control(5, struct.pack("<QQ", first, following), sender=0xFFFFFFFF)
+    return control(5, struct.pack("<QQQII", first, following, 0, 0, 0), sender=0xFFFFFFFF)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -50,15 +50,15 @@ def test_a_sender_takes_anything(kind: int, body: bytes) -> None:
     [
         (b"", "malformed"),
         (b"RC", "malformed"),
-        (b"XX" + control(5, bytes(16))[2:], "malformed"),
-        (control(5, struct.pack("<QQ", 9, 3)), "malformed"),  # begins after it ends
-        (control(5, bytes(15)), "malformed"),
-        (control(3, struct.pack("<II", 0, 0)), "malformed"),  # asks for nothing
-        (control(3, struct.pack("<II", 65, 0) + bytes(65 * 20)), "malformed"),
-        (control(3, struct.pack("<IIQIII", 1, 0, 0, 0, 0, 0)), "malformed"),  # no messages
+        (b"XX" + control(5, bytes(32))[2:], "malformed"),
+        (control(5, struct.pack("<QQ", 9, 3) + bytes(16)), "malformed"),  # begins after it ends
+        (control(5, bytes(31)), "malformed"),
+        (control(3, struct.pack("<IIQ", 0, 0, 0)), "malformed"),  # asks for nothing
+        (control(3, struct.pack("<IIQ", 65, 0, 0) + bytes(65 * 20)), "malformed"),
+        (control(3, struct.pack("<IIQQIII", 1, 0, 0, 0, 0, 0, 0)), "malformed"),  # no messages
         (control(2, bytes(16)), "malformed"),
         (control(7, bytes(16)), "malformed"),
-        (control(5, bytes(16), key=KEY + 1), "stranger"),
+        (control(5, bytes(32), key=KEY + 1), "stranger"),
         (heartbeat(0, 1 << 60), "absurd"),
     ],
 )

@@ -38,10 +38,12 @@ def test_parameters_are_no_part_of_the_shape() -> None:
 
 def test_each_end_loses_by_a_seed_of_its_own() -> None:
     recipe = read("lossy+nak:loss=10%,burst=5,seed=7")
-    rate, enter, leave, seed = recipe.native_loss(3)
+    rate, enter, leave, duplicate, overtake, seed = recipe.native_loss(3)
+    assert (duplicate, overtake) == (0, 0)
     assert (rate, leave, seed) == (0.0, 0.2, 10)
     assert enter / (enter + leave) == pytest.approx(0.1)
-    assert read("nak").native_loss(3) == (0.0, 0.0, 1.0, 0)
+    assert read("nak").native_loss(3) == (0.0, 0.0, 1.0, 0.0, 0.0, 0)
+    assert read("lossy+nak:duplicate=5%,overtake=2%").native_loss(0) == (0.0, 0.0, 1.0, 0.05, 0.02, 1)
 
 
 @pytest.mark.parametrize("text", ["nak:speed=3", "nak+pigeon", "lateral:r=0", "multicast+ack", "nak:", "nak:tries=x"])

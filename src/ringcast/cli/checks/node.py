@@ -78,4 +78,9 @@ def _daemon(path: str) -> Finding:
             value=value,
             remedy=f"This program is version {ours}; start the daemon anew.",
         )
+    if status.refusals:
+        said = "; ".join(f"{address}: {reason}" for address, reason in sorted(status.refusals.items()))
+        return Finding(
+            name="daemon", state="limited", value=value, remedy=f"It does not get along with others. {said}."
+        )
     return Finding(name="daemon", state="ok", value=value)
