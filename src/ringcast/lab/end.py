@@ -19,6 +19,7 @@ from typing import Any
 
 import ringcast
 from ringcast.lab import datagrams, round_trip, stages, stream
+from ringcast.lab.field import ends as field
 
 _PR_SET_PDEATHSIG = 1
 ENDS: dict[str, Any] = {
@@ -30,6 +31,8 @@ ENDS: dict[str, Any] = {
     "reader": stages.Reader,
     "source": stream.Source,
     "sink": stream.Sink,
+    "beat": field.Beat,
+    "ear": field.Ear,
     "udp ping": datagrams.Ping,
     "udp echo": datagrams.Echo,
 }
