@@ -1,7 +1,7 @@
 """What does a recovery stage cost a receiver per packet, and does it allocate?
 
-The stages run alone on one thread: no socket, no peers (`ringcast.lab.recovery_bench`). Nanoseconds are of this machine,
-now; allocations must be 0 anywhere.
+The stages run alone on one thread: no socket, no peers (`ringcast.lab.recovery_bench`). Nanoseconds are of this
+machine, now; allocations must be 0 anywhere.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
     findings.results = [*grid, *many, *measured]
     findings.add(adamant_report.conclude(grid, many))
     findings.notes += [
-        "where it says simulated, hosts and links are a model (docs/experiments-loss.md), the recovery code is the real one",
+        "where it says simulated, hosts and links are a model (docs/experiments-loss.md); recovery code is real",
         f"run on {_machine()}",
     ]
     return findings
@@ -69,7 +70,7 @@ def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[
     seeds = range(1, grid.repetitions + 1)
     jobs = [(cell, transport, seed) for cell in grid.cells for transport in grid.transports for seed in seeds]
     # All at once: a core that waited for the last run of a cell would wait as often as there are cells.
-    running = pool.map(lambda job: _one(experiment, *job, grid.updates), jobs)
+    running = pool.map(partial(_one, experiment, grid.updates), jobs)
     results = []
     for number, result in enumerate(running):
         if number % (len(jobs) // len(grid.cells)) == 0:
@@ -78,7 +79,8 @@ def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[
     return results
 
 
-def _one(experiment: str, cell: Cell, transport: str, seed: int, updates: int) -> Result:
+def _one(experiment: str, updates: int, job: tuple[Cell, str, int]) -> Result:
+    cell, transport, seed = job
     return adamant_results.summarise(experiment, loss_simulation.run(cell.scenario(transport, updates, seed)))
 
 

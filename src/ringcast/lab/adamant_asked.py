@@ -112,14 +112,20 @@ def wire(steps: Steps) -> Row:
         n: loss_simulation.run(Scenario(transport="multicast", receivers=n, updates=1_000)).publisher["data"][0] / 1_000
         for n in (1, 8)
     }
-    return figure("packets on the wire per message, multicast, 8 nodes against 1, simulated", counts[8], "packets", counts[1])
+    return figure(
+        "packets on the wire per message, multicast, 8 nodes against 1, simulated", counts[8], "packets", counts[1]
+    )
+
+
+def cell_of(result: Result) -> Cell:
+    c = result.configuration
+    return Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
 
 
 def mean_by_cell(results: Iterable[Result], metric: str) -> dict[Cell, dict[str, float]]:
     """A metric's mean over the repetitions, by environment and transport."""
     gathered: dict[Cell, dict[str, list[float]]] = {}
     for result in results:
-        c = result.configuration
-        cell = Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
-        gathered.setdefault(cell, {}).setdefault(c["transport"], []).append(result.metrics[metric])
+        by_transport = gathered.setdefault(cell_of(result), {})
+        by_transport.setdefault(result.configuration["transport"], []).append(result.metrics[metric])
     return {cell: {transport: fmean(values) for transport, values in found.items()} for cell, found in gathered.items()}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from ringcast.lab.adamant_asked import mean_by_cell
+from ringcast.lab.adamant_asked import cell_of, mean_by_cell
 from ringcast.lab.adamant_grid import Cell
 from ringcast.lab.adamant_results import Result
 from ringcast.lab.report import Findings, Picture, Series, Table
@@ -32,6 +33,10 @@ SHOWN = (
     ("wire_datagrams_per_update", "Datagrams on the wire per update"),
 )
 DRAWN = ("latency_mean", "delivered", "usable_frames", "relate", "relate2")
+SHARES = ("delivered", "usable_frames")
+CROWD = ("latency_mean", "delivered", "usable_frames", "relate", "relate2", "wire_datagrams_per_update")
+PAPERS_MOST = 25
+"""Receivers."""
 MAIN_PANELS = ((3, 0.03), (25, 0.01))
 """Receivers and loss of the environments that are drawn over the rate, as the paper's Figures 11 to 22 are."""
 
@@ -50,9 +55,37 @@ def conclude(results: Sequence[Result], crowd: Sequence[Result]) -> Findings:
         findings.tables.append(_table(f"{title}, simulated", means))
         if metric in DRAWN:
             findings.pictures += _pictures(metric, title, means)
-    for metric, title in (SHOWN[0], SHOWN[2], SHOWN[5], SHOWN[6]):
-        findings.tables.append(_table(f"{title}, 100 and 1,000 receivers", mean_by_cell(crowd, metric)))
+    for metric, title in SHOWN:
+        if metric in CROWD:
+            findings.tables.append(_table(f"{title}, 100 and 1,000 receivers, simulated", mean_by_cell(crowd, metric)))
+            findings.pictures += _by_receivers(metric, title, mean_by_cell([*results, *crowd], metric))
     return findings
+
+
+def _by_receivers(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]) -> list[Picture]:
+    """From the paper's numbers of receivers to ours, in environments that both grids have."""
+    made = []
+    for loss, rate_hz in sorted({(cell.loss, cell.rate_hz) for cell in means if cell.receivers > PAPERS_MOST}):
+        cells = sorted(c for c in means if (c.loss, c.burst, c.rate_hz) == (loss, 1.0, rate_hz))
+        # The grid of many has fewer transports.
+        transports = [name for name in means[cells[-1]] if all(name in means[cell] for cell in cells)]
+        series = [
+            Series(name, [(float(at), means[cell][name]) for at, cell in enumerate(cells)]) for name in transports
+        ]
+        where = f"{100 * loss:g} % loss, {rate_hz:g} Hz"
+        made.append(
+            Picture(
+                f"{metric}-by-receivers-{100 * loss:g}-percent-{rate_hz:g}-hz", f"{title}: {where} (simulated)",
+                "receivers", title, series, labels=[f"{cell.receivers:,}" for cell in cells],
+                bottom=_bottom(metric, series),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _bottom(metric: str, series: Sequence[Series]) -> float:
+    """Shares near 100 % differ by little."""
+    return math.floor(min(y for one in series for _, y in one.points)) if metric in SHARES else 0.0
 
 
 def _table(title: str, means: Mapping[Cell, Mapping[str, float]]) -> Table:
@@ -80,7 +113,7 @@ def _pictures(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]
             Picture(
                 f"{metric}-{receivers}-receivers-{100 * loss:g}-percent",
                 f"{title}: {receivers} receivers, {100 * loss:g} % loss (simulated)",
-                "updates per second", title, series,
+                "updates per second", title, series, bottom=_bottom(metric, series),
             )
         )  # fmt: skip
     return made
@@ -92,7 +125,9 @@ def _beside_the_paper(results: Sequence[Result]) -> Table:
         transports = TRANSPORT_OF.get(line["transport"])
         metric = QUANTITY_OF.get(line["quantity"])
         here = "-"
-        if transports and metric:
+        if transports and metric and "worst" in line["quantity"]:
+            here = _worst(results, metric, line, transports)
+        elif transports and metric:
             found = _matching(mean_by_cell(results, metric), line, transports)
             here = f"{min(found):.3f} to {max(found):.3f}" if found else "not in this grid"
         elif line["quantity"].startswith("lowest"):
@@ -110,6 +145,16 @@ def _matching(
     return [
         values[name] for cell, values in means.items() if _within(cell, line) for name in transports if name in values
     ]
+
+
+def _worst(results: Sequence[Result], metric: str, line: Mapping[str, str], transports: Sequence[str]) -> str:
+    """Of single runs, not of means."""
+    found = sorted(
+        result.metrics[metric]
+        for result in results
+        if result.configuration["transport"] in transports and _within(cell_of(result), line)
+    )
+    return " and ".join(f"{value:.3f}" for value in found[:2]) if found else "not in this grid"
 
 
 def _acceptable(results: Sequence[Result], most_lost: float) -> str:
@@ -138,8 +183,7 @@ def _wins(results: Sequence[Result], line: Mapping[str, str]) -> str:
     runs: dict[tuple[str, int], dict[str, float]] = {}
     for result in results:
         c = result.configuration
-        cell = Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
-        if _within(cell, line):
+        if _within(cell_of(result), line):
             runs.setdefault((c["rate_hz"], result.repetition), {})[c["transport"]] = result.metrics[metric]
     wins = sum(1 for values in runs.values() if values["lateral:r=4,c=3"] < values["nak"])
     return f"{wins} in {len(runs)}"

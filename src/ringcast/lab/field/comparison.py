@@ -115,7 +115,10 @@ def _pictures(found: Sequence[Comparison]) -> list[Picture]:
         titles = {metric: title for metric, title in COMPARED if metric in DRAWN}
         drawings = [
             ("lost", "Updates lost (%)", [(100 - o.here("delivered"), 100 - o.foretold("delivered")) for o in ones]),
-            *((metric, title, [(o.here(metric), o.foretold(metric)) for o in ones]) for metric, title in titles.items()),
+            *(
+                (metric, title, [(o.here(metric), o.foretold(metric)) for o in ones])
+                for metric, title in titles.items()
+            ),
         ]
         for metric, title, pairs in drawings:
             series = [
@@ -124,6 +127,8 @@ def _pictures(found: Sequence[Comparison]) -> list[Picture]:
             ]
             labels = [one.transport.replace(":", "\n") for one in ones]
             made.append(
-                Picture(f"field-{metric.replace('_', '-')}-{file}", f"{title}: {where}", "", title, series, "bars", labels)
+                Picture(
+                    f"field-{metric.replace('_', '-')}-{file}", f"{title}: {where}", "", title, series, "bars", labels
+                )
             )
     return made

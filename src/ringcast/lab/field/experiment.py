@@ -10,12 +10,13 @@ from concurrent.futures import Executor
 from functools import partial
 
 from ringcast.lab import loss_simulation
+from ringcast.lab.adamant_grid import Cell
 from ringcast.lab.adamant_results import Result, summarise
+from ringcast.lab.disturbance import Disturbance
 from ringcast.lab.field import comparison, fan_out, round_trips
 from ringcast.lab.field.comparison import Comparison
 from ringcast.lab.field.network import FieldNetwork
 from ringcast.lab.field.plan import NOTHING_LOST, SEEDS, Contender, FieldPlan, Links, field_plan, links_of, prediction
-from ringcast.lab.adamant_grid import Cell
 from ringcast.lab.loss_simulation import Outcome
 from ringcast.lab.report import Findings, Steps
 from ringcast.lab.testbed import unavailable
@@ -28,7 +29,7 @@ def run(quick: bool, steps: Steps, pool: Executor) -> tuple[Findings, list[Resul
     """With every run's figures, measured and predicted. Raises LabError."""
     if reason := unavailable():
         return skipped(reason), []
-    findings = Findings()
+    findings, others = Findings(), Disturbance()
     rounds, count = (15, 200) if quick else (60, 300)
     with FieldNetwork(1) as two:
         batches = round_trips.measure(two, (round_trips.REFERENCE, *round_trips.ASKED), rounds, count, steps)
@@ -40,6 +41,7 @@ def run(quick: bool, steps: Steps, pool: Executor) -> tuple[Findings, list[Resul
         else:
             findings.rows += fan_out.unanswered(f"needs {fan_out.TRACER}, which is not installed")
         runs = streams(network, plan, steps)
+    findings.rows += others.rows("during the part on a real network")
     compared = predict(runs, plan, pool)
     findings.add(comparison.conclude(compared))
     return findings, [result for one in compared for result in (one.measured, *one.predicted)]

@@ -1,4 +1,4 @@
-"""What one more node costs a publisher that multicasts: its system calls and its packets per message, 8 nodes against 1.
+"""What more nodes cost a publisher that multicasts: its system calls and its packets per message, 8 nodes against 1.
 
 The publisher runs under strace, which sees every system call of the sending thread; what a command itself costs is the
 same for few messages and for many, and so is taken off. Packets are all that left by the node's wire meanwhile, so a

@@ -1,4 +1,4 @@
-"""What real receivers heard, in the shape of a simulated outcome, so that the same figures are computed from both. Pure.
+"""What real receivers heard, as an outcome like a simulated one: the same figures are computed from both. Pure.
 
 `datagrams` and bytes are what left the nodes' network interfaces meanwhile, with Ethernet and IP headers, and with
 what daemons say to each other; a simulated run counts the transport's own datagrams without those headers.

@@ -92,7 +92,7 @@ class QuickPlan(FieldPlan, frozen=True):
 
 def field_plan(quick: bool) -> FieldPlan:
     if quick:
-        few = tuple(c for c in CONTENDERS if c.name not in ("multicast", "parity:r=4,c=3", "ack"))
+        few = tuple(c for c in CONTENDERS if c.name not in ("multicast", "ack"))
         return QuickPlan((3,), (NOTHING_LOST, 0.03), few, 250)
     return FieldPlan((3, 10), (NOTHING_LOST, 0.01, 0.03), CONTENDERS, 1_000)
 

@@ -37,12 +37,12 @@ def measure(
     tags = {name: network.tag() for name in transports}
     ping, echo = network.actor(here), network.actor(there)
     for name, tag in tags.items():
-        ways = {"there": f"{tag}/there", "back": f"{tag}/back"}
-        ping.ask("open", end="ping", name=tag, **ways, transport=name)
-        network.mesh.wait_for_publisher(ways["there"])
-        echo.ask("open", end="echo", name=tag, **ways, transport=name)
-        network.mesh.wait_for_way(ways["there"], here, there)
-        for way in ways.values() if bystander else ():
+        forth, back = f"{tag}/there", f"{tag}/back"
+        ping.ask("open", end="ping", name=tag, there=forth, back=back, transport=name)
+        network.mesh.wait_for_publisher(forth)
+        echo.ask("open", end="echo", name=tag, there=forth, back=back, transport=name)
+        network.mesh.wait_for_way(forth, here, there)
+        for way in (forth, back) if bystander else ():
             network.mesh.wait_for_publisher(way)
             network.actor(beside[0]).ask("open", end="listener", name=way, there=way, transport=name)
         echo.ask("match", name=tag)
