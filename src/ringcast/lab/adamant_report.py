@@ -22,6 +22,11 @@ TRANSPORT_OF = {
     "ricochet r=4": ["lateral:r=4,c=3"],
 }
 """The paper's word: what is run here."""
+PAPERS_OWN = ("tcp", "udp", "multicast", "nak", "lateral:r=4,c=3", "lateral:r=8,c=3")
+FIGURES_14_15 = (
+    ("relate", "lowest ReLate (Figure 14)", "UDP, IP Mcast, ANT Baseline"),
+    ("relate2", "lowest ReLate2 (Figure 15)", "RMcast, ANT Ricochet"),
+)
 QUANTITY_OF = {"delivered_percent": "delivered", "delivered_percent worst runs": "delivered"}
 SHOWN = (
     ("latency_mean", "Mean latency (ms)"),
@@ -136,6 +141,10 @@ def _beside_the_paper(results: Sequence[Result]) -> Table:
             here = _acceptable(results, float(line["value"]))
         where = f"{line['receivers']} receivers, {line['loss_percent']} % loss, {line['rate_hz']} Hz"
         rows.append([line["transport"], line["quantity"].replace("_", " "), where, line["value"], here])
+    rows += [
+        ["all", what, "3 receivers, 3 % loss, 50 Hz", paper, _ascending(results, metric)]
+        for metric, what, paper in FIGURES_14_15
+    ]
     return Table("Beside the paper's statements", ["paper's transport", "quantity", "where", "paper", "here"], rows)
 
 
@@ -145,6 +154,13 @@ def _matching(
     return [
         values[name] for cell, values in means.items() if _within(cell, line) for name in transports if name in values
     ]
+
+
+def _ascending(results: Sequence[Result], metric: str) -> str:
+    """The paper's transports in the environment of its Figures 14 and 15, the best first."""
+    means = mean_by_cell(results, metric).get(Cell(3, 0.03, 1.0, 50.0), {})
+    ordered = sorted((means[name], name) for name in PAPERS_OWN if name in means)
+    return ", ".join(f"{name} {number(value)}" for value, name in ordered) or "not in this grid"
 
 
 def _worst(results: Sequence[Result], metric: str, line: Mapping[str, str], transports: Sequence[str]) -> str:

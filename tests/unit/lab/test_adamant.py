@@ -63,7 +63,11 @@ def test_relate2_row_compares_the_best_with_the_best() -> None:
 
 def test_statements_stand_beside_results(results: list[adamant_results.Result]) -> None:
     table = adamant_report.conclude(results, results).tables[0]
-    assert len(table.rows) == len(adamant_report.statements())
+    assert len(table.rows) == len(adamant_report.statements()) + 2
+    # Figure 14: without a reward for repairs those that repair nothing come first; Figure 15: with one they do not.
+    relate, relate2 = (row[4].split(" ")[0] for row in table.rows[-2:])
+    assert relate in ("udp", "multicast")
+    assert relate2 in ("nak", "lateral:r=4,c=3", "lateral:r=8,c=3")
     by_transport = {row[0]: row for row in table.rows}
     assert by_transport["tcp"][4] == "100.000 to 100.000"
     assert by_transport["ricochet r=4"][4].endswith(" in 2")
