@@ -1,13 +1,16 @@
 // TCP as a receiver of small, rare messages meets it, for the simulator: real TCP cannot run in virtual time.
 //
-// One connection per receiver, no delay of small segments, one segment per update, never limited by a window: at these
-// rates a congestion window of ten is not reached. What decides is loss recovery, and that is modelled as Linux does
-// it, which is kinder to TCP than the stacks of the paper's time were:
+// One connection per receiver, no delay of small segments, one segment per update. What decides is loss recovery, and
+// that is modelled as Linux does it, which is kinder to TCP than the stacks of the paper's time were:
 //
 //   selective acknowledgement of every segment that arrives (RFC 2018), sent at once
 //   RACK (RFC 8985): what was sent a quarter of a round trip before something acknowledged is lost, and resent at once
-//   tail loss probe: two round trips after the last segment, 2 ms more, or 200 ms more when it is alone
+//   tail loss probe, not in recovery: two round trips after the last segment, 2 ms more, or 200 ms more when it is alone
 //   retransmission timeout (RFC 6298): srtt + 4 rttvar, at least 200 ms, doubling
+//   while something resent is not acknowledged, nothing new is sent: in recovery the congestion window falls to what is
+//   in flight (PRR, RFC 6937), and of so thin a stream that is the one segment. So nothing later reveals that a resent
+//   segment was lost again, and it waits for the timeout. Linux 6.18 on a real network does so each time
+//   (TCPLostRetransmit = TCPTimeouts). Otherwise the window is never reached at these rates.
 //
 // Delivery is in order, so a lost segment delays all behind it.
 #include "lab/event_queue.hpp"
@@ -55,7 +58,7 @@ private:
     static constexpr u32 kSender = 0, kReceiver = 1;
     struct Segment {
         i64 sent_ns = 0;
-        bool sent = false, resent = false, acked = false, arrived = false;
+        bool sent = false, resent = false, repair = false, acked = false, arrived = false;
     };
     struct Answer {
         u64 segment;
@@ -71,7 +74,22 @@ private:
     }
     i64 timeout_ns() const { return (srtt_ == 0 ? kFirstTimeout : std::max(kLeastTimeout, srtt_ + 4 * rttvar_)) << std::min(backoffs_, 8u); }
     i64 timer_from_ns() const { return std::max(segments_[first_].sent_ns, progress_ns_); }
-    i64 probe_ns() const { return probed_ || srtt_ == 0 ? kForever : last_sent_ns_ + 2 * srtt_ + (in_flight() == 1 ? kLeastTimeout : kProbeSlack); }
+    i64 probe_ns() const { return probed_ || srtt_ == 0 || recovering() ? kForever : last_sent_ns_ + 2 * srtt_ + (in_flight() == 1 ? kLeastTimeout : kProbeSlack); }
+
+    bool recovering() const {
+        for (u64 i = first_; i < next_; ++i)
+            if (segments_[i].repair && !segments_[i].acked) return true;
+        return false;
+    }
+
+    void repair(u64 i) {
+        segments_[i].repair = true;
+        transmit(i);
+    }
+
+    void send_due() {
+        while (next_ < spec_.updates && due_ns(next_) <= queue_.now_ns() && !recovering()) transmit(next_++);
+    }
 
     void transmit(u64 i) {
         Segment& segment = segments_[i];
@@ -104,7 +122,8 @@ private:
         backoffs_ = 0;
         probed_ = false;
         for (u64 k = first_; k < next_; ++k)
-            if (!segments_[k].acked && segments_[k].sent_ns + srtt_ / 4 < segment.sent_ns) transmit(k);
+            if (!segments_[k].acked && segments_[k].sent_ns + srtt_ / 4 < segment.sent_ns) repair(k);
+        send_due();
     }
 
     void measure(i64 rtt) {
@@ -119,11 +138,11 @@ private:
 
     void awake() {
         const i64 now = queue_.now_ns();
-        while (next_ < spec_.updates && due_ns(next_) <= now) transmit(next_++);
+        send_due();
         if (first_ == next_) return;
         if (now >= timer_from_ns() + timeout_ns()) {
             ++backoffs_;
-            transmit(first_);
+            repair(first_);
         } else if (now >= probe_ns()) {
             probed_ = true;
             transmit(next_ - 1);
@@ -131,7 +150,8 @@ private:
     }
 
     void plan() {
-        if (next_ < spec_.updates) queue_.wake(due_ns(next_), kSender);
+        // What is held back in recovery is sent when an acknowledgement comes.
+        if (next_ < spec_.updates && due_ns(next_) > queue_.now_ns()) queue_.wake(due_ns(next_), kSender);
         if (first_ < next_) queue_.wake(std::min(timer_from_ns() + timeout_ns(), probe_ns()), kSender);
     }
 
