@@ -1,12 +1,12 @@
 """Which part of the grid is run on a real network, and what the simulator is asked to predict of it. Pure.
 
-A daemon's stack differs from the grid's simulated one in four ways, and a prediction has to be of the daemon's:
+A daemon's stack differs from the grid's simulated one in three ways, and a prediction has to be of the daemon's:
 
 - it delivers in order, because a ring is read in order, and so holds back what follows a gap for its patience
-  (`native/path/recovered.cpp`: twice as long as a repair takes to be made, from 10 to 500 ms; without repairs 2 ms);
+  (`native/path/recovered.cpp`: twice as long as a repair takes to be made, from 10 to 500 ms; without repairs 2 ms,
+  udp's too);
 - its round trip within the group is the default of 1 ms and not the scenario's;
-- ack goes to each receiver by itself, there is no multicast for it;
-- udp and tcp order in the mirror, which waits for nothing that comes in order anyway.
+- ack goes to each receiver by itself, there is no multicast for it.
 
 Links are the machine's own: their delay is taken from what udp measured where nothing was lost.
 """
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ringcast.lab.adamant_grid import Cell
-from ringcast.lab.loss_simulation import TCP, UDP, Scenario
+from ringcast.lab.loss_simulation import TCP, Scenario
 from ringcast.lab.samples import quantile
 
 RATE_HZ = 100.0
@@ -43,7 +43,7 @@ class Contender(msgspec.Struct, frozen=True):
 
 
 CONTENDERS = (
-    Contender("udp", "udp", UDP, multicast=False),
+    Contender("udp", "udp", "ordering", multicast=False),
     Contender("multicast", "multicast", "ordering"),
     Contender("tcp", "tcp", TCP, multicast=False, complete=True),
     Contender("nak", "multicast+nak", f"nak:{_GRTT}", complete=True),
