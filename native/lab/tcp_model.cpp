@@ -13,6 +13,8 @@
 //   (TCPLostRetransmit = TCPTimeouts). Otherwise the window is never reached at these rates.
 //
 // Delivery is in order, so a lost segment delays all behind it.
+#include <utility>
+
 #include "lab/event_queue.hpp"
 #include "lab/loss_simulation.hpp"
 
@@ -27,6 +29,7 @@ constexpr i64 kLeastTimeout = 200 * kMs;
 constexpr i64 kFirstTimeout = 1000 * kMs;
 constexpr i64 kProbeSlack = 2 * kMs;
 constexpr std::size_t kSegmentHead = 66;  // Ethernet, IPv4 and TCP with timestamps
+constexpr i64 kLongestBurst = 256;
 constexpr u32 kAck = u32{1} << 31;
 
 class Connection {
@@ -100,8 +103,16 @@ private:
         queue_.arrive(queue_.now_ns() + travel_ns(), kReceiver, static_cast<u32>(i));
     }
 
+    // Bursts are counted in packets. While TCP is silent the wire goes on as if there were one per update: otherwise a
+    // burst would last until a timeout that doubles had tried it to its end.
+    bool lost() {
+        const i64 silent = (queue_.now_ns() - std::exchange(drawn_ns_, queue_.now_ns())) / spec_.gap_ns;
+        for (i64 i = 1; i < std::min(silent, kLongestBurst); ++i) loss_.lose();
+        return loss_.lose();
+    }
+
     void arrived(u64 i) {
-        if (loss_.lose()) return;
+        if (lost()) return;
         segments_[i].arrived = true;
         while (expected_ < spec_.updates && segments_[expected_].arrived) {
             latency_[expected_] = static_cast<u32>((queue_.now_ns() - due_ns(expected_)) / kLatencyUnitNs);
@@ -165,7 +176,7 @@ private:
     u32* latency_;
     LossOutcome& outcome_;
     u64 first_ = 0, next_ = 0, expected_ = 0;
-    i64 srtt_ = 0, rttvar_ = 0, last_sent_ns_ = 0, progress_ns_ = 0;
+    i64 srtt_ = 0, rttvar_ = 0, last_sent_ns_ = 0, progress_ns_ = 0, drawn_ns_ = 0;
     u32 backoffs_ = 0;
     bool probed_ = false;
 };
