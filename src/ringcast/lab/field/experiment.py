@@ -30,7 +30,8 @@ def run(quick: bool, steps: Steps, pool: Executor) -> tuple[Findings, list[Resul
     if reason := unavailable():
         return skipped(reason), []
     findings, others = Findings(), Disturbance()
-    rounds, count = (15, 200) if quick else (60, 300)
+    # Many short blocks: what the machine does for a while falls into few of them.
+    rounds, count = (30, 150) if quick else (120, 200)
     with FieldNetwork(1) as two:
         batches = round_trips.measure(two, (round_trips.REFERENCE, *round_trips.ASKED), rounds, count, steps)
         findings.add(round_trips.conclude(batches))
