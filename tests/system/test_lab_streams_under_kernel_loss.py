@@ -36,6 +36,13 @@ def network() -> Iterator[FieldNetwork]:
         yield made
 
 
+def test_processes_are_there_before_anything_is_measured(network: FieldNetwork) -> None:
+    nodes = [network.here, *network.there(3)]
+    network.start(nodes)
+    # This process looks on, and the measuring one has arrived.
+    assert [network.mesh.sessions[node].status().clients for node in nodes] == [2] * 4
+
+
 def test_nak_delivers_everything_and_udp_does_not(network: FieldNetwork) -> None:
     chosen = tuple(c for c in CONTENDERS if c.name in ("udp", "nak"))
     plan = QuickPlan((3,), (0.0, LOSS), chosen, UPDATES)

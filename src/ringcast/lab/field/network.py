@@ -69,9 +69,14 @@ class FieldNetwork:
         return self._actors[node]
 
     def start(self, nodes: Sequence[str]) -> None:
-        """Have processes there, all at once. Raises ActorFailed."""
+        """Have processes there, all at once, and wait for them: who starts while others measure is measured too.
+
+        Raises ActorFailed.
+        """
         for node in nodes:
-            self.actor(node)
+            self.actor(node).post("connect")
+        for node in nodes:
+            self.actor(node).reply()
 
     def lose(self, share: float, nodes: Sequence[str]) -> None:
         """Of what arrives at these. Raises LabError."""
