@@ -1,8 +1,9 @@
 """A measuring process on a node: `python -m ringcast.lab.end`, driven by JSON lines on its standard input.
 
 `{"do": "open", "end": KIND, "name": NAME, ...}` opens an end by its name in `ENDS`; `{"do": "connect"}` only connects;
-any other command is a method of the end with that `name`. Each line gets one line back: `{"ok": ...}` or `{"error": ...}`. Ends that answer or listen do
-so on threads of their own, which sleep in the native core; what is timed runs on the main thread, alone.
+any other command is a method of the end with that `name`. Each line gets one line back: `{"ok": ...}` or
+`{"error": ...}`. Ends that answer or listen do so on threads of their own, which sleep in the native core; what is
+timed runs on the main thread, alone.
 
 Invariant: the process never outlives whoever started it, for the kernel ends it then.
 """
@@ -51,10 +52,7 @@ class Process:
 
     def open(self, end: str, name: str, **options: Any) -> Any:
         """Returns what the end has to tell about itself, or nothing."""
-        if end.startswith("udp"):
-            made = ENDS[end](**options)
-        else:
-            made = ENDS[end](self.connect(), **options)
+        made = ENDS[end](**options) if end.startswith("udp") else ENDS[end](self.connect(), **options)
         self._ends[name] = made
         return getattr(made, "tells", None)
 
