@@ -256,6 +256,7 @@ def _trained(run: Run, spark: Any, folder: Path) -> list[Row]:
     """From the simulator of `ringcast lab run adamant` to a model, judged where it was not trained."""
     from ringcast.lab import adamant, adamant_results
     from ringcast.lab.adamant_grid import training_grid
+    from ringcast.lab.workers import workers
     from ringcast.spark.pipelines.train import train
 
     class Steps:
@@ -267,7 +268,8 @@ def _trained(run: Run, spark: Any, folder: Path) -> list[Row]:
 
     grid = training_grid(run.quick)
     Steps().expect(len(grid.cells))
-    results = adamant.run_grid("adamant", grid, Steps())
+    with workers() as pool:
+        results = adamant.run_grid("adamant", grid, Steps(), pool)
     path = folder / "results.parquet"
     adamant_results.write_parquet(results, path, machine="simulated", version="bench")
     found = train(spark.read.parquet(str(path)), "relate2")

@@ -7,7 +7,6 @@
 #include "bindings/module.hpp"
 #include "bindings/tuning.hpp"
 #include "lab/loss_simulation.hpp"
-#include "lab/recovery_cost.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -61,13 +60,6 @@ void bind_lab(nb::module_& m) {
           "payload"_a = 12, "loss"_a = 0.0, "loss_enter"_a = 0.0, "loss_leave"_a = 1.0, "feedback_loss"_a = 0.0, "delay_ns"_a = 150'000,
           "jitter_ns"_a = 100'000, "send_ns"_a = 5'000, "rest_ns"_a = 5'000'000'000, "lost_by_all"_a = nb::none(), "seed"_a = 1,
           "tuning"_a = nb::dict());
-    m.def("recovery_cost",
-          [](const std::vector<std::string>& stages, u64 packets, u32 payload, double loss) {
-              lab::RecoveryCost cost(stages, payload, loss);
-              nb::gil_scoped_release release;
-              return cost.run(packets);
-          },
-          "stages"_a, nb::kw_only(), "packets"_a, "payload"_a = 12, "loss"_a = 0.01);
 }
 
 }  // namespace ringcast::bindings

@@ -1,15 +1,20 @@
 // TCP as a receiver of small, rare messages meets it, for the simulator: real TCP cannot run in virtual time.
 //
-// One connection per receiver, no delay of small segments, one segment per update, never limited by a window: at these
-// rates a congestion window of ten is not reached. What decides is loss recovery, and that is modelled as Linux does
-// it, which is kinder to TCP than the stacks of the paper's time were:
+// One connection per receiver, no delay of small segments, one segment per update. What decides is loss recovery, and
+// that is modelled as Linux does it, which is kinder to TCP than the stacks of the paper's time were:
 //
 //   selective acknowledgement of every segment that arrives (RFC 2018), sent at once
 //   RACK (RFC 8985): what was sent a quarter of a round trip before something acknowledged is lost, and resent at once
-//   tail loss probe: two round trips after the last segment, 2 ms more, or 200 ms more when it is alone
+//   tail loss probe, not in recovery: two round trips after the last segment, 2 ms more, or 200 ms more when it is alone
 //   retransmission timeout (RFC 6298): srtt + 4 rttvar, at least 200 ms, doubling
+//   while something resent is not acknowledged, nothing new is sent: in recovery the congestion window falls to what is
+//   in flight (PRR, RFC 6937), and of so thin a stream that is the one segment. So nothing later reveals that a resent
+//   segment was lost again, and it waits for the timeout. Linux 6.18 on a real network does so each time
+//   (TCPLostRetransmit = TCPTimeouts). Otherwise the window is never reached at these rates.
 //
 // Delivery is in order, so a lost segment delays all behind it.
+#include <utility>
+
 #include "lab/event_queue.hpp"
 #include "lab/loss_simulation.hpp"
 
@@ -24,6 +29,7 @@ constexpr i64 kLeastTimeout = 200 * kMs;
 constexpr i64 kFirstTimeout = 1000 * kMs;
 constexpr i64 kProbeSlack = 2 * kMs;
 constexpr std::size_t kSegmentHead = 66;  // Ethernet, IPv4 and TCP with timestamps
+constexpr i64 kLongestBurst = 256;
 constexpr u32 kAck = u32{1} << 31;
 
 class Connection {
@@ -55,7 +61,7 @@ private:
     static constexpr u32 kSender = 0, kReceiver = 1;
     struct Segment {
         i64 sent_ns = 0;
-        bool sent = false, resent = false, acked = false, arrived = false;
+        bool sent = false, resent = false, repair = false, acked = false, arrived = false;
     };
     struct Answer {
         u64 segment;
@@ -71,7 +77,22 @@ private:
     }
     i64 timeout_ns() const { return (srtt_ == 0 ? kFirstTimeout : std::max(kLeastTimeout, srtt_ + 4 * rttvar_)) << std::min(backoffs_, 8u); }
     i64 timer_from_ns() const { return std::max(segments_[first_].sent_ns, progress_ns_); }
-    i64 probe_ns() const { return probed_ || srtt_ == 0 ? kForever : last_sent_ns_ + 2 * srtt_ + (in_flight() == 1 ? kLeastTimeout : kProbeSlack); }
+    i64 probe_ns() const { return probed_ || srtt_ == 0 || recovering() ? kForever : last_sent_ns_ + 2 * srtt_ + (in_flight() == 1 ? kLeastTimeout : kProbeSlack); }
+
+    bool recovering() const {
+        for (u64 i = first_; i < next_; ++i)
+            if (segments_[i].repair && !segments_[i].acked) return true;
+        return false;
+    }
+
+    void repair(u64 i) {
+        segments_[i].repair = true;
+        transmit(i);
+    }
+
+    void send_due() {
+        while (next_ < spec_.updates && due_ns(next_) <= queue_.now_ns() && !recovering()) transmit(next_++);
+    }
 
     void transmit(u64 i) {
         Segment& segment = segments_[i];
@@ -82,8 +103,16 @@ private:
         queue_.arrive(queue_.now_ns() + travel_ns(), kReceiver, static_cast<u32>(i));
     }
 
+    // Bursts are counted in packets. While TCP is silent the wire goes on as if there were one per update: otherwise a
+    // burst would last until a timeout that doubles had tried it to its end.
+    bool lost() {
+        const i64 silent = (queue_.now_ns() - std::exchange(drawn_ns_, queue_.now_ns())) / spec_.gap_ns;
+        for (i64 i = 1; i < std::min(silent, kLongestBurst); ++i) loss_.lose();
+        return loss_.lose();
+    }
+
     void arrived(u64 i) {
-        if (loss_.lose()) return;
+        if (lost()) return;
         segments_[i].arrived = true;
         while (expected_ < spec_.updates && segments_[expected_].arrived) {
             latency_[expected_] = static_cast<u32>((queue_.now_ns() - due_ns(expected_)) / kLatencyUnitNs);
@@ -104,7 +133,8 @@ private:
         backoffs_ = 0;
         probed_ = false;
         for (u64 k = first_; k < next_; ++k)
-            if (!segments_[k].acked && segments_[k].sent_ns + srtt_ / 4 < segment.sent_ns) transmit(k);
+            if (!segments_[k].acked && segments_[k].sent_ns + srtt_ / 4 < segment.sent_ns) repair(k);
+        send_due();
     }
 
     void measure(i64 rtt) {
@@ -119,11 +149,11 @@ private:
 
     void awake() {
         const i64 now = queue_.now_ns();
-        while (next_ < spec_.updates && due_ns(next_) <= now) transmit(next_++);
+        send_due();
         if (first_ == next_) return;
         if (now >= timer_from_ns() + timeout_ns()) {
             ++backoffs_;
-            transmit(first_);
+            repair(first_);
         } else if (now >= probe_ns()) {
             probed_ = true;
             transmit(next_ - 1);
@@ -131,7 +161,8 @@ private:
     }
 
     void plan() {
-        if (next_ < spec_.updates) queue_.wake(due_ns(next_), kSender);
+        // What is held back in recovery is sent when an acknowledgement comes.
+        if (next_ < spec_.updates && due_ns(next_) > queue_.now_ns()) queue_.wake(due_ns(next_), kSender);
         if (first_ < next_) queue_.wake(std::min(timer_from_ns() + timeout_ns(), probe_ns()), kSender);
     }
 
@@ -145,7 +176,7 @@ private:
     u32* latency_;
     LossOutcome& outcome_;
     u64 first_ = 0, next_ = 0, expected_ = 0;
-    i64 srtt_ = 0, rttvar_ = 0, last_sent_ns_ = 0, progress_ns_ = 0;
+    i64 srtt_ = 0, rttvar_ = 0, last_sent_ns_ = 0, progress_ns_ = 0, drawn_ns_ = 0;
     u32 backoffs_ = 0;
     bool probed_ = false;
 };

@@ -688,9 +688,6 @@ def simulate_loss(
 ) -> dict[str, Any]:
     """A run in virtual time; see ringcast.lab.loss_simulation."""
 
-def recovery_cost(stages: Sequence[str], *, packets: int, payload: int = 12, loss: float = 0.01) -> float:
-    """Nanoseconds that a receiving stack spends per packet, on this machine, now."""
-
 def latency_bucket_ns(bucket: int) -> int:
     """Upper bound of a histogram bucket in nanoseconds."""
 

@@ -43,7 +43,7 @@ PURE = {
     "measure/__init__.py", "measure/channel.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py",
     "measure/video.py", "cli/gauges.py",
     "transport/stack.py", "transport/recipe.py", "lab/adamant_grid.py", "lab/adamant_report.py",
-    "lab/loss_simulation.py",
+    "lab/loss_simulation.py", "lab/field/plan.py", "lab/field/observation.py", "lab/field/comparison.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 

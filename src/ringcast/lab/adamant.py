@@ -1,29 +1,31 @@
 """`ringcast lab run adamant`: the experiments of paper 004 (ADAMANT), and what is asked of our transports beside them.
 
-Everything here is simulated, with the very recovery code that daemons run (`loss_simulation`). It leaves `report.md`,
-`rows.json`, `results.parquet` and the pictures in a folder.
+The grid is simulated with the very recovery code that daemons run (`loss_simulation`); a part of it, and what only
+sockets can answer, is measured on a real network first (`field`; without root it is left out, which is said). It leaves
+`report.md`, `rows.json`, `results.parquet` and the pictures in a folder.
 """
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 import msgspec
 
-from ringcast.lab import adamant_asked, adamant_report, adamant_results, loss_simulation, picture
+from ringcast.lab import adamant_asked, adamant_report, adamant_results, loss_simulation, picture, recovery_bench
 from ringcast.lab.adamant_grid import Cell, Grid, crowd_grid, paper_grid
 from ringcast.lab.adamant_results import Result
 from ringcast.lab.cleanup import LabError
+from ringcast.lab.field import experiment as field
 from ringcast.lab.report import Findings, Steps
+from ringcast.lab.workers import workers
 
 COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
-THREADS = 2
-"""Runs are native and let the GIL go."""
 
 
 class AdamantFindings(Findings):
@@ -35,38 +37,50 @@ class AdamantFindings(Findings):
 
 
 def run(quick: bool, steps: Steps) -> AdamantFindings:
+    """Raises LabError."""
     paper, crowd = paper_grid(quick), crowd_grid(quick)
-    steps.expect(adamant_asked.STEPS + len(paper.cells) + len(crowd.cells))
+    steps.expect(adamant_asked.STEPS + 1 + len(paper.cells) + len(crowd.cells))
     findings = AdamantFindings()
-    findings.rows.append(adamant_asked.stalls(quick, steps))
-    findings.rows += adamant_asked.delivered(steps)
-    findings.rows.append(adamant_asked.implosion(steps))
-    grid, many = run_grid("adamant", paper, steps), run_grid("adamant crowd", crowd, steps)
+    with workers() as pool:
+        # What is measured first, while nothing else runs here.
+        real, measured = field.run(quick, steps, pool)
+        steps.step("what the stages cost")
+        packets = recovery_bench.packets(quick)
+        costs = recovery_bench.rows(recovery_bench.measure(packets), packets)
+        findings.rows.append(adamant_asked.stalls(quick, steps, pool))
+        findings.rows += adamant_asked.delivered(steps, pool)
+        findings.rows.append(adamant_asked.implosion(steps))
+        grid = run_grid("adamant", paper, steps, pool)
+        many = run_grid("adamant crowd", crowd, steps, pool)
     findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(grid, "relate2"))
-    findings.rows += adamant_asked.needing_sockets()
-    findings.rows += adamant_asked.wire(steps)
-    findings.rows += adamant_asked.cost(quick, steps)
-    findings.results = [*grid, *many]
+    findings.add(real)
+    findings.rows += [adamant_asked.wire(steps), *costs]
+    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
+    findings.results = [*grid, *many, *measured]
     findings.add(adamant_report.conclude(grid, many))
     findings.notes += [
-        "simulated: hosts and links are a model (docs/experiments-loss.md), the recovery code is the real one",
+        "where it says simulated, hosts and links are a model (docs/experiments-loss.md); recovery code is real",
         f"run on {_machine()}",
     ]
     return findings
 
 
-def run_grid(experiment: str, grid: Grid, steps: Steps) -> list[Result]:
-    results: list[Result] = []
-    with ThreadPoolExecutor(THREADS) as pool:
-        for cell in grid.cells:
-            steps.step(cell.label)
-            jobs = [(transport, seed) for transport in grid.transports for seed in range(1, grid.repetitions + 1)]
-            results += pool.map(lambda job, cell=cell: _one(experiment, cell, job, grid.updates), jobs)
+def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[Result]:
+    """In the order of the cells; a step is a cell."""
+    seeds = range(1, grid.repetitions + 1)
+    jobs = [(cell, transport, seed) for cell in grid.cells for transport in grid.transports for seed in seeds]
+    # All at once: a core that waited for the last run of a cell would wait as often as there are cells.
+    running = pool.map(partial(_one, experiment, grid.updates), jobs)
+    results = []
+    for number, result in enumerate(running):
+        if number % (len(jobs) // len(grid.cells)) == 0:
+            steps.step(jobs[number][0].label)
+        results.append(result)
     return results
 
 
-def _one(experiment: str, cell: Cell, job: tuple[str, int], updates: int) -> Result:
-    transport, seed = job
+def _one(experiment: str, updates: int, job: tuple[Cell, str, int]) -> Result:
+    cell, transport, seed = job
     return adamant_results.summarise(experiment, loss_simulation.run(cell.scenario(transport, updates, seed)))
 
 

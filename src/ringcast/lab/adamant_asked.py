@@ -1,14 +1,14 @@
 """What the project is asked to show of its transports under loss, line by line, from simulated runs.
 
-What only real sockets can answer stands here too, without a value.
+What only real sockets can answer is in `field`; what the recovery code costs, in `recovery_bench`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
 from statistics import fmean
 
-from ringcast import _core
 from ringcast.lab import loss_simulation
 from ringcast.lab.adamant_grid import BASELINES, RECOVERING, Cell
 from ringcast.lab.adamant_results import Result
@@ -30,33 +30,39 @@ DELIVERED = (
     ("lateral:r=4,c=3", 25, 0.01, 99.94),
     ("lateral:r=8,c=3", 3, 0.03, 99.5),
 )
-STAGES = ((), ("ordering",), ("ordering", "nak"), ("lateral",), ("parity",), ("ordering", "ack"))
-STEPS = 1 + len(DELIVERED) + 1 + 1 + 1
+STEPS = 1 + len(DELIVERED) + 1 + 1
 
 
-def stalls(quick: bool, steps: Steps) -> Row:
+def stalls(quick: bool, steps: Steps, pool: Executor) -> Row:
     """1,000 runs: what the paper's reliable multicast failed at."""
     steps.step("1,000 runs of nak")
     updates = 500 if quick else 5_000
-    stalled = 0
-    for run in range(NAK_RUNS):
-        rate = RATES[run % len(RATES)]
-        scenario = Scenario(transport="nak", loss=0.03, rate_hz=rate, updates=updates, seed=run + 1)
-        stalled += loss_simulation.run(scenario).stalled
+    scenarios = [
+        Scenario(transport="nak", loss=0.03, rate_hz=RATES[run % len(RATES)], updates=updates, seed=run + 1)
+        for run in range(NAK_RUNS)
+    ]
+    stalled = sum(pool.map(_stalled, scenarios))
     name = f"stalled receivers in {NAK_RUNS} nak runs of {updates} updates, 3 receivers, 3 % loss, 10 to 100 Hz"
     return at_most(name, stalled, "receivers", 0)
 
 
-def delivered(steps: Steps) -> list[Row]:
+def _stalled(scenario: Scenario) -> int:
+    return loss_simulation.run(scenario).stalled
+
+
+def _delivered(scenario: Scenario) -> float:
+    return loss_simulation.run(scenario).delivered_share
+
+
+def delivered(steps: Steps, pool: Executor) -> list[Row]:
     rows = []
     for transport, receivers, loss, target in DELIVERED:
         steps.step(f"{transport}, {receivers} receivers")
-        shares = [
-            loss_simulation.run(
-                Scenario(transport=transport, receivers=receivers, loss=loss, rate_hz=50, updates=UPDATES, seed=seed)
-            ).delivered_share
+        scenarios = [
+            Scenario(transport=transport, receivers=receivers, loss=loss, rate_hz=50, updates=UPDATES, seed=seed)
             for seed in SEEDS
         ]
+        shares = list(pool.map(_delivered, scenarios))
         name = f"delivered, {transport}, {100 * loss:g} % loss, {receivers} receivers, 50 Hz"
         value = 100 * fmean(shares)
         # Six digits, or 99.9996 would look like 100.
@@ -99,46 +105,27 @@ def relate2(cells: Mapping[Cell, Mapping[str, float]]) -> list[Row]:
     ]
 
 
-def wire(steps: Steps) -> list[Row]:
+def wire(steps: Steps) -> Row:
+    """As the simulator counts it; `field.fan_out` counts on a wire."""
     steps.step("packets on the wire")
     counts = {
         n: loss_simulation.run(Scenario(transport="multicast", receivers=n, updates=1_000)).publisher["data"][0] / 1_000
         for n in (1, 8)
     }
-    name = "packets on the wire per message, multicast, 8 nodes against 1 (simulated)"
-    return [
-        Row(name, counts[8], "packets", counts[1], counts[1], counts[8] == counts[1], "asked"),
-        _unanswered("publisher's system calls per message, multicast, 8 nodes against 1", "calls"),
-    ]
+    return figure(
+        "packets on the wire per message, multicast, 8 nodes against 1, simulated", counts[8], "packets", counts[1]
+    )
 
 
-def cost(quick: bool, steps: Steps) -> list[Row]:
-    steps.step("what the stages cost")
-    packets = 50_000 if quick else 1_000_000
-    rows = []
-    for stages in STAGES:
-        measured = _core.recovery_cost(list(stages), packets=packets, loss=0.01)
-        name = "+".join(stages) or "no stage"
-        rows.append(figure(f"recovery code per packet, 12 bytes, 1 % loss: {name}", measured, "ns"))
-    return rows
-
-
-def needing_sockets() -> list[Row]:
-    return [
-        _unanswered(f"no-loss round trip of {name} against udp", "x", 1.15) for name in ("nak", "lateral", "parity")
-    ]
-
-
-def _unanswered(name: str, unit: str, target: float | None = None) -> Row:
-    """Not measured is not met; here nothing could be measured, which is neither."""
-    return Row(f"{name} (needs real sockets: not measured by the simulator)", None, unit, None, target, None, "asked")
+def cell_of(result: Result) -> Cell:
+    c = result.configuration
+    return Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
 
 
 def mean_by_cell(results: Iterable[Result], metric: str) -> dict[Cell, dict[str, float]]:
     """A metric's mean over the repetitions, by environment and transport."""
     gathered: dict[Cell, dict[str, list[float]]] = {}
     for result in results:
-        c = result.configuration
-        cell = Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
-        gathered.setdefault(cell, {}).setdefault(c["transport"], []).append(result.metrics[metric])
+        by_transport = gathered.setdefault(cell_of(result), {})
+        by_transport.setdefault(result.configuration["transport"], []).append(result.metrics[metric])
     return {cell: {transport: fmean(values) for transport, values in found.items()} for cell, found in gathered.items()}

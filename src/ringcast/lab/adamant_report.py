@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from ringcast.lab.adamant_asked import mean_by_cell
+from ringcast.lab.adamant_asked import cell_of, mean_by_cell
 from ringcast.lab.adamant_grid import Cell
 from ringcast.lab.adamant_results import Result
 from ringcast.lab.report import Findings, Picture, Series, Table
@@ -21,6 +22,11 @@ TRANSPORT_OF = {
     "ricochet r=4": ["lateral:r=4,c=3"],
 }
 """The paper's word: what is run here."""
+PAPERS_OWN = ("tcp", "udp", "multicast", "nak", "lateral:r=4,c=3", "lateral:r=8,c=3")
+FIGURES_14_15 = (
+    ("relate", "lowest ReLate (Figure 14)", "UDP, IP Mcast, ANT Baseline"),
+    ("relate2", "lowest ReLate2 (Figure 15)", "RMcast, ANT Ricochet"),
+)
 QUANTITY_OF = {"delivered_percent": "delivered", "delivered_percent worst runs": "delivered"}
 SHOWN = (
     ("latency_mean", "Mean latency (ms)"),
@@ -32,6 +38,10 @@ SHOWN = (
     ("wire_datagrams_per_update", "Datagrams on the wire per update"),
 )
 DRAWN = ("latency_mean", "delivered", "usable_frames", "relate", "relate2")
+SHARES = ("delivered", "usable_frames")
+CROWD = ("latency_mean", "delivered", "usable_frames", "relate", "relate2", "wire_datagrams_per_update")
+PAPERS_MOST = 25
+"""Receivers."""
 MAIN_PANELS = ((3, 0.03), (25, 0.01))
 """Receivers and loss of the environments that are drawn over the rate, as the paper's Figures 11 to 22 are."""
 
@@ -50,9 +60,37 @@ def conclude(results: Sequence[Result], crowd: Sequence[Result]) -> Findings:
         findings.tables.append(_table(f"{title}, simulated", means))
         if metric in DRAWN:
             findings.pictures += _pictures(metric, title, means)
-    for metric, title in (SHOWN[0], SHOWN[2], SHOWN[5], SHOWN[6]):
-        findings.tables.append(_table(f"{title}, 100 and 1,000 receivers", mean_by_cell(crowd, metric)))
+    for metric, title in SHOWN:
+        if metric in CROWD:
+            findings.tables.append(_table(f"{title}, 100 and 1,000 receivers, simulated", mean_by_cell(crowd, metric)))
+            findings.pictures += _by_receivers(metric, title, mean_by_cell([*results, *crowd], metric))
     return findings
+
+
+def _by_receivers(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]) -> list[Picture]:
+    """From the paper's numbers of receivers to ours, in environments that both grids have."""
+    made = []
+    for loss, rate_hz in sorted({(cell.loss, cell.rate_hz) for cell in means if cell.receivers > PAPERS_MOST}):
+        cells = sorted(c for c in means if (c.loss, c.burst, c.rate_hz) == (loss, 1.0, rate_hz))
+        # The grid of many has fewer transports.
+        transports = [name for name in means[cells[-1]] if all(name in means[cell] for cell in cells)]
+        series = [
+            Series(name, [(float(at), means[cell][name]) for at, cell in enumerate(cells)]) for name in transports
+        ]
+        where = f"{100 * loss:g} % loss, {rate_hz:g} Hz"
+        made.append(
+            Picture(
+                f"{metric}-by-receivers-{100 * loss:g}-percent-{rate_hz:g}-hz", f"{title}: {where} (simulated)",
+                "receivers", title, series, labels=[f"{cell.receivers:,}" for cell in cells],
+                bottom=_bottom(metric, series),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _bottom(metric: str, series: Sequence[Series]) -> float:
+    """Shares near 100 % differ by little."""
+    return math.floor(min(y for one in series for _, y in one.points)) if metric in SHARES else 0.0
 
 
 def _table(title: str, means: Mapping[Cell, Mapping[str, float]]) -> Table:
@@ -80,7 +118,7 @@ def _pictures(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]
             Picture(
                 f"{metric}-{receivers}-receivers-{100 * loss:g}-percent",
                 f"{title}: {receivers} receivers, {100 * loss:g} % loss (simulated)",
-                "updates per second", title, series,
+                "updates per second", title, series, bottom=_bottom(metric, series),
             )
         )  # fmt: skip
     return made
@@ -92,7 +130,9 @@ def _beside_the_paper(results: Sequence[Result]) -> Table:
         transports = TRANSPORT_OF.get(line["transport"])
         metric = QUANTITY_OF.get(line["quantity"])
         here = "-"
-        if transports and metric:
+        if transports and metric and "worst" in line["quantity"]:
+            here = _worst(results, metric, line, transports)
+        elif transports and metric:
             found = _matching(mean_by_cell(results, metric), line, transports)
             here = f"{min(found):.3f} to {max(found):.3f}" if found else "not in this grid"
         elif line["quantity"].startswith("lowest"):
@@ -101,6 +141,10 @@ def _beside_the_paper(results: Sequence[Result]) -> Table:
             here = _acceptable(results, float(line["value"]))
         where = f"{line['receivers']} receivers, {line['loss_percent']} % loss, {line['rate_hz']} Hz"
         rows.append([line["transport"], line["quantity"].replace("_", " "), where, line["value"], here])
+    rows += [
+        ["all", what, "3 receivers, 3 % loss, 50 Hz", paper, _ascending(results, metric)]
+        for metric, what, paper in FIGURES_14_15
+    ]
     return Table("Beside the paper's statements", ["paper's transport", "quantity", "where", "paper", "here"], rows)
 
 
@@ -110,6 +154,23 @@ def _matching(
     return [
         values[name] for cell, values in means.items() if _within(cell, line) for name in transports if name in values
     ]
+
+
+def _ascending(results: Sequence[Result], metric: str) -> str:
+    """The paper's transports in the environment of its Figures 14 and 15, the best first."""
+    means = mean_by_cell(results, metric).get(Cell(3, 0.03, 1.0, 50.0), {})
+    ordered = sorted((means[name], name) for name in PAPERS_OWN if name in means)
+    return ", ".join(f"{name} {number(value)}" for value, name in ordered) or "not in this grid"
+
+
+def _worst(results: Sequence[Result], metric: str, line: Mapping[str, str], transports: Sequence[str]) -> str:
+    """Of single runs, not of means."""
+    found = sorted(
+        result.metrics[metric]
+        for result in results
+        if result.configuration["transport"] in transports and _within(cell_of(result), line)
+    )
+    return " and ".join(f"{value:.3f}" for value in found[:2]) if found else "not in this grid"
 
 
 def _acceptable(results: Sequence[Result], most_lost: float) -> str:
@@ -138,8 +199,7 @@ def _wins(results: Sequence[Result], line: Mapping[str, str]) -> str:
     runs: dict[tuple[str, int], dict[str, float]] = {}
     for result in results:
         c = result.configuration
-        cell = Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
-        if _within(cell, line):
+        if _within(cell_of(result), line):
             runs.setdefault((c["rate_hz"], result.repetition), {})[c["transport"]] = result.metrics[metric]
     wins = sum(1 for values in runs.values() if values["lateral:r=4,c=3"] < values["nak"])
     return f"{wins} in {len(runs)}"

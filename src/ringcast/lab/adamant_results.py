@@ -2,8 +2,9 @@
 
 | column | |
 |---|---|
-| experiment | "adamant", "adamant crowd" |
-| configuration | flat JSON: transport, and as numbers receivers, loss_percent, burst, rate_hz, updates, payload_bytes |
+| experiment | "adamant", "adamant crowd", "adamant field" |
+| configuration | flat JSON: transport, and as numbers receivers, loss_percent, burst, rate_hz, updates, payload_bytes,
+                  and real: 1 where it was measured on a network, 0 where it was simulated |
 | repetition | from 0; it is the seed less one |
 | metric, value, unit | as in METRICS |
 | machine, version | what it ran on, and which Ringcast |
@@ -83,16 +84,18 @@ METRICS: dict[str, tuple[str, Callable[[Outcome], float]]] = {
 }
 
 
-def summarise(experiment: str, outcome: Outcome) -> Result:
+def summarise(experiment: str, outcome: Outcome, *, real: bool = False, name: str = "") -> Result:
+    """`name` is the transport's, where what was simulated is called otherwise."""
     s = outcome.scenario
     configuration = {
-        "transport": s.transport,
+        "transport": name or s.transport,
         "receivers": str(s.receivers),
         "loss_percent": f"{100 * s.loss:g}",
         "burst": f"{s.burst:g}",
         "rate_hz": f"{s.rate_hz:g}",
         "updates": str(s.updates),
         "payload_bytes": str(s.payload_bytes),
+        "real": str(int(real)),
     }
     metrics = {name: float(of(outcome)) for name, (_, of) in METRICS.items()}
     return Result(experiment, configuration, s.seed - 1, metrics)

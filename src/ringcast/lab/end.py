@@ -1,8 +1,9 @@
 """A measuring process on a node: `python -m ringcast.lab.end`, driven by JSON lines on its standard input.
 
-`{"do": "open", "end": KIND, "name": NAME, ...}` opens an end by its name in `ENDS`; any other command is a method of
-the end with that `name`. Each line gets one line back: `{"ok": ...}` or `{"error": ...}`. Ends that answer or listen do
-so on threads of their own, which sleep in the native core; what is timed runs on the main thread, alone.
+`{"do": "open", "end": KIND, "name": NAME, ...}` opens an end by its name in `ENDS`; `{"do": "connect"}` only connects;
+any other command is a method of the end with that `name`. Each line gets one line back: `{"ok": ...}` or
+`{"error": ...}`. Ends that answer or listen do so on threads of their own, which sleep in the native core; what is
+timed runs on the main thread, alone.
 
 Invariant: the process never outlives whoever started it, for the kernel ends it then.
 """
@@ -19,6 +20,7 @@ from typing import Any
 
 import ringcast
 from ringcast.lab import datagrams, round_trip, stages, stream
+from ringcast.lab.field import ends as field
 
 _PR_SET_PDEATHSIG = 1
 ENDS: dict[str, Any] = {
@@ -30,6 +32,8 @@ ENDS: dict[str, Any] = {
     "reader": stages.Reader,
     "source": stream.Source,
     "sink": stream.Sink,
+    "beat": field.Beat,
+    "ear": field.Ear,
     "udp ping": datagrams.Ping,
     "udp echo": datagrams.Echo,
 }
@@ -42,13 +46,13 @@ class Process:
         self._session: ringcast.Session | None = None
         self._ends: dict[str, Any] = {}
 
+    def connect(self) -> ringcast.Session:
+        self._session = self._session or ringcast.connect(start=False, program="ringcast lab")
+        return self._session
+
     def open(self, end: str, name: str, **options: Any) -> Any:
         """Returns what the end has to tell about itself, or nothing."""
-        if end.startswith("udp"):
-            made = ENDS[end](**options)
-        else:
-            self._session = self._session or ringcast.connect(start=False, program="ringcast lab")
-            made = ENDS[end](self._session, **options)
+        made = ENDS[end](**options) if end.startswith("udp") else ENDS[end](self.connect(), **options)
         self._ends[name] = made
         return getattr(made, "tells", None)
 
@@ -65,6 +69,9 @@ class Process:
         """Every failure is an answer: who asked decides what it means."""
         do = command.pop("do")
         try:
+            if do == "connect":
+                self.connect()
+                return {"ok": None}
             if do in ("open", "close"):
                 return {"ok": getattr(self, do)(**command)}
             return {"ok": getattr(self._ends[command.pop("name")], do)(**command)}

@@ -27,9 +27,13 @@ _TICK_S = _core.SIMULATED_UNIT_NS * 1e-9
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `transport` is tcp, udp, or a stack's text as `lateral:r=4,c=3`."""
+    """One run. `transport` is tcp, udp, or a stack's text as `lateral:r=4,c=3`.
+
+    Without `multicast` each receiver gets a datagram of its own; udp and tcp always do that.
+    """
 
     transport: str
+    multicast: bool = True
     receivers: int = 3
     loss: float = 0.0
     burst: float = 1.0
@@ -107,7 +111,7 @@ def run(scenario: Scenario) -> Outcome:
     raw = _core.simulate_loss(
         list(stages),
         tcp=scenario.transport == TCP,
-        multicast=scenario.transport != UDP,
+        multicast=scenario.multicast and scenario.transport != UDP,
         receivers=scenario.receivers,
         updates=scenario.updates,
         gap_ns=round(1e9 / scenario.rate_hz),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MISSING = "no pictures were drawn: they need matplotlib ('pip install ringcast[lab]')"
 _COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#17becf", "#7f7f7f")
+_STROKES = ("-", ":")
 _STYLE: Any = {"svg.hashsalt": "ringcast", "svg.fonttype": "none", "font.size": 9.0}
 
 
@@ -42,7 +43,7 @@ def draw(picture: Picture, folder: Path) -> Path:
         # Bars of both stand side by side, so each must know how many there are.
         show(left, ours, 0, len(picture.series))
         left.set(title=picture.title, xlabel=picture.x, ylabel=picture.y)
-        left.set_ylim(bottom=0)
+        left.set_ylim(bottom=picture.bottom)
         left.grid(alpha=0.3)
         if right is not None:
             show(right, papers, len(ours), len(picture.series))
@@ -59,9 +60,10 @@ def draw(picture: Picture, folder: Path) -> Path:
 def _lines(axes: Axes, series: list[Series], first: int, total: int) -> None:
     # Counted from the first here and in the paper, so that what is compared has one colour.
     for number, one in enumerate(series):
+        stroke = "--" if one.paper else _STROKES[number // len(_COLOURS) % len(_STROKES)]
         axes.errorbar(
             [x for x, _ in one.points], [y for _, y in one.points], yerr=list(one.errors) or None, label=one.label,
-            color=_COLOURS[number % len(_COLOURS)], linestyle="--" if one.paper else "-",
+            color=_COLOURS[number % len(_COLOURS)], linestyle=stroke,
             marker="x" if one.paper else "o", markersize=4, linewidth=1.2, capsize=2,
         )  # fmt: skip
 

@@ -40,6 +40,8 @@ class Picture:
     kind: Literal["lines", "bars"] = "lines"
     labels: Sequence[str] = ()
     paper_y: str = "paper: round trip (ms)"
+    bottom: float = 0.0
+    """Where the scale of y begins: for shares close to 100, not at nothing."""
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ for them has."""
 class Ping:
     """Publishes on `there`, subscribes to `back`."""
 
-    def __init__(self, session: ringcast.Session, there: str, back: str) -> None:
+    def __init__(self, session: ringcast.Session, there: str, back: str, transport: str = "") -> None:
         self._publisher = session.tag(there).publisher()
-        self._subscriber = session.tag(back).subscribe()
+        self._subscriber = session.tag(back).subscribe(transport=transport)
 
     def match(self, subscribers: int) -> None:
         """Return when so many subscribe, and one message has come back. Raises TimeoutError."""
@@ -74,9 +74,11 @@ class _Loop:
 class Echo(_Loop):
     """Sends whatever comes on `there` back on `back`."""
 
-    def __init__(self, session: ringcast.Session, there: str, back: str, at: str = "publisher") -> None:
+    def __init__(
+        self, session: ringcast.Session, there: str, back: str, at: str = "publisher", transport: str = ""
+    ) -> None:
         self._publisher = session.tag(back).publisher()
-        super().__init__(session.tag(there).subscribe(every=1, at=at))
+        super().__init__(session.tag(there).subscribe(every=1, at=at, transport=transport))
 
     def loop(self) -> None:
         recv, send = self._subscriber.recv, self._publisher.send
@@ -95,8 +97,8 @@ class Echo(_Loop):
 class Listener(_Loop):
     """Receives and says nothing."""
 
-    def __init__(self, session: ringcast.Session, there: str, at: str = "publisher") -> None:
-        super().__init__(session.tag(there).subscribe(every=1, at=at))
+    def __init__(self, session: ringcast.Session, there: str, at: str = "publisher", transport: str = "") -> None:
+        super().__init__(session.tag(there).subscribe(every=1, at=at, transport=transport))
 
     def loop(self) -> None:
         recv = self._subscriber.recv

@@ -22,13 +22,13 @@ def usable_frames(received: npt.NDArray[np.bool_], pattern: str = GROUP_OF_PICTU
         raise ValueError(f"{pattern!r} is no group of pictures: it is one I, then P and B")
     rows = np.atleast_2d(received)
     count, frames, size = *rows.shape, len(pattern)
-    # Frames that were never sent lean on nothing and nothing leans on them.
-    padded = np.zeros((count, -(-frames // size) * size), dtype=np.bool_)
+    # What was never sent is not missing: the last B frames lean on the one before alone.
+    padded = np.ones((count, -(-frames // size) * size), dtype=np.bool_)
     padded[:, :frames] = rows
     groups = padded.reshape(count, -1, size)
     anchors = [place for place in range(size) if pattern[place] != "B"]
     good = np.logical_and.accumulate(groups[:, :, anchors], axis=2)
-    next_intra = np.zeros((count, groups.shape[1], 1), dtype=np.bool_)
+    next_intra = np.ones((count, groups.shape[1], 1), dtype=np.bool_)
     next_intra[:, :-1, 0] = good[:, 1:, 0]
     following = np.concatenate([good[:, :, 1:], next_intra], axis=2)
     usable = np.empty_like(groups)

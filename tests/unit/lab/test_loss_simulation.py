@@ -79,6 +79,24 @@ def test_multicast_is_one_packet_and_udp_one_each() -> None:
     assert run("udp", receivers=8).publisher["data"][0] == 16_000
 
 
+def test_tcp_sends_nothing_new_while_it_repairs_so_a_repair_lost_again_waits_for_the_timeout() -> None:
+    outcome = run("tcp", receivers=1, loss=0.05, rate_hz=100, updates=4_000)
+    latencies = outcome.latency_of(0)
+    assert latencies.size == 4_000
+    begun = np.flatnonzero((latencies[1:] > 0.2) & (latencies[:-1] < 0.2))
+    # One loss in twenty is lost again: about ten of 4,000, each with what was due meanwhile behind it.
+    assert 3 <= begun.size <= 25
+    behind = latencies[begun[0] + 2]
+    assert behind == pytest.approx(latencies[begun[0] + 1] - 0.01, abs=0.001)
+
+
+def test_a_burst_ends_while_tcp_waits_for_its_timeout() -> None:
+    outcome = run("tcp", loss=0.05, burst=3, rate_hz=100, updates=4_000)
+    assert outcome.delivered_share == 1.0
+    # Twenty updates' time after the first of a burst the second attempt comes, and seldom is lost.
+    assert outcome.latencies_s.max() < 2
+
+
 def test_tcp_waits_for_the_next_packet_or_the_timeout() -> None:
     at_once = run("tcp", loss=0.02, rate_hz=100)
     slow = run("tcp", loss=0.02, rate_hz=2, updates=1_000)

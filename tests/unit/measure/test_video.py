@@ -23,7 +23,7 @@ def slowly(received: list[bool], pattern: str) -> list[bool]:
         if kind == "B":
             before = max(j for j in range(i) if kinds[j] != "B")
             after = next((j for j in range(i, len(kinds)) if kinds[j] != "B"), None)
-            usable[i] = received[i] and usable[before] and after is not None and usable[after]
+            usable[i] = received[i] and usable[before] and (after is None or usable[after])
     return usable
 
 
@@ -37,10 +37,10 @@ def test_a_lost_intra_frame_spoils_its_group_and_the_frames_that_lean_on_it() ->
     received = np.ones((2, 45), dtype=np.bool_)
     received[1, 15] = False
     usable = usable_frames(received)
-    assert usable[0, :43].all()
+    assert usable[0].all()
     assert not usable[1, 13:30].any()
     assert usable[1, :13].all()
-    assert usable[1, 30:43].all()
+    assert usable[1, 30:].all()
 
 
 @pytest.mark.parametrize("pattern", ["", "P", "IXB", "IPI"])

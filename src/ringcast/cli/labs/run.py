@@ -23,7 +23,10 @@ EXPERIMENTS = {
         "ringcast.lab.push_pull.experiment",
         "papers 000 and 001: round trips by place of the proxy, size, subscribers and hops; peers; the tag table",
     ),
-    "adamant": ("ringcast.lab.adamant", "paper 004: transports under loss, by rate and receivers; simulated"),
+    "adamant": (
+        "ringcast.lab.adamant",
+        "paper 004: transports under loss, by rate and receivers; simulated, and a part on a real network (root)",
+    ),
 }
 """Name: (module with run(quick, steps) and write(findings, folder, words), what it is)."""
 
@@ -34,8 +37,9 @@ experiments:
 examples:
   ringcast lab run push-pull                     everything, some minutes; tables here, pictures in out/push-pull
   ringcast lab run push-pull --quick --json      about a minute, one list of rows
-  ringcast lab run adamant                       everything, many minutes; tables here, pictures in out/adamant
-  ringcast lab run adamant --quick --json        under a minute, one list of rows
+  ringcast lab run adamant                       everything, about 17 minutes on two cores, 10 of them a real network
+                                                 (root); tables here, pictures in out/adamant
+  ringcast lab run adamant --quick --json        about a minute, one list of rows
   ringcast lab run adamant --out /tmp/figures    report.md, rows.json, results and pictures go there
 
 The peers are those of the benchmarks: 'sh bench/setup_peers.sh' in a source checkout installs them. Without them the
@@ -49,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         listing="\n".join(f"  {name:{width}}  {what}" for name, (_, what) in EXPERIMENTS.items())
     )
     parser.add_argument("experiment", metavar="NAME", choices=sorted(EXPERIMENTS), help=", ".join(EXPERIMENTS))
-    parser.add_argument("--quick", action="store_true", help="fewer samples: under a minute")
+    parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
     parser.add_argument(
         "--json", action="store_true", help="print one list of {name, value, unit, reference, target, met}"

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,9 +13,9 @@ import msgspec
 
 from ringcast.lab import affinity, picture
 from ringcast.lab.cleanup import LabError
+from ringcast.lab.disturbance import Disturbance
 from ringcast.lab.push_pull import agreement, components, distance, fan_out, network, streams, tables, wire
 from ringcast.lab.report import Findings, Steps
-from ringcast.lab.rows import Row, figure
 
 COMMAND = "ringcast lab run push-pull"
 
@@ -25,7 +23,7 @@ COMMAND = "ringcast lab run push-pull"
 def run(quick: bool, steps: Steps) -> Findings:
     """Raises LabError."""
     findings = Findings()
-    started, (busy, stolen) = time.monotonic(), affinity.busy_s()
+    others = Disturbance()
     # What is asked for first, so that who interrupts has seen that.
     with wire.WireNetwork() as pair:
         findings.add(wire.round_trips(pair, quick, steps))
@@ -39,22 +37,11 @@ def run(quick: bool, steps: Steps) -> Findings:
         findings.add(distance.conclude(batches))
         findings.add(components.measure(paper, quick, steps))
     findings.add(agreement.real(quick, steps))
-    seconds = time.monotonic() - started
-    own = os.times()
-    spent = own.user + own.system + own.children_user + own.children_system
-    now_busy, now_stolen = affinity.busy_s()
-    findings.rows += [
-        _share("CPU used by other programs", now_busy - busy - spent, seconds),
-        _share("time the hypervisor gave to other machines", now_stolen - stolen, seconds),
-    ]
+    findings.rows += others.rows()
     findings.add(agreement.simulated(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append(machine())
     return findings
-
-
-def _share(what: str, busy_s: float, seconds: float) -> Row:
-    return figure(f"during the run, {what}", max(0.0, 100 * busy_s / seconds), "% of a core")
 
 
 def machine() -> str:
