@@ -3,7 +3,9 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+CORE   := build/core
 STAMP  := $(VENV)/.ready
+NATIVE_TESTS = nice -n 10 env PATH="$(CURDIR)/$(BIN):$$PATH" CORE="$(CURDIR)/$(CORE)/libringcast_core.a" sh native/tests/run.sh
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.hpp' 2>/dev/null)
 
 .PHONY: help setup demo test unit lint types stub native sanitize bench clean
@@ -20,16 +22,33 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE)
 	@echo "setting up (a minute or two the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt scikit-build-core nanobind ninja cmake
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  --no-build-isolation --editable '.[dev]'
+	  --no-build-isolation --config-settings=build-dir=$(CORE) --editable '.[dev]'
 	@touch $@
 
 demo: setup      ## a search and rescue: three nodes, fusion in Spark, a page with pictures in out/demo
 	@$(BIN)/ringcast demo
 
-test: setup lint types stub unit native sanitize  ## everything that CI runs
+# Most tests wait most of the time, so that four things at once keep two cores busy. What each says is shown at its end.
+BESIDE = @$(MAKE) --no-print-directory --jobs=4 --output-sync=target
 
-unit: setup      ## Python tests, unit to system; those of Spark beside the others, which mostly wait
-	@sh tests/run.sh $(BIN)/python
+test: setup      ## everything that CI runs
+	@echo "testing: Spark, system, the other Python tests, and beside them ruff, mypy and the native tests"
+	$(BESIDE) spark-tests system-tests other-tests lint types native sanitize
+
+unit: setup      ## Python tests, unit to system
+	$(BESIDE) spark-tests system-tests other-tests
+
+# In three processes that take about as long: one session of Spark for all that need one, system tests, the rest.
+SPARK_TESTS := tests/spark tests/system/test_demo_search_and_rescue.py tests/system/test_pipeline_on_a_cluster.py
+.PHONY: spark-tests system-tests other-tests
+spark-tests: setup
+	@$(BIN)/python -m pytest $(SPARK_TESTS)
+
+system-tests: setup
+	@$(BIN)/python -m pytest tests/system $(SPARK_TESTS:%=--ignore=%)
+
+other-tests: setup
+	@$(BIN)/python -m pytest --ignore=tests/system --ignore=tests/spark
 
 lint: setup      ## ruff
 	$(BIN)/ruff check .
@@ -42,11 +61,11 @@ stub: setup      ## the stub file against the native module
 	$(BIN)/python -m pytest tests/unit/test_stub.py
 
 native: setup    ## C++ tests
-	@CMAKE="$(CURDIR)/$(BIN)/cmake" CTEST="$(CURDIR)/$(BIN)/ctest" sh native/tests/run.sh build/tests ""
+	@$(NATIVE_TESTS) build/tests ""
 
 sanitize: setup  ## C++ tests under address, undefined-behaviour and thread sanitizers
-	@CMAKE="$(CURDIR)/$(BIN)/cmake" CTEST="$(CURDIR)/$(BIN)/ctest" sh native/tests/run.sh build/asan address,undefined
-	@CMAKE="$(CURDIR)/$(BIN)/cmake" CTEST="$(CURDIR)/$(BIN)/ctest" sh native/tests/run.sh build/tsan thread
+	@$(NATIVE_TESTS) build/asan address,undefined
+	@$(NATIVE_TESTS) build/tsan thread
 
 bench: setup     ## Ringcast beside its peers (installs them into .venv-peers)
 	@bash bench/setup_peers.sh

@@ -22,6 +22,9 @@ import ringcast
 
 PATIENCE_S = 30.0
 
+# A shell ignores Ctrl-C for what it runs in the background, and programs inherit that: none of ours would hear of one.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 class Daemon:
     """A daemon process on a socket of its own, which can be killed and started again."""

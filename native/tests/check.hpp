@@ -1,33 +1,33 @@
 // The whole test framework: tests register themselves under a subject, a failed check throws, main counts.
 #pragma once
 
-#include <sstream>
-#include <stdexcept>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <type_traits>
 
 namespace ringcast::tests {
 
-struct Test {
-    std::string subject, name;
-    void (*run)();
+// Bodies are out of line in main.cpp: there are a thousand checks, and each is compiled three times.
+struct Registration {
+    Registration(const char* subject, const char* name, void (*run)());
 };
 
-inline std::vector<Test>& registered() {
-    static std::vector<Test> tests;
-    return tests;
+[[noreturn, gnu::cold]] void fail(const char* file, int line, const std::string& why);
+[[noreturn, gnu::cold]] void fail(const char* file, int line, const char* why);
+
+template <typename Value>
+std::string shown(const Value& value) {
+    if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
+        return std::string(std::string_view(value));
+    } else {
+        return std::to_string(value);
+    }
 }
 
-struct Registration {
-    Registration(const char* subject, const char* name, void (*run)()) { registered().push_back({subject, name, run}); }
-};
-
-template <typename... Words>
-[[noreturn]] void fail(const char* file, int line, const Words&... words) {
-    std::ostringstream text;
-    text << file << ":" << line << ": ";
-    ((text << words), ...);
-    throw std::logic_error(text.str());
+template <typename Left, typename Right>
+[[noreturn, gnu::cold, gnu::noinline]] void fail_equal(const char* file, int line, const char* what, const Left& left,
+                                                       const Right& right) {
+    fail(file, line, what + (" is " + shown(left)) + ", not " + shown(right));
 }
 
 }  // namespace ringcast::tests
@@ -44,7 +44,7 @@ template <typename... Words>
     do {                                                                                                  \
         const auto left_ = (a);                                                                           \
         const auto right_ = (b);                                                                          \
-        if (!(left_ == right_)) ringcast::tests::fail(__FILE__, __LINE__, #a " is ", left_, ", not ", right_); \
+        if (!(left_ == right_)) ringcast::tests::fail_equal(__FILE__, __LINE__, #a, left_, right_);       \
     } while (false)
 
 #define CHECK_THROWS(kind, expression)                                              \

@@ -3,9 +3,36 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "tests/check.hpp"
+
+namespace ringcast::tests {
+
+struct Test {
+    std::string_view subject, name;
+    void (*run)();
+};
+
+static std::vector<Test>& registered() {
+    static std::vector<Test> tests;
+    return tests;
+}
+
+Registration::Registration(const char* subject, const char* name, void (*run)()) {
+    registered().push_back({subject, name, run});
+}
+
+void fail(const char* file, int line, const std::string& why) {
+    throw std::logic_error(file + (":" + std::to_string(line)) + ": " + why);
+}
+
+void fail(const char* file, int line, const char* why) { fail(file, line, std::string(why)); }
+
+}  // namespace ringcast::tests
 
 int main(int argc, char** argv) {
     using namespace ringcast::tests;
@@ -23,7 +50,7 @@ int main(int argc, char** argv) {
             why = e.what();
             ++failed;
         }
-        std::printf("%-6s %s.%s %s\n", outcome, test.subject.c_str(), test.name.c_str(), why.c_str());
+        std::printf("%-6s %s.%s %s\n", outcome, test.subject.data(), test.name.data(), why.c_str());
         std::fflush(stdout);
     }
     if (ran == 0) std::printf("no such test\n");

