@@ -1,7 +1,6 @@
 #include "path/delivery.hpp"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -48,6 +47,7 @@ void Delivery::Channel::settle(i64 now_ns) {
 }
 
 Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), buffers_(new std::byte[kBatch * kDatagramBytes]) {
+    wait_.add(socket_.get());
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -113,7 +113,10 @@ void Delivery::regroup(u64 key, std::vector<Endpoint> peers) {
 }
 
 void Delivery::add_socket(Descriptor socket) {
-    request([this, kept = std::make_shared<Descriptor>(std::move(socket))] { more_sockets_.push_back(std::move(*kept)); });
+    request([this, kept = std::make_shared<Descriptor>(std::move(socket))] {
+        wait_.add(kept->get());
+        more_sockets_.push_back(std::move(*kept));
+    });
 }
 
 void Delivery::take_requests() {
@@ -129,35 +132,23 @@ void Delivery::take_requests() {
 
 void Delivery::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
+    const timeval slice{0, futex::kSliceNs / 1000};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
     while (!closing_.load()) {
         if (requests_.load()) take_requests();
-        if (more_sockets_.empty() && (wake_at_ns_ == kForever || wake_at_ns_ - steady_ns() > kCoarseNs)) {
-            limit_receiving(wake_at_ns_ == kForever ? futex::kSliceNs : kTickNs);
+        if (more_sockets_.empty() && wake_at_ns_ == kForever)
             receive(socket_.get(), MSG_WAITFORONE);
-        } else {
+        else
             wait();
-        }
         if (wake_at_ns_ != kForever) tick();
     }
     for (auto& [key, channel] : channels_) channel.mirror->close();
 }
 
-void Delivery::limit_receiving(i64 for_ns) {
-    if (std::exchange(limit_ns_, for_ns) == for_ns) return;
-    const timeval limit{0, for_ns / 1000};
-    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-}
-
 void Delivery::wait() {
-    std::vector<pollfd>& fds = waited_;
-    fds.clear();
-    fds.push_back({socket_.get(), POLLIN, 0});
-    for (const Descriptor& socket : more_sockets_) fds.push_back({socket.get(), POLLIN, 0});
-    const i64 left = wake_at_ns_ == kForever ? futex::kSliceNs : std::clamp<i64>(wake_at_ns_ - steady_ns(), 0, futex::kSliceNs);
-    const timespec timeout{0, left};
-    if (ppoll(fds.data(), fds.size(), &timeout, nullptr) <= 0) return;
-    for (const pollfd& fd : fds)
-        if (fd.revents != 0) receive(fd.fd, MSG_DONTWAIT);
+    const bool due = wake_at_ns_ <= steady_ns();
+    if (!due) wait_.not_after(wake_at_ns_);
+    wait_.ready(!due, [this](int socket) { receive(socket, MSG_DONTWAIT); });
 }
 
 void Delivery::receive(int socket, int flags) {

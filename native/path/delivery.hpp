@@ -2,11 +2,9 @@
 //
 // It owns one socket and sleeps in the very call that receives: another call to wait first would cost as much as the
 // rest of the work. Only while something is due at a certain time, or once there are sockets of multicast groups
-// beside the first, does it wait before it receives. Nothing from the network is believed; what is not a datagram of a channel that was opened is
+// beside the first, does it wait before it receives (path/wait.hpp). Nothing from the network is believed; what is not a datagram of a channel that was opened is
 // counted by reason and dropped. It never waits for a reader.
 #pragma once
-
-#include <poll.h>
 
 #include <functional>
 #include <memory>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "path/recovered.hpp"
+#include "path/wait.hpp"
 
 namespace ringcast {
 
@@ -51,10 +50,6 @@ public:
 
 private:
     static constexpr std::size_t kBatch = 32;
-    // Until something that is due later than this, the receiving call itself keeps the time, by the kernel's tick: a
-    // precise timer for every datagram costs more than the datagram.
-    static constexpr i64 kCoarseNs = 3'000'000;
-    static constexpr i64 kTickNs = 1'000'000;
     static constexpr std::size_t kDatagramBytes = 65'536;
 
     struct Channel {
@@ -70,7 +65,6 @@ private:
     void request(Add&& add);
     void take_requests();
     void run();
-    void limit_receiving(i64 for_ns);
     void wait();
     void receive(int socket, int flags);
     void handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group);
@@ -87,10 +81,9 @@ private:
     std::unordered_map<u64, Channel> channels_;
     std::vector<Channel*> touched_;
     std::vector<Descriptor> more_sockets_;
-    std::vector<pollfd> waited_;
+    Wait wait_;
     std::unique_ptr<std::byte[]> buffers_;
     i64 wake_at_ns_ = kForever;
-    i64 limit_ns_ = 0;
     DeliveryCounters counters_;
     std::thread thread_;
 };
