@@ -46,7 +46,7 @@ void Delivery::Channel::settle(i64 now_ns) {
     if (recovered) recovered->settle(now_ns);
 }
 
-Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), buffers_(new std::byte[kBatch * kDatagramBytes]) {
+Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]) {
     wait_.add(socket_.get());
     sigset_t all, before;
     sigfillset(&all);
@@ -82,7 +82,7 @@ std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec) {
 std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec, RecoverySpec recovery) {
     auto mirror = std::make_shared<Mirror>(spec);
     // Made here, so that a stack that cannot be is refused to whoever asks for it.
-    auto recovered = std::make_shared<std::unique_ptr<Recovered>>(std::make_unique<Recovered>(mirror, std::move(recovery), socket_.get()));
+    auto recovered = std::make_shared<std::unique_ptr<Recovered>>(std::make_unique<Recovered>(mirror, std::move(recovery), outgoing_));
     request([this, mirror, recovered] { channels_[mirror->spec().key] = {mirror, std::move(*recovered)}; });
     return mirror;
 }

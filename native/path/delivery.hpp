@@ -2,8 +2,8 @@
 //
 // It owns one socket and sleeps in the very call that receives: another call to wait first would cost as much as the
 // rest of the work. Only while something is due at a certain time, or once there are sockets of multicast groups
-// beside the first, does it wait before it receives (path/wait.hpp). Nothing from the network is believed; what is not a datagram of a channel that was opened is
-// counted by reason and dropped. It never waits for a reader.
+// beside the first, does it wait before it receives (path/wait.hpp). Nothing from the network is believed; what is not a
+// datagram of a channel that was opened is counted by reason and dropped. It never waits for a reader.
 #pragma once
 
 #include <functional>
@@ -78,6 +78,7 @@ private:
     std::atomic<int> thread_id_{0};
 
     // ---- the thread's own
+    Bundle outgoing_;
     std::unordered_map<u64, Channel> channels_;
     std::vector<Channel*> touched_;
     std::vector<Descriptor> more_sockets_;

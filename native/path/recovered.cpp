@@ -24,10 +24,10 @@ recovery::StackSpec gated(recovery::StackSpec spec, bool gate) {
 
 }  // namespace
 
-Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int socket)
+Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, Bundle& outgoing)
     : mirror_(std::move(mirror)),
       spec_(std::move(spec)),
-      socket_(socket),
+      outgoing_(outgoing),
       stack_(gated(spec_.stack, spec_.gate_seq > spec_.stack.window.first)),
       nak_(stack_.find<recovery::NakReceiver>()),
       lateral_(stack_.find<recovery::Lateral>()),
@@ -38,8 +38,6 @@ Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int sock
       credited_(spec_.stack.window.first),
       heard_group_ns_(steady_ns()) {
     stack_.lose(spec_.loss, spec_.loss_seed);
-    waiting_.reserve(kOutgoing);
-    outgoing_.reserve(kOutgoingBytes);
 }
 
 void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
@@ -64,7 +62,7 @@ void Recovered::settle(i64 now_ns) {
     if (gated_ && (window.seq_of(window.base()) >= spec_.gate_seq || now_ns >= gate_until_ns_)) open_gate();
     if (!gated_ && !spec_.patient) follow_rate();
     if (mirror_->spec().reliable) give_credit(now_ns);
-    flush();
+    outgoing_.flush();
     note();
 }
 
@@ -139,16 +137,8 @@ void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
 
 void Recovered::transmit(const Endpoint& to, wire::Bytes datagram) {
     if (!to) return;
-    if (waiting_.size() == kOutgoing || outgoing_.size() + datagram.size() > kOutgoingBytes) flush();
-    waiting_.push_back({to, static_cast<u32>(outgoing_.size()), static_cast<u32>(datagram.size())});
-    outgoing_.insert(outgoing_.end(), datagram.begin(), datagram.end());
-}
-
-void Recovered::flush() {
-    for (const Waiting& w : waiting_)
-        sendto(socket_, outgoing_.data() + w.at, w.length, MSG_DONTWAIT | MSG_NOSIGNAL, w.to.at(), w.to.length);
-    waiting_.clear();
-    outgoing_.clear();
+    outgoing_.add(datagram);
+    outgoing_.to(to);
 }
 
 void Recovered::give_credit(i64 now_ns) {

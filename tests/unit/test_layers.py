@@ -41,8 +41,8 @@ PURE = {
     "spark/lake/manifest.py", "spark/vision/optics.py", "spark/vision/spots.py", "spark/vision/places.py",
     "spark/vision/tick.py", "spark/report/drawing.py", "spark/report/page.py",
     "measure/__init__.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py", "measure/video.py",
-    "transport/stack.py", "transport/recipe.py", "lab/adamant_grid.py", "lab/adamant_report.py",
-    "lab/loss_simulation.py",
+    "transport/stack.py", "transport/recipe.py", "transport/handover.py", "lab/adamant_grid.py",
+    "lab/adamant_report.py", "lab/loss_simulation.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 
