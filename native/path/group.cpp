@@ -19,7 +19,7 @@ namespace {
 constexpr i64 kMs = recovery::kMs;
 // A ring that is written is looked at so often; waking this thread for every message would cost the publisher more.
 constexpr i64 kLookNs = 5 * kMs;
-constexpr i64 kLookClosely = 1 * kMs;
+constexpr i64 kLookClosely = 2 * kMs;
 constexpr i64 kActiveNs = 25 * kMs;
 constexpr int kPumpTurn = 64;
 constexpr i64 kPumpAheadNs = 2 * kMs;

@@ -62,13 +62,27 @@ void Recovered::settle(i64 now_ns) {
     if (gated_ && (window.seq_of(window.base()) >= spec_.gate_seq || now_ns >= gate_until_ns_)) open_gate();
     if (!gated_ && !spec_.patient) follow_rate();
     if (mirror_->spec().reliable) give_credit(now_ns);
-    outgoing_.flush();
+    if (urgent_ || (held_since_ns_ != kForever && now_ns >= held_since_ns_ + hold_ns())) {
+        outgoing_.flush();
+        urgent_ = false;
+        held_since_ns_ = kForever;
+    }
     note();
 }
 
 i64 Recovered::wake_at_ns() const {
-    const i64 at = std::min(stack_.wake_at_ns(), credit_at_ns_);
+    i64 at = std::min(stack_.wake_at_ns(), credit_at_ns_);
+    // The next packet sends what is held; this is for when none comes.
+    if (held_since_ns_ != kForever) at = std::min(at, held_since_ns_ + kMostHeldNs);
     return gated_ ? std::min(at, gate_until_ns_) : at;
+}
+
+// Repairs to peers, of a stream so fast that several are made within the time, go together: each by itself would cost
+// its sender and its receiver a system call and a wake-up between two messages. Not where naks would come before them.
+i64 Recovered::hold_ns() const {
+    const recovery::Tuning& tuning = stack_.tuning();
+    const i64 between = stack_.window().gap_ns() * tuning.r;
+    return nak_ == nullptr && between > 0 && between < kHeldNs ? kHeldNs : 0;
 }
 
 // History that comes keeps the gate shut a moment longer; once it has stopped coming, what is missing of it is lost.
@@ -126,8 +140,9 @@ void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
     switch (to) {
         case recovery::To::publisher: return transmit(spec_.publisher, datagram);
         case recovery::To::peer:
-            if (peer < spec_.peers.size()) transmit(spec_.peers[peer], datagram);
-            return;
+            if (peer >= spec_.peers.size()) return;
+            held_since_ns_ = std::min(held_since_ns_, now_ns_);
+            return transmit(spec_.peers[peer], datagram, false);
         case recovery::To::group:
             // The publisher's node is no member of the group, and everybody else is to hear that somebody asked.
             transmit(spec_.group, datagram);
@@ -135,8 +150,9 @@ void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
     }
 }
 
-void Recovered::transmit(const Endpoint& to, wire::Bytes datagram) {
+void Recovered::transmit(const Endpoint& to, wire::Bytes datagram, bool urgent) {
     if (!to) return;
+    urgent_ |= urgent;
     outgoing_.add(datagram);
     outgoing_.to(to);
 }

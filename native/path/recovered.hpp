@@ -56,13 +56,16 @@ private:
     static constexpr i64 kGateNs = 1'000'000'000;
     static constexpr i64 kHistoryGapNs = 20'000'000;
     static constexpr i64 kCreditNs = 1'000'000;
+    static constexpr i64 kHeldNs = 2'000'000;
+    static constexpr i64 kMostHeldNs = 4'000'000;
     // Probes come every second.
     static constexpr i64 kDeafNs = 2'500'000'000;
 
     void deliver(wire::Bytes datagram) override;
     void lost(u64 seq, u64 messages) override;
     void send(recovery::To to, u32 peer, wire::Bytes datagram) override;
-    void transmit(const Endpoint& to, wire::Bytes datagram);
+    void transmit(const Endpoint& to, wire::Bytes datagram, bool urgent = true);
+    i64 hold_ns() const;
     void keep_gate(wire::Bytes datagram, i64 now_ns);
     void open_gate();
     void follow_rate();
@@ -85,6 +88,8 @@ private:
     i64 credit_at_ns_ = kForever;
     u64 credits_ = 0;
     bool asked_for_credit_ = false;
+    bool urgent_ = false;             // something waits that is not to be held
+    i64 held_since_ns_ = kForever;    // since when a repair waits
     i64 heard_group_ns_;
 };
 

@@ -206,3 +206,40 @@ TEST(repair, the_first_message_after_a_pause_is_noticed_among_many_rings) {
         }
     }
 }
+
+TEST(repair, repairs_of_a_fast_stream_go_together_and_none_is_kept_when_it_stops) {
+    const Descriptor receiver = loopback(), peer = loopback(), publisher = loopback();
+    Delivery delivery{Descriptor(dup(receiver.get()))};
+    const ChannelSpec channel{kKey, 0, 256, 64 * 1024, 1, 0, false, 3'600'000'000'000};
+    RecoverySpec recovery;
+    recovery.stack = {{"ordering", "lateral"}, kKey, 0, 2, false, 3, {0, 1, 256, 512, 256, 48 + kChunk}, {}};
+    recovery.publisher = endpoint(address_of(publisher.get()), AF_INET);
+    recovery.peers = {endpoint(address_of(receiver.get()), AF_INET), endpoint(address_of(peer.get()), AF_INET)};
+    const auto mirror = delivery.open(channel, recovery);
+    Descriptor sender(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const Endpoint there = endpoint(address_of(receiver.get()), AF_INET);
+    CHECK(connect(sender.get(), there.at(), there.length) == 0);
+    Link link(std::move(sender), 1, kKey, 1, kChunk);
+    LinkCounters counters;
+    constexpr u64 kBlocks = 8;
+    for (u64 seq = 0; seq < kBlocks * 8; ++seq) {
+        std::byte bytes[40];
+        fill_pattern(bytes, seq, sizeof bytes);
+        const Outgoing message{seq, 1, 1, 0, sizeof bytes, bytes};
+        link.push({&message, 1}, counters);
+    }
+    const timeval patience{30, 0};
+    CHECK(setsockopt(peer.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
+    // All packets are in repairs, however these were cut.
+    u64 covered = 0;
+    while (covered < kBlocks * 8) {
+        std::byte buffer[2048];
+        const ssize_t n = recv(peer.get(), buffer, sizeof buffer, 0);
+        CHECK(n > 0);
+        wire::Repair repair;
+        CHECK(wire::parse_untrusted({buffer, static_cast<std::size_t>(n)}, repair) == wire::Parse::ok);
+        covered += repair.count;
+    }
+    CHECK_EQ(covered, kBlocks * 8);
+    CHECK_EQ(mirror->counters().messages.load(), kBlocks * 8);
+}
