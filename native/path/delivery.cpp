@@ -48,6 +48,7 @@ void Delivery::Channel::settle(i64 now_ns) {
 
 Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]) {
     wait_.add(socket_.get());
+    limit_receiving(futex::kSliceNs);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -132,17 +133,41 @@ void Delivery::take_requests() {
 
 void Delivery::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
-    const timeval slice{0, futex::kSliceNs / 1000};
-    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
     while (!closing_.load()) {
         if (requests_.load()) take_requests();
-        if (more_sockets_.empty() && wake_at_ns_ == kForever)
-            receive(socket_.get(), MSG_WAITFORONE);
+        if (more_sockets_.empty() && far_off())
+            sleep_receiving();
         else
             wait();
         if (wake_at_ns_ != kForever) tick();
     }
     for (auto& [key, channel] : channels_) channel.mirror->close();
+}
+
+// Whether nothing is due soon. Deadlines of a stream that flows move away all the time, so before one that has come
+// close is believed, it is asked for again; not more often than the asking is worth.
+bool Delivery::far_off() {
+    if (wake_at_ns_ == kForever) return true;
+    const i64 now = steady_ns();
+    if (wake_at_ns_ - now > kSoonNs) return true;
+    if (now - asked_ns_ < static_cast<i64>(channels_.size()) * kAskingNs) return false;
+    asked_ns_ = now;
+    wake_at_ns_ = kForever;
+    for (const auto& [key, channel] : channels_) wake_at_ns_ = std::min(wake_at_ns_, channel.wake_at_ns());
+    return wake_at_ns_ == kForever || wake_at_ns_ - now > kSoonNs;
+}
+
+// In the call that receives, for a slice of time, or a tick of the kernel's while something is due. It is not changed
+// back as soon as nothing is: between two packets of a stream nothing is due for a moment, again and again.
+void Delivery::sleep_receiving() {
+    if (wake_at_ns_ != kForever) limit_receiving(kTickNs);
+    if (!receive(socket_.get(), MSG_WAITFORONE) && wake_at_ns_ == kForever) limit_receiving(futex::kSliceNs);
+}
+
+void Delivery::limit_receiving(i64 for_ns) {
+    if (std::exchange(limit_ns_, for_ns) == for_ns) return;
+    const timeval limit{0, for_ns / 1000};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
 void Delivery::wait() {
@@ -151,7 +176,7 @@ void Delivery::wait() {
     wait_.ready(!due, [this](int socket) { receive(socket, MSG_DONTWAIT); });
 }
 
-void Delivery::receive(int socket, int flags) {
+bool Delivery::receive(int socket, int flags) {
     std::array<mmsghdr, kBatch> vector;
     std::array<iovec, kBatch> parts;
     for (std::size_t i = 0; i < kBatch; ++i) {
@@ -161,7 +186,7 @@ void Delivery::receive(int socket, int flags) {
         vector[i].msg_hdr.msg_iovlen = 1;
     }
     const int n = recvmmsg(socket, vector.data(), kBatch, flags, nullptr);
-    if (n <= 0) return;
+    if (n <= 0) return false;
     // A channel opened before its first datagram was sent is known here before it is looked for.
     if (requests_.load()) take_requests();
     add(counters_.datagrams, static_cast<u64>(n));
@@ -172,6 +197,7 @@ void Delivery::receive(int socket, int flags) {
         wake_at_ns_ = std::min(wake_at_ns_, channel->wake_at_ns());
     }
     touched_.clear();
+    return true;
 }
 
 void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group) {

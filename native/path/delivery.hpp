@@ -1,7 +1,7 @@
 // The thread that takes datagrams from other nodes and puts them into mirror rings. Native, without the GIL.
 //
 // It owns one socket and sleeps in the very call that receives: another call to wait first would cost as much as the
-// rest of the work. Only while something is due at a certain time, or once there are sockets of multicast groups
+// rest of the work. Only while something is due soon, or once there are sockets of multicast groups
 // beside the first, does it wait before it receives (path/wait.hpp). Nothing from the network is believed; what is not a
 // datagram of a channel that was opened is counted by reason and dropped. It never waits for a reader.
 #pragma once
@@ -51,6 +51,10 @@ public:
 private:
     static constexpr std::size_t kBatch = 32;
     static constexpr std::size_t kDatagramBytes = 65'536;
+    // What is due later than this may come a tick of the kernel's late, should nothing be received before.
+    static constexpr i64 kSoonNs = 3'000'000;
+    static constexpr i64 kTickNs = 1'000'000;
+    static constexpr i64 kAskingNs = 2'000;  // per channel
 
     struct Channel {
         std::shared_ptr<Mirror> mirror;
@@ -65,8 +69,11 @@ private:
     void request(Add&& add);
     void take_requests();
     void run();
+    bool far_off();
+    void sleep_receiving();
+    void limit_receiving(i64 for_ns);
     void wait();
-    void receive(int socket, int flags);
+    bool receive(int socket, int flags);  // false when nothing was there
     void handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group);
     void tick();
 
@@ -85,6 +92,8 @@ private:
     Wait wait_;
     std::unique_ptr<std::byte[]> buffers_;
     i64 wake_at_ns_ = kForever;
+    i64 asked_ns_ = 0;
+    i64 limit_ns_ = 0;
     DeliveryCounters counters_;
     std::thread thread_;
 };
