@@ -142,7 +142,7 @@ TEST(path, a_pump_paces_long_messages_through_a_small_buffer) {
     Delivery delivery(copy_of(wire.receiver));
     const auto mirror = delivery.open(spec());
     Rig rig(64, 1 << 20);
-    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 0, false, false, kChunk, 20'000'000});
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 0, false, false, kChunk, 5'000'000});
     for (int i = 0; i < 3; ++i) {
         rig.send_pattern(300'000);
         rig.writer.announce();
@@ -312,14 +312,14 @@ TEST(path, more_than_a_burst_is_left_to_a_pump_and_passes_a_small_buffer) {
     channel.capacity_bytes = 8 << 20;
     channel.first_seq = 1;
     const auto mirror = delivery.open(channel);
-    LateLink late(wire, 100, 20'000);
+    LateLink late(wire, 30, 20'000);
     late.send(1, 20'000);
     // The publisher sent nothing of it, and the link is the daemon's to announce again.
     CHECK(late.answer() == (std::vector<u64>{6, 7, 1}));
     CHECK_EQ(late.rig.writer.link_counters().datagrams.load(), 0u);
-    Pump pump(late.rig.shared_view(), Mapping::lent(late.rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 1, false, false, kChunk, 20'000'000});
+    Pump pump(late.rig.shared_view(), Mapping::lent(late.rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 1, false, false, kChunk, 4'000'000});
     late.send(1, 20'000);
-    until([&] { return mirror->counters().messages.load() + mirror->counters().lost.load() >= 102; });
+    until([&] { return mirror->counters().messages.load() + mirror->counters().lost.load() >= 32; });
     CHECK_EQ(mirror->counters().lost.load(), 0u);
     CHECK(late.answer().empty());
     pump.close();

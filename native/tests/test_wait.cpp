@@ -48,14 +48,11 @@ TEST(wait, a_deadline_that_moves_away_is_not_set_again) {
     Pair pair;
     Wait wait;
     wait.add(pair.near.get());
-    const i64 first = steady_ns() + 20 * kMs;
-    for (int i = 0; i < 1000; ++i) {
+    const i64 first = steady_ns() + 3'600'000 * kMs;
+    for (int i = 0; i < 100; ++i) {
         wait.not_after(first + i * kMs);
         pair.say();
-        int heard = 0;
-        wait.ready(true, [&](int) { ++heard; });
-        if (heard == 0) break;  // it has rung, on a slow machine
-        pair.hear();
+        wait.ready(true, [&](int) { pair.hear(); });
     }
     CHECK_EQ(wait.settings(), 1u);
     wait.not_after(first - kMs);
