@@ -1,7 +1,6 @@
 #include "path/delivery.hpp"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -47,7 +46,9 @@ void Delivery::Channel::settle(i64 now_ns) {
     if (recovered) recovered->settle(now_ns);
 }
 
-Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), buffers_(new std::byte[kBatch * kDatagramBytes]) {
+Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]) {
+    wait_.add(socket_.get());
+    limit_receiving(futex::kSliceNs);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -82,7 +83,7 @@ std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec) {
 std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec, RecoverySpec recovery) {
     auto mirror = std::make_shared<Mirror>(spec);
     // Made here, so that a stack that cannot be is refused to whoever asks for it.
-    auto recovered = std::make_shared<std::unique_ptr<Recovered>>(std::make_unique<Recovered>(mirror, std::move(recovery), socket_.get()));
+    auto recovered = std::make_shared<std::unique_ptr<Recovered>>(std::make_unique<Recovered>(mirror, std::move(recovery), outgoing_));
     request([this, mirror, recovered] { channels_[mirror->spec().key] = {mirror, std::move(*recovered)}; });
     return mirror;
 }
@@ -113,7 +114,10 @@ void Delivery::regroup(u64 key, std::vector<Endpoint> peers) {
 }
 
 void Delivery::add_socket(Descriptor socket) {
-    request([this, kept = std::make_shared<Descriptor>(std::move(socket))] { more_sockets_.push_back(std::move(*kept)); });
+    request([this, kept = std::make_shared<Descriptor>(std::move(socket))] {
+        wait_.add(kept->get());
+        more_sockets_.push_back(std::move(*kept));
+    });
 }
 
 void Delivery::take_requests() {
@@ -131,15 +135,33 @@ void Delivery::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     while (!closing_.load()) {
         if (requests_.load()) take_requests();
-        if (more_sockets_.empty() && (wake_at_ns_ == kForever || wake_at_ns_ - steady_ns() > kCoarseNs)) {
-            limit_receiving(wake_at_ns_ == kForever ? futex::kSliceNs : kTickNs);
-            receive(socket_.get(), MSG_WAITFORONE);
-        } else {
+        if (more_sockets_.empty() && far_off())
+            sleep_receiving();
+        else
             wait();
-        }
         if (wake_at_ns_ != kForever) tick();
     }
     for (auto& [key, channel] : channels_) channel.mirror->close();
+}
+
+// Whether nothing is due soon. Deadlines of a stream that flows move away all the time, so before one that has come
+// close is believed, it is asked for again; not more often than the asking is worth.
+bool Delivery::far_off() {
+    if (wake_at_ns_ == kForever) return true;
+    const i64 now = steady_ns();
+    if (wake_at_ns_ - now > kSoonNs) return true;
+    if (now - asked_ns_ < static_cast<i64>(channels_.size()) * kAskingNs) return false;
+    asked_ns_ = now;
+    wake_at_ns_ = kForever;
+    for (const auto& [key, channel] : channels_) wake_at_ns_ = std::min(wake_at_ns_, channel.wake_at_ns());
+    return wake_at_ns_ == kForever || wake_at_ns_ - now > kSoonNs;
+}
+
+// In the call that receives, for a slice of time, or a tick of the kernel's while something is due. It is not changed
+// back as soon as nothing is: between two packets of a stream nothing is due for a moment, again and again.
+void Delivery::sleep_receiving() {
+    if (wake_at_ns_ != kForever) limit_receiving(kTickNs);
+    if (!receive(socket_.get(), MSG_WAITFORONE) && wake_at_ns_ == kForever) limit_receiving(futex::kSliceNs);
 }
 
 void Delivery::limit_receiving(i64 for_ns) {
@@ -149,18 +171,12 @@ void Delivery::limit_receiving(i64 for_ns) {
 }
 
 void Delivery::wait() {
-    std::vector<pollfd>& fds = waited_;
-    fds.clear();
-    fds.push_back({socket_.get(), POLLIN, 0});
-    for (const Descriptor& socket : more_sockets_) fds.push_back({socket.get(), POLLIN, 0});
-    const i64 left = wake_at_ns_ == kForever ? futex::kSliceNs : std::clamp<i64>(wake_at_ns_ - steady_ns(), 0, futex::kSliceNs);
-    const timespec timeout{0, left};
-    if (ppoll(fds.data(), fds.size(), &timeout, nullptr) <= 0) return;
-    for (const pollfd& fd : fds)
-        if (fd.revents != 0) receive(fd.fd, MSG_DONTWAIT);
+    const bool due = wake_at_ns_ <= steady_ns();
+    if (!due) wait_.not_after(wake_at_ns_);
+    wait_.ready(!due, [this](int socket) { receive(socket, MSG_DONTWAIT); });
 }
 
-void Delivery::receive(int socket, int flags) {
+bool Delivery::receive(int socket, int flags) {
     std::array<mmsghdr, kBatch> vector;
     std::array<iovec, kBatch> parts;
     for (std::size_t i = 0; i < kBatch; ++i) {
@@ -170,7 +186,7 @@ void Delivery::receive(int socket, int flags) {
         vector[i].msg_hdr.msg_iovlen = 1;
     }
     const int n = recvmmsg(socket, vector.data(), kBatch, flags, nullptr);
-    if (n <= 0) return;
+    if (n <= 0) return false;
     // A channel opened before its first datagram was sent is known here before it is looked for.
     if (requests_.load()) take_requests();
     add(counters_.datagrams, static_cast<u64>(n));
@@ -181,6 +197,7 @@ void Delivery::receive(int socket, int flags) {
         wake_at_ns_ = std::min(wake_at_ns_, channel->wake_at_ns());
     }
     touched_.clear();
+    return true;
 }
 
 void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group) {

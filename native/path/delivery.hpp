@@ -1,12 +1,10 @@
 // The thread that takes datagrams from other nodes and puts them into mirror rings. Native, without the GIL.
 //
 // It owns one socket and sleeps in the very call that receives: another call to wait first would cost as much as the
-// rest of the work. Only while something is due at a certain time, or once there are sockets of multicast groups
-// beside the first, does it wait before it receives. Nothing from the network is believed; what is not a datagram of a channel that was opened is
-// counted by reason and dropped. It never waits for a reader.
+// rest of the work. Only while something is due soon, or once there are sockets of multicast groups
+// beside the first, does it wait before it receives (path/wait.hpp). Nothing from the network is believed; what is not a
+// datagram of a channel that was opened is counted by reason and dropped. It never waits for a reader.
 #pragma once
-
-#include <poll.h>
 
 #include <functional>
 #include <memory>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "path/recovered.hpp"
+#include "path/wait.hpp"
 
 namespace ringcast {
 
@@ -51,11 +50,11 @@ public:
 
 private:
     static constexpr std::size_t kBatch = 32;
-    // Until something that is due later than this, the receiving call itself keeps the time, by the kernel's tick: a
-    // precise timer for every datagram costs more than the datagram.
-    static constexpr i64 kCoarseNs = 3'000'000;
-    static constexpr i64 kTickNs = 1'000'000;
     static constexpr std::size_t kDatagramBytes = 65'536;
+    // What is due later than this may come a tick of the kernel's late, should nothing be received before.
+    static constexpr i64 kSoonNs = 3'000'000;
+    static constexpr i64 kTickNs = 1'000'000;
+    static constexpr i64 kAskingNs = 2'000;  // per channel
 
     struct Channel {
         std::shared_ptr<Mirror> mirror;
@@ -70,9 +69,11 @@ private:
     void request(Add&& add);
     void take_requests();
     void run();
+    bool far_off();
+    void sleep_receiving();
     void limit_receiving(i64 for_ns);
     void wait();
-    void receive(int socket, int flags);
+    bool receive(int socket, int flags);  // false when nothing was there
     void handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group);
     void tick();
 
@@ -84,12 +85,14 @@ private:
     std::atomic<int> thread_id_{0};
 
     // ---- the thread's own
+    Bundle outgoing_;
     std::unordered_map<u64, Channel> channels_;
     std::vector<Channel*> touched_;
     std::vector<Descriptor> more_sockets_;
-    std::vector<pollfd> waited_;
+    Wait wait_;
     std::unique_ptr<std::byte[]> buffers_;
     i64 wake_at_ns_ = kForever;
+    i64 asked_ns_ = 0;
     i64 limit_ns_ = 0;
     DeliveryCounters counters_;
     std::thread thread_;

@@ -30,8 +30,9 @@ constexpr u32 kAddMailbox = 1;
 constexpr u32 kRemoveMailbox = 2;
 constexpr u32 kAddLink = 3;
 constexpr u32 kRemoveLink = 4;
-// The one answer to the daemon: op, id, seq, eight bytes each.
+// Answers to the daemon: op, id, seq, eight bytes each.
 constexpr u64 kTooLong = 5;
+constexpr u64 kBehind = 6;
 
 constexpr ssize_t kShort = 16;
 constexpr ssize_t kLong = 40;
@@ -127,12 +128,16 @@ void Fanout::push(std::span<const Outgoing> messages) {
     for (Link& link : links_) link.push(messages, *counters_);
 }
 
+void Fanout::answer(u64 op, const Link& link, u64 seq) {
+    const u64 packet[3] = {op, link.id(), seq};
+    ::send(socket_.get(), packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Fanout::fell_behind(const Link& link, u64 seq) { answer(kBehind, link, seq); }
+
 void Fanout::hand_over(std::span<const Outgoing> messages) {
     // From this message on the pump carries the stream: two senders on one channel would not keep the order.
-    for (const Link& link : links_) {
-        const u64 packet[3] = {kTooLong, link.id(), messages.front().seq};
-        ::send(socket_.get(), packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
+    for (const Link& link : links_) answer(kTooLong, link, messages.front().seq);
     links_.clear();
 }
 

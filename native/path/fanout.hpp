@@ -28,9 +28,16 @@ public:
     void refresh();
 
     bool has_links() const { return !links_.empty(); }
-    std::span<Link> links() { return links_; }
     void push(std::span<const Outgoing> messages);
     void push(Link& link, std::span<const Outgoing> messages) { link.push(messages, *counters_); }
+
+    // Those for which `keep` says no are used no more.
+    template <typename Keep>
+    void keep_links(Keep&& keep) {
+        std::erase_if(links_, [&](Link& link) { return !keep(link); });
+    }
+    // More than one burst is due on it from `seq` on: the daemon is to send that, and to announce the link again.
+    void fell_behind(const Link& link, u64 seq);
 
     bool has_mailboxes() const { return !mailboxes_.empty(); }
     u32 ring(u32 bit) {
@@ -52,6 +59,7 @@ private:
     static u64 id_of(const Link& link) { return link.id(); }
     static bool receive(int socket, Announcement& out, Descriptor& fd);
     void take(const Announcement& a, Descriptor fd);
+    void answer(u64 op, const Link& link, u64 seq);
     void hand_over(std::span<const Outgoing> messages);
 
     Descriptor socket_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "recovery/ack.hpp"
 #include "recovery/nak_sender.hpp"
@@ -18,16 +19,16 @@ namespace {
 constexpr i64 kMs = recovery::kMs;
 // A ring that is written is looked at so often; waking this thread for every message would cost the publisher more.
 constexpr i64 kLookNs = 5 * kMs;
-constexpr i64 kLookClosely = 1 * kMs;
+constexpr i64 kLookClosely = 2 * kMs;
 constexpr i64 kActiveNs = 25 * kMs;
 constexpr int kPumpTurn = 64;
 constexpr i64 kPumpAheadNs = 2 * kMs;
 
 }  // namespace
 
-Group::Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& spec, int socket)
+Group::Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& spec, Bundle& outgoing)
     : spec_(spec),
-      socket_(socket),
+      outgoing_(outgoing),
       ring_(ring),
       history_(ring, spec.stack.key, spec.stack.window.step, spec.chunk),
       cursor_(ring, std::move(bell), false, static_cast<i64>(spec.stack.window.first), static_cast<u32>(getpid()), spec.stack.window.step),
@@ -49,6 +50,7 @@ void Group::on_datagram(wire::Bytes datagram, i64 now_ns) {
     if (!spec_.pumped) follow(now_ns);
     stack_.on_datagram(datagram, now_ns, *this);
     lacks_room_ = false;
+    outgoing_.flush();
     note();
 }
 
@@ -92,6 +94,7 @@ bool Group::work(i64 now_ns) {
         stack_.tick(now_ns, *this);
         lacks_room_ = false;
     }
+    outgoing_.flush();
     note();
     return more;
 }
@@ -99,20 +102,26 @@ bool Group::work(i64 now_ns) {
 void Group::follow(i64 now_ns) {
     const bool all = stack_.needs_packets();
     Record record, newest;
-    bool any = false;
+    i64 found = 0;
     Peek peek;
     while ((peek = cursor_.peek(record)) == Peek::ready) {
         cursor_.advance(record, false);
         newest = record;
-        any = true;
+        ++found;
         if (!all || !history_.load(record)) continue;
         for (u32 piece = 0; piece < history_.pieces(); ++piece) stack_.on_sent(history_.piece(piece), now_ns, *this);
     }
     broken_ = peek == Peek::corrupt;
-    if (any) sent_up_to_ = newest.seq + spec_.stack.window.step;
-    if (any && !all) stack_.on_message(newest.seq, now_ns);
-    if (any) active_until_ns_ = now_ns + kActiveNs;
+    if (found == 0) return;
+    sent_up_to_ = newest.seq + spec_.stack.window.step;
+    if (!all) stack_.on_message(newest.seq, now_ns);
+    active_until_ns_ = now_ns + kActiveNs;
+    gap_ns_ = (now_ns - std::exchange(followed_ns_, now_ns)) / found;
 }
+
+// Codes are made of what is found at a look, so a fast stream is looked at more often; at a slow one there is nothing to
+// be found so soon.
+i64 Group::look_ns() const { return stack_.needs_packets() ? std::clamp(gap_ns_, kLookClosely, kLookNs) : kLookNs; }
 
 bool Group::pump(i64 now_ns) {
     for (int turn = 0; turn < kPumpTurn; ++turn) {
@@ -151,7 +160,7 @@ i64 Group::wake_at_ns(i64 now_ns) const {
     if (spec_.pumped) {
         if (piece_ != pieces_ || (!lacks_room_ && cursor_.behind())) at = std::min(at, paced_until_ns_ - kPumpAheadNs);
     } else if (now_ns < active_until_ns_) {
-        at = std::min(at, now_ns + (stack_.needs_packets() ? kLookClosely : kLookNs));
+        at = std::min(at, now_ns + look_ns());
     }
     return at;
 }
@@ -162,38 +171,37 @@ bool Group::idle(i64 now_ns) const { return !broken_ && (spec_.pumped || now_ns 
 
 void Group::send(recovery::To to, u32 peer, wire::Bytes datagram) {
     if (to == recovery::To::group) return to_group(datagram);
-    if (peer < members_.size()) transmit(members_[peer].is.at, datagram);
+    if (peer >= members_.size()) return;
+    outgoing_.add(datagram);
+    outgoing_.to(members_[peer].is.at, this);
 }
 
 void Group::to_group(wire::Bytes datagram) {
-    if (spec_.multicast) {
-        if (transmit(spec_.multicast, datagram))
-            counters_.unroutable.store(0, std::memory_order_relaxed);
-        else if (errno != EAGAIN && errno != ENOBUFS)
-            add(counters_.unroutable, 1);
-    }
+    outgoing_.add(datagram);
+    outgoing_.to(spec_.multicast, this, true);
     for (const Member& member : members_)
-        if (!spec_.multicast || member.is.direct) transmit(member.is.at, datagram);
+        if (!spec_.multicast || member.is.direct) outgoing_.to(member.is.at, this);
 }
 
 void Group::probe() {
     if (!spec_.multicast) return;
     const wire::Heartbeat heartbeat{{.kind = wire::Kind::heartbeat, .from = wire::kPublisher, .key = key()}, std::min(history_.first_available(), sent_up_to_),
                                     sent_up_to_};
-    const auto bytes = std::as_bytes(std::span(&heartbeat, 1));
-    to_group(bytes);
+    to_group(std::as_bytes(std::span(&heartbeat, 1)));
     for (const Member& member : members_)
-        if (!member.is.direct) transmit(member.is.at, bytes);
+        if (!member.is.direct) outgoing_.to(member.is.at, this);
+    outgoing_.flush();
 }
 
-bool Group::transmit(const Endpoint& to, wire::Bytes datagram) {
-    if (!to) return true;
-    ssize_t n;
-    do n = sendto(socket_, datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.at(), to.length);
-    while (n < 0 && errno == EINTR);
-    add(n >= 0 ? counters_.datagrams : counters_.refused, 1);
-    if (n > 0) add(counters_.sent_bytes, static_cast<u64>(n));
-    return n >= 0;
+void Group::sent(u64 datagrams, u64 bytes, bool by_group) {
+    add(counters_.datagrams, datagrams);
+    add(counters_.sent_bytes, bytes);
+    if (by_group) counters_.unroutable.store(0, std::memory_order_relaxed);
+}
+
+void Group::refused(u64 datagrams, bool by_group, int error) {
+    add(counters_.refused, datagrams);
+    if (by_group && error != EAGAIN && error != ENOBUFS) add(counters_.unroutable, 1);
 }
 
 // ------------------------------------------------------------------------------------------------ being changed

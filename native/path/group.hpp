@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "path/bundle.hpp"
 #include "path/endpoint.hpp"
 #include "path/ring_history.hpp"
 #include "recovery/stack.hpp"
@@ -61,9 +62,9 @@ struct GroupCounters {
     std::atomic<u64> dropped{0};  // requests that found the queue full, receivers given up
 };
 
-class Group final : recovery::Outbox {
+class Group final : recovery::Outbox, Bundle::Author {
 public:
-    Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& spec, int socket);
+    Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& spec, Bundle& outgoing);
 
     u64 key() const { return spec_.stack.key; }
     const GroupCounters& counters() const { return counters_; }
@@ -93,15 +94,17 @@ private:
 
     void send(recovery::To to, u32 peer, wire::Bytes datagram) override;
     void to_group(wire::Bytes datagram);
-    bool transmit(const Endpoint& to, wire::Bytes datagram);
+    void sent(u64 datagrams, u64 bytes, bool by_group) override;
+    void refused(u64 datagrams, bool by_group, int error) override;
     void follow(i64 now_ns);
     bool pump(i64 now_ns);
     void take_credit(wire::Bytes datagram);
     void advance_credit();
+    i64 look_ns() const;
     void note();
 
     GroupSpec spec_;
-    int socket_;
+    Bundle& outgoing_;  // the thread's; empty between calls
     RingPtr ring_;
     RingHistory history_;
     Cursor cursor_;
@@ -118,6 +121,8 @@ private:
     i64 paced_until_ns_ = 0;
     u64 tail_seen_ = 0;
     i64 active_until_ns_ = 0;
+    i64 followed_ns_ = 0;  // when something new was last found
+    i64 gap_ns_ = 0;       // between messages, as they were found
     bool lacks_room_ = false;
     u64 sent_up_to_;  // the number after the last one that went out
     u64 absurd_ = 0;

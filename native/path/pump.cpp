@@ -53,18 +53,19 @@ void Pump::close() {
 void Pump::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     if (!reader_.enter()) return;
-    while (!closing_.load() && !finished() && state_.load() == State::running) {
-        if (fill()) {
-            if (flush()) continue;
-            state_.store(State::broken);
-            break;
-        }
-        reader_.wait(kForever);
+    bool broken = false;
+    while (!closing_.load() && !finished() && !broken) {
+        const bool some = fill();
+        broken = (some && !flush()) || corrupt_;
+        if (!some && !broken) reader_.wait(kForever);
     }
     reader_.leave();
+    // Whoever reads the stream may live on and would wait for ever: he is told that nothing more comes, and before the
+    // state is seen, so that whoever sees it finds the stream ended.
+    if (broken && spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
     // The slot of a reliable reader goes with it, or the publisher would wait for a thread that is no more.
     reader_.close();
-    if (state_.load() == State::running) state_.store(State::done);
+    state_.store(broken ? State::broken : State::done);
 }
 
 bool Pump::fill() {
@@ -74,7 +75,7 @@ bool Pump::fill() {
     Reader::Member* from;
     while (!finished() && batch_.size() < (spec_.stream ? 4096 : Link::kBatch)) {
         Peek peek = reader_.poll(record, from);
-        if (peek == Peek::corrupt) state_.store(State::broken);
+        corrupt_ = peek == Peek::corrupt;
         if (peek != Peek::ready) break;
         if (!link_.due(record.seq)) {
             add(lost_, reader_.taken(*from, record, record.sent_ns, false));

@@ -2,7 +2,8 @@
 //
 // For streams (TCP), for the history that a late joiner asks for, for messages too long to be sent in one burst, and
 // for any channel with a scheduling policy of its own: this thread is what gets it. It copies, validates and then
-// sends; never straight from ring memory.
+// sends; never straight from ring memory. When it can go on no more, because the ring is damaged or the socket fails, it
+// ends its stream, so that the other node learns of it.
 #pragma once
 
 #include <string>
@@ -64,6 +65,7 @@ private:
     std::size_t filled_ = 0;
     std::vector<Outgoing> batch_;
     i64 paced_until_ns_ = 0;
+    bool corrupt_ = false;  // the ring is
     std::thread thread_;
 };
 

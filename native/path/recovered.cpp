@@ -24,10 +24,10 @@ recovery::StackSpec gated(recovery::StackSpec spec, bool gate) {
 
 }  // namespace
 
-Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int socket)
+Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, Bundle& outgoing)
     : mirror_(std::move(mirror)),
       spec_(std::move(spec)),
-      socket_(socket),
+      outgoing_(outgoing),
       stack_(gated(spec_.stack, spec_.gate_seq > spec_.stack.window.first)),
       nak_(stack_.find<recovery::NakReceiver>()),
       lateral_(stack_.find<recovery::Lateral>()),
@@ -38,8 +38,6 @@ Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int sock
       credited_(spec_.stack.window.first),
       heard_group_ns_(steady_ns()) {
     stack_.lose(spec_.loss, spec_.loss_seed);
-    waiting_.reserve(kOutgoing);
-    outgoing_.reserve(kOutgoingBytes);
 }
 
 void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
@@ -65,13 +63,27 @@ void Recovered::settle(i64 now_ns) {
     if (gated_ && (window.seq_of(window.base()) >= spec_.gate_seq || now_ns >= gate_until_ns_)) open_gate();
     if (!gated_ && !spec_.patient) follow_rate();
     if (mirror_->spec().reliable) give_credit(now_ns);
-    flush();
+    if (urgent_ || (held_since_ns_ != kForever && now_ns >= held_since_ns_ + hold_ns())) {
+        outgoing_.flush();
+        urgent_ = false;
+        held_since_ns_ = kForever;
+    }
     note();
 }
 
 i64 Recovered::wake_at_ns() const {
-    const i64 at = std::min(stack_.wake_at_ns(), credit_at_ns_);
+    i64 at = std::min(stack_.wake_at_ns(), credit_at_ns_);
+    // The next packet sends what is held; this is for when none comes.
+    if (held_since_ns_ != kForever) at = std::min(at, held_since_ns_ + kMostHeldNs);
     return gated_ ? std::min(at, gate_until_ns_) : at;
+}
+
+// Repairs to peers, of a stream so fast that several are made within the time, go together: each by itself would cost
+// its sender and its receiver a system call and a wake-up between two messages. Not where naks would come before them.
+i64 Recovered::hold_ns() const {
+    const recovery::Tuning& tuning = stack_.tuning();
+    const i64 between = stack_.window().gap_ns() * tuning.r;
+    return nak_ == nullptr && between > 0 && between < kHeldNs ? kHeldNs : 0;
 }
 
 // History that comes keeps the gate shut a moment longer; once it has stopped coming, what is missing of it is lost.
@@ -129,8 +141,9 @@ void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
     switch (to) {
         case recovery::To::publisher: return transmit(spec_.publisher, datagram);
         case recovery::To::peer:
-            if (peer < spec_.peers.size()) transmit(spec_.peers[peer], datagram);
-            return;
+            if (peer >= spec_.peers.size()) return;
+            held_since_ns_ = std::min(held_since_ns_, now_ns_);
+            return transmit(spec_.peers[peer], datagram, false);
         case recovery::To::group:
             // The publisher's node is no member of the group, and everybody else is to hear that somebody asked.
             transmit(spec_.group, datagram);
@@ -138,22 +151,13 @@ void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
     }
 }
 
-void Recovered::transmit(const Endpoint& to, wire::Bytes datagram) {
+void Recovered::transmit(const Endpoint& to, wire::Bytes datagram, bool urgent) {
     if (!to) return;
-    if (waiting_.size() == kOutgoing || outgoing_.size() + datagram.size() > kOutgoingBytes) flush();
-    waiting_.push_back({to, static_cast<u32>(outgoing_.size()), static_cast<u32>(datagram.size())});
-    outgoing_.insert(outgoing_.end(), datagram.begin(), datagram.end());
-}
-
-void Recovered::flush() {
-    RecoveryCounters& counters = mirror_->recovery();
-    for (const Waiting& w : waiting_) {
-        add(counters.sent_datagrams, 1);
-        add(counters.sent_bytes, w.length);
-        sendto(socket_, outgoing_.data() + w.at, w.length, MSG_DONTWAIT | MSG_NOSIGNAL, w.to.at(), w.to.length);
-    }
-    waiting_.clear();
-    outgoing_.clear();
+    add(mirror_->recovery().sent_datagrams, 1);
+    add(mirror_->recovery().sent_bytes, datagram.size());
+    urgent_ |= urgent;
+    outgoing_.add(datagram);
+    outgoing_.to(to);
 }
 
 void Recovered::give_credit(i64 now_ns) {

@@ -1,6 +1,6 @@
 // A mirror behind a recovery stack: the receiving end of a channel that survives loss.
 //
-// Runs on the delivery thread and sends on its socket: requests to the publisher's node, repairs to the other
+// Runs on the delivery thread and sends with it: requests to the publisher's node, repairs to the other
 // receivers. A reliable channel tells the publisher's node what its readers have read (wire/credit.hpp), so that what
 // may still be sent always has room in the mirror.
 //
@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "path/bundle.hpp"
 #include "path/endpoint.hpp"
 #include "path/mirror.hpp"
 #include "recovery/stack.hpp"
@@ -39,7 +40,7 @@ struct RecoverySpec {
 
 class Recovered final : recovery::Inbox, recovery::Outbox {
 public:
-    Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, int socket);
+    Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, Bundle& outgoing);
 
     // `by_group`: it came to the group's address.
     void on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group);
@@ -55,16 +56,16 @@ private:
     static constexpr i64 kGateNs = 1'000'000'000;
     static constexpr i64 kHistoryGapNs = 20'000'000;
     static constexpr i64 kCreditNs = 1'000'000;
+    static constexpr i64 kHeldNs = 2'000'000;
+    static constexpr i64 kMostHeldNs = 4'000'000;
     // Probes come every second.
     static constexpr i64 kDeafNs = 2'500'000'000;
-    static constexpr std::size_t kOutgoing = 64;
-    static constexpr std::size_t kOutgoingBytes = 128 * 1024;
 
     void deliver(wire::Bytes datagram) override;
     void lost(u64 seq, u64 messages) override;
     void send(recovery::To to, u32 peer, wire::Bytes datagram) override;
-    void transmit(const Endpoint& to, wire::Bytes datagram);
-    void flush();
+    void transmit(const Endpoint& to, wire::Bytes datagram, bool urgent = true);
+    i64 hold_ns() const;
     void keep_gate(wire::Bytes datagram, i64 now_ns);
     void open_gate();
     void follow_rate();
@@ -73,20 +74,13 @@ private:
 
     std::shared_ptr<Mirror> mirror_;
     RecoverySpec spec_;
-    int socket_;
+    // The thread's. Kept until local readers have what came: no system call stands before their wake.
+    Bundle& outgoing_;
     recovery::Receiving stack_;
     const recovery::NakReceiver* nak_;
     const recovery::Lateral* lateral_;
     const recovery::ParityReceiver* parity_;
     const recovery::AckReceiver* ack_;
-    // Kept until local readers have what came: no system call stands before their wake.
-    struct Waiting {
-        Endpoint to;
-        u32 at;
-        u32 length;
-    };
-    std::vector<Waiting> waiting_;
-    std::vector<std::byte> outgoing_;
     i64 now_ns_ = 0;
     i64 gate_until_ns_;
     bool gated_;
@@ -94,6 +88,8 @@ private:
     i64 credit_at_ns_ = kForever;
     u64 credits_ = 0;
     bool asked_for_credit_ = false;
+    bool urgent_ = false;             // something waits that is not to be held
+    i64 held_since_ns_ = kForever;    // since when a repair waits
     i64 heard_group_ns_;
 };
 

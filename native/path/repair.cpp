@@ -15,7 +15,7 @@
 
 namespace ringcast {
 
-Repair::Repair(Descriptor socket) : socket_(std::move(socket)), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
+Repair::Repair(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
     news_.store(true);
     poke();
 }) {
@@ -56,7 +56,7 @@ void Repair::request(Do&& errand) {
 template <typename Do>
 void Repair::ask(u64 key, Do&& of_group) {
     request([this, key, of_group = std::forward<Do>(of_group)] {
-        if (const auto found = groups_.find(key); found != groups_.end()) of_group(*found->second.group);
+        if (Entry* entry = find(key)) of_group(*entry->group);
     });
 }
 
@@ -64,8 +64,12 @@ std::shared_ptr<Group> Repair::open(int ring_fd, int bell_fd, const Geometry& ge
     auto ring = std::make_shared<const RingView>(ring_fd, geometry, incarnation);
     check_page(bell_fd, kPage);
     const auto bell = [&] { return map_plain(bell_fd, kPage, Access::write); };
-    auto group = std::make_shared<Group>(ring, bell(), spec.reliable ? bell() : Mapping(), spec, socket_.get());
-    request([this, group, ring, shared = std::make_shared<Mapping>(bell())] { groups_[group->key()] = {group, ring, shared}; });
+    auto group = std::make_shared<Group>(ring, bell(), spec.reliable ? bell() : Mapping(), spec, outgoing_);
+    request([this, group, ring, shared = std::make_shared<Mapping>(bell())] {
+        close_entry(group->key());
+        place_of_[group->key()] = entries_.size();
+        entries_.push_back({group, ring, shared});
+    });
     return group;
 }
 
@@ -73,7 +77,7 @@ void Repair::close_group(u64 key) {
     auto done = std::make_shared<std::promise<void>>();
     auto waiting = done->get_future();
     request([this, key, done] {
-        groups_.erase(key);
+        close_entry(key);
         done->set_value();
     });
     if (!closing_.load()) waiting.wait_for(std::chrono::seconds(2));
@@ -107,51 +111,68 @@ void Repair::take_requests() {
         errands.swap(errands_);
     }
     for (const auto& errand : errands) errand();
-    look_again();
+    for (Entry& entry : entries_) entry.due_ns = 0;
+}
+
+Repair::Entry* Repair::find(u64 key) {
+    const auto found = place_of_.find(key);
+    return found == place_of_.end() ? nullptr : &entries_[found->second];
+}
+
+void Repair::close_entry(u64 key) {
+    const auto found = place_of_.extract(key);
+    if (found.empty()) return;
+    watch_.remove(key);
+    Entry& gone = entries_[found.mapped()];
+    if (&gone != &entries_.back()) {
+        place_of_[entries_.back().group->key()] = found.mapped();
+        gone = std::move(entries_.back());
+    }
+    entries_.pop_back();
 }
 
 void Repair::run() {
     thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     while (!closing_.load()) {
         if (requests_.load()) take_requests();
-        if (news_.exchange(false)) look_again();
+        if (news_.exchange(false)) take_news();
         const i64 wake_at = work();
-        const i64 now = steady_ns();
-        watch_idle(now);
-        const i64 left = wake_at == kForever ? futex::kSliceNs : std::clamp<i64>(wake_at - now, 0, futex::kSliceNs);
+        const i64 left = wake_at == kForever ? futex::kSliceNs : std::clamp<i64>(wake_at - steady_ns(), 0, futex::kSliceNs);
         pollfd fd{socket_.get(), POLLIN, 0};
         const timespec timeout{0, left};
         if (ppoll(&fd, 1, &timeout, nullptr) > 0) receive();
     }
     take_requests();
-    groups_.clear();
+    entries_.clear();
+    place_of_.clear();
+}
+
+void Repair::take_news() {
+    for (const u64 key : watch_.written())
+        if (Entry* entry = find(key)) {
+            entry->watched = false;
+            entry->due_ns = 0;
+        }
 }
 
 // Returns when it is to be called again.
 i64 Repair::work() {
     const i64 now = steady_ns();
     i64 wake_at = kForever;
-    for (auto& [key, entry] : groups_) {
-        if (entry.group->work(now)) wake_at = now;
-        wake_at = std::min(wake_at, entry.group->wake_at_ns(now));
+    for (Entry& entry : entries_) {
+        if (entry.due_ns <= now) {
+            add(counters_.looks, 1);
+            const bool more = entry.group->work(now);
+            entry.due_ns = more ? now : entry.group->wake_at_ns(now);
+            // What is idle now has been looked at.
+            if (!entry.watched && entry.group->idle(now)) {
+                entry.watched = true;
+                watch_.add(entry.group->key(), {entry.ring, entry.bell, entry.group->tail_seen()});
+            }
+        }
+        wake_at = std::min(wake_at, entry.due_ns);
     }
     return wake_at;
-}
-
-// Called after `work`: what is idle now has been looked at.
-void Repair::watch_idle(i64 now_ns) {
-    const auto unwatched = [&](auto& entry) { return !entry.second.watched && entry.second.group->idle(now_ns); };
-    if (std::none_of(groups_.begin(), groups_.end(), unwatched)) return;
-    std::vector<Watch::Ring> idle;
-    for (auto& [key, entry] : groups_) {
-        entry.watched = entry.group->idle(now_ns);
-        if (entry.watched) idle.push_back({entry.ring, entry.bell, entry.group->tail_seen()});
-    }
-    watch_.wait_for(std::move(idle));
-}
-
-void Repair::look_again() {
-    for (auto& [key, entry] : groups_) entry.watched = false;
 }
 
 void Repair::receive() {
@@ -174,11 +195,12 @@ void Repair::receive() {
             add(counters_.malformed, 1);
             continue;
         }
-        const auto found = groups_.find(control.key);
-        if (found == groups_.end())
+        if (Entry* entry = find(control.key)) {
+            entry->group->on_datagram(datagram, now);
+            entry->due_ns = 0;
+        } else {
             add(counters_.stranger, 1);
-        else
-            found->second.group->on_datagram(datagram, now);
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //
 // It owns the socket to which naks, acknowledgements and credits come, and sends heartbeats and repairs from it, so
 // that publishers need not know that anything was lost. It sleeps until something comes, a group's time has come, or
-// the ring of an idle group is written (path/watch.hpp): without that heartbeats would never start again.
+// the ring of an idle group is written (path/watch.hpp): without that heartbeats would never start again. It looks at a
+// group when its time has come or something happened to it; the others cost it the comparison of a number.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "path/bundle.hpp"
 #include "path/group.hpp"
 #include "path/watch.hpp"
 
@@ -21,6 +23,7 @@ struct RepairCounters {
     std::atomic<u64> datagrams{0};
     std::atomic<u64> malformed{0};
     std::atomic<u64> stranger{0};
+    std::atomic<u64> looks{0};  // at groups
 };
 
 class Repair {
@@ -51,7 +54,8 @@ private:
         std::shared_ptr<Group> group;
         RingPtr ring;
         std::shared_ptr<Mapping> bell;
-        bool watched = false;
+        bool watched = false;  // its ring is in the watch, or the watch has news of it
+        i64 due_ns = 0;        // when it is to be looked at, if nothing happens before
     };
 
     void poke();
@@ -62,8 +66,9 @@ private:
     void take_requests();
     void run();
     i64 work();
-    void watch_idle(i64 now_ns);
-    void look_again();
+    void take_news();
+    void close_entry(u64 key);
+    Entry* find(u64 key);
     void receive();
 
     Descriptor socket_;
@@ -74,7 +79,9 @@ private:
     std::atomic<int> thread_id_{0};
 
     // ---- the thread's own
-    std::unordered_map<u64, Entry> groups_;
+    std::vector<Entry> entries_;
+    std::unordered_map<u64, std::size_t> place_of_;  // in it
+    Bundle outgoing_;
     std::unique_ptr<std::byte[]> buffers_;
     std::atomic<bool> news_{false};
     RepairCounters counters_;

@@ -46,17 +46,27 @@ void Sender::push() {
     if (n > 0) fanout_.push({batch.data(), n});
 }
 
+// What was sent between a subscription and the first look at its link. As much as one message may have goes at once;
+// more would come in a burst that fills the receiver's buffer, so the daemon's pump, which paces, has to go on.
 void Sender::catch_up() {
     const u64 oldest = oldest_whole();
-    for (Link& link : fanout_.links()) {
+    fanout_.keep_links([&](Link& link) {
         const u64 first = link.take_first_seq();
-        u64 index = pushed_;
-        while (index > oldest && entry(index - 1).seq.load(std::memory_order_relaxed) >= first) --index;
+        u64 index = pushed_, bytes = 0;
+        for (; index > oldest && bytes <= kInlineBytes && entry(index - 1).seq.load(std::memory_order_relaxed) >= first; --index) {
+            const Outgoing message = outgoing(index - 1);
+            if (link.due(message.seq)) bytes += message.length + wire::kHeaderBytes;
+        }
+        if (bytes > kInlineBytes) {
+            fanout_.fell_behind(link, first);
+            return false;
+        }
         for (; index < pushed_; ++index) {
             const Outgoing message = outgoing(index);
             fanout_.push(link, {&message, 1});
         }
-    }
+        return true;
+    });
 }
 
 void Sender::attach_fanout(Descriptor socket) {

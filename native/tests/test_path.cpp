@@ -204,3 +204,121 @@ TEST(path, a_stream_carries_everything_in_order_and_ends) {
     streams.close_channel(kKey);
     until([&] { return mirror->closed(); });
 }
+
+TEST(path, a_pump_whose_ring_is_damaged_ends_its_stream_though_its_socket_stays_open) {
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    const Descriptor near(pair[0]);  // as the daemon keeps it
+    Streams streams;
+    const auto mirror = streams.open(spec());
+    streams.add_stream(kKey, Descriptor(pair[1]));
+    Rig rig(64, 1 << 20);
+    rig.send_some(3);
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
+    until([&] { return mirror->counters().messages.load() == 3; });
+    CHECK(pump.state() == Pump::State::running);
+    rig.writer.header().tail.store(1);  // it went backwards
+    rig.writer.announce();
+    until([&] { return pump.state() == Pump::State::broken; });
+    until([&] { return !streams.ended().empty(); });
+    CHECK_EQ(mirror->counters().messages.load(), 3u);
+    rig.writer.header().tail.store(3);
+}
+
+TEST(path, a_pump_whose_socket_fails_says_so) {
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    const Descriptor near(pair[0]), far(pair[1]);
+    Rig rig(64, 1 << 20);
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
+    CHECK(shutdown(near.get(), SHUT_WR) == 0);  // from this end: the other one lives
+    rig.send_some(1);
+    rig.writer.announce();
+    until([&] { return pump.state() == Pump::State::broken; });
+    char c;
+    CHECK_EQ(recv(far.get(), &c, 1, 0), 0);
+    CHECK_EQ(pump.counters().messages.load(), 0u);
+}
+
+namespace {
+
+// A publisher that learns of a link only after it has sent `count` messages due on it, and the daemon's answer socket.
+struct LateLink {
+    LateLink(const Wire& wire, int count, std::size_t length) : rig(256, 8 << 20) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+        rig.writer.attach_fanout(Descriptor(pair[0]));
+        daemon = Descriptor(pair[1]);
+        send(1, length);  // reads what came with the socket: nothing
+        for (int i = 0; i < count; ++i) send(1, length);
+        struct {
+            u32 op = 3, chunk = kChunk;
+            u64 id = 7, key = kKey, every = 1, first_seq = 1;
+        } packet;
+        const int fd = wire.sender.get();
+        iovec iov{&packet, sizeof packet};
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+        msghdr message{};
+        message.msg_iov = &iov;
+        message.msg_iovlen = 1;
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        cmsghdr* c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof fd);
+        std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+        CHECK_EQ(sendmsg(daemon.get(), &message, 0), static_cast<ssize_t>(sizeof packet));
+        reinterpret_cast<Doorbell*>(rig.writer.bell_memory())->fanout_version.fetch_add(1);
+    }
+    void send(int count, std::size_t length) {
+        rig.send_some(count, length);
+        rig.writer.announce();
+    }
+    // What the publisher told the daemon: what, of which link, from which message on.
+    std::vector<u64> answer() {
+        u64 words[3];
+        const ssize_t n = recv(daemon.get(), words, sizeof words, MSG_DONTWAIT);
+        return n == sizeof words ? std::vector<u64>(words, words + 3) : std::vector<u64>();
+    }
+    Rig rig;
+    Descriptor daemon;
+};
+
+}  // namespace
+
+TEST(path, a_little_that_was_due_before_a_link_was_known_goes_at_once) {
+    Wire wire;
+    Delivery delivery(copy_of(wire.receiver));
+    ChannelSpec channel = spec();
+    channel.first_seq = 1;
+    const auto mirror = delivery.open(channel);
+    LateLink late(wire, 10, 5000);
+    late.send(1, 5000);
+    until([&] { return mirror->counters().messages.load() == 11; });
+    CHECK(late.answer().empty());
+    CHECK_EQ(late.rig.writer.link_counters().messages.load(), 11u);
+}
+
+TEST(path, more_than_a_burst_is_left_to_a_pump_and_passes_a_small_buffer) {
+    Wire wire;
+    const int small = 128 * 1024;
+    CHECK(setsockopt(wire.receiver.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
+    Delivery delivery(copy_of(wire.receiver));
+    ChannelSpec channel = spec();
+    channel.depth = 256;
+    channel.capacity_bytes = 8 << 20;
+    channel.first_seq = 1;
+    const auto mirror = delivery.open(channel);
+    LateLink late(wire, 30, 20'000);
+    late.send(1, 20'000);
+    // The publisher sent nothing of it, and the link is the daemon's to announce again.
+    CHECK(late.answer() == (std::vector<u64>{6, 7, 1}));
+    CHECK_EQ(late.rig.writer.link_counters().datagrams.load(), 0u);
+    Pump pump(late.rig.shared_view(), Mapping::lent(late.rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 1, false, false, kChunk, 4'000'000});
+    late.send(1, 20'000);
+    until([&] { return mirror->counters().messages.load() + mirror->counters().lost.load() >= 32; });
+    CHECK_EQ(mirror->counters().lost.load(), 0u);
+    CHECK(late.answer().empty());
+    pump.close();
+}

@@ -153,3 +153,93 @@ TEST(repair, a_message_too_long_is_handed_over) {
     }
     CHECK_EQ(path.mirror->counters().lost.load(), u64{0});
 }
+
+TEST(repair, groups_of_idle_rings_are_not_looked_at_while_another_is_busy) {
+    constexpr std::size_t kIdle = 200;
+    std::vector<std::unique_ptr<Sender>> idle;
+    Path path({"ordering", "nak"}, false, false, 0);
+    for (std::size_t i = 0; i < kIdle; ++i) {
+        idle.push_back(std::make_unique<Sender>(4, 4096, 0, false));
+        GroupSpec group;
+        group.stack = {{"ordering", "nak"}, kKey + 1 + i, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kChunk}, {}};
+        group.chunk = kChunk;
+        path.repair->open(idle.back()->ring_fd(), idle.back()->bell_fd(), idle.back()->geometry(), idle.back()->incarnation(), group);
+    }
+    // All have been looked at, since requests are taken in turn.
+    path.repair->close_group(kKey + 1);
+    const i64 begun = steady_ns();
+    const u64 before = path.repair->counters().looks.load();
+    for (u64 i = 0; i < 40; ++i) {
+        path.send(i, 64);
+        CHECK_EQ(path.receive(), i);
+        usleep(2'000);
+    }
+    const u64 looks = path.repair->counters().looks.load() - before;
+    CHECK(looks > 0);
+    // The busy one every 5 ms and for its heartbeats; of the others, all once after the request.
+    CHECK(looks <= kIdle + 2 * static_cast<u64>((steady_ns() - begun) / 1'000'000) + 10);
+}
+
+TEST(repair, the_first_message_after_a_pause_is_noticed_among_many_rings) {
+    constexpr std::size_t kIdle = 150;
+    std::vector<std::unique_ptr<Sender>> rings;
+    std::vector<std::shared_ptr<Group>> groups;
+    const Descriptor feedback = loopback(), ear = loopback();
+    Repair repair{Descriptor(dup(feedback.get()))};
+    for (std::size_t i = 0; i < kIdle; ++i) {
+        rings.push_back(std::make_unique<Sender>(4, 4096, 0, false));
+        GroupSpec group;
+        group.stack = {{"ordering", "nak"}, kKey + i, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kChunk}, {}};
+        group.chunk = kChunk;
+        groups.push_back(repair.open(rings[i]->ring_fd(), rings[i]->bell_fd(), rings[i]->geometry(), rings[i]->incarnation(), group));
+        repair.set_members(kKey + i, {{endpoint(address_of(ear.get()), AF_INET), 0, false}});
+    }
+    for (const std::size_t i : {0u, 100u, 149u, 100u}) {
+        const u64 before = groups[i]->counters().heartbeats.load();
+        const std::byte byte{1};
+        const Part part{&byte, 1};
+        rings[i]->append({&part, 1}, 1, {1, 1});
+        rings[i]->announce();
+        for (const i64 end = steady_ns() + 30'000'000'000; groups[i]->counters().heartbeats.load() == before;) {
+            CHECK(steady_ns() < end);
+            usleep(500);
+        }
+    }
+}
+
+TEST(repair, repairs_of_a_fast_stream_go_together_and_none_is_kept_when_it_stops) {
+    const Descriptor receiver = loopback(), peer = loopback(), publisher = loopback();
+    Delivery delivery{Descriptor(dup(receiver.get()))};
+    const ChannelSpec channel{kKey, 0, 256, 64 * 1024, 1, 0, false, 3'600'000'000'000};
+    RecoverySpec recovery;
+    recovery.stack = {{"ordering", "lateral"}, kKey, 0, 2, false, 3, {0, 1, 256, 512, 256, 48 + kChunk}, {}};
+    recovery.publisher = endpoint(address_of(publisher.get()), AF_INET);
+    recovery.peers = {endpoint(address_of(receiver.get()), AF_INET), endpoint(address_of(peer.get()), AF_INET)};
+    const auto mirror = delivery.open(channel, recovery);
+    Descriptor sender(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const Endpoint there = endpoint(address_of(receiver.get()), AF_INET);
+    CHECK(connect(sender.get(), there.at(), there.length) == 0);
+    Link link(std::move(sender), 1, kKey, 1, kChunk);
+    LinkCounters counters;
+    constexpr u64 kBlocks = 8;
+    for (u64 seq = 0; seq < kBlocks * 8; ++seq) {
+        std::byte bytes[40];
+        fill_pattern(bytes, seq, sizeof bytes);
+        const Outgoing message{seq, 1, 1, 0, sizeof bytes, bytes};
+        link.push({&message, 1}, counters);
+    }
+    const timeval patience{30, 0};
+    CHECK(setsockopt(peer.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
+    // All packets are in repairs, however these were cut.
+    u64 covered = 0;
+    while (covered < kBlocks * 8) {
+        std::byte buffer[2048];
+        const ssize_t n = recv(peer.get(), buffer, sizeof buffer, 0);
+        CHECK(n > 0);
+        wire::Repair repair;
+        CHECK(wire::parse_untrusted({buffer, static_cast<std::size_t>(n)}, repair) == wire::Parse::ok);
+        covered += repair.count;
+    }
+    CHECK_EQ(covered, kBlocks * 8);
+    CHECK_EQ(mirror->counters().messages.load(), kBlocks * 8);
+}

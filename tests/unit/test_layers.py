@@ -42,7 +42,8 @@ PURE = {
     "spark/vision/tick.py", "spark/report/drawing.py", "spark/report/page.py",
     "measure/__init__.py", "measure/channel.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py",
     "measure/video.py", "cli/gauges.py",
-    "transport/stack.py", "transport/recipe.py", "lab/adamant_grid.py", "lab/adamant_report.py",
+    "transport/stack.py", "transport/recipe.py", "transport/handover.py", "lab/adamant_grid.py",
+    "lab/adamant_report.py",
     "lab/loss_simulation.py", "lab/field/plan.py", "lab/field/observation.py", "lab/field/comparison.py",
 }  # fmt: skip
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}

@@ -26,6 +26,7 @@ from ringcast.control.service import (
     Start,
     StartChannel,
 )
+from ringcast.daemon.fanout import Answer
 from ringcast.daemon.holdings import Wish
 from ringcast.errors import BadMessage, QosMismatch
 from ringcast.transport import Channel, Sending, Source, find
@@ -38,7 +39,7 @@ HOLD_S = 5.0
 DRAIN_S = 5.0
 """Between opening and starting, a relayed stream is kept, and a seat in a group."""
 CHECK_S = 1.0
-"""How often it is looked whether groups can still be reached."""
+"""How often it is looked whether groups can still be reached, and whether a sending end broke."""
 
 
 class HeldSource(Source, Protocol):
@@ -103,6 +104,7 @@ class Distribution:
         self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
         self._settling: set[asyncio.Task[None]] = set()
         self._checking: asyncio.TimerHandle | None = None
+        self._complained: set[tuple[str, int]] = set()
 
     async def open(self, host: str, request: OpenChannel) -> ChannelOpened:
         """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), OSError."""
@@ -165,8 +167,8 @@ class Distribution:
         )  # fmt: skip
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
-            if self._checking is None:
-                self._check()
+        if self._checking is None:
+            self._check()
         if request.rate_hz:  # it may be another one since the channel was opened
             self.follow_rates()
         self._settle_soon(request.key, sending)
@@ -233,10 +235,14 @@ class Distribution:
             channel.link = getattr(channel.sending, "link", channel.link)
             self._settle_soon(request.key, channel.sending)
 
-    def too_long(self, link: int, seq: int) -> None:
-        """A publisher met a message that it cannot send in one burst."""
-        for channel in [channel for channel in self.channels.values() if channel.link == link]:
-            channel.sending.too_long(seq)
+    def given_back(self, answer: Answer) -> None:
+        """A publisher pushes to a link no more."""
+        for key, channel in list(self.channels.items()):
+            if channel.link == answer.link and answer.behind:
+                channel.sending.behind(answer.seq)
+                self._settle_soon(key, channel.sending)
+            elif channel.link == answer.link:
+                channel.sending.too_long(answer.seq)
 
     def close(self) -> None:
         if self._checking is not None:
@@ -297,6 +303,7 @@ class Distribution:
                 self._tell(channel.node, RegroupChannel(key=key, peers=peers))
 
     def _check(self) -> None:
+        self._open_broken_again()
         kinds = [find(channel.transport) for channel in self.channels.values()]
         grouped = [kind for kind in kinds if isinstance(kind, GroupTransport)]
         for kind in {kind.end: kind for kind in grouped}.values():
@@ -305,7 +312,21 @@ class Distribution:
             if channel.link != (link := getattr(channel.sending, "link", channel.link)):  # it fell back
                 channel.link = link
                 self._settle_soon(key, channel.sending)
-        self._checking = asyncio.get_running_loop().call_later(CHECK_S, self._check) if grouped else None
+        self._checking = asyncio.get_running_loop().call_later(CHECK_S, self._check) if self.channels else None
+
+    def _open_broken_again(self) -> None:
+        """A sending end may fail by itself while both nodes live: its ring is damaged, or the way was cut."""
+        for channel in self.channels.values():
+            stream = (channel.node, channel.incarnation)
+            if not channel.sending.broken:
+                self._complained.discard(stream)
+            elif stream not in self._complained:  # once, while it breaks again and again
+                self._complained.add(stream)
+                logger.warning(
+                    "the channel of publisher %x to node %s by %s broke; it is opened again where it ended",
+                    channel.incarnation, channel.node, channel.transport,
+                )  # fmt: skip
+        self._again(lambda channel: channel.sending.broken)
 
 
 def wish_for(request: OpenChannel | StartChannel) -> Wish | None:

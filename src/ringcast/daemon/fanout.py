@@ -34,12 +34,22 @@ _REMOVE = 2
 _ADD_LINK = 3
 _REMOVE_LINK = 4
 _TOO_LONG = 5
+_BEHIND = 6
 
 
 class Flushed(enum.Enum):
     ALL = "nothing waits"
     FULL = "wait until the socket is writable"
     LATER = "the system refuses descriptors in flight; the socket may look writable, so wait by the clock"
+
+
+class Answer(NamedTuple):
+    """A publisher pushes to that link no more, from that message on: it is too long to be pushed, or, `behind`, more
+    was due before the publisher knew of the link than can be sent at once."""
+
+    link: int
+    seq: int
+    behind: bool
 
 
 class Mailbox:
@@ -113,9 +123,9 @@ class FanOut:
         else:
             self._waiting_links[number] = None
 
-    def take_answers(self) -> list[tuple[int, int]]:
-        """(link, sequence number) of messages that the publisher found too long to push, since the last call."""
-        found: list[tuple[int, int]] = []
+    def take_answers(self) -> list[Answer]:
+        """Links that the publisher gave back since the last call."""
+        found: list[Answer] = []
         while True:
             try:
                 packet = self._socket.recv(_ANSWER.size, socket.MSG_DONTWAIT)
@@ -124,8 +134,8 @@ class FanOut:
             if len(packet) != _ANSWER.size:
                 return found
             op, number, seq = _ANSWER.unpack(packet)
-            if op == _TOO_LONG:
-                found.append((number, seq))
+            if op in (_TOO_LONG, _BEHIND):
+                found.append(Answer(number, seq, behind=op == _BEHIND))
 
     def _next(self) -> tuple[bytes, tuple[int, ...], Callable[[], object]] | None:
         """The packet whose turn it is, its descriptors, and what to call once it is sent."""

@@ -306,8 +306,8 @@ class Network:
         answers = fanout.take_answers()
         if not answers and fanout.unlisten is not None:
             fanout.unlisten()
-        for link, seq in answers:
-            self.distribution.too_long(link, seq)
+        for answer in answers:
+            self.distribution.given_back(answer)
 
     # ------------------------------------------------------------------ what `ringcast nodes` and `channels` show
 

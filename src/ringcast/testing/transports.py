@@ -131,9 +131,10 @@ class Path:
         asyncio.run(self.sending.ready())
 
     def settle(self) -> None:
-        for number, seq in self.publisher.fanout.take_answers():
-            if number in (self.channel.key, getattr(self.sending, "link", 0)):
-                self.sending.too_long(seq)
+        for answer in self.publisher.fanout.take_answers():
+            if answer.link in (self.channel.key, getattr(self.sending, "link", 0)):
+                give_back = self.sending.behind if answer.behind else self.sending.too_long
+                give_back(answer.seq)
         if self.sending.unsettled:
             self.sending.settle()
 

@@ -126,9 +126,15 @@ class Sending(Protocol):
     def too_long(self, seq: int) -> None:
         """The writer of the ring gave the channel back: a message is too long to be sent in one burst."""
 
+    def behind(self, seq: int) -> None:
+        """The writer gave the channel back: from that message on more is due than can be sent in one burst. Send it,
+        and let the writer go on afterwards."""
+
     def counters(self) -> dict[str, int]: ...
     @property
-    def broken(self) -> bool: ...
+    def broken(self) -> bool:
+        """Nothing more is sent, though nobody asked for that; the channel is to be opened again."""
+
     def release(self) -> None:
         """Ask nothing more of the ring's writer. Called once, before `close`."""
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ringcast import _core
 from ringcast.transport.addressing import connected_datagrams
+from ringcast.transport.handover import Handover
 from ringcast.transport.interface import Channel, Source
 
 PACE_BYTES_PER_S = 100_000_000
@@ -49,18 +50,18 @@ class MemberSending:
         self._channel = channel
         self._source = source
         self._socket = connected_datagrams(host, port, channel.dscp)
-        self._pump: _core.Pump | None = None
-        self._linked = False
+        self._handover = Handover(source, self._make_pump, self._push_from)
         self._direct = channel.direct or not group.multicasts
-        self.broken = False
         if group.pumped_from is not None and channel.first_seq >= group.pumped_from:
+            return
+        if self._direct and group.pumped_from is None:
+            self._handover.begin(channel.first_seq)
             return
         if not self._direct:
             group.push()
+        # After the publisher was told of the group: what it may not have pushed there is before this.
         if channel.first_seq < source.next_seq:
-            self._pump_until(channel.first_seq, source.next_seq)
-        elif self._direct and group.pumped_from is None:
-            self._push_from(channel.first_seq)
+            self._handover.until(channel.first_seq, source.next_seq)
 
     @property
     def link(self) -> int:
@@ -71,46 +72,49 @@ class MemberSending:
         return
 
     @property
+    def broken(self) -> bool:
+        return self._handover.broken
+
+    @property
     def unsettled(self) -> bool:
-        return self._pump is not None
+        return self._handover.pump is not None
 
     def settle(self) -> None:
         """Once the history is sent, let the publisher go on by itself."""
-        if self._pump is None or self._pump.state == "running":
-            return
-        reached = self._pump.next_seq
-        self._pump.close()
-        self._pump = None
         handed_over = self._group.pumped_from
-        if handed_over is not None:
-            if reached < handed_over and not self._linked:
-                self._pump_until(reached, handed_over)
-        elif self._direct and not self._linked:
-            self._push_from(reached)
+        if self._direct and handed_over is None:
+            self._handover.settle()
+        elif self._handover.pump is not None:
+            self._end_at(handed_over)
 
     def too_long(self, seq: int) -> None:
         self._group.hand_over(seq)
-        if self._linked:
+        if self._handover.pushed:
             self._source.links.remove_link(self._channel.key)
+
+    def behind(self, seq: int) -> None:
+        if not self._direct:
+            self._group.hand_over(seq)
+        elif self._group.pumped_from is None:
+            self._handover.behind(seq)
 
     def fall_back(self) -> None:
         """Multicast reaches nobody any more."""
         if not self._direct and self._group.pumped_from is None:
             self._direct = True
-            self._push_from(max(self._channel.first_seq, self._source.next_seq - OVERLAP * self._channel.every))
+            self._handover.push(max(self._channel.first_seq, self._source.next_seq - OVERLAP * self._channel.every))
 
     def counters(self) -> dict[str, int]:
         found = self._group.counters()
         return found | {"fallen_back": int(self._direct)} if self._group.wants_multicast else found
 
     def release(self) -> None:
-        if self._linked:
+        if self._handover.pushed:
             self._source.links.remove_link(self._channel.key)
         self._group.leave(self._channel.key)
 
     def close(self) -> None:
-        if self._pump is not None:
-            self._pump.close()
+        self._handover.stop()
         # Every copy of the socket, the publisher's too, can send no more.
         try:
             self._socket.shutdown(socket.SHUT_WR)
@@ -119,20 +123,30 @@ class MemberSending:
         self._socket.close()
         self._group.end()
 
+    def _end_at(self, handed_over: int | None) -> None:
+        """Of a stream that the group carries: the pump sends what was before."""
+        pump = self._handover.pump
+        if pump is None:
+            return
+        if handed_over is not None and not self._handover.pushed:
+            pump.stop_before(handed_over)
+        if pump.state == "running":
+            return
+        reached = pump.next_seq
+        self._handover.stop()
+        if handed_over is not None and reached < handed_over and not self._handover.pushed:
+            self._handover.until(reached, handed_over)
+
     def _push_from(self, first_seq: int) -> None:
         self._source.links.add_link(
             self._channel.key, self._socket.fileno(), key=self._group.key, every=self._channel.every,
             chunk=self._group.chunk, first_seq=first_seq,
         )  # fmt: skip
-        self._linked = True
-        if first_seq < self._source.next_seq and self._pump is None:
-            self._pump_until(first_seq, self._source.next_seq)
 
-    def _pump_until(self, first_seq: int, end: int) -> None:
-        self._pump = _core.Pump(
+    def _make_pump(self, first_seq: int) -> _core.Pump:
+        return _core.Pump(
             self._source.ring_fd, self._source.bell_fd, self._socket.fileno(), depth=self._source.depth,
             capacity_bytes=self._source.capacity_bytes, incarnation=self._source.ring, key=self._group.key,
             every=self._channel.every, first_seq=first_seq, reliable=self._channel.reliable, stream=False,
             chunk=self._group.chunk, most_bytes_per_s=PACE_BYTES_PER_S,
         )  # fmt: skip
-        self._pump.stop_before(end)

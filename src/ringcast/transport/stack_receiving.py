@@ -1,5 +1,5 @@
-"""The receiving end of all stacked transports of a daemon: one socket, one native delivery thread, and the sockets of
-the multicast groups that its channels are in.
+"""A receiving end of stacked transports of a daemon: one socket, one native delivery thread, and the sockets of the
+multicast groups that its channels are in.
 
 Invariant: a group is joined while a channel needs it and left when the last one is closed.
 """

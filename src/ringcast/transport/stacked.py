@@ -17,13 +17,17 @@ from ringcast.transport.stack_receiving import StackReceiving
 class Stacked:
     """Made by `of`."""
 
-    end = "stack"
-
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.name = recipe.text
         self.shape = recipe.shape
         self.promises = recipe.promises
+
+    @property
+    def end(self) -> str:
+        """Apart, because a thread that also hears multicast groups has to ask which socket can be read before it reads:
+        a system call for each datagram that the others need not pay for."""
+        return "multicast" if self.shape.multicast else "stack"
 
     @classmethod
     def of(cls, text: str) -> Stacked:
@@ -52,4 +56,5 @@ class Stacked:
         return groups().take_changes()
 
     def check(self) -> None:
-        groups().check()
+        if self.shape.multicast:
+            groups().check()

@@ -124,6 +124,9 @@ class TcpSending:
     def too_long(self, seq: int) -> None:
         return
 
+    def behind(self, seq: int) -> None:
+        return
+
     @property
     def broken(self) -> bool:
         return self._failed or (self._pump is not None and self._pump.state == "broken")

@@ -1,10 +1,7 @@
 """udp: each message once, as datagrams, from the very thread that calls `send`. Ordered, not reliable.
 
-History that a joiner asked for is pumped first; then the publisher itself pushes, from where the pump ended. It learns
-so with its next message, so whatever it sent before it could have known is pumped too: it announces a message before it
-looks whom to push to, and we look for messages after we told it, so one of us sees the other. When both do, the mirror
-drops the second copy. A publisher with messages too long for one burst hands the channel back to the pump, which paces
-them.
+History that a joiner asked for is pumped first; then the publisher itself pushes (`handover.py`). A publisher with
+messages too long for one burst hands the channel back to the pump, which paces them.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ import socket
 
 from ringcast import _core
 from ringcast.transport.addressing import bound, connected_datagrams, payload_room, widen_receive_buffer
+from ringcast.transport.handover import Handover
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
 
 HEADER_BYTES = 48
@@ -69,54 +67,46 @@ class UdpSending:
         self._source = source
         self._socket = connected_datagrams(host, port, channel.dscp)
         self._chunk = payload_room(self._socket) - HEADER_BYTES
-        self._pump: _core.Pump | None = None
         self._given_back = False
-        self._pushed = False
         self._released = False
-        if channel.first_seq < source.next_seq:
-            self._pump_until(channel.first_seq, source.next_seq)
-        else:
-            self._push_from(channel.first_seq)
+        self._handover = Handover(source, self._make_pump, self._push_from)
+        self._handover.begin(channel.first_seq)
 
     @property
     def broken(self) -> bool:
-        return False
+        return self._handover.broken
 
     async def ready(self) -> None:
         return
 
     @property
     def unsettled(self) -> bool:
-        return self._pump is not None and not self._given_back and not self._released
+        return self._handover.pump is not None and not self._given_back and not self._released
 
     def settle(self) -> None:
         """Once the history is sent, let the publisher go on by itself."""
-        if self._pump is None or not self.unsettled or self._pump.state == "running":
-            return
-        first_seq = self._pump.next_seq
-        self._pump.close()
-        self._pump = None
-        if not self._pushed:
-            self._push_from(first_seq)
+        if self.unsettled:
+            self._handover.settle()
 
     def too_long(self, seq: int) -> None:
         """The publisher met a message that is too long for one burst: pump from there on."""
         self._given_back = True
         self._source.links.remove_link(self._channel.key)
-        if self._pump is not None:
-            self._pump.close()
-        self._pump = self._make_pump(seq)
+        self._handover.follow(seq)
+
+    def behind(self, seq: int) -> None:
+        if not self._given_back and not self._released:
+            self._handover.behind(seq)
 
     def counters(self) -> dict[str, int]:
-        return self._pump.counters() if self._pump is not None else {}
+        return self._handover.pump.counters() if self._handover.pump is not None else {}
 
     def release(self) -> None:
         self._released = True
         self._source.links.remove_link(self._channel.key)
 
     def close(self) -> None:
-        if self._pump is not None:
-            self._pump.close()
+        self._handover.stop()
         # Every copy of the socket, the publisher's too, can send no more.
         try:
             self._socket.shutdown(socket.SHUT_WR)
@@ -129,13 +119,6 @@ class UdpSending:
             self._channel.key, self._socket.fileno(), key=self._channel.key, every=self._channel.every,
             chunk=self._chunk, first_seq=first_seq,
         )  # fmt: skip
-        self._pushed = True
-        if first_seq < self._source.next_seq:
-            self._pump_until(first_seq, self._source.next_seq)
-
-    def _pump_until(self, first_seq: int, end: int) -> None:
-        self._pump = self._make_pump(first_seq)
-        self._pump.stop_before(end)
 
     def _make_pump(self, first_seq: int) -> _core.Pump:
         return _core.Pump(

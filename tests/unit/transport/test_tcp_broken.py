@@ -1,0 +1,35 @@
+"""A sending end that fails by itself while the other node lives."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+
+from ringcast.testing.transports import Path, Publisher
+from ringcast.transport.tcp import Tcp
+
+PATIENCE_S = 30.0
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_both_ends_learn_that_the_pump_broke() -> None:
+    tcp = Tcp()
+    receiving = tcp.receive("127.0.0.1")
+    publisher = Publisher(depth=16, capacity_bytes=4096, max_wait_s=1.0)
+    with Path(tcp, receiving, publisher, first_seq=0, every=1, reliable=True) as path:
+        publisher.writer.send(b"one")
+        assert [bytes(message.data) for message in path.receive(1)] == [b"one"]
+        assert not path.sending.broken
+        path.sending._socket.shutdown(socket.SHUT_WR)  # type: ignore[attr-defined]
+        publisher.writer.send(b"two")
+        eventually(lambda: path.sending.broken)
+        eventually(lambda: path.channel.key in receiving.ended())
+    publisher.close()
+    receiving.close()
