@@ -38,6 +38,7 @@ PURE = {
     "daemon/system_tags.py", "record/commits.py", "record/bronze.py", "spark/offsets.py", "spark/values.py",
     "cli/mission/roles.py", "cli/mission/view.py",
     "lab/rescue/world.py", "lab/rescue/frames.py", "lab/rescue/mission.py", "lab/transport_model.py", "adapt/model.py",
+    "adapt/features.py", "lab/adamant_environments.py",
     "spark/lake/manifest.py", "spark/vision/optics.py", "spark/vision/spots.py", "spark/vision/places.py",
     "spark/vision/tick.py", "spark/report/drawing.py", "spark/report/page.py",
     "measure/__init__.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py", "measure/video.py",

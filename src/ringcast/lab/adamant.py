@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from ringcast.lab import adamant_asked, adamant_report, adamant_results, loss_simulation, picture
+from ringcast.lab.adamant_environments import environment_grid
 from ringcast.lab.adamant_grid import Cell, Grid, crowd_grid, paper_grid
 from ringcast.lab.adamant_results import Result
 from ringcast.lab.cleanup import LabError
@@ -22,6 +23,8 @@ from ringcast.lab.report import Findings, Steps
 
 COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
+ENVIRONMENTS = "adamant environments"
+"""The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
 THREADS = 2
 """Runs are native and let the GIL go."""
 
@@ -35,8 +38,8 @@ class AdamantFindings(Findings):
 
 
 def run(quick: bool, steps: Steps) -> AdamantFindings:
-    paper, crowd = paper_grid(quick), crowd_grid(quick)
-    steps.expect(adamant_asked.STEPS + len(paper.cells) + len(crowd.cells))
+    paper, crowd, drawn = paper_grid(quick), crowd_grid(quick), environment_grid(quick)
+    steps.expect(adamant_asked.STEPS + len(paper.cells) + len(crowd.cells) + len(drawn.cells))
     findings = AdamantFindings()
     findings.rows.append(adamant_asked.stalls(quick, steps))
     findings.rows += adamant_asked.delivered(steps)
@@ -46,8 +49,10 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
     findings.rows += adamant_asked.needing_sockets()
     findings.rows += adamant_asked.wire(steps)
     findings.rows += adamant_asked.cost(quick, steps)
-    findings.results = [*grid, *many]
+    elsewhere = run_grid(ENVIRONMENTS, drawn, steps)
+    findings.results = [*grid, *many, *elsewhere]
     findings.add(adamant_report.conclude(grid, many))
+    findings.tables.append(adamant_report.winners(elsewhere))
     findings.notes += [
         "simulated: hosts and links are a model (docs/experiments-loss.md), the recovery code is the real one",
         f"run on {_machine()}",

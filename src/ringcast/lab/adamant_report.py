@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from statistics import fmean
 
 from ringcast.lab.adamant_asked import mean_by_cell
 from ringcast.lab.adamant_grid import Cell
@@ -31,6 +32,7 @@ SHOWN = (
     ("relate2", "ReLate2 (ms)"),
     ("wire_datagrams_per_update", "Datagrams on the wire per update"),
 )
+COMPARED = ("relate2", "relate", "relate2_net", "latency_mean", "delivered")
 DRAWN = ("latency_mean", "delivered", "usable_frames", "relate", "relate2")
 MAIN_PANELS = ((3, 0.03), (25, 0.01))
 """Receivers and loss of the environments that are drawn over the rate, as the paper's Figures 11 to 22 are."""
@@ -53,6 +55,30 @@ def conclude(results: Sequence[Result], crowd: Sequence[Result]) -> Findings:
     for metric, title in (SHOWN[0], SHOWN[2], SHOWN[5], SHOWN[6]):
         findings.tables.append(_table(f"{title}, 100 and 1,000 receivers", mean_by_cell(crowd, metric)))
     return findings
+
+
+def winners(results: Sequence[Result]) -> Table:
+    """In how many environments each transport was the best, metric by metric. Lower is better but for `delivered`."""
+    means = {metric: environment_means(results, metric) for metric in COMPARED}
+    transports = list(dict.fromkeys(result.configuration["transport"] for result in results))
+    best = {
+        metric: [(max if metric == "delivered" else min)(found, key=found.__getitem__) for found in by_place.values()]
+        for metric, by_place in means.items()
+    }
+    rows = [[name, *(str(best[metric].count(name)) for metric in COMPARED)] for name in transports]
+    number = len(means[COMPARED[0]])
+    return Table(
+        f"Best of {len(transports)} in how many of {number} drawn environments", ["transport", *COMPARED], rows
+    )
+
+
+def environment_means(results: Sequence[Result], metric: str) -> dict[str, dict[str, float]]:
+    """The mean over repetitions by environment, as text, and transport."""
+    gathered: dict[str, dict[str, list[float]]] = {}
+    for result in results:
+        keys = ", ".join(f"{name}={value}" for name, value in result.configuration.items() if name != "transport")
+        gathered.setdefault(keys, {}).setdefault(result.configuration["transport"], []).append(result.metrics[metric])
+    return {keys: {name: fmean(values) for name, values in found.items()} for keys, found in gathered.items()}
 
 
 def _table(title: str, means: Mapping[Cell, Mapping[str, float]]) -> Table:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringcast.cli.labs import run as lab_run
-from ringcast.lab import adamant, adamant_asked, adamant_report, adamant_results
+from ringcast.lab import adamant, adamant_asked, adamant_environments, adamant_report, adamant_results
 from ringcast.lab.adamant_grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
 from ringcast.lab.cleanup import LabError
 
@@ -107,3 +107,24 @@ def test_the_experiment_is_in_the_table_and_needs_no_root() -> None:
     parser = argparse.ArgumentParser()
     lab_run.configure(parser)
     assert not lab_run.needs_network(parser.parse_args(["adamant", "--quick"]))
+
+
+def test_drawn_environments_are_the_same_ones_and_no_line_is_full() -> None:
+    many = adamant_environments.environments(60)
+    assert adamant_environments.environments(20) == many[:20]
+    assert adamant_environments.environments(20, seed=5) != many[:20]
+    assert len(set(many)) == 60
+    assert max(map(adamant_environments.load, many)) <= adamant_environments.MOST_LOAD
+    assert min(cell.delay_us for cell in many) < 200
+    assert max(cell.delay_us for cell in many) > 10_000
+
+
+def test_everything_that_is_drawn_is_in_the_results() -> None:
+    cell = adamant_environments.environments(1)[0]
+    (result,) = adamant.run_grid("e", Grid((cell,), ("nak",), 50, 1), Silent())
+    c = result.configuration
+    assert [float(c[name]) for name in ("receivers", "rate_hz", "payload_bytes", "delay_us", "bandwidth_mbit")] == [
+        cell.receivers, cell.rate_hz, cell.payload_bytes, cell.delay_us, cell.bandwidth_mbit,
+    ]  # fmt: skip
+    net, plain = result.metrics["relate2_net"], result.metrics["relate2"]
+    assert net == pytest.approx(plain * result.metrics["wire_bytes_per_update"] * cell.rate_hz / 1e3)

@@ -87,3 +87,15 @@ def test_tcp_waits_for_the_next_packet_or_the_timeout() -> None:
     assert np.median(late) == pytest.approx(0.0107, abs=0.001)
     late = slow.latencies_s[slow.latencies_s > 0.005]
     assert np.median(late) == pytest.approx(0.2, abs=0.01)
+
+
+@pytest.mark.parametrize("transport", ["multicast", "udp", "tcp"])
+def test_a_narrow_line_takes_its_time(transport: str) -> None:
+    calm = {"delay_us": 100, "jitter_us": 0, "send_us": 0, "receivers": 2, "payload_bytes": 1000, "updates": 10}
+    endless, narrow = run(transport, **calm), run(transport, bandwidth_mbit=8, **calm)
+    longer = narrow.latencies_s.reshape(2, -1)[:, 0] - endless.latencies_s.reshape(2, -1)[:, 0]
+    turns = [1, 1] if transport == "multicast" else [1, 2]
+    # A microsecond for each byte, heads included, and once more for each receiver who is served before.
+    heads = longer[0] * 1e6 - 1000
+    assert 42 <= heads <= 120
+    assert longer * 1e6 == pytest.approx([turn * (1000 + heads) for turn in turns], abs=1)
