@@ -419,6 +419,7 @@ void bind_writer(nb::module_& m) {
         .def_prop_ro("capacity_bytes", [](PyWriter& w) { return w.open().geometry().capacity; })
         .def_prop_ro("memory_bytes", [](PyWriter& w) { return w.open().geometry().file_bytes(); })
         // As readers see it: another thread may be writing.
+        .def_prop_ro("reliable_readers", [](PyWriter& w) { return w.open().reliable_readers(); })
         .def_prop_ro("next_seq", [](PyWriter& w) { return w.open().header().tail.load(); });
 }
 

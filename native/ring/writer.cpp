@@ -93,6 +93,12 @@ void Writer::rescan() {
         if (slot.owner.load() != 0 && slot.lapsed.load() == 0) slowest_ = std::min(slowest_, slot.position.load());
 }
 
+u32 Writer::reliable_readers() const {
+    u32 readers = 0;
+    for (const ReliableSlot& slot : bell_->slots) readers += slot.owner.load() != 0;
+    return readers;
+}
+
 void Writer::count_wait() { add(header_->waits, 1); }
 
 futex::Wait Writer::wait_for_room(std::size_t length, i64 until_steady_ns) {

@@ -55,6 +55,8 @@ public:
     void count_wait();
     // Stop waiting for the readers in the way; their process ids. They are waited for again once they read.
     std::vector<u32> pass_over(std::size_t length);
+    // How many have a slot of this ring, so that nothing they have not read is overwritten.
+    u32 reliable_readers() const;
     // Free the slots of processes that are gone.
     void reap();
 

@@ -144,6 +144,11 @@ class RingWriter:
     def closed(self) -> bool: ...
     @property
     def next_seq(self) -> int: ...
+    @property
+    def reliable_readers(self) -> int:
+        """Who has taken the ring and is waited for. One that subscribed before the ring was made takes it a moment
+        later."""
+
     def send(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int: ...
     def send_many(self, items: Sequence[Any]) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one.

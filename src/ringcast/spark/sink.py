@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ logger = logging.getLogger("ringcast.spark")
 
 _ENCODERS: dict[str, Any] = {"json": msgspec.json.Encoder().encode, "msgpack": msgspec.msgpack.Encoder().encode}
 _TIMES = ("event_ns", "event_time")
+READERS_WITHIN_S = 5.0
 _publishers: dict[tuple[int, str | None, str, str], Publisher] = {}
 
 
@@ -111,6 +113,7 @@ class _Publishing:
                     capacity_bytes=NOT_NAMED if capacity is None else capacity,
                 )  # fmt: skip
             publisher = _publishers[key] = tag.publisher(encoded=True)
+            _await_readers(session, publisher)
         return publisher
 
     def _check(self, publisher: Publisher, rows: pa.Table) -> None:
@@ -180,6 +183,16 @@ class StreamPublisher(_Publishing, DataSourceStreamArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing was published."""
+
+
+def _await_readers(session: Session, publisher: Publisher) -> None:
+    """Those who asked that nothing be overwritten are told of a new ring, and take it a moment later. A batch that is
+    longer than the ring would be over their heads by then."""
+    rows = publisher.tag.subscribers()
+    wanted = sum(1 for row in rows if row.info.reliable and row.info.node == session.node)
+    deadline = time.monotonic() + READERS_WITHIN_S
+    while publisher.reliable_readers < wanted and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 def _send(publisher: Publisher, rows: pa.Table, ledger: Ledger | None = None) -> None:
