@@ -23,6 +23,13 @@ SETTINGS = {
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.warehouse.dir": "",
+    # Rows by the dozen: compiling what handles them takes longer than handling them.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.default.parallelism": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
 
 

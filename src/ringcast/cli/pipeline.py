@@ -66,6 +66,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--deadline", type=units.positive, default=50.0, metavar="MS", help="(qos; default: 50 ms)")
     run.add_argument("--metric", default="relate2", help="what the model is to keep low (train; default: relate2)")
     run.add_argument("--experiment", metavar="NAME", help="only its results (fit, train; default: all there are)")
+    run.add_argument("--splits", metavar="N", type=units.count, default=3,
+                     help="times that other environments are held out (train; default: 3)")  # fmt: skip
     run.add_argument("--model", metavar="FILE", help="where the model goes (train; default: in the lake)")
     simulate = _action(actions, "simulate", "put a made-up search and rescue with known truth into the lake")
     compare = _action(actions, "compare", "find its survivors in time, with clocks apart, and with loss")
@@ -118,7 +120,7 @@ def _run(args: argparse.Namespace, output: Output, spark: SparkSession, lake: La
     options = {
         "families": args.family, "window_s": args.window, "deadline_ns": round(args.deadline * 1e6),
         "metric": args.metric, "experiment": args.experiment, "model": args.model, "publish": args.publish,
-        "socket": args.socket,
+        "socket": args.socket, "splits": args.splits,
     }  # fmt: skip
     begin = time.monotonic()
     done = jobs.run(

@@ -68,11 +68,11 @@ class Family:
 
 
 FAMILIES = {
-    "tree": Family(lambda seed: DecisionTreeClassifier(maxDepth=12, maxBins=128, minInstancesPerNode=4, seed=seed),
+    "tree": Family(lambda seed: DecisionTreeClassifier(maxDepth=10, maxBins=64, minInstancesPerNode=4, seed=seed),
                    tree, "paired"),
-    "forest": Family(lambda seed: RandomForestClassifier(numTrees=40, maxDepth=12, maxBins=64, seed=seed,
+    "forest": Family(lambda seed: RandomForestClassifier(numTrees=24, maxDepth=10, maxBins=32, seed=seed,
                                                          featureSubsetStrategy="onethird"), forest, "paired"),
-    "linear": Family(lambda seed: LogisticRegression(maxIter=100, regParam=1e-4), linear, "single"),
+    "linear": Family(lambda seed: LogisticRegression(maxIter=50, regParam=1e-3), linear, "single"),
 }  # fmt: skip
 
 
