@@ -1,9 +1,9 @@
 """Environments drawn at random, far beyond paper 004's: what a model of which transport is best where is trained on.
 
 Receivers, loss, bursts, rate, size and delay are drawn independently, each over the span where it changes who wins, and
-most of them by their magnitude; the bandwidth follows from how much of its line a publisher would need for a datagram to
-each receiver in turn. That is never more than half: on a line that is full only the queue would be measured. One seed
-decides all of it. Pure values.
+most of them by their magnitude; the bandwidth follows from how much of its line a publisher would need for a datagram
+to each receiver in turn. That is never more than half: on a line that is full only the queue would be measured. One
+seed decides all of it. Pure values.
 """
 
 from __future__ import annotations
