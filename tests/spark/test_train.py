@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import types
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,10 @@ from ringcast.adapt import Chooser
 from ringcast.cli import main
 from ringcast.lab import adamant, adamant_environments, adamant_results
 from ringcast.lab.adamant_grid import Grid
-from ringcast.lab.transport_model import outcome, results
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
 from ringcast.spark.pipelines.examples import column, costs, examples, held
-from ringcast.spark.pipelines.results import RESULT
 from ringcast.spark.pipelines.train import FAMILIES, NothingToLearn, choices, fitted, train
 from ringcast.spark.tables.gold import TRAINING
 
@@ -31,11 +31,22 @@ SCHEMA = (
     "machine string, version string"
 )
 KEYS = ["loss", "rate_hz", "receivers"]
+COSTS: dict[str, Callable[[float, float, float], float]] = {
+    "multicast": lambda loss, rate_hz, receivers: 1 + loss,
+    "nak": lambda loss, rate_hz, receivers: 1.5 + 5 / rate_hz + receivers / 40,
+    "parity:r=4": lambda loss, rate_hz, receivers: 1.8 + 15 / rate_hz,
+}
+"""Made up: who is best depends on all three numbers, and no transport is best often."""
+PLACES = list(product((0.1, 0.3, 0.6, 1.2, 2.5, 5), (5, 10, 20, 40, 80, 160), (2, 5, 10, 20, 40, 80)))
 
 
 @pytest.fixture(scope="module")
 def measured(spark: SparkSession) -> DataFrame:
-    rows = [tuple(row[name] for name in RESULT) for row in results(repetitions=1) if row["metric"] == "relate2"]
+    rows = [
+        ("e", json.dumps({"loss": loss, "rate_hz": rate, "receivers": n, "transport": name}), 0, "relate2",
+         cost(loss, rate, n), "", "", "")
+        for loss, rate, n in PLACES for name, cost in COSTS.items()
+    ]  # fmt: skip
     return spark.createDataFrame(rows, SCHEMA).coalesce(1).cache()
 
 
@@ -55,16 +66,16 @@ def model(lake: Lake, run: Run) -> Path:
 
 
 def test_results_are_kept_and_every_family_is_judged_on_what_it_has_not_seen(lake: Lake, run: Run) -> None:
-    assert lake.read(TRAINING).count() == 432 * 8
-    assert run.counts["environments"] == 432
-    assert 60 < run.counts["held out in 1 splits"] < 160
+    assert lake.read(TRAINING).count() == 216 * 3
+    assert run.counts["environments"] == 216
+    assert 36 < run.counts["held out in 1 splits"] < 72
     shares = [run.counts[f"{family}: percent within 5 %"] for family in FAMILIES]
     assert len(set(shares)) > 1
-    assert max(shares) >= 95
-    assert run.counts["always the same: percent within 5 %"] < 80, "or there would be nothing to learn"
+    assert max(shares) >= 90
+    assert run.counts["always the same: percent within 5 %"] < 65, "or there would be nothing to learn"
     wins = {name: number for name, number in run.counts.items() if name.startswith("best is ")}
-    assert sum(wins.values()) == 432
-    assert len(wins) >= 3
+    best = [min(COSTS, key=lambda name, place=place: COSTS[name](*place)) for place in PLACES]  # type: ignore[misc]
+    assert wins == {f"best is {name}": best.count(name) for name in COSTS}
 
 
 def test_the_exported_model_needs_no_spark_and_chooses_nearly_the_best(measured: DataFrame, model: Path) -> None:
@@ -72,9 +83,9 @@ def test_the_exported_model_needs_no_spark_and_chooses_nearly_the_best(measured:
     rows = examples(costs(measured, "relate2"), KEYS, "relate2", 0.05).collect()
     good = [chooser.choose({name: row[name] for name in KEYS}) in row.good for row in rows]
     assert sum(good) / len(good) >= 0.95
-    assert chooser.share >= 0.95
-    assert chooser.spans["receivers"] == (3, 25)
-    assert model.stat().st_size < 300_000
+    assert chooser.share >= 0.9
+    assert chooser.spans["receivers"] == (2, 80)
+    assert model.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -97,7 +108,7 @@ def test_every_family_says_the_same_without_spark(measured: DataFrame, name: str
 def test_whole_environments_are_held_out_others_in_every_split(measured: DataFrame) -> None:
     environments = costs(measured, "relate2")
     out = [{row[0] for row in environments.where(held(split)).select("environment").collect()} for split in (0, 1)]
-    assert all(432 / 6 < len(some) < 432 / 3 for some in out)
+    assert all(216 / 6 < len(some) < 216 / 3 for some in out)
     assert out[0] != out[1]
 
 
@@ -114,7 +125,7 @@ def test_what_cannot_be_learned_from_is_said(measured: DataFrame) -> None:
     with pytest.raises(NothingToLearn, match="0 transports"):
         train(measured, "no such metric")
     with pytest.raises(NothingToLearn, match="0 numbers"):
-        train(measured.where('configuration like \'%"loss":0.01,"rate_hz":10,"receivers":3,%\''), "relate2")
+        train(measured.where('configuration like \'{"loss": 0.1, "rate_hz": 10, "receivers": 2,%\''), "relate2")
 
 
 def test_from_simulated_experiments_to_a_choice_by_commands(
@@ -141,12 +152,3 @@ def test_from_simulated_experiments_to_a_choice_by_commands(
     numbers = [f"{name}={(low + high) / 2}" for name, (low, high) in Chooser.load(model).spans.items()]
     assert main(["choose", str(model), *numbers]) == 0
     assert capsys.readouterr().out.strip() in some
-
-
-def test_the_model_of_the_experiments_rewards_recovery_where_there_is_loss() -> None:
-    def relate2(transport: str, loss: float) -> float:
-        latency, delivered = outcome(transport, loss, 50, 10)
-        return latency * (100 * (1 - delivered) + 1)
-
-    assert relate2("multicast", 0.0) < relate2("nak", 0.0) + 1e-12
-    assert relate2("nak", 0.01) < relate2("tcp", 0.01)

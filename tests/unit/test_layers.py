@@ -37,7 +37,7 @@ PURE = {
     "scaling/interface.py", "scaling/temporal.py", "scaling/averaging.py",
     "daemon/system_tags.py", "record/commits.py", "record/bronze.py", "spark/offsets.py", "spark/values.py",
     "cli/mission/roles.py", "cli/mission/view.py",
-    "lab/rescue/world.py", "lab/rescue/frames.py", "lab/rescue/mission.py", "lab/transport_model.py", "adapt/model.py",
+    "lab/rescue/world.py", "lab/rescue/frames.py", "lab/rescue/mission.py", "adapt/model.py",
     "adapt/features.py", "lab/adamant_environments.py",
     "spark/lake/manifest.py", "spark/vision/optics.py", "spark/vision/spots.py", "spark/vision/places.py",
     "spark/vision/tick.py", "spark/report/drawing.py", "spark/report/page.py",
