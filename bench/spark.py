@@ -261,6 +261,7 @@ def _trained(run: Run, spark: Any, folder: Path) -> list[Row]:
     from ringcast.adapt import Chooser
     from ringcast.lab import adamant, adamant_results
     from ringcast.lab.adamant_environments import environment_grid
+    from ringcast.lab.adamant_report import repeatable
     from ringcast.spark.pipelines.train import mean, train
 
     class Steps:
@@ -284,6 +285,9 @@ def _trained(run: Run, spark: Any, folder: Path) -> list[Row]:
         rows += [plain(f"{name}: {family}", mean(of), "share") for family, of in found.shares.items()]
         rows.append(plain(f"{name}: the worst split", min(found.shares[found.model["family"]]), "share"))
         rows.append(plain(f"{name}: always the same transport", found.constant, "share"))
+        if metric != "delivered":
+            again = repeatable(results, metric)
+            rows.append(plain(f"{name}: the best of one repetition, within 5 % in the other", again, "share"))
         rows += [plain(f"{name}: best is {label}", number, "environments") for label, number in found.wins.items()]
         text = msgspec.json.encode(found.model)
         rows.append(plain(f"{name}: the model as JSON", len(text) / 1e3, "kB"))

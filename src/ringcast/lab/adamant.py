@@ -66,7 +66,7 @@ def run_grid(experiment: str, grid: Grid, steps: Steps) -> list[Result]:
         for cell in grid.cells:
             steps.step(cell.label)
             jobs = [(transport, seed) for transport in grid.transports for seed in range(1, grid.repetitions + 1)]
-            results += pool.map(lambda job, cell=cell: _one(experiment, cell, job, grid.updates), jobs)
+            results += pool.map(lambda job, cell=cell: _one(experiment, cell, job, grid.length(cell)), jobs)
     return results
 
 

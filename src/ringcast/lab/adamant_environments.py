@@ -34,7 +34,9 @@ def environments(number: int, seed: int = SEED) -> tuple[Cell, ...]:
 
 
 def environment_grid(quick: bool) -> Grid:
-    return Grid(environments(160 if quick else 800), CANDIDATES, 500 if quick else 1_000, 2)
+    if quick:
+        return Grid(environments(160), CANDIDATES, 500, 2)
+    return Grid(environments(500), CANDIDATES, 1_000, 2, losses=300)
 
 
 def _drawn(chance: random.Random) -> Cell:

@@ -27,6 +27,7 @@ TRANSPORTS = (*BASELINES, "nak", "ack", *CODED)
 RECOVERING = ("nak", *CODED)
 """Of these the best must beat the best baseline wherever something is lost."""
 BURST = 3.0
+MOST_LONGER = 6
 JITTER = 2 / 3
 """Of the delay: 100 us with the 150 us of the paper's grid."""
 
@@ -61,6 +62,17 @@ class Grid(msgspec.Struct, frozen=True):
     transports: tuple[str, ...]
     updates: int
     repetitions: int
+    losses: int = 0
+    """How many packets should be lost in a run, all receivers together, before its figures say something: where less is
+    lost it is longer, up to MOST_LONGER times."""
+
+    def length(self, cell: Cell) -> int:
+        """Updates of a run in that environment."""
+        if not self.losses or not cell.loss:
+            return self.updates
+        # Packets of a burst are lost together, and count as one.
+        enough = round(self.losses * cell.burst / (cell.receivers * cell.loss))
+        return min(max(enough, self.updates), MOST_LONGER * self.updates)
 
     @property
     def runs(self) -> int:

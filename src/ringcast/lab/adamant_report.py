@@ -72,6 +72,17 @@ def winners(results: Sequence[Result]) -> Table:
     )
 
 
+def repeatable(results: Sequence[Result], metric: str, within: float = 0.05) -> float:
+    """Share of environments where the best of the first repetition is the best of the second too, or within so much of
+    it: no model can be seen to do better than the experiment itself."""
+    first, second = (environment_means([r for r in results if r.repetition == n], metric) for n in (0, 1))
+    good = 0
+    for place, found in first.items():
+        again = second[place]
+        good += again[min(found, key=found.__getitem__)] <= min(again.values()) * (1 + within)
+    return good / len(first)
+
+
 def environment_means(results: Sequence[Result], metric: str) -> dict[str, dict[str, float]]:
     """The mean over repetitions by environment, as text, and transport."""
     gathered: dict[str, dict[str, list[float]]] = {}

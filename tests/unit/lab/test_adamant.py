@@ -120,6 +120,33 @@ def test_drawn_environments_are_the_same_ones_and_no_line_is_full() -> None:
     assert max(cell.delay_us for cell in many) > 10_000
 
 
+def test_runs_are_longer_where_little_is_lost() -> None:
+    grid = Grid((), (), 1_000, 1, losses=300)
+    assert grid.length(Cell(25, 0.1, 1.0, 50.0)) == 1_000
+    assert grid.length(Cell(10, 0.01, 1.0, 50.0)) == 3_000
+    assert grid.length(Cell(10, 0.01, 2.0, 50.0)) == 6_000
+    assert grid.length(Cell(2, 0.002, 1.0, 50.0)) == 6_000
+    assert grid.length(Cell(10, 0.0, 1.0, 50.0)) == 1_000
+    assert Grid((), (), 1_000, 1).length(Cell(2, 0.002, 1.0, 50.0)) == 1_000
+
+
+def test_winners_are_counted_and_compared_with_themselves() -> None:
+    def result(place: int, repetition: int, transport: str, cost: float) -> adamant_results.Result:
+        metrics = {**dict.fromkeys(adamant_report.COMPARED, cost), "delivered": 100 - cost}
+        where = {"transport": transport, "receivers": str(place)}
+        return adamant_results.Result("e", where, repetition, metrics)
+
+    costs = {(1, 0): (1.0, 2.0), (1, 1): (1.0, 2.0), (2, 0): (3.0, 2.0), (2, 1): (1.0, 2.0), (3, 0): (1.0, 1.1),
+             (3, 1): (1.04, 1.0)}  # fmt: skip
+    found = [
+        result(*where, name, cost) for where, pair in costs.items() for name, cost in zip(("a", "b"), pair, strict=True)
+    ]
+    assert adamant_report.repeatable(found, "relate2") == pytest.approx(2 / 3)
+    table = adamant_report.winners(found)
+    assert table.title == "Best of 2 in how many of 3 drawn environments"
+    assert table.rows == [["a", "3", "3", "3", "3", "3"], ["b", "0", "0", "0", "0", "0"]]
+
+
 def test_everything_that_is_drawn_is_in_the_results() -> None:
     cell = adamant_environments.environments(1)[0]
     (result,) = adamant.run_grid("e", Grid((cell,), ("nak",), 50, 1), Silent())
