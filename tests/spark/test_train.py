@@ -22,7 +22,7 @@ from ringcast.lab.adamant_grid import Grid
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
-from ringcast.spark.pipelines.examples import column, costs, examples, held
+from ringcast.spark.pipelines.examples import column, combined, costs, examples, held
 from ringcast.spark.pipelines.train import FAMILIES, NothingToLearn, choices, fitted, train
 from ringcast.spark.tables.gold import TRAINING
 
@@ -44,7 +44,7 @@ PLACES = list(product((0.1, 0.3, 0.6, 1.2, 2.5, 5), (5, 10, 20, 40, 80, 160), (2
 def measured(spark: SparkSession) -> DataFrame:
     rows = [
         ("e", json.dumps({"loss": loss, "rate_hz": rate, "receivers": n, "transport": name}), 0, "relate2",
-         cost(loss, rate, n), "", "", "")
+         float(cost(loss, rate, n)), "", "", "")
         for loss, rate, n in PLACES for name, cost in COSTS.items()
     ]  # fmt: skip
     return spark.createDataFrame(rows, SCHEMA).coalesce(1).cache()
@@ -94,11 +94,12 @@ def test_every_family_says_the_same_without_spark(measured: DataFrame, name: str
 
     family = FAMILIES[name]
     rows = examples(costs(measured, "relate2"), KEYS, "relate2", 0.05).where(held(0))
-    rows = rows.withColumns({f"log {key}": column(key) for key in KEYS})
-    rows = VectorAssembler(inputCols=[f"log {key}" for key in KEYS], outputCol=family.vector).transform(rows).cache()
+    looked_at = combined(KEYS) if family.vector == "paired" else KEYS
+    rows = rows.withColumns({f"log {one}": column(one) for one in looked_at})
+    rows = VectorAssembler(inputCols=[f"log {one}" for one in looked_at], outputCol=family.vector).transform(rows)
     labels = sorted(row[0] for row in rows.select(F.explode("good")).distinct().collect())
     fit = fitted(family, rows, labels, 1)
-    text = {"family": name, "metric": "relate2", "share": 0.0, "labels": labels, "features": KEYS, "logarithms": True}
+    text = {"family": name, "metric": "", "share": 0.0, "labels": labels, "features": looked_at, "logarithms": True}
     chooser = Chooser.parse(msgspec.json.encode({**text, **family.export(fit)}))
     told = choices(family, fit, rows, labels).collect()
     assert len({row.chosen for row in told}) > 1

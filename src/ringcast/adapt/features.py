@@ -2,8 +2,8 @@
 
     feature = name *(("*" | "/") name), as "rate_hz*delay_us": how many messages are under way
 
-Most of these numbers span magnitudes, so a model may ask for their logarithms. What is 0 is taken as `LEAST` there and
-below a fraction stroke. Training computes the same with the same constants (`spark/pipelines/examples.py`).
+Most of these numbers span magnitudes, so a model may ask for their logarithms. A number that is 0 is taken as `LEAST`
+there, and below a fraction stroke. Training computes the same by the same rule (`spark/pipelines/examples.py`).
 """
 
 from __future__ import annotations
@@ -47,18 +47,33 @@ def inputs(features: Sequence[str]) -> list[str]:
 def evaluator(features: Sequence[str], logarithms: bool) -> Callable[[Mapping[str, float]], list[float]]:
     """From an environment to the features' values. Raises ValueError; what it returns raises NumbersMissing."""
     wanted = inputs(features)
-    shaped = [(parts(feature)[0][1], parts(feature)[1:]) for feature in features]
+    # Few numbers make many features: each is looked up once, and in logarithms products are sums.
+    shaped = [[(below, wanted.index(name)) for below, name in parts(feature)] for feature in features]
 
-    def evaluate(environment: Mapping[str, float]) -> list[float]:
-        values = []
+    def numbers(environment: Mapping[str, float]) -> list[float]:
         try:
-            for first, more in shaped:
-                value = environment[first]
-                for below, name in more:
-                    value = value / max(environment[name], LEAST) if below else value * environment[name]
-                values.append(math.log(max(value, LEAST)) if logarithms else float(value))
+            return [environment[name] for name in wanted]
         except KeyError:
             raise NumbersMissing([name for name in wanted if name not in environment], wanted) from None
+
+    def products(environment: Mapping[str, float]) -> list[float]:
+        found = numbers(environment)
+        values = []
+        for (_, first), *more in shaped:
+            value = float(found[first])
+            for below, at in more:
+                value = value / max(found[at], LEAST) if below else value * found[at]
+            values.append(value)
         return values
 
-    return evaluate
+    def sums(environment: Mapping[str, float]) -> list[float]:
+        logs = [math.log(max(number, LEAST)) for number in numbers(environment)]
+        values = []
+        for (_, first), *more in shaped:
+            value = logs[first]
+            for below, at in more:
+                value = value - logs[at] if below else value + logs[at]
+            values.append(value)
+        return values
+
+    return sums if logarithms else products

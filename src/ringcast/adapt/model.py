@@ -84,7 +84,7 @@ class Chooser:
         if len(self._trees) == 1:
             scores = _leaf(self._trees[0], values)
         elif self._trees:
-            scores = [sum(shares) for shares in zip(*(_leaf(nodes, values) for nodes in self._trees), strict=True)]
+            scores = list(map(sum, zip(*(_leaf(nodes, values) for nodes in self._trees), strict=True)))
         else:
             scores = [constant + sum(map(float.__mul__, row, values)) for row, constant in self._lines]
         return self.labels[scores.index(max(scores))]

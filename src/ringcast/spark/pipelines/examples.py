@@ -74,8 +74,8 @@ def combined(keys: Sequence[str]) -> list[str]:
 
 def column(feature: str) -> Column:
     """The logarithm of a feature, as `ringcast.adapt.features` evaluates it."""
-    (_, first), *more = parts(feature)
-    value = F.col(first)
-    for below, name in more:
-        value = value / F.greatest(F.col(name), F.lit(LEAST)) if below else value * F.col(name)
-    return F.log(F.greatest(value, F.lit(LEAST)))
+    logs = [(below, F.log(F.greatest(F.col(name), F.lit(LEAST)))) for below, name in parts(feature)]
+    (_, value), *more = logs
+    for below, other in more:
+        value = value - other if below else value + other
+    return value
