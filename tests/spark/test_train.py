@@ -72,7 +72,7 @@ def test_results_are_kept_and_every_family_is_judged_on_what_it_has_not_seen(lak
     shares = [run.counts[f"{family}: percent within 5 %"] for family in FAMILIES]
     assert len(set(shares)) > 1
     assert max(shares) >= 90
-    assert run.counts["always the same: percent within 5 %"] < 65, "or there would be nothing to learn"
+    assert run.counts["always the same: percent within 5 %"] < 70, "or there would be nothing to learn"
     wins = {name: number for name, number in run.counts.items() if name.startswith("best is ")}
     best = [min(COSTS, key=lambda name, place=place: COSTS[name](*place)) for place in PLACES]  # type: ignore[misc]
     assert wins == {f"best is {name}": best.count(name) for name in COSTS}
