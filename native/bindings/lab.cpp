@@ -28,11 +28,11 @@ nb::object array_of(std::vector<u32> values, std::size_t rows, std::size_t colum
 }
 
 nb::dict simulate(std::vector<std::string> stages, bool tcp, bool multicast, u32 receivers, u64 updates, i64 gap_ns, u32 payload, double loss,
-                  double loss_enter, double loss_leave, double feedback_loss, i64 delay_ns, i64 jitter_ns, i64 send_ns, i64 rest_ns,
+                  double loss_enter, double loss_leave, double feedback_loss, i64 delay_ns, i64 jitter_ns, i64 send_ns, double byte_ns, i64 rest_ns,
                   std::optional<u64> lost_by_all, u64 seed, const nb::dict& tuning) {
     if (receivers == 0 || updates == 0 || updates > (u64{1} << 30) || gap_ns <= 0) throw nb::value_error("a simulation needs receivers, updates and a gap between them");
     LossSimulation spec{std::move(stages), tcp, multicast, receivers, updates, gap_ns, payload, {loss, loss_enter, loss_leave}, {feedback_loss, 0, 1},
-                        delay_ns, jitter_ns, send_ns, rest_ns, lost_by_all.value_or(UINT64_MAX), seed, tuned({}, tuning)};
+                        delay_ns, jitter_ns, send_ns, byte_ns, rest_ns, lost_by_all.value_or(UINT64_MAX), seed, tuned({}, tuning)};
     LossOutcome outcome;
     {
         nb::gil_scoped_release release;
@@ -58,7 +58,7 @@ void bind_lab(nb::module_& m) {
     m.attr("SIMULATED_UNIT_NS") = lab::kLatencyUnitNs;
     m.def("simulate_loss", &simulate, "stages"_a, nb::kw_only(), "tcp"_a = false, "multicast"_a = true, "receivers"_a, "updates"_a, "gap_ns"_a,
           "payload"_a = 12, "loss"_a = 0.0, "loss_enter"_a = 0.0, "loss_leave"_a = 1.0, "feedback_loss"_a = 0.0, "delay_ns"_a = 150'000,
-          "jitter_ns"_a = 100'000, "send_ns"_a = 5'000, "rest_ns"_a = 5'000'000'000, "lost_by_all"_a = nb::none(), "seed"_a = 1,
+          "jitter_ns"_a = 100'000, "send_ns"_a = 5'000, "byte_ns"_a = 0.0, "rest_ns"_a = 5'000'000'000, "lost_by_all"_a = nb::none(), "seed"_a = 1,
           "tuning"_a = nb::dict());
 }
 

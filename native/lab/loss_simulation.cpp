@@ -11,6 +11,7 @@ namespace {
 using namespace recovery;
 
 constexpr u64 kKey = 0x5269'6e67'6361'7374;
+constexpr std::size_t kUdpHead = 42;  // Ethernet, IPv4 and UDP
 
 // Datagrams under way; one that was multicast is there once.
 class Airspace {
@@ -150,14 +151,14 @@ private:
         (from == publisher_ ? outcome_.publisher : outcome_.receivers).add(control.kind, datagram.size());
     }
 
-    i64 departure_ns(u32 from) { return busy_[from] = std::max(busy_[from], queue_.now_ns()) + spec_.send_ns; }
+    i64 departure_ns(u32 from, Bytes datagram) { return busy_[from] = std::max(busy_[from], queue_.now_ns()) + spec_.sending_ns(datagram.size() + kUdpHead); }
     i64 travel_ns() { return spec_.delay_ns + (spec_.jitter_ns > 0 ? static_cast<i64>(random_.uniform() * static_cast<double>(spec_.jitter_ns)) : 0); }
 
     void transmit(u32 from, To to, u32 peer, Bytes datagram) {
         if (to != To::group) {
             count(from, datagram);
             const u32 node = to == To::publisher ? publisher_ : peer;
-            queue_.arrive(departure_ns(from) + travel_ns(), node, air_.put(datagram, 1));
+            queue_.arrive(departure_ns(from, datagram) + travel_ns(), node, air_.put(datagram, 1));
             return;
         }
         const u32 slot = air_.put(datagram, spec_.receivers);
@@ -165,7 +166,7 @@ private:
         for (u32 node = 0; node <= publisher_; ++node) {
             if (node == from) continue;
             if (leaves == 0 || !spec_.multicast) {
-                leaves = departure_ns(from);
+                leaves = departure_ns(from, datagram);
                 count(from, datagram);
             }
             queue_.arrive(leaves + travel_ns(), node, slot);

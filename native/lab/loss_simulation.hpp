@@ -1,6 +1,6 @@
 // A publisher and its receivers, in virtual time, driving the very stacks that daemons run.
 //
-// The model: every host needs `send_ns` for each datagram it sends, one after the other; a datagram travels
+// The model: every host needs `send_ns` and `byte_ns` for each byte to send a datagram, one after the other; it travels
 // `delay_ns` and up to `jitter_ns` more; what arrives at a host is lost there as `loss` says (paper 004, after
 // Ricochet: packets are lost at end hosts). Links neither lose nor queue. Receiving costs no time. The seed decides
 // everything. Not part of the data path: this allocates as it likes.
@@ -26,10 +26,14 @@ struct LossSimulation {
     i64 delay_ns = 150'000;
     i64 jitter_ns = 100'000;
     i64 send_ns = 5'000;
+    double byte_ns = 0;           // the bandwidth of a host's own line; 0: it has no end
     i64 rest_ns = 5'000'000'000;  // virtual time after the last update, for what is still to be repaired
     u64 lost_by_all = UINT64_MAX;  // this update reaches nobody the first time
     u64 seed = 1;
     recovery::Tuning tuning;
+
+    // How long a host is busy with a datagram of that size.
+    i64 sending_ns(std::size_t bytes) const { return send_ns + static_cast<i64>(byte_ns * static_cast<double>(bytes)); }
 };
 
 // Not delivered.

@@ -68,7 +68,7 @@ private:
         u64 expected;  // everything before is there
     };
 
-    i64 travel_ns() { return spec_.send_ns * (place_ + 1) + spec_.delay_ns + static_cast<i64>(random_.uniform() * static_cast<double>(spec_.jitter_ns)); }
+    i64 travel_ns(std::size_t bytes) { return spec_.sending_ns(bytes) * (place_ + 1) + spec_.delay_ns + static_cast<i64>(random_.uniform() * static_cast<double>(spec_.jitter_ns)); }
     i64 due_ns(u64 update) const { return static_cast<i64>(update) * spec_.gap_ns; }
     u64 in_flight() const {
         u64 n = 0;
@@ -100,7 +100,7 @@ private:
         segment.sent = true;
         segment.sent_ns = last_sent_ns_ = queue_.now_ns();
         outcome_.publisher.add(wire::Kind::data, kSegmentHead + spec_.payload);
-        queue_.arrive(queue_.now_ns() + travel_ns(), kReceiver, static_cast<u32>(i));
+        queue_.arrive(queue_.now_ns() + travel_ns(kSegmentHead + spec_.payload), kReceiver, static_cast<u32>(i));
     }
 
     // Bursts are counted in packets. While TCP is silent the wire goes on as if there were one per update: otherwise a
@@ -120,7 +120,7 @@ private:
         }
         outcome_.receivers.add(wire::Kind::ack, kSegmentHead);
         answers_.push_back({i, expected_});
-        queue_.arrive(queue_.now_ns() + travel_ns(), kSender, static_cast<u32>(answers_.size() - 1) | kAck);
+        queue_.arrive(queue_.now_ns() + travel_ns(0), kSender, static_cast<u32>(answers_.size() - 1) | kAck);
     }
 
     void acknowledged(const Answer& answer) {

@@ -681,6 +681,7 @@ def simulate_loss(
     delay_ns: int = 150000,
     jitter_ns: int = 100000,
     send_ns: int = 5000,
+    byte_ns: float = 0.0,
     rest_ns: int = 5000000000,
     lost_by_all: int | None = None,
     seed: int = 1,

@@ -76,11 +76,14 @@ def test_a_backfill_replaces_its_hours_and_no_others(lake: Lake, spark: SparkSes
     jobs.run("refine", lake, options={"families": ["gps"]})
     # The clock of the node turns out to be an hour ahead of the base: what was at one is at noon.
     lake.replace(CLOCKS, spark.createDataFrame([("n", 0, HOUR * MS, 0.0, 0)], CLOCKS.schema))
+    said: list[str] = []
     for _ in range(2):
-        jobs.run("refine", lake, NOON, NOON + dt.timedelta(minutes=30), options={"families": ["gps"]})
+        half = NOON + dt.timedelta(minutes=30)
+        jobs.run("refine", lake, NOON, half, options={"families": ["gps"]}, say=said.append)
         held = sorted((row.seq, row.event_time.hour) for row in lake.read(GPS.table).collect())
         assert held == [(1, 12), (1, 13)], "noon was done again, with the clock that is known now; one o'clock was not"
         assert lake.read(QUARANTINE).count() == 1
+    assert said == ["refining gps", "writing silver.gps"] * 2
     assert lake.read(RUNS).count() == 4
 
 

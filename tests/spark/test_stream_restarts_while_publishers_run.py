@@ -63,14 +63,15 @@ class Results:
         self.found: list[tuple[str, int]] = []
 
     def receive(self, until: threading.Event) -> None:
-        while True:
-            try:
+        """Until that is set and everything that was published is here; a new ring takes a moment to be known."""
+        while not until.is_set() or len(self.found) < self._published():
+            with contextlib.suppress(TimeoutError):
                 for message in self._subscriber.recv_many(HELD, 0.05):
                     assert message.data["n"] == message.data["seq"]
                     self.found.append((message.data["tag"], message.data["seq"]))
-            except TimeoutError:
-                if until.is_set():
-                    return
+
+    def _published(self) -> int:
+        return sum(publisher.counters["sent"] for publisher in self.tag.publishers(left=True))
 
 
 @pytest.fixture

@@ -1,13 +1,17 @@
-"""The Spark source and the recorder where something is away: publishers on other nodes, and daemons that die."""
+"""Spark's source and sink, and the recorder, where something is away: publishers elsewhere, daemons that die."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import ringcast
@@ -16,6 +20,8 @@ from ringcast.record.recorder import Recorder
 from ringcast.record.recording import Recording
 from ringcast.record.writer import RecordingWriter
 from ringcast.spark import connections
+from ringcast.spark.options import write_options
+from ringcast.spark.sink import StreamPublisher
 from ringcast.spark.source import RingcastSource
 
 ALL = ReadAllAvailable()
@@ -94,6 +100,81 @@ def test_daemon_killed_and_started_again(
 
     eventually(asked)
     assert [(seq, lost) for _, seq, lost in rows] == [(3, 0), (4, 0), (5, 0)]
+
+
+def test_daemon_killed_in_the_middle_of_a_batch(
+    daemon: Any, session: ringcast.Session, eventually: Callable[..., None]
+) -> None:
+    publisher = session.tag("x/y").publisher()
+    send(publisher, 3)
+    query = Query(daemon.socket_path, tag="x/y")
+    end = query.reader.latestOffset(query.offset, ALL)
+    parts = query.reader.partitions(query.offset, end)
+    daemon.kill()
+    send(publisher, 2)
+    connections.close()  # the task is run by a worker that has nothing open yet
+    with pytest.raises(DaemonUnavailable):
+        [row for part in parts for row in query.reader.read(part)]
+    daemon.start()
+    eventually(lambda: session.connected and session.tags("x/y") and session.tag("x/y").publishers())
+    # Spark plans the batch again from its journal, and runs it: the same numbers, all of them.
+    again = Query(daemon.socket_path, tag="x/y")
+    parts = again.reader.partitions(query.offset, end)
+    rows = [row for part in parts for batch in again.reader.read(part) for row in batch.to_pylist()]
+    assert [(row["seq"], row["lost"]) for row in rows] == [(0, 0), (1, 0), (2, 0)]
+    again.offset = end
+    assert [seq for _, seq, _ in again.step()] == [3, 4]
+
+
+def test_daemon_killed_between_what_a_sink_publishes(
+    daemon: Any, session: ringcast.Session, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    schema = pa.schema([("n", pa.int64())])
+    given = {"tag": "x/out", "socket": daemon.socket_path, "checkpointLocation": str(tmp_path)}
+    writer = StreamPublisher(write_options(given), from_arrow_schema(schema))
+    batches = [
+        writer.write(iter([pa.RecordBatch.from_pydict({"n": [2 * n, 2 * n + 1]}, schema=schema)])) for n in range(3)
+    ]
+    writer.commit([batches[0]], 0)
+    subscriber = session.subscribe("x/out", start="earliest")
+    daemon.kill()
+    # Its ring is its own: what was begun goes on without a daemon, or fails and is done again. Never twice.
+    with contextlib.suppress(DaemonUnavailable):
+        writer.commit([batches[1]], 1)
+    daemon.start()
+    eventually(lambda: session.connected and session.tags("x/out"))
+    for number in (1, 2):
+        eventually(lambda number=number: _committed(writer, batches[number], number))
+    assert [m.data["n"] for m in subscriber.recv_many(6, 30.0)] == list(range(6))
+    with pytest.raises(TimeoutError):
+        subscriber.recv(timeout=0.05)
+
+
+def _committed(writer: StreamPublisher, staged: Any, number: int) -> bool:
+    try:
+        writer.commit([staged], number)
+    except DaemonUnavailable:  # its own session attaches a little later
+        return False
+    return True
+
+
+def test_recorder_waits_for_a_tag_and_does_not_make_it(
+    daemon: Any, session: ringcast.Session, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    with RecordingWriter(tmp_path) as writer:
+        recorder = Recorder(session, ["not/yet"], writer)
+        recorder.on_progress = lambda progress: recorder.stop() if progress.rows >= 2 else None
+        running = threading.Thread(target=recorder.run)
+        running.start()
+        assert recorder.reading.wait(30.0)
+        assert session.tags("not/yet") == []
+        publisher = session.tag("not/yet", codec="json").publisher()
+        for number in range(2):
+            publisher.send(number)
+        running.join(30.0)
+    recording = Recording(tmp_path)
+    rows = [row for commit in recording.commits for batch in recording.batches(commit) for row in batch.to_pylist()]
+    assert [(row["seq"], row["payload"], row["codec"]) for row in rows] == [(0, b"0", "json"), (1, b"1", "json")]
 
 
 def test_recorder_of_another_node_goes_on_where_it_stopped(

@@ -1,19 +1,23 @@
 """A trained model, evaluated without Spark: numbers of an environment in, the name of a transport out.
 
-The model is a small JSON file. `features` names the numbers, `labels` the choices, and one of `trees` (inner nodes are
-[feature, threshold, left, right], leaves [shares of the labels]; shares of several trees are added) or `weights` and
-`constants` decides; of equals the first label wins. A feature that an environment does not name is 0, as in training.
+The model is a small JSON file. `features` says what is looked at (see `features`), `labels` the choices, and one of
+`trees` (inner nodes are [feature, threshold, left, right], leaves [shares of the labels]; shares of several trees are
+added) or `weights` and `constants` decides; of equals the first label wins. The rest says how good it is: `share` of
+environments it never saw in which its choice was nearly the best, `constant` the same of the one transport that is best
+on the whole, and `spans`, from where to where the environments reached it learned from.
 Invariant: a model that loads can be evaluated; nothing in the file is executed.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from ringcast.adapt.features import evaluator, inputs
 from ringcast.errors import RingcastError
 
 Leaf = tuple[list[float]]
@@ -35,6 +39,10 @@ class _Model(msgspec.Struct, frozen=True):
     share: float
     features: list[str]
     labels: list[str]
+    constant: float = 0.0
+    spans: dict[str, tuple[float, float]] = {}
+    wins: dict[str, int] = {}
+    logarithms: bool = False
     trees: list[list[list[float | list[float]]]] = []
     weights: list[list[float]] = []
     constants: list[float] = []
@@ -44,7 +52,14 @@ class Chooser:
     """`choose({"loss": 0.03, "rate_hz": 50.0, ...})` gives `"lateral:r=4,c=3"`."""
 
     def __init__(self, model: _Model, path: str = "the model") -> None:
-        self.metric, self.features, self.labels, self.share = model.metric, model.features, model.labels, model.share
+        self.metric, self.family, self.labels = model.metric, model.family, model.labels
+        self.features, self.share, self.constant = model.features, model.share, model.constant
+        self.spans, self.wins = model.spans, model.wins
+        try:
+            self.inputs = inputs(model.features)
+            self._values = evaluator(model.features, model.logarithms)
+        except ValueError as exc:
+            raise ModelError(path, str(exc)) from exc
         self._trees = [_checked_tree(nodes, model, path) for nodes in model.trees]
         self._lines = _checked_lines(model, path)
         if not model.labels or bool(self._trees) == bool(self._lines):
@@ -64,15 +79,20 @@ class Chooser:
             raise ModelError(path, str(exc)) from exc
 
     def choose(self, environment: Mapping[str, float]) -> str:
-        """The label for these numbers."""
-        values = [environment.get(name, 0.0) for name in self.features]
+        """The label for these numbers; others than `inputs` are not looked at. Raises NumbersMissing."""
+        values = self._values(environment)
         if len(self._trees) == 1:
             scores = _leaf(self._trees[0], values)
         elif self._trees:
-            scores = [sum(shares) for shares in zip(*(_leaf(nodes, values) for nodes in self._trees), strict=True)]
+            scores = list(map(sum, zip(*(_leaf(nodes, values) for nodes in self._trees), strict=True)))
         else:
             scores = [constant + sum(map(float.__mul__, row, values)) for row, constant in self._lines]
         return self.labels[scores.index(max(scores))]
+
+    def beyond(self, environment: Mapping[str, float]) -> list[str]:
+        """Names of numbers that lie outside what the model learned from: there it only guesses."""
+        spans = ((name, self.spans.get(name, (-math.inf, math.inf))) for name in self.inputs)
+        return [name for name, (low, high) in spans if not low <= environment.get(name, low) <= high]
 
 
 def _leaf(nodes: list[Inner | Leaf], values: list[float]) -> list[float]:

@@ -31,6 +31,7 @@ examples:
   ringcast pipeline run ingest --input recording/         what 'ringcast record' wrote
   ringcast pipeline run refine --from 2026-05-01T10:00 --to 2026-05-01T12:00
   ringcast pipeline run qos --master spark://host:7077
+  ringcast pipeline run train --input out/adamant/results.parquet --metric relate2 --model best.json
   ringcast pipeline simulate --seconds 10 --loss 0.03     a search and rescue with known truth
   ringcast pipeline report --out report.html
   ringcast pipeline lineage gold.detections
@@ -64,6 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--window", type=units.positive, default=1.0, metavar="S", help="per row (qos; default: 1 s)")
     run.add_argument("--deadline", type=units.positive, default=50.0, metavar="MS", help="(qos; default: 50 ms)")
     run.add_argument("--metric", default="relate2", help="what the model is to keep low (train; default: relate2)")
+    run.add_argument("--experiment", metavar="NAME", help="only its results (fit, train; default: all there are)")
+    run.add_argument("--splits", metavar="N", type=units.count, default=3,
+                     help="times that other environments are held out (train; default: 3)")  # fmt: skip
     run.add_argument("--model", metavar="FILE", help="where the model goes (train; default: in the lake)")
     simulate = _action(actions, "simulate", "put a made-up search and rescue with known truth into the lake")
     compare = _action(actions, "compare", "find its survivors in time, with clocks apart, and with loss")
@@ -115,7 +119,8 @@ def _run(args: argparse.Namespace, output: Output, spark: SparkSession, lake: La
         raise Misuse(str(jobs.NoSuchPipeline(args.name)))
     options = {
         "families": args.family, "window_s": args.window, "deadline_ns": round(args.deadline * 1e6),
-        "metric": args.metric, "model": args.model, "publish": args.publish, "socket": args.socket,
+        "metric": args.metric, "experiment": args.experiment, "model": args.model, "publish": args.publish,
+        "socket": args.socket, "splits": args.splits,
     }  # fmt: skip
     begin = time.monotonic()
     done = jobs.run(

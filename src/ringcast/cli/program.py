@@ -40,6 +40,7 @@ VERBS = {
     "record": "write what is sent on tags to disk: Parquet or MCAP",
     "replay": "publish a recording again, with the timing it had or another",
     "pipeline": "run the data pipelines on Spark; see what their tables hold and where it came from",
+    "choose": "which transport suits an environment, by a model that 'pipeline run train' wrote",
     "bench": "measure this library beside others",
     "lab": "a network of several nodes on this machine, and the papers' experiments on it",
 }

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from ringcast.lab import adamant_asked, adamant_report, adamant_results, loss_simulation, picture, recovery_bench
+from ringcast.lab.adamant_environments import environment_grid
 from ringcast.lab.adamant_grid import Cell, Grid, crowd_grid, paper_grid
 from ringcast.lab.adamant_results import Result
 from ringcast.lab.cleanup import LabError
@@ -26,6 +27,8 @@ from ringcast.lab.workers import workers
 
 COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
+ENVIRONMENTS = "adamant environments"
+"""The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
 
 
 class AdamantFindings(Findings):
@@ -38,8 +41,8 @@ class AdamantFindings(Findings):
 
 def run(quick: bool, steps: Steps) -> AdamantFindings:
     """Raises LabError."""
-    paper, crowd = paper_grid(quick), crowd_grid(quick)
-    steps.expect(adamant_asked.STEPS + 1 + len(paper.cells) + len(crowd.cells))
+    paper, crowd, drawn = paper_grid(quick), crowd_grid(quick), environment_grid(quick)
+    steps.expect(adamant_asked.STEPS + 1 + len(paper.cells) + len(crowd.cells) + len(drawn.cells))
     findings = AdamantFindings()
     with workers() as pool:
         # What is measured first, while nothing else runs here.
@@ -52,12 +55,14 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
         findings.rows.append(adamant_asked.implosion(steps))
         grid = run_grid("adamant", paper, steps, pool)
         many = run_grid("adamant crowd", crowd, steps, pool)
+        elsewhere = run_grid(ENVIRONMENTS, drawn, steps, pool)
     findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(grid, "relate2"))
     findings.add(real)
     findings.rows += [adamant_asked.wire(steps), *costs]
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
-    findings.results = [*grid, *many, *measured]
+    findings.results = [*grid, *many, *elsewhere, *measured]
     findings.add(adamant_report.conclude(grid, many))
+    findings.tables.append(adamant_report.winners(elsewhere))
     findings.notes += [
         "where it says simulated, hosts and links are a model (docs/experiments-loss.md); recovery code is real",
         f"run on {_machine()}",
@@ -70,7 +75,7 @@ def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[
     seeds = range(1, grid.repetitions + 1)
     jobs = [(cell, transport, seed) for cell in grid.cells for transport in grid.transports for seed in seeds]
     # All at once: a core that waited for the last run of a cell would wait as often as there are cells.
-    running = pool.map(partial(_one, experiment, grid.updates), jobs)
+    running = pool.map(partial(_one, experiment, grid), jobs)
     results = []
     for number, result in enumerate(running):
         if number % (len(jobs) // len(grid.cells)) == 0:
@@ -79,9 +84,10 @@ def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[
     return results
 
 
-def _one(experiment: str, updates: int, job: tuple[Cell, str, int]) -> Result:
+def _one(experiment: str, grid: Grid, job: tuple[Cell, str, int]) -> Result:
     cell, transport, seed = job
-    return adamant_results.summarise(experiment, loss_simulation.run(cell.scenario(transport, updates, seed)))
+    scenario = cell.scenario(transport, grid.length(cell), seed)
+    return adamant_results.summarise(experiment, loss_simulation.run(scenario))
 
 
 def _machine() -> str:

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from statistics import fmean
 
 from ringcast.lab.adamant_asked import cell_of, mean_by_cell
 from ringcast.lab.adamant_grid import Cell
@@ -37,6 +38,7 @@ SHOWN = (
     ("relate2", "ReLate2 (ms)"),
     ("wire_datagrams_per_update", "Datagrams on the wire per update"),
 )
+COMPARED = ("relate2", "relate", "relate2_net", "latency_mean", "delivered")
 DRAWN = ("latency_mean", "delivered", "usable_frames", "relate", "relate2")
 SHARES = ("delivered", "usable_frames")
 CROWD = ("latency_mean", "delivered", "usable_frames", "relate", "relate2", "wire_datagrams_per_update")
@@ -91,6 +93,41 @@ def _by_receivers(metric: str, title: str, means: Mapping[Cell, Mapping[str, flo
 def _bottom(metric: str, series: Sequence[Series]) -> float:
     """Shares near 100 % differ by little."""
     return math.floor(min(y for one in series for _, y in one.points)) if metric in SHARES else 0.0
+
+
+def winners(results: Sequence[Result]) -> Table:
+    """In how many environments each transport was the best, metric by metric. Lower is better but for `delivered`."""
+    means = {metric: environment_means(results, metric) for metric in COMPARED}
+    transports = list(dict.fromkeys(result.configuration["transport"] for result in results))
+    best = {
+        metric: [(max if metric == "delivered" else min)(found, key=found.__getitem__) for found in by_place.values()]
+        for metric, by_place in means.items()
+    }
+    rows = [[name, *(str(best[metric].count(name)) for metric in COMPARED)] for name in transports]
+    number = len(means[COMPARED[0]])
+    return Table(
+        f"Best of {len(transports)} in how many of {number} drawn environments", ["transport", *COMPARED], rows
+    )
+
+
+def repeatable(results: Sequence[Result], metric: str, within: float = 0.05) -> float:
+    """Share of environments where the best of the first repetition is the best of the second too, or within so much of
+    it: no model can be seen to do better than the experiment itself."""
+    first, second = (environment_means([r for r in results if r.repetition == n], metric) for n in (0, 1))
+    good = 0
+    for place, found in first.items():
+        again = second[place]
+        good += again[min(found, key=found.__getitem__)] <= min(again.values()) * (1 + within)
+    return good / len(first)
+
+
+def environment_means(results: Sequence[Result], metric: str) -> dict[str, dict[str, float]]:
+    """The mean over repetitions by environment, as text, and transport."""
+    gathered: dict[str, dict[str, list[float]]] = {}
+    for result in results:
+        keys = ", ".join(f"{name}={value}" for name, value in result.configuration.items() if name != "transport")
+        gathered.setdefault(keys, {}).setdefault(result.configuration["transport"], []).append(result.metrics[metric])
+    return {keys: {name: fmean(values) for name, values in found.items()} for keys, found in gathered.items()}
 
 
 def _table(title: str, means: Mapping[Cell, Mapping[str, float]]) -> Table:

@@ -2,8 +2,8 @@
 
 | column | |
 |---|---|
-| experiment | "adamant", "adamant crowd", "adamant field" |
-| configuration | flat JSON: transport, and as numbers receivers, loss_percent, burst, rate_hz, updates, payload_bytes,
+| experiment | "adamant", "adamant crowd", "adamant environments", "adamant field" |
+| configuration | flat JSON: transport, and as numbers the environment and `updates`, how long it was looked at,
                   and real: 1 where it was measured on a network, 0 where it was simulated |
 | repetition | from 0; it is the seed less one |
 | metric, value, unit | as in METRICS |
@@ -22,6 +22,9 @@ import numpy as np
 from ringcast.errors import RingcastError
 from ringcast.lab.loss_simulation import Outcome
 from ringcast.measure import latency, relate, traffic, video
+
+ENDLESS_MBIT = 1e6
+"""How a line without an end is written: JSON has no infinity, and to a model more is more."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -53,6 +56,12 @@ def _with_std(outcome: Outcome) -> float:
     return relate.relate2_jit(_mean_ms(outcome), outcome.received.size, int(outcome.received.sum()), std_ms)
 
 
+def _with_traffic(outcome: Outcome) -> float:
+    """Bandwidth is what all hosts sent, while the publisher did."""
+    kilobytes_per_s = outcome.wire_bytes / outcome.scenario.updates * outcome.scenario.rate_hz / 1e3
+    return relate.relate2_net(_mean_ms(outcome), outcome.received.size, int(outcome.received.sum()), kilobytes_per_s)
+
+
 def _period_jitter_ms(outcome: Outcome) -> float:
     came = np.flatnonzero(outcome.received[0])
     arrivals = came / outcome.scenario.rate_hz + outcome.latency_of(0)
@@ -74,6 +83,7 @@ METRICS: dict[str, tuple[str, Callable[[Outcome], float]]] = {
     "relate": ("ms", _of(relate.relate)),
     "relate2": ("ms", _of(relate.relate2)),
     "relate2_jit": ("ms^2", _with_std),
+    "relate2_net": ("ms*kB/s", _with_traffic),
     "usable_frames": ("%", lambda outcome: 100 * float(video.usable_frames(outcome.received).mean())),
     "wire_datagrams_per_update": ("1", lambda outcome: outcome.datagrams / outcome.scenario.updates),
     "wire_bytes_per_update": ("B", lambda outcome: outcome.wire_bytes / outcome.scenario.updates),
@@ -96,6 +106,8 @@ def summarise(experiment: str, outcome: Outcome, *, real: bool = False, name: st
         "updates": str(s.updates),
         "payload_bytes": str(s.payload_bytes),
         "real": str(int(real)),
+        "delay_us": f"{s.delay_us:g}",
+        "bandwidth_mbit": f"{min(s.bandwidth_mbit, ENDLESS_MBIT):g}",
     }
     metrics = {name: float(of(outcome)) for name, (_, of) in METRICS.items()}
     return Result(experiment, configuration, s.seed - 1, metrics)

@@ -2,8 +2,8 @@
 
 The stacks are the very native code that daemons run; only hosts and links are modelled (`native/lab`):
 
-- an update takes a host `send_us` to send, one datagram after the other, and travels `delay_us` to
-  `delay_us + jitter_us`;
+- a datagram takes a host `send_us`, and longer if its line has a `bandwidth_mbit`, one after the other, and travels
+  `delay_us` to `delay_us + jitter_us`;
 - packets are lost where they arrive, at the receivers: alone, or in bursts of `burst` packets on average;
 - udp is a datagram to each receiver in turn, multicast one for all; tcp is a model (`native/lab/tcp_model.cpp`).
 
@@ -12,6 +12,7 @@ Receiving costs no time here, so what a stage costs a processor is not seen: the
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +44,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     delay_us: float = 150.0
     jitter_us: float = 100.0
     send_us: float = 5.0
+    bandwidth_mbit: float = math.inf
+    """Of each host's own line, on which it sends."""
     feedback_loss: float = 0.0
     rest_s: float = 5.0
     lost_by_all: int | None = None
@@ -108,6 +111,7 @@ def run(scenario: Scenario) -> Outcome:
         stack = parse(scenario.transport)
         stages, tuning = stack.stages, stack.tuning
     rate, enter, leave = Loss(scenario.loss, scenario.burst).native()
+    byte_us = 8 / scenario.bandwidth_mbit
     raw = _core.simulate_loss(
         list(stages),
         tcp=scenario.transport == TCP,
@@ -123,6 +127,7 @@ def run(scenario: Scenario) -> Outcome:
         delay_ns=round(scenario.delay_us * 1e3),
         jitter_ns=round(scenario.jitter_us * 1e3),
         send_ns=round(scenario.send_us * 1e3),
+        byte_ns=1e3 * byte_us,
         rest_ns=round(scenario.rest_s * 1e9),
         lost_by_all=scenario.lost_by_all,
         seed=scenario.seed,

@@ -212,15 +212,18 @@ def _fit(job: Job) -> None:
 
 def _train(job: Job) -> None:
     metric = str(job.options.get("metric", "relate2"))
-    trained = training.train(_results(job), metric)
+    splits = int(job.options.get("splits") or training.SPLITS)
+    trained = training.train(_results(job), metric, splits=splits, say=job.say)
     path = Path(job.options.get("model") or job.lake.path / "models" / f"{metric}.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}")
     draft.write_bytes(msgspec.json.encode({**trained.model, "run_id": job.run.id}))
     draft.replace(path)
     job.run.wrote(str(path), 1)
-    job.run.count({"environments": trained.environments, "held out": trained.held_out})
-    job.run.count({f"{name}: percent within 5 %": round(100 * share) for name, share in trained.shares.items()})
+    job.run.count({"environments": trained.environments, f"held out in {splits} splits": trained.held_out})
+    shares = {**trained.shares, "always the same": trained.constants}
+    job.run.count({f"{name}: percent within 5 %": round(100 * training.mean(of)) for name, of in shares.items()})
+    job.run.count({f"best is {transport}": number for transport, number in trained.wins.items()})
 
 
 def _as_declared(rows: DataFrame, table: Table) -> DataFrame:

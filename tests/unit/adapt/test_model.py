@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringcast.adapt import Chooser, ModelError
+from ringcast.adapt import Chooser, ModelError, NumbersMissing
 
 HEAD: dict[str, Any] = {"metric": "m", "family": "f", "share": 1.0, "features": ["loss", "rate"], "labels": ["a", "b"]}
 STUMP = [[0, 0.01, 1, 2], [[0.9, 0.1]], [[0.2, 0.8]]]
@@ -20,7 +21,7 @@ def parse(**more: Any) -> Chooser:
 
 
 def test_trees_are_walked_and_forests_are_added_up() -> None:
-    assert parse(trees=[STUMP]).choose({"loss": 0.01}) == "a"
+    assert parse(trees=[STUMP]).choose({"loss": 0.01, "rate": 1.0}) == "a"
     assert parse(trees=[STUMP]).choose({"loss": 0.02, "rate": 1.0}) == "b"
     other = [[1, 5.0, 1, 2], [[1.0, 0.0]], [[0.0, 1.0]]]
     assert parse(trees=[STUMP, other]).choose({"loss": 0.02, "rate": 1.0}) == "a"
@@ -30,7 +31,28 @@ def test_trees_are_walked_and_forests_are_added_up() -> None:
 def test_lines_are_weighed() -> None:
     chooser = parse(weights=[[1.0, 0.0], [0.0, 1.0]], constants=[0.5, 0.0])
     assert chooser.choose({"loss": 1.0, "rate": 1.0}) == "a"
-    assert chooser.choose({"rate": 1.0}) == "b"
+    assert chooser.choose({"loss": 0.0, "rate": 1.0}) == "b"
+
+
+def test_products_quotients_and_logarithms() -> None:
+    features = ["rate*delay", "rate/delay", "loss"]
+    chooser = parse(features=features, trees=[[[0, 10.0, 1, 2], [[1, 0]], [[0, 1]]]])
+    assert chooser.inputs == ["rate", "delay", "loss"]
+    assert chooser.choose({"rate": 5.0, "delay": 2.0, "loss": 0.0}) == "a"
+    assert chooser.choose({"rate": 5.0, "delay": 2.1, "loss": 0.0}) == "b"
+    below = parse(features=features, trees=[[[1, 10.0, 1, 2], [[1, 0]], [[0, 1]]]])
+    assert below.choose({"rate": 5.0, "delay": 0.0, "loss": 0.0}) == "b", "nothing is divided by 0"
+    magnitude = parse(features=features, logarithms=True, trees=[[[2, math.log(0.1), 1, 2], [[1, 0]], [[0, 1]]]])
+    assert [magnitude.choose({"rate": 1, "delay": 1, "loss": loss}) for loss in (0.0, 0.09, 0.2)] == ["a", "a", "b"]
+
+
+def test_what_is_not_said_is_asked_for_and_what_is_far_off_is_named() -> None:
+    chooser = parse(trees=[STUMP], spans={"loss": [0.0, 0.1], "rate": [10, 100]})
+    with pytest.raises(NumbersMissing, match="also needs rate; it looks at loss, rate") as caught:
+        chooser.choose({"loss": 0.0})
+    assert caught.value.missing == ["rate"]
+    assert chooser.beyond({"loss": 0.1, "rate": 10}) == []
+    assert chooser.beyond({"loss": 0.2, "rate": 1000}) == ["loss", "rate"]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +68,8 @@ def test_lines_are_weighed() -> None:
         {"weights": [[1.0], [1.0]], "constants": [1.0, 1.0]},
         {"labels": [], "trees": [[[[]]]]},
         {"trees": "no"},
+        {"features": ["loss", "rate*"], "trees": [STUMP]},
+        {"features": ["loss", "2*rate"], "trees": [STUMP]},
     ],
 )
 def test_what_could_not_be_evaluated_is_refused(bad: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringcast.cli.labs import run as lab_run
-from ringcast.lab import adamant, adamant_asked, adamant_report, adamant_results
+from ringcast.lab import adamant, adamant_asked, adamant_environments, adamant_report, adamant_results
 from ringcast.lab.adamant_grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
 from ringcast.lab.cleanup import LabError
 from ringcast.lab.workers import workers
@@ -127,3 +127,52 @@ def test_the_experiment_is_in_the_table_and_needs_no_root() -> None:
     parser = argparse.ArgumentParser()
     lab_run.configure(parser)
     assert not lab_run.needs_network(parser.parse_args(["adamant", "--quick"]))
+
+
+def test_drawn_environments_are_the_same_ones_and_no_line_is_full() -> None:
+    many = adamant_environments.environments(60)
+    assert adamant_environments.environments(20) == many[:20]
+    assert adamant_environments.environments(20, seed=5) != many[:20]
+    assert len(set(many)) == 60
+    loads = [cell.receivers * cell.payload_bytes * 8e-6 * cell.rate_hz / cell.bandwidth_mbit for cell in many]
+    assert 0.2 < max(loads) <= adamant_environments.LOAD[1]
+    assert min(cell.delay_us for cell in many) < 200
+    assert max(cell.delay_us for cell in many) > 10_000
+
+
+def test_runs_are_longer_where_little_is_lost() -> None:
+    grid = Grid((), (), 1_000, 1, losses=300)
+    assert grid.length(Cell(25, 0.1, 1.0, 50.0)) == 1_000
+    assert grid.length(Cell(10, 0.01, 1.0, 50.0)) == 3_000
+    assert grid.length(Cell(10, 0.01, 2.0, 50.0)) == 6_000
+    assert grid.length(Cell(2, 0.002, 1.0, 50.0)) == 6_000
+    assert grid.length(Cell(10, 0.0, 1.0, 50.0)) == 1_000
+    assert Grid((), (), 1_000, 1).length(Cell(2, 0.002, 1.0, 50.0)) == 1_000
+
+
+def test_winners_are_counted_and_compared_with_themselves() -> None:
+    def result(place: int, repetition: int, transport: str, cost: float) -> adamant_results.Result:
+        metrics = {**dict.fromkeys(adamant_report.COMPARED, cost), "delivered": 100 - cost}
+        where = {"transport": transport, "receivers": str(place)}
+        return adamant_results.Result("e", where, repetition, metrics)
+
+    costs = {(1, 0): (1.0, 2.0), (1, 1): (1.0, 2.0), (2, 0): (3.0, 2.0), (2, 1): (1.0, 2.0), (3, 0): (1.0, 1.1),
+             (3, 1): (1.04, 1.0)}  # fmt: skip
+    found = [
+        result(*where, name, cost) for where, pair in costs.items() for name, cost in zip(("a", "b"), pair, strict=True)
+    ]
+    assert adamant_report.repeatable(found, "relate2") == pytest.approx(2 / 3)
+    table = adamant_report.winners(found)
+    assert table.title == "Best of 2 in how many of 3 drawn environments"
+    assert table.rows == [["a", "3", "3", "3", "3", "3"], ["b", "0", "0", "0", "0", "0"]]
+
+
+def test_everything_that_is_drawn_is_in_the_results() -> None:
+    cell = adamant_environments.environments(1)[0]
+    (result,) = adamant.run_grid("e", Grid((cell,), ("nak",), 50, 1), Silent())
+    c = result.configuration
+    assert [float(c[name]) for name in ("receivers", "rate_hz", "payload_bytes", "delay_us", "bandwidth_mbit")] == [
+        cell.receivers, cell.rate_hz, cell.payload_bytes, cell.delay_us, cell.bandwidth_mbit,
+    ]  # fmt: skip
+    net, plain = result.metrics["relate2_net"], result.metrics["relate2"]
+    assert net == pytest.approx(plain * result.metrics["wire_bytes_per_update"] * cell.rate_hz / 1e3)

@@ -121,3 +121,15 @@ def test_with_the_round_trip_measured_few_ask_on_a_slow_network_too() -> None:
     outcome = run("nak", delay_us=30_000.0, receivers=1_000, updates=400, lost_by_all=350)
     assert outcome.receivers["nak"][0] < 10
     assert outcome.delivered_share == 1.0
+
+
+@pytest.mark.parametrize("transport", ["multicast", "udp", "tcp"])
+def test_a_narrow_line_takes_its_time(transport: str) -> None:
+    calm = {"delay_us": 100, "jitter_us": 0, "send_us": 0, "receivers": 2, "payload_bytes": 1000, "updates": 10}
+    endless, narrow = run(transport, **calm), run(transport, bandwidth_mbit=8, **calm)
+    longer = narrow.latencies_s.reshape(2, -1)[:, 0] - endless.latencies_s.reshape(2, -1)[:, 0]
+    turns = [1, 1] if transport == "multicast" else [1, 2]
+    # A microsecond for each byte, heads included, and once more for each receiver who is served before.
+    heads = longer[0] * 1e6 - 1000
+    assert 42 <= heads <= 120
+    assert longer * 1e6 == pytest.approx([turn * (1000 + heads) for turn in turns], abs=1)

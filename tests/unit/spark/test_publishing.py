@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import ringcast
 from ringcast.errors import DecodeError, TagConflict
+from ringcast.spark import sink
 from ringcast.spark.options import write_options
 from ringcast.spark.sink import BatchPublisher, StreamPublisher
 
@@ -128,6 +130,26 @@ def test_killed_while_publishing(
     writer.commit([again], 7)
     writer.commit([writer.write(iter([records(10, 1)]))], 8)
     assert published(session, 11) == [{"y": float(n)} for n in range(11)]
+
+
+def test_a_batch_longer_than_its_ring_waits_for_reliable_readers(
+    daemon: Any, session: ringcast.Session, tmp_path: Path
+) -> None:
+    tag = session.tag("a/out", codec="json", depth=8, max_wait_s=PATIENCE_S)
+    found: list[float] = []
+    subscriber = tag.subscribe(reliable=True)
+    reading = threading.Thread(
+        target=lambda: found.extend(subscriber.recv(timeout=PATIENCE_S).data["y"] for _ in range(300))
+    )
+    reading.start()
+    # Two rings, each new to the reader, who must have taken it before more is sent than it holds.
+    for number in range(2):
+        writer = stream_writer(daemon, tmp_path)
+        writer.commit([writer.write(iter([records(150 * number, 150)]))], number)
+        for publisher in sink._publishers.values():
+            publisher.close()
+    reading.join(PATIENCE_S)
+    assert sorted(found) == [float(n) for n in range(300)]
 
 
 def test_payloads_go_as_they_are(daemon: Any, session: ringcast.Session) -> None:

@@ -178,6 +178,21 @@ def test_values_and_those_that_do_not_decode(daemon: Any, session: ringcast.Sess
     assert sorted((row["payload"], row["value"]) for row in rows) == [(b"nonsense", None), (b'{"x":1}', [("x", 1)])]
 
 
+def test_a_tag_that_is_made_anew_with_another_schema(daemon: Any, session: ringcast.Session) -> None:
+    tag = session.tag("a/b", codec="json", schema={"type": "object", "properties": {"x": {"type": "integer"}}})
+    tag.publisher().send({"x": 1})
+    query = Query(daemon, tag="a/b", startingOffsets="earliest")
+    assert [row["value"] for row in query.step()] == [{"x": 1}]
+    tag.destroy(force=True)
+    other = session.tag("a/b", codec="json", schema={"type": "object", "properties": {"x": {"type": "string"}}})
+    other.publisher().send({"x": "one"})
+    # The query goes on with the columns it has: what does not fit them is null, and the bytes are beside it.
+    (row,) = query.step()
+    assert (row["payload"], row["value"], row["lost"]) == (b'{"x":"one"}', None, 0)
+    anew = Query(daemon, tag="a/b", startingOffsets="earliest").step()
+    assert [row["value"] for row in anew] == [{"x": "one"}]
+
+
 def test_recording_and_ring_are_one_table(
     daemon: Any, session: ringcast.Session, tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
@@ -193,10 +208,19 @@ def test_recording_and_ring_are_one_table(
             recorder.run()
     send(publisher, 5)
     together = Query(daemon, tag="a/b", path=str(tmp_path), startingOffsets="earliest")
+    begin = together.offset
     assert numbers(together.step()) == list(range(21))
     only = Query(daemon, path=str(tmp_path))
     assert numbers(only.step()) == list(range(16))
-    assert numbers(Query(daemon, path=str(tmp_path), every="5").step()) == [0, 5, 10, 15]
+    scaled = Query(daemon, path=str(tmp_path), every="5").step()
+    assert [(row["seq"], row["lost"]) for row in scaled] == [(0, 0), (5, 0), (10, 0), (15, 0)]
+    # By time, in what only the recording has, and in what only the ring has.
+    sent = {row["seq"]: row["sent_ns"] for row in together.between(begin, together.offset)}
+    for seq in (3, 18):
+        at = datetime.fromtimestamp(sent[seq] // 1000 / 1e6, UTC).isoformat()
+        first = min(n for n in sent if sent[n] >= sent[seq] // 1000 * 1000)
+        later = Query(daemon, tag="a/b", path=str(tmp_path), startingOffsets=at)
+        assert numbers(later.step()) == list(range(first, 21))
 
 
 def test_columns_may_be_chosen(daemon: Any, session: ringcast.Session) -> None:

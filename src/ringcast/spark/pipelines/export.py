@@ -32,7 +32,7 @@ def _nodes(model: Any) -> list[list[Any]]:
         if node.getClass().getSimpleName() == "LeafNode":
             counts = [float(x) for x in node.impurityStats().stats()]
             total = sum(counts) or 1.0
-            nodes[at] = [[count / total for count in counts]]
+            nodes[at] = [[round(count / total, 4) for count in counts]]
         else:
             split = node.split()
             left, right = add(node.leftChild()), add(node.rightChild())

@@ -1,7 +1,7 @@
 """Experiment results as columns: `gold.training` has one value per row and the configuration as JSON.
 
-A configuration is a flat object. `transport` is what was chosen, as it is written elsewhere (`lateral:r=4,c=3`); the
-other keys are the environment it was chosen for.
+A configuration is a flat object. `transport` is what was chosen, as it is written elsewhere (`lateral:r=4,c=3`),
+`updates` how long it was looked at; the other keys are the environment it was chosen for.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ RESULT = tuple(name for name in TRAINING.columns if name != "run_id")
 """What an experiment writes: the one schema for all of them."""
 
 CHOICE = "transport"
+NO_ENVIRONMENT = (CHOICE, "updates")
 
 
 def of(results: DataFrame, experiment: str) -> DataFrame:
@@ -25,5 +26,8 @@ def opened(results: DataFrame) -> DataFrame:
     """With the configuration's keys in a map, and its `transport` apart from it."""
     keys = F.from_json("configuration", "map<string, string>")
     return results.withColumns(
-        {"keys": F.map_filter(keys, lambda name, _: name != CHOICE), "transport": F.element_at(keys, CHOICE)}
+        {
+            "keys": F.map_filter(keys, lambda name, _: ~name.isin(*NO_ENVIRONMENT)),
+            "transport": F.element_at(keys, CHOICE),
+        }
     )

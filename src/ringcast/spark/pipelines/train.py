@@ -1,13 +1,15 @@
-"""`train`: which transport is best where, learned from experiments.
+"""`train`: which transport, with which settings, is best where, learned from experiments.
 
-Results become one row per environment: what its numbers are (features) and which transport had the lowest mean of the
-chosen metric (label). Families of pyspark.ml learn from most environments; they are compared on whole environments that
-none of them saw, by how often the transport they choose is within `within` of the best one there. The winner is
-exported as `ringcast.adapt.model` evaluates it, without Spark.
+Families of pyspark.ml learn from most environments which transports are good there: nearly as low as the lowest in the
+mean of the chosen metric. An environment counts once for each of them, so that what a family prefers is what is good
+most often. They are compared on whole environments that none of them saw, in several splits, by how often what they
+choose is good, beside the one transport that is good most often everywhere: the choice without a model. The best
+family learns from everything once more and is exported as `ringcast.adapt` evaluates it, without Spark.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +19,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ringcast.errors import RingcastError
+from ringcast.spark.pipelines.examples import column, combined, costs, examples, held, number_keys
 from ringcast.spark.pipelines.export import forest, linear, tree
-from ringcast.spark.pipelines.results import opened
 
-HELD_OUT = 4
-"""One environment in so many is kept from the families."""
+WITHIN = 0.05
+SPLITS = 3
 
 
 class NothingToLearn(RingcastError):
@@ -35,89 +37,113 @@ class NothingToLearn(RingcastError):
 
 @dataclass(frozen=True)
 class Trained:
-    """The best family's model, as JSON can hold it, and how every family did on what was held out."""
+    """The best family's model, as JSON can hold it, and how every family did on what was held out, split by split."""
 
     model: dict[str, Any]
-    shares: dict[str, float]
+    shares: dict[str, list[float]]
+    constants: list[float]
+    """Of the one transport that was good most often in what was not held out."""
+    wins: dict[str, int]
+    """In how many environments each transport was the best, the most frequent first."""
     environments: int
     held_out: int
+    """In all splits together."""
 
     @property
     def share(self) -> float:
         """Of held-out environments, where the choice was as good as the best or nearly so."""
-        return self.shares[self.model["family"]]
+        return mean(self.shares[self.model["family"]])
+
+    @property
+    def constant(self) -> float:
+        return mean(self.constants)
 
 
-def costs(results: DataFrame, metric: str) -> DataFrame:
-    """One row per environment: `keys` as `environment` (JSON), and `cost` by transport (a map) over repetitions."""
-    means = (
-        opened(results.where(F.col("metric") == metric)).where("transport is not null")
-        .withColumn("environment", F.to_json(F.map_from_entries(F.array_sort(F.map_entries("keys")))))
-        .groupBy("environment", "transport").agg(F.avg("value").alias("cost"))
-    )  # fmt: skip
-    return means.groupBy("environment").agg(
-        F.map_from_entries(F.array_sort(F.collect_list(F.struct("transport", "cost")))).alias("cost")
-    )
+@dataclass(frozen=True)
+class Family:
+    make: Callable[[int], Any]
+    export: Callable[[Any], dict[str, Any]]
+    vector: str
+    """`paired` has products and quotients too. In logarithms they are sums, which a linear model makes itself."""
 
 
-def examples(environments: DataFrame, features: list[str]) -> DataFrame:
-    """With `features` as numbers, the `best` transport, what it costs, a weight, and whether it is `held` out."""
-    keys = F.from_json("environment", "map<string, string>")
-    lowest = F.array_min(F.map_values("cost"))
-    best = F.map_keys(F.map_filter("cost", lambda _, cost: cost == lowest))[0]
-    typical = F.aggregate(F.map_values("cost"), F.lit(0.0), lambda sum, cost: sum + F.log(cost)) / F.size("cost")
-    return environments.select(
-        "environment", "cost", lowest.alias("lowest"), best.alias("best"),
-        *(F.coalesce(F.element_at(keys, name).cast("double"), F.lit(0.0)).alias(name) for name in features),
-        # Where all transports are much the same, it matters little which one is taken.
-        (F.lit(0.05) + typical - F.log(lowest)).alias("weight"),
-        (F.pmod(F.xxhash64("environment"), F.lit(HELD_OUT)) == 0).alias("held"),
-    )  # fmt: skip
+FAMILIES = {
+    "tree": Family(lambda seed: DecisionTreeClassifier(maxDepth=10, maxBins=64, minInstancesPerNode=4, seed=seed),
+                   tree, "paired"),
+    "forest": Family(lambda seed: RandomForestClassifier(numTrees=24, maxDepth=10, maxBins=32, seed=seed,
+                                                         featureSubsetStrategy="onethird"), forest, "paired"),
+    "linear": Family(lambda seed: LogisticRegression(maxIter=50, regParam=1e-3), linear, "single"),
+}  # fmt: skip
 
 
-def train(results: DataFrame, metric: str, within: float = 0.05, seed: int = 1) -> Trained:
+def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1, splits: int = SPLITS,
+          say: Callable[[str], None] = lambda text: None) -> Trained:  # fmt: skip
     """Raises NothingToLearn."""
     environments = costs(results, metric).cache()
-    features = _features(environments)
-    labels = sorted(row[0] for row in environments.select(F.explode(F.map_keys("cost"))).distinct().collect())
-    if not features or len(labels) < 2:
-        raise NothingToLearn(metric, f"there are {len(labels)} transports and {len(features)} numbers to tell them by")
-    index = F.create_map(*(F.lit(x) for at, name in enumerate(labels) for x in (name, float(at))))
-    rows = examples(environments, features).withColumn("label", index[F.col("best")])
-    rows = VectorAssembler(inputCols=features, outputCol="features").transform(rows).coalesce(1).cache()
-    seen, held = rows.where("not held"), rows.where("held")
-    if seen.isEmpty() or held.isEmpty():
-        raise NothingToLearn(metric, f"{rows.count()} environments are too few to hold some out; run more of them")
-    families: dict[str, Any] = {
-        "tree": DecisionTreeClassifier(maxDepth=10, maxBins=64, minInstancesPerNode=1, weightCol="weight", seed=seed),
-        "forest": RandomForestClassifier(numTrees=16, maxDepth=8, maxBins=64, weightCol="weight", seed=seed),
-        "linear": LogisticRegression(maxIter=50, regParam=1e-4, standardization=True, weightCol="weight"),
-    }
-    models = {name: family.fit(seen) for name, family in families.items()}
-    shares = {name: _share(model.transform(held), labels, within) for name, model in models.items()}
-    best = max(shares, key=lambda name: shares[name])
-    export = {"tree": tree, "forest": forest, "linear": linear}[best]
-    found = {
-        "family": best, "metric": metric, "features": features, "labels": labels, "share": shares[best],
-        **export(models[best]),
+    keys = number_keys(environments)
+    transports = environments.select(F.explode(F.map_keys("cost"))).distinct().count()
+    if not keys or transports < 2:
+        raise NothingToLearn(metric, f"there are {transports} transports and {len(keys)} numbers to tell them by")
+    vectors = {"single": keys, "paired": combined(keys)}
+    rows = examples(environments, keys, metric, within)
+    for name, wanted in vectors.items():
+        gathered = VectorAssembler(inputCols=[f"log {feature}" for feature in wanted], outputCol=name)
+        rows = gathered.transform(rows.withColumns({f"log {feature}": column(feature) for feature in wanted}))
+        rows = rows.drop(*(f"log {feature}" for feature in wanted))
+    rows = rows.coalesce(1).cache()
+    total = rows.count()
+    labels = sorted(row[0] for row in rows.select(F.explode("good")).distinct().collect())
+    shares: dict[str, list[float]] = {name: [] for name in FAMILIES}
+    constants, judged = [], 0
+    for split in range(splits):
+        seen, unseen = rows.where(~held(split)), rows.where(held(split)).cache()
+        if seen.isEmpty() or unseen.isEmpty():
+            raise NothingToLearn(metric, f"{total} environments are too few to hold some out; run more of them")
+        judged += unseen.count()
+        usual = seen.select(F.explode("good").alias("one")).groupBy("one").count().orderBy(F.desc("count"), "one")
+        constants.append(_share(unseen.withColumn("chosen", F.lit(usual.first()["one"]))))  # type: ignore[index]
+        for name, family in FAMILIES.items():
+            say(f"{name}, split {split + 1} of {splits}")
+            shares[name].append(_share(choices(family, fitted(family, seen, labels, seed), unseen, labels)))
+        unseen.unpersist()
+    best = max(shares, key=lambda name: mean(shares[name]))
+    say(f"{best}, of everything")
+    wins = {row.best: row["count"] for row in rows.groupBy("best").count().orderBy(F.desc("count"), "best").collect()}
+    ends = rows.agg(*(f(key).alias(f"{f.__name__} {key}") for key in keys for f in (F.min, F.max))).first()
+    assert ends is not None
+    model = {
+        "family": best, "metric": metric, "labels": labels, "logarithms": True,
+        "features": vectors[FAMILIES[best].vector],
+        "share": mean(shares[best]), "constant": mean(constants), "wins": wins,
+        "spans": {key: [ends[f"min {key}"], ends[f"max {key}"]] for key in keys},
+        **FAMILIES[best].export(fitted(FAMILIES[best], rows, labels, seed)),
     }  # fmt: skip
-    return Trained(found, shares, rows.count(), held.count())
+    rows.unpersist()
+    environments.unpersist()
+    return Trained(model, shares, constants, wins, total, judged)
 
 
-def _share(predicted: DataFrame, labels: list[str], within: float) -> float:
+def fitted(family: Family, seen: DataFrame, labels: list[str], seed: int) -> Any:
+    """A model of pyspark.ml."""
+    index = F.create_map(*(F.lit(x) for at, name in enumerate(labels) for x in (name, float(at))))
+    vector = F.col(family.vector).alias("features")
+    return family.make(seed).fit(
+        seen.select(vector, F.explode("good").alias("one")).withColumn("label", index[F.col("one")])
+    )
+
+
+def choices(family: Family, model: Any, rows: DataFrame, labels: list[str]) -> DataFrame:
+    """The rows with what the model would take, as `chosen`."""
     names = F.array(*map(F.lit, labels))
-    chosen = F.element_at("cost", F.element_at(names, F.col("prediction").cast("int") + 1))
-    good = F.coalesce(chosen <= F.col("lowest") * (1 + within), F.lit(False))
-    row = predicted.agg(F.avg(good.cast("double"))).first()
+    told: DataFrame = model.transform(rows.withColumn("features", F.col(family.vector)))
+    return told.withColumn("chosen", F.element_at(names, F.col("prediction").cast("int") + 1))
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _share(chosen: DataFrame) -> float:
+    row = chosen.agg(F.avg(F.array_contains("good", F.col("chosen")).cast("double"))).first()
     assert row is not None
     return float(row[0])
-
-
-def _features(environments: DataFrame) -> list[str]:
-    """Keys whose values are numbers in every environment that has them, and not always the same one."""
-    pairs = environments.select(F.explode(F.from_json("environment", "map<string, string>")))
-    kinds = pairs.groupBy("key").agg(
-        F.min(F.expr("try_cast(value as double)").isNotNull()).alias("numeric"),
-        F.countDistinct("value").alias("values"),
-    )
-    return sorted(row.key for row in kinds.collect() if row.numeric and row["values"] > 1)
