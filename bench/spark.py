@@ -222,8 +222,8 @@ def _join(run: Run, spark: Any, folder: Path) -> list[Row]:
 
 
 def _truth(run: Run, spark: Any, folder: Path) -> list[Row]:
-    """How well survivors are found against the truth, and what clocks and loss do to it: daemons and sensors on nodes of
-    a testbed, a recorder at the base, and Spark on what it wrote."""
+    """How well survivors are found against the truth, and what clocks and loss do to it. Daemons and sensors are on
+    nodes of a testbed, a recorder is at the base, and Spark works on what it wrote."""
     from ringcast.lab.rescue import HARD, Settings
     from ringcast.lab.rescue.field import Field
     from ringcast.lab.testbed import unavailable

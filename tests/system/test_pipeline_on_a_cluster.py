@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from ringcast.lab.rescue import Mission, Settings
+from ringcast.lab.rescue.live import open_publishers, publish
+
 pyspark = pytest.importorskip("pyspark")
 
 PATIENCE_S = 180.0
@@ -75,25 +78,68 @@ def cluster(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
             process.wait(PATIENCE_S)
 
 
-def test_both_workers_read_through_the_mesh(
+def test_both_workers_read_through_the_mesh_and_the_pipelines_run_on_them(
     make_mesh: Any, cluster: str, environment: dict[str, str], tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
     a, b = make_mesh(2)
     # More than shares one partition, so that there is something for both.
-    publishers = [a.session.tag(f"uav/{n}/gps", codec="json").publisher() for n in range(2)]
+    publishers = [a.session.tag(f"extra/{n}/gps", codec="json").publisher() for n in range(2)]
     for publisher in publishers:
         for _ in range(COUNT):
             publisher.send(FIX)
-    eventually(lambda: b.knows("uav/0/gps") and b.knows("uav/1/gps"))
-    command = [
-        sys.executable, "-m", "ringcast", "pipeline", "run", "ingest", "--master", cluster, "--tag", "uav/**",
-        "--socket", b.daemon.socket_path, "--lake", str(tmp_path / "lake"), "--json",
-    ]  # fmt: skip
-    done = subprocess.run(
-        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["outputs"] == {"bronze.messages": 2 * COUNT}
+    begin_ns = time.time_ns() // 3_600_000_000_000 * 3_600_000_000_000
+    mission = Mission(Settings(seconds=1.0, uavs=1, cameras=2, begin_ns=begin_ns))
+    opened = open_publishers(mission, a.session)
+    sent = publish(mission, a.session, pace=20.0, begin_ns=begin_ns, publishers=opened)
+    eventually(lambda: all(b.knows(tag) for tag in (*sent, "extra/0/gps", "extra/1/gps")))
+    (tmp_path / "mission.json").write_text(json.dumps(mission.calibration()))
+    program = tmp_path / "pipelines.py"
+    program.write_text(PROGRAM)
+
+    def told(*command: str) -> Any:
+        done = subprocess.run(
+            [sys.executable, *command], env=environment, cwd=tmp_path, capture_output=True, text=True,
+            timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    ingested = told(
+        "-m", "ringcast", "pipeline", "run", "ingest", "--master", cluster, "--tag", "**", "--socket",
+        b.daemon.socket_path, "--lake", str(tmp_path / "lake"), "--json",
+    )  # fmt: skip
+    assert ingested["outputs"] == {"bronze.messages": 2 * COUNT + sum(sent.values())}
+    more = told(str(program), cluster, b.daemon.socket_path, str(tmp_path))
+    refined = more["refine"]["outputs"]
+    assert {name: refined[f"silver.{name}"] for name in ("infrared", "pose", "gps", "video")} == {
+        "infrared": 10, "pose": 50, "gps": 10, "video": 50
+    }  # fmt: skip
+    assert more["fuse"]["counts"]["fuse: frames"] == 10
+    assert more["fuse"]["outputs"]["gold.detections"] > 10
+    published = a.session.tag("sar/detections", create=False).history()
+    assert published.latest().seq + 1 == more["fuse"]["outputs"]["gold.detections"], "out on a tag of the other node's"
     for name in ("w0", "w1"):
         assert list((tmp_path / name).glob("app-*/*/stderr")), f"no executor ran on {name}"
+
+
+# One application for both: each start of executors costs as much as the work.
+PROGRAM = """
+import json, sys
+from ringcast.spark import jobs
+from ringcast.spark.lake import Lake
+from ringcast.spark.session import open_session
+from ringcast.spark.tables.upkeep import SENSORS
+from ringcast.spark.trials import declared
+
+master, socket, place = sys.argv[1:]
+spark = open_session(master, settings={"spark.sql.shuffle.partitions": "2"})
+spark.sparkContext.setLogLevel("ERROR")
+lake = Lake(spark, place + "/lake")
+lake.replace(SENSORS, declared(spark, json.load(open(place + "/mission.json")), SENSORS))
+told = {}
+for name in ("refine", "fuse"):
+    run = jobs.run(name, lake, options={"publish": "sar/detections", "socket": socket})
+    told[name] = {"outputs": run.outputs, "counts": run.counts}
+print(json.dumps(told))
+spark.stop()
+"""

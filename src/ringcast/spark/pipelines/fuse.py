@@ -67,7 +67,7 @@ def meetings(located: DataFrame, video: DataFrame, sensors: DataFrame, how: Fusi
 
 
 def aimed(video: DataFrame, sensors: DataFrame, how: Fusion) -> DataFrame:
-    """Video frames (`sight`) with their camera, once for each cell that it looks into; `home` is the one it stands in."""
+    """Video frames (`sight`) with their camera, once for each cell that it looks into; `home` is where it stands."""
     place = F.struct("x", "y", "z", "yaw", "pitch", "roll", "width", "height", "field_of_view")
     cells = _cells(F.col("x"), F.col("y"), how.reach_m, how)
     below = _cells(F.col("x"), F.col("y"), 0.0, how)[0].alias("_below")
