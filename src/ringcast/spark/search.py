@@ -175,9 +175,12 @@ class Search:
         # One source and not one per family: each takes seconds to begin.
         reader = self._spark.readStream.format("ringcast").option("tag", "**").option("socket", self._socket)
         # What a busy machine overwrote before it was read is counted, and is no reason to end a demonstration.
-        return reader.option("decode", "false").option("startingOffsets", "earliest").option(
-            "failOnDataLoss", "false"
-        ).load()  # fmt: skip
+        reader = (
+            reader.option("decode", "false").option("startingOffsets", "earliest").option("failOnDataLoss", "false")
+        )
+        # In one piece from the beginning, as all that follows (`_settings`): then nothing is shuffled, and a batch is
+        # a task for each family of tags instead of a dozen stages one after the other.
+        return reader.load().coalesce(1)
 
 
 @contextlib.contextmanager
@@ -205,6 +208,13 @@ def _settings(scratch: Path) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Spark plans every batch anew, which takes longer than so little data: no optimisation that pays on more only.
+        "spark.sql.constraintPropagation.enabled": "false",
+        "spark.sql.lightweightPlanChangeValidation": "false",
+        "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+        "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+        "spark.sql.optimizer.propagateDistinctKeys.enabled": "false",
+        "spark.sql.subexpressionElimination.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.pollingDelay": "50ms",
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={scratch}",
