@@ -30,7 +30,8 @@ def environment() -> dict[str, str]:
     from ringcast.spark.java import java_home
 
     home = java_home()
-    submit = "--conf spark.executor.memory=512m --conf spark.driver.memory=512m pyspark-shell"
+    sizes = "--conf spark.executor.memory=512m --conf spark.driver.memory=512m"
+    submit = f"{sizes} --conf spark.sql.shuffle.partitions=2 pyspark-shell"
     return {
         **os.environ, **({} if home is None else {"JAVA_HOME": home}), "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
