@@ -1,6 +1,7 @@
 // ringcast._core
 #include "bindings/module.hpp"
 
+#include <cmath>
 #include <cstdlib>
 
 #include "bindings/errors.hpp"
@@ -40,7 +41,7 @@ NB_MODULE(_core, m) {
           },
           "bucket"_a);
     m.def("ring_memory_bytes", [](u64 depth, u64 capacity) { return Geometry::of(depth, capacity).file_bytes() + kPage; }, "depth"_a, "capacity_bytes"_a);
-    if (const char* ahead = std::getenv("RINGCAST_CLOCK_AHEAD_S")) utc_offset_ns = std::atoll(ahead) * 1'000'000'000;
+    if (const char* ahead = std::getenv("RINGCAST_CLOCK_AHEAD_S")) utc_offset_ns = std::llround(std::atof(ahead) * 1e9);
     m.def("utc_ns", &utc_ns);
     m.def("forked", &forked);
     m.def("futex_waitv_available", &futex::wait_any_available);

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from ringcast.spark import jobs
+from ringcast.spark.lake import Lake
+from ringcast.spark.lineage import Run
 from ringcast.spark.pipelines.fit import fit, points
+from ringcast.spark.streams import Streams
+from ringcast.spark.tables.gold import FITS, TRAINING
+
+SCHEMA = (
+    "experiment string, configuration string, repetition int, metric string, value double, unit string, "
+    "machine string, version string"
+)
 
 
 def test_lines_equal_least_squares_and_lossy_runs_count_for_whetstones_only(spark: SparkSession) -> None:
@@ -33,8 +45,7 @@ def test_lines_equal_least_squares_and_lossy_runs_count_for_whetstones_only(spar
             good = ~np.isnan(y)
             line, covariance = np.polyfit(np.array(x)[good], np.array(y)[good], 1, cov=True)
             expected[model, subscribers] = (good.sum(), line[1], line[0], *np.sqrt(np.diag(covariance))[::-1])
-    schema = "experiment string, configuration string, repetition int, metric string, value double, unit string, "
-    found = fit(points(spark.createDataFrame(rows, schema + "machine string, version string"))).collect()
+    found = fit(points(spark.createDataFrame(rows, SCHEMA))).collect()
     assert len(found) == 4
     for row in found:
         want = expected[row.model, row.subscribers]
@@ -42,6 +53,30 @@ def test_lines_equal_least_squares_and_lossy_runs_count_for_whetstones_only(spar
         assert (row.transport, row.side, row.load) == ("tcp", "publisher", "stress")
     assert expected["latency", 1][0] == 9
     assert expected["whetstone", 1][0] == 10
+
+
+def test_streams_and_jobs_draw_the_same_lines(spark: SparkSession, tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    rows = []
+    for n in (1, 10, 100, 500):
+        configuration = msgspec.json.encode({"transport": "tcp", "n": n, "dt_s": 0.1, "subscribers": 2}).decode()
+        for metric, value in (("latency_ms", 0.2 + 1e-4 * n + random.normal(0, 0.01)), ("lost", 0.0)):
+            rows.append(("labmap", configuration, 0, metric, value, "", "m", "v"))
+    results = [spark.createDataFrame(some, SCHEMA).coalesce(1) for some in (rows[:4], rows[4:], rows)]
+    for at, some in enumerate(results[:2]):
+        some.write.parquet(str(tmp_path / "in" / str(at)))
+    streamed, other = Lake(spark, tmp_path / "streamed"), Lake(spark, tmp_path / "in-one-go")
+    with Run(streamed, "streams") as run:
+        streams = Streams(streamed, run, tmp_path / "checkpoints", every_s=None)
+        source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        streams.fit(source.parquet(str(tmp_path / "in" / "*")))
+        streams.wait()
+    jobs.run("fit", other, source=results[2])
+    assert streamed.read(TRAINING).count() == other.read(TRAINING).count() == 8
+    (one,), (two,) = (lake.read(FITS).drop("run_id").collect() for lake in (streamed, other))
+    assert one.points == two.points == 4
+    names = ("a", "b", "a_error", "b_error", "r2")
+    assert [one[name] for name in names] == pytest.approx([two[name] for name in names], rel=1e-9), "but for rounding"
 
 
 def test_two_points_have_a_line_and_no_error(spark: SparkSession) -> None:

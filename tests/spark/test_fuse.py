@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from bronze_rows import ending, frame, plain
+from bronze_rows import frame
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ringcast.lab.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
 from ringcast.spark.pipelines.fire import fire
-from ringcast.spark.pipelines.fuse import Fusion, aimed, fuse, locate, meetings, survivors, tally, unmatched_video
-from ringcast.spark.pipelines.pairing import pair
+from ringcast.spark.pipelines.fuse import Fusion, aimed, fuse, survivors, tally
+from ringcast.spark.pipelines.pairing import pair, pair_both
 from ringcast.spark.pipelines.refine import refine
 from ringcast.spark.pipelines.score import Score, matched, score
-from ringcast.spark.pipelines.sight import sight
-from ringcast.spark.pipelines.times import watched
 from ringcast.spark.tables.silver import GPS, INFRARED, POSE, VIDEO
 from ringcast.spark.tables.table import Table
 from ringcast.spark.tables.upkeep import CLOCKS, SENSORS
-from ringcast.spark.vision.spots import BRIGHT, WARM_CENTIKELVIN
 
 MS = 1_000_000
 SKEWED = {"uav0-camera": 50 * MS, "uav1-camera": 50 * MS}
@@ -54,6 +50,7 @@ def test_in_time_and_without_loss_everybody_is_found(spark: SparkSession) -> Non
     assert found.recall >= 0.95
     assert found.precision >= 0.95
     assert found.error_m < 0.2
+    assert counts.pop("unmatched_video") > 0
     assert counts == {"frames": 40, "without_pose": 0, "without_gps": 0, "without_video": 0, "ticks": 20}
 
 
@@ -73,43 +70,6 @@ def test_lost_packets_cause_misses(spark: SparkSession) -> None:
     assert counts["frames"] < 40, "a frame is many packets"
 
 
-def test_a_batch_and_a_stream_fuse_alike(spark: SparkSession, tmp_path: Path) -> None:
-    mission = Mission(Settings(seconds=1.0, loss=0.03, uavs=2, cameras=2))
-    sensors = table(spark, mission.calibration(), SENSORS).cache()
-    inputs = [part.cache() for part in silver(spark, mission)]
-    how = Fusion()
-    batch = fuse(*inputs, sensors, how).collect()
-    directories = [tmp_path / family.name for family in FAMILIES]
-    for part, directory in zip(inputs, directories, strict=True):
-        middle = part.agg(F.expr("percentile(event_ns, 0.5)")).first()[0]  # type: ignore[index]
-        # A row far later ends every window and every wait of the stream.
-        closing = part.limit(1).withColumns(
-            {
-                "event_time": F.col("event_time") + F.expr("INTERVAL 60 SECONDS"),
-                "event_ns": F.col("event_ns") + 60_000 * MS,
-            }
-        )
-        for at, piece in enumerate(
-            (part.where(F.col("event_ns") < middle), part.where(F.col("event_ns") >= middle), closing)
-        ):
-            piece.coalesce(1).write.parquet(str(directory / f"{at}"))
-    streams = [
-        watched(spark.readStream.schema(part.schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "*")))
-        for part, directory in zip(inputs, directories, strict=True)
-    ]
-    ending(spark)
-    query = (
-        fuse(*streams, sensors, how).writeStream.format("memory").queryName("fused").outputMode("append")
-        .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
-    )  # fmt: skip
-    query.awaitTermination()
-    begin = mission.settings.begin_ns
-    stream = spark.table("fused").where(F.col("event_ns") < begin + 30_000 * MS).collect()
-    assert len(batch) >= 8
-    assert sum(len(row.survivors) for row in batch) > 10
-    assert plain(batch) == plain(stream)
-
-
 def test_the_join_equals_brute_force(spark: SparkSession) -> None:
     left = spark.range(300).selectExpr("id as l", "id * 7919 % 5003 * 300 as us", "cast(id % 3 as string) as rig")
     right = spark.range(300).selectExpr("id as r", "id * 104729 % 4999 * 300 as us", "cast(id % 3 as string) as rig")
@@ -117,6 +77,7 @@ def test_the_join_equals_brute_force(spark: SparkSession) -> None:
         {"event_time": F.timestamp_micros("us"), "event_ns": F.col("us") * 1000}
     ).drop("us")
     found = pair(timed(left), timed(right), ["rig"], 20_000, "other").collect()
+    kept = pair_both(timed(left), timed(right), ["rig"], 20_000, "other").collect()
     ours, theirs = left.collect(), right.collect()
     brute = [(a.l, b.r) for a in ours for b in theirs if a.rig == b.rig and abs(a.us - b.us) <= 20_000]
     assert sorted((row.l, row.other_r) for row in found if row.other_r is not None) == sorted(brute)
@@ -124,6 +85,13 @@ def test_the_join_equals_brute_force(spark: SparkSession) -> None:
     assert {row.l for row in found if row.other_r is None} == alone
     assert alone
     assert brute
+    assert sorted((row.l, row.other_r) for row in kept if None not in (row.l, row.other_r)) == sorted(brute)
+    assert {row.l for row in kept} - {None} == {row.l for row in ours}
+    unmet = {row.r: row for row in theirs if row.r not in {b for _, b in brute}}
+    lonely = [row for row in kept if row.l is None]
+    assert sorted(row.other_r for row in lonely) == sorted(unmet), "each once"
+    assert all((row.rig, row.other_ns) == (unmet[row.other_r].rig, unmet[row.other_r].us * 1000) for row in lonely)
+    assert all(round(row.event_time.timestamp() * 1e6) == unmet[row.other_r].us for row in lonely)
 
 
 @pytest.fixture(scope="module")
@@ -135,15 +103,24 @@ def small(spark: SparkSession) -> tuple[Mission, DataFrame, list[DataFrame]]:
 
 
 def test_video_without_infrared_is_counted(small: tuple[Mission, DataFrame, list[DataFrame]]) -> None:
+    mission, sensors, (infrared, pose, gps, video) = small
+    counts = tally(fuse(infrared, pose, gps, video, sensors)).first()
+    assert counts is not None
+    messages = list(mission.messages())
+    warm, bright = ([m.at_ns for m in messages if m.tag.endswith(kind)] for kind in ("/ir", "/video"))
+    alone = [at for at in bright if all(abs(at - other) > 20 * MS for other in warm)]
+    assert counts["unmatched_video"] == len(alone) == 15
+    assert aimed(video, sensors, Fusion()).count() == 25, "a square in the middle of a cell is in that cell only"
+
+
+def test_a_frame_without_a_pose_is_nowhere_and_matches_no_video(
+    small: tuple[Mission, DataFrame, list[DataFrame]],
+) -> None:
     _, sensors, (infrared, pose, gps, video) = small
-    how = Fusion()
-    located = locate(sight(infrared, WARM_CENTIKELVIN), pose, gps, sensors, how).cache()
-    seen = sight(video, BRIGHT).cache()
-    partners = meetings(located, seen, sensors, how).select("video_seq").distinct().count()
-    alone = unmatched_video(located, seen, sensors, how).count()
-    assert partners == 10
-    assert alone == 25 - partners
-    assert aimed(seen, sensors, how).count() == 25, "a square in the middle of a cell is in that cell only"
+    counts = tally(fuse(infrared, pose.limit(0), gps, video, sensors)).first()
+    assert counts is not None
+    expected = {"frames": 10, "without_pose": 10, "without_gps": 0, "without_video": 10, "unmatched_video": 25}
+    assert {name: counts[name] for name in expected} == expected
 
 
 def test_fire_reads_the_same_infrared(small: tuple[Mission, DataFrame, list[DataFrame]]) -> None:

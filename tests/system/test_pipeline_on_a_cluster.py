@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 
+from ringcast.lab.rescue import Mission, Settings
+from ringcast.lab.rescue.live import open_publishers, publish
+
 pyspark = pytest.importorskip("pyspark")
 
-PATIENCE_S = 180.0
+PATIENCE_S = 300.0
 COUNT = 1500
 FIX = {"x": 1.0, "y": 2.5, "z": 3.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}
 
@@ -27,7 +30,8 @@ def environment() -> dict[str, str]:
     from ringcast.spark.java import java_home
 
     home = java_home()
-    submit = "--conf spark.executor.memory=512m --conf spark.driver.memory=512m pyspark-shell"
+    sizes = "--conf spark.executor.memory=512m --conf spark.driver.memory=512m"
+    submit = f"{sizes} --conf spark.sql.shuffle.partitions=2 pyspark-shell"
     return {
         **os.environ, **({} if home is None else {"JAVA_HOME": home}), "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -75,25 +79,63 @@ def cluster(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
             process.wait(PATIENCE_S)
 
 
-def test_both_workers_read_through_the_mesh(
+def test_both_workers_read_through_the_mesh_and_the_pipelines_run_on_them(
     make_mesh: Any, cluster: str, environment: dict[str, str], tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
     a, b = make_mesh(2)
     # More than shares one partition, so that there is something for both.
-    publishers = [a.session.tag(f"uav/{n}/gps", codec="json").publisher() for n in range(2)]
+    publishers = [a.session.tag(f"extra/{n}/gps", codec="json").publisher() for n in range(2)]
     for publisher in publishers:
         for _ in range(COUNT):
             publisher.send(FIX)
-    eventually(lambda: b.knows("uav/0/gps") and b.knows("uav/1/gps"))
-    command = [
-        sys.executable, "-m", "ringcast", "pipeline", "run", "ingest", "--master", cluster, "--tag", "uav/**",
-        "--socket", b.daemon.socket_path, "--lake", str(tmp_path / "lake"), "--json",
-    ]  # fmt: skip
+    begin_ns = time.time_ns() // 3_600_000_000_000 * 3_600_000_000_000
+    mission = Mission(Settings(seconds=1.0, uavs=1, cameras=2, begin_ns=begin_ns))
+    opened = open_publishers(mission, a.session)
+    sent = publish(mission, a.session, pace=20.0, begin_ns=begin_ns, publishers=opened)
+    eventually(lambda: all(b.knows(tag) for tag in (*sent, "extra/0/gps", "extra/1/gps")))
+    (tmp_path / "mission.json").write_text(json.dumps(mission.calibration()))
+    program = tmp_path / "pipelines.py"
+    program.write_text(PROGRAM)
     done = subprocess.run(
-        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
+        [sys.executable, str(program), cluster, b.daemon.socket_path, str(tmp_path)], env=environment, cwd=tmp_path,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["outputs"] == {"bronze.messages": 2 * COUNT}
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["ingest"]["outputs"] == {"bronze.messages": 2 * COUNT + sum(sent.values())}
+    refined = told["refine"]["outputs"]
+    assert {name: refined[f"silver.{name}"] for name in ("infrared", "pose", "gps", "video")} == {
+        "infrared": 10, "pose": 50, "gps": 10, "video": 50
+    }  # fmt: skip
+    assert told["fuse"]["counts"]["fuse: frames"] == 10
+    assert told["fuse"]["outputs"]["gold.detections"] > 10
+    published = a.session.tag("sar/detections", create=False).history()
+    assert published.latest().seq + 1 == told["fuse"]["outputs"]["gold.detections"], "out on a tag of the other node's"
     for name in ("w0", "w1"):
         assert list((tmp_path / name).glob("app-*/*/stderr")), f"no executor ran on {name}"
+
+
+# The command itself, three times in one process and so as one application: starting one takes as long as the work.
+PROGRAM = """
+import contextlib, io, json, sys
+from ringcast.cli.program import main
+from ringcast.spark.lake import Lake
+from ringcast.spark.session import open_session
+from ringcast.spark.tables.upkeep import SENSORS
+from ringcast.spark.trials import declared
+
+master, socket, place = sys.argv[1:]
+told = {}
+for name, more in {"ingest": ["--tag", "**"], "refine": [], "fuse": ["--publish", "sar/detections"]}.items():
+    if name == "fuse":
+        spark = open_session(master)
+        rows = declared(spark, json.load(open(place + "/mission.json")), SENSORS)
+        Lake(spark, place + "/lake").replace(SENSORS, rows)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code = main(["pipeline", "run", name, "--master", master, "--socket", socket, "--lake", place + "/lake",
+                     "--json", *more])
+    assert code == 0, code
+    told[name] = json.loads(said.getvalue())
+print(json.dumps(told))
+"""

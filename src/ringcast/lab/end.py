@@ -19,10 +19,19 @@ import sys
 from typing import Any
 
 import ringcast
-from ringcast.lab import datagrams, round_trip, stages, stream
+from ringcast.lab import clocks, datagrams, round_trip, stages, stream
 from ringcast.lab.field import ends as field
 
 _PR_SET_PDEATHSIG = 1
+
+
+def _sensors(session: ringcast.Session, **options: Any) -> Any:
+    # Only who plays sensors has to load what draws pictures.
+    from ringcast.lab.rescue.sensors import Sensors
+
+    return Sensors(session, **options)
+
+
 ENDS: dict[str, Any] = {
     "ping": round_trip.Ping,
     "echo": round_trip.Echo,
@@ -36,6 +45,8 @@ ENDS: dict[str, Any] = {
     "ear": field.Ear,
     "udp ping": datagrams.Ping,
     "udp echo": datagrams.Echo,
+    "timekeeper": clocks.Timekeeper,
+    "sensors": _sensors,
 }
 
 

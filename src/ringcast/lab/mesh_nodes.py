@@ -6,12 +6,13 @@ The sessions are this process's own: a daemon's socket is a file, which all node
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Self
+from typing import Any, Self
 
 import ringcast
 from ringcast.lab import affinity
@@ -22,15 +23,19 @@ PORT = 7417
 PATIENCE_S = 30.0
 _POLL_S = 0.002
 # Nobody reads what it says: a pipe would fill up and stop it.
-_SILENT = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+_SILENT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 class MeshNodes:
     """Leaving the `with` block closes the sessions; the daemons end with the testbed. Entering raises LabError."""
 
-    def __init__(self, bed: Testbed, names: Sequence[str]) -> None:
+    def __init__(
+        self, bed: Testbed, names: Sequence[str], environments: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """`environments` have, by a node's name, what its daemon finds in the environment besides."""
         self.bed = bed
         self.names = list(names)
+        self._environments = environments or {}
         self.sessions: dict[str, ringcast.Session] = {}
         self.pids: dict[str, int] = {}
         self._stack = ExitStack()
@@ -40,7 +45,8 @@ class MeshNodes:
         for number, name in enumerate(self.names):
             peers = [word for other in self.names[:number] for word in ("--peer", addresses[other])]
             command = [sys.executable, "-m", "ringcast", "daemon", "--name", name, "--listen", addresses[name]]
-            process = self.bed.node(name).spawn([*command, "--no-scout", *peers], **_SILENT)
+            environment = {**os.environ, **self._environments.get(name, {})}
+            process = self.bed.node(name).spawn([*command, "--no-scout", *peers], **_SILENT, env=environment)
             self.pids[name] = process.pid
         try:
             for name in self.names:

@@ -31,7 +31,7 @@ from ringcast.spark.pipelines.refine import of_pattern, refine
 from ringcast.spark.pipelines.results import RESULT
 from ringcast.spark.pipelines.times import deduplicate, translate
 from ringcast.spark.quality import GOLD, SILVER
-from ringcast.spark.settling import Place, note, settle
+from ringcast.spark.settling import Place, as_declared, note, settle
 from ringcast.spark.tables import bronze, gold, silver, upkeep
 from ringcast.spark.tables.table import Table, hours
 
@@ -153,8 +153,7 @@ def _fuse(job: Job) -> None:
     if outlet is not None:
         outlet.check()
     infrared, pose, gps, video = _sensed(job, silver.INFRARED, silver.POSE, silver.GPS, silver.VIDEO)
-    sensors, how = _sensors(job), fusing.Fusion()
-    ticks = job.within(fusing.fuse(infrared, pose, gps, video, sensors, how)).persist()
+    ticks = job.within(fusing.fuse(infrared, pose, gps, video, _sensors(job))).persist()
     job.say("fusing")
     try:
         found = fusing.survivors(ticks).withColumn("run_id", F.lit(job.run.id))
@@ -165,11 +164,6 @@ def _fuse(job: Job) -> None:
         counts = fusing.tally(ticks).first()
         assert counts is not None
         numbers = {name: int(number) for name, number in counts.asDict().items()}
-        job.say("counting video that no infrared came near to")
-        seen, filmed = (rows.select("tag", "seq", "event_time", "event_ns") for rows in (infrared, video))
-        located = fusing.locate(seen, pose, gps, sensors, how)
-        alone = fusing.unmatched_video(located, filmed, sensors, how)
-        numbers["unmatched_video"] = job.within(alone).count()
         note(job.lake, gold.DETECTIONS.name, numbers, job.run, Place())
         job.run.count(numbers, "fuse: ")
     finally:
@@ -195,7 +189,7 @@ def _results(job: Job) -> DataFrame:
     if job.source is not None:
         rows = job.source.select(*RESULT).withColumn("run_id", F.lit(job.run.id))
         experiments = [row[0] for row in rows.select("experiment").distinct().collect()]
-        written = job.lake.replace(gold.TRAINING, _as_declared(rows, gold.TRAINING), job.run.id, experiments)
+        written = job.lake.replace(gold.TRAINING, as_declared(rows, gold.TRAINING), job.run.id, experiments)
         job.run.wrote(gold.TRAINING.name, written.rows)
     job.run.read(gold.TRAINING.name, None)
     results = job.lake.read(gold.TRAINING)
@@ -207,7 +201,7 @@ def _results(job: Job) -> DataFrame:
 
 def _fit(job: Job) -> None:
     found = fits.fit(fits.points(_results(job))).withColumn("run_id", F.lit(job.run.id))
-    job.run.wrote(gold.FITS.name, job.lake.replace(gold.FITS, _as_declared(found, gold.FITS), job.run.id).rows)
+    job.run.wrote(gold.FITS.name, job.lake.replace(gold.FITS, as_declared(found, gold.FITS), job.run.id).rows)
 
 
 def _train(job: Job) -> None:
@@ -224,10 +218,6 @@ def _train(job: Job) -> None:
     shares = {**trained.shares, "always the same": trained.constants}
     job.run.count({f"{name}: percent within 5 %": round(100 * training.mean(of)) for name, of in shares.items()})
     job.run.count({f"best is {transport}": number for transport, number in trained.wins.items()})
-
-
-def _as_declared(rows: DataFrame, table: Table) -> DataFrame:
-    return rows.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in table.schema))
 
 
 JOBS: dict[str, Callable[[Job], None]] = {

@@ -13,6 +13,7 @@ import contextlib
 import logging
 import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,12 @@ from ringcast.spark.streams import Streams
 from ringcast.spark.tables import gold, upkeep
 from ringcast.spark.trials import declared
 
+WATERMARK = "500 milliseconds"
+"""On one machine, and within a mesh of its own, what is later than that was held up by somebody; it is counted."""
+
 _TICK_NS = 100_000_000
+_SHARED = Path("/dev/shm")
+"""A checkpoint of a demonstration need not outlive the machine, and each batch writes some twenty files of it."""
 _SOCKET_ROOM = 50
 _TELEMETRY = "@ringcast/*/channels"
 
@@ -80,7 +86,10 @@ class Search:
         self._mission = Mission(settings)
         self._socket, self._tag, self._scratch = socket, tag, scratch
         self._run = Run(self._lake, "search")
-        self._streams = Streams(self._lake, self._run, scratch / "checkpoints", every_s=0.0, watermark="1 second")
+        self._memory = tempfile.TemporaryDirectory(
+            prefix="ringcast-demo-", dir=_SHARED if _SHARED.is_dir() else scratch
+        )
+        self._streams = Streams(self._lake, self._run, self._memory.name, every_s=0.0, watermark=WATERMARK)
 
     def __enter__(self) -> Search:
         self._run.__enter__()
@@ -90,6 +99,7 @@ class Search:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         close_session(self._spark)
+        self._memory.cleanup()
 
     def start(self) -> None:
         """Begin to read, from the first message on that the rings hold. Raises TagConflict."""
@@ -165,9 +175,12 @@ class Search:
         # One source and not one per family: each takes seconds to begin.
         reader = self._spark.readStream.format("ringcast").option("tag", "**").option("socket", self._socket)
         # What a busy machine overwrote before it was read is counted, and is no reason to end a demonstration.
-        return reader.option("decode", "false").option("startingOffsets", "earliest").option(
-            "failOnDataLoss", "false"
-        ).load()  # fmt: skip
+        reader = (
+            reader.option("decode", "false").option("startingOffsets", "earliest").option("failOnDataLoss", "false")
+        )
+        # In one piece from the beginning, as all that follows (`_settings`): then nothing is shuffled, and a batch is
+        # a task for each family of tags instead of a dozen stages one after the other.
+        return reader.load().coalesce(1)
 
 
 @contextlib.contextmanager
@@ -195,6 +208,13 @@ def _settings(scratch: Path) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Spark plans every batch anew, which takes longer than so little data: no optimisation that pays on more only.
+        "spark.sql.constraintPropagation.enabled": "false",
+        "spark.sql.lightweightPlanChangeValidation": "false",
+        "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+        "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+        "spark.sql.optimizer.propagateDistinctKeys.enabled": "false",
+        "spark.sql.subexpressionElimination.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.pollingDelay": "50ms",
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={scratch}",

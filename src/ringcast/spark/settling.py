@@ -78,6 +78,11 @@ def note(
     lake.add(QUALITY, rows, run.id, _batch(place, f"{table} counts {','.join(sorted(counts))}"))
 
 
+def as_declared(rows: DataFrame, table: Table) -> DataFrame:
+    """The table's columns, in its types."""
+    return rows.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in table.schema))
+
+
 def _has_aside(lake: Lake, table: Table, place: Place) -> bool:
     """Whether an earlier run put rows aside that this one replaces."""
     held = {file.partition for file in lake.state(QUARANTINE).files.values()}

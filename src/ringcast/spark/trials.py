@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ringcast.lab.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
 from ringcast.spark.lake import Lake
 from ringcast.spark.pipelines.fuse import fuse, survivors, tally
+from ringcast.spark.pipelines.ingest import ingest
 from ringcast.spark.pipelines.refine import refine
 from ringcast.spark.pipelines.score import Score, matched, score
 from ringcast.spark.tables.bronze import MESSAGES
@@ -47,12 +49,27 @@ def store(lake: Lake, mission: Mission, run: str = "") -> dict[str, int]:
 
 
 def trial(spark: SparkSession, settings: Settings, translated: bool = True) -> tuple[Score, dict[str, int]]:
-    """How well the survivors of a mission are found, and what the ticks counted. Needs no lake."""
+    """How well the survivors of a made-up recording are found, and what the ticks counted. Needs no lake."""
     mission = Mission(settings)
-    clocks = declared(spark, clock_rows(mission) if translated else [], CLOCKS)
-    messages = declared(spark, bronze_rows(mission), MESSAGES).persist()
+    clocks = clock_rows(mission) if translated else []
+    return judged(spark, mission, declared(spark, bronze_rows(mission), MESSAGES), clocks)
+
+
+def recorded_trial(
+    spark: SparkSession, recording: str | os.PathLike[str], mission: Mission, clocks: Iterable[dict[str, Any]] = ()
+) -> tuple[Score, dict[str, int]]:
+    """The same of what a recorder wrote. `clocks` are rows of that table; none leaves times as they were stamped."""
+    reader = spark.read.format("ringcast").option("path", os.fspath(recording)).option("decode", "false")
+    return judged(spark, mission, ingest(reader.load()), clocks)
+
+
+def judged(
+    spark: SparkSession, mission: Mission, received: DataFrame, clocks: Iterable[dict[str, Any]]
+) -> tuple[Score, dict[str, int]]:
+    """Received messages fused, and only then held against the mission's truth."""
+    messages, known = received.persist(), declared(spark, clocks, CLOCKS)
     infrared, pose, gps, video = (
-        refine(messages, clocks, family).where("rejected is null") for family in (INFRARED, POSE, GPS, VIDEO)
+        refine(messages, known, family).where("rejected is null") for family in (INFRARED, POSE, GPS, VIDEO)
     )
     ticks = fuse(infrared, pose, gps, video, declared(spark, mission.calibration(), SENSORS)).persist()
     try:

@@ -90,8 +90,12 @@ def test_a_frame_without_pose_or_video_is_counted_in_its_home_cell_only() -> Non
     )
     row = {"tag": "t", "seq": 0, "event_ns": 5, "home": True, "spots": [], "lens": None, **nothing}
     away = {**row, "seq": 1, "home": False}
-    found = fix_tick([row, away], Gate(), square("0:0", 400.0))
-    assert found == {"frames": 1, "without_pose": 1, "without_gps": 1, "without_video": 1, "survivors": []}
+    lonely = {**row, "tag": None, "seq": None, "home": None, "video_tag": "street/0/video", "video_seq": 7}
+    lonely["video_home"] = True
+    elsewhere = {**lonely, "video_seq": 8, "video_home": False}
+    found = fix_tick([row, away, lonely, elsewhere], Gate(), square("0:0", 400.0))
+    expected = {"frames": 1, "without_pose": 1, "without_gps": 1, "without_video": 1, "unmatched_video": 1}
+    assert found == {**expected, "survivors": []}
 
 
 def test_cells_lie_around_the_origin() -> None:

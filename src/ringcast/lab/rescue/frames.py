@@ -14,11 +14,11 @@ _VIDEO_NOISE = 3.0
 
 
 def infrared(
-    world: World, t: float, place: Floats, turn: Floats, lens: Lens, random: np.random.Generator
+    world: World, t: float, place: Floats, turn: Floats, lens: Lens, random: np.random.Generator, noise: float = 1.0
 ) -> NDArray[np.uint16]:
-    """0.01 K per count. Ground that is warmer on one side, noise, and what is warm."""
+    """0.01 K per count. Ground that is warmer on one side, noise (so many times the usual), and what is warm."""
     image = GROUND_CENTIKELVIN + np.linspace(-60, 60, lens.width)[None, :] + np.linspace(-30, 30, lens.height)[:, None]
-    image = image + random.normal(0, _INFRARED_NOISE, image.shape)
+    image = image + random.normal(0, noise * _INFRARED_NOISE, image.shape)
     heat = np.array([thing.warmth * 100 for thing in world.things])
     size = np.array([1.9 if thing.kind == "fire" else 0.85 for thing in world.things])
     _draw(image, world, t, place, turn, lens, heat, size)
@@ -26,11 +26,11 @@ def infrared(
 
 
 def video(
-    world: World, t: float, place: Floats, turn: Floats, lens: Lens, random: np.random.Generator
+    world: World, t: float, place: Floats, turn: Floats, lens: Lens, random: np.random.Generator, noise: float = 1.0
 ) -> NDArray[np.uint8]:
     """Grey. A street that is lighter towards the bottom, noise, and what stands out."""
     image = np.linspace(40, 70, lens.height)[:, None] + np.zeros(lens.width)[None, :]
-    image = image + random.normal(0, _VIDEO_NOISE, image.shape)
+    image = image + random.normal(0, noise * _VIDEO_NOISE, image.shape)
     light = np.array([thing.brightness for thing in world.things])
     size = np.full(len(light), 1.0)
     _draw(image, world, t, place, turn, lens, light, size)

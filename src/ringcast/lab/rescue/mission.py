@@ -23,6 +23,8 @@ VIDEO_LENS = Lens(128, 72, np.radians(75.0))
 
 _NODES = {"ir": "uav{}-camera", "pose": "uav{}", "gps": "uav{}", "video": "street{}"}
 """Whose clock a message's times are by."""
+_TAGS = {"ir": "uav/{}/ir", "pose": "uav/{}/pose", "gps": "uav/{}/gps", "video": "street/{}/video"}
+_CODECS = {"ir": "numpy", "pose": "msgpack", "gps": "json", "video": "numpy"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Settings:
     survivors: int = 6
     decoys: int = 2
     fires: int = 1
+    apart_m: float = 5.0
+    """How far things are from each other, at the start."""
+    more_walls: int = 0
+    noise: float = 1.0
+    """Of both kinds of images, against the usual one."""
     infrared_hz: float = 10.0
     video_hz: float = 25.0
     pose_hz: float = 50.0
@@ -53,6 +60,11 @@ class Settings:
         return 0
 
 
+HARD = Settings(survivors=10, decoys=6, fires=2, apart_m=1.5, more_walls=4, noise=4.0)
+"""More people, closer together, among more that looks like people, behind more walls, seen worse. Chosen once and not
+looked at again: nothing was adjusted to it."""
+
+
 class Sent(NamedTuple):
     """A message as its publisher makes it; `at_ns` in true time, which nobody's clock need show."""
 
@@ -66,7 +78,10 @@ class Sent(NamedTuple):
 class Mission:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.world = world.build(settings.seed, settings.survivors, settings.decoys, settings.fires)
+        s = settings
+        self.world = world.build(
+            s.seed, s.survivors, s.decoys, s.fires, apart=s.apart_m, more_walls=s.more_walls
+        )  # fmt: skip
 
     def flight(self, uav: int, t: float) -> tuple[Floats, Floats, tuple[float, float, float], tuple[float, ...]]:
         """Place, speed, attitude (yaw, pitch, roll) and its rates: circles, in wind."""
@@ -96,6 +111,17 @@ class Mission:
         for uav in range(self.settings.uavs):
             rows.append({"tag": f"uav/{uav}/ir", **_described(INFRARED_LENS), **dict.fromkeys(names)})
         return rows
+
+    def tags(self, mine: Callable[[str], bool] = lambda node: True) -> dict[str, str]:
+        """What the nodes send on that `mine` selects, and by which codec."""
+        counts = {"ir": self.settings.uavs, "pose": self.settings.uavs, "gps": self.settings.uavs}
+        counts["video"] = self.settings.cameras
+        return {
+            _TAGS[kind].format(number): _CODECS[kind]
+            for kind, count in counts.items()
+            for number in range(count)
+            if mine(_NODES[kind].format(number))
+        }
 
     def messages(self, mine: Callable[[str], bool] = lambda node: True) -> Iterator[Sent]:
         """All that is sent, or what the nodes send that `mine` selects, in the order of true time."""
@@ -146,13 +172,14 @@ class Mission:
 
     def _ir(self, uav: int, k: int, at: int) -> Sent:
         place, turn = self._eye(uav, at / 1e9)
-        image = infrared(self.world, at / 1e9, place, turn, INFRARED_LENS, self._noise(1, uav, k))
-        return Sent(f"uav/{uav}/ir", _NODES["ir"].format(uav), at, "numpy", image)
+        image = infrared(self.world, at / 1e9, place, turn, INFRARED_LENS, self._noise(1, uav, k), self.settings.noise)
+        return _sent("ir", uav, at, image)
 
     def _video(self, camera: int, k: int, at: int) -> Sent:
         place, attitude = self.camera(camera)
-        image = video(self.world, at / 1e9, place, turned(*attitude), VIDEO_LENS, self._noise(2, camera, k))
-        return Sent(f"street/{camera}/video", _NODES["video"].format(camera), at, "numpy", image)
+        noise = self._noise(2, camera, k)
+        image = video(self.world, at / 1e9, place, turned(*attitude), VIDEO_LENS, noise, self.settings.noise)
+        return _sent("video", camera, at, image)
 
     def _pose(self, uav: int, k: int, at: int) -> Sent:
         _, _, attitude, rates = self.flight(uav, at / 1e9)
@@ -160,14 +187,18 @@ class Mission:
         names = ("yaw", "pitch", "roll")
         value = {name: float(angle + shake[i]) for i, (name, angle) in enumerate(zip(names, attitude, strict=True))}
         value |= {f"{name}_rate": float(rate) for name, rate in zip(names, rates, strict=True)}
-        return Sent(f"uav/{uav}/pose", _NODES["pose"].format(uav), at, "msgpack", value)
+        return _sent("pose", uav, at, value)
 
     def _gps(self, uav: int, k: int, at: int) -> Sent:
         place, speed, _, _ = self.flight(uav, at / 1e9)
         shake = self._noise(4, uav, k).normal(0, 0.03, 3)
         value = {name: float(place[i] + shake[i]) for i, name in enumerate("xyz")}
         value |= {f"v{name}": float(speed[i]) for i, name in enumerate("xyz")}
-        return Sent(f"uav/{uav}/gps", _NODES["gps"].format(uav), at, "json", value)
+        return _sent("gps", uav, at, value)
+
+
+def _sent(kind: str, number: int, at: int, value: Any) -> Sent:
+    return Sent(_TAGS[kind].format(number), _NODES[kind].format(number), at, _CODECS[kind], value)
 
 
 def _described(lens: Lens) -> dict[str, Any]:

@@ -68,16 +68,18 @@ class World:
         return seen
 
 
-def build(seed: int, survivors: int, decoys: int, fires: int, half: float = 18.0) -> World:
-    """A square of 2 x `half` metres with its things well apart at the start."""
+def build(
+    seed: int, survivors: int, decoys: int, fires: int, half: float = 18.0, apart: float = 5.0, more_walls: int = 0
+) -> World:
+    """A square of 2 x `half` metres with two walls and more, its things at least so far `apart` at the start."""
     random = np.random.default_rng(seed)
     walls = []
-    for x, y in ((-7.0, 6.0), (8.0, -5.0)):
+    for x, y in ((-7.0, 6.0), (8.0, -5.0), *_places(seed, more_walls, half)):
         walls.append(Wall(np.array([x - 2, y - 2, 0.0]), np.array([x + 2, y + 2, 5.0])))
     things: list[Thing] = []
     numbers: dict[Kind, int] = {"survivor": survivors, "warm": decoys, "bright": decoys, "fire": fires}
     for at, kind in enumerate(kind for kind, number in numbers.items() for _ in range(number)):
-        home = _free(random, things, walls, half)
+        home = _free(random, things, walls, half, apart)
         home[2] = 0.9 + (1.5 if kind == "survivor" and at % 3 == 2 else 0.0)  # some stand on rubble
         moving = kind in ("survivor", "warm", "bright")
         things.append(
@@ -93,9 +95,16 @@ def build(seed: int, survivors: int, decoys: int, fires: int, half: float = 18.0
     return World(things, walls)
 
 
-def _free(random: np.random.Generator, things: list[Thing], walls: list[Wall], half: float) -> Floats:
+def _places(seed: int, number: int, half: float) -> list[tuple[float, float]]:
+    # By chance of their own, so that who stands where does not depend on how many walls there are.
+    random = np.random.default_rng([seed, 1])
+    return [(random.uniform(-half, half), random.uniform(-half, half)) for _ in range(number)]
+
+
+def _free(random: np.random.Generator, things: list[Thing], walls: list[Wall], half: float, apart: float) -> Floats:
+    clear = 0.6 * apart
     while True:
         home = np.array([random.uniform(-half, half), random.uniform(-half, half), 0.9])
-        in_wall = any(np.all(home[:2] > w.low[:2] - 3) and np.all(home[:2] < w.high[:2] + 3) for w in walls)
-        if not in_wall and all(np.linalg.norm(home[:2] - thing.home[:2]) > 5.0 for thing in things):
+        in_wall = any(np.all(home[:2] > w.low[:2] - clear) and np.all(home[:2] < w.high[:2] + clear) for w in walls)
+        if not in_wall and all(np.linalg.norm(home[:2] - thing.home[:2]) > apart for thing in things):
             return home

@@ -18,6 +18,7 @@ from ringcast.spark.vision.tick import uav_eye
 
 _PLACE = "struct<x: double, y: double, excess_k: double>"
 _ARROW = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64()), ("excess_k", pa.float64())]))
+_FAR = 2**62
 _NEEDED = (
     "event_ns", "lens", "spots", "pose_ns", "pose_yaw", "pose_pitch", "pose_roll", "pose_yaw_rate", "pose_pitch_rate",
     "pose_roll_rate", "gps_ns", "gps_x", "gps_y", "gps_z", "gps_vx", "gps_vy", "gps_vz",
@@ -27,10 +28,13 @@ _NEEDED = (
 def fire(
     infrared: DataFrame, pose: DataFrame, gps: DataFrame, sensors: DataFrame, how: Fusion | None = None
 ) -> DataFrame:
-    """The columns of `gold.fires` but `run_id`. A frame is taken with the first of its poses and positions."""
+    """The columns of `gold.fires` but `run_id`. A frame is taken with its nearest pose and position."""
     hot = sight(infrared, FIRE_CENTIKELVIN).where(F.size("spots") > 0)
     located = locate(hot, pose, gps, sensors, how or Fusion())
-    frame = F.first(F.struct(*(F.col(name) for name in _NEEDED)))
+    # The earlier of two that are equally near, or the order in which rows came would decide.
+    apart = [F.abs(F.col(f"{kind}_ns") - F.col("event_ns")) for kind in ("pose", "gps")]
+    nearest = F.struct(*(F.coalesce(ns, F.lit(_FAR)) for ns in apart), "pose_ns", "gps_ns")
+    frame = F.min_by(F.struct(*(F.col(name) for name in _NEEDED)), nearest)
     once = located.groupBy("event_time", "tag", "seq").agg(frame.alias("_frame"))
     places = on_arrow(_on_the_ground, f"array<{_PLACE}>")(F.col("_frame"))
     each = once.select(

@@ -20,14 +20,14 @@ TICK = optional(
     pose_ns=LONG, pose_yaw=DOUBLE, pose_pitch=DOUBLE, pose_roll=DOUBLE, pose_yaw_rate=DOUBLE, pose_pitch_rate=DOUBLE,
     pose_roll_rate=DOUBLE,
     gps_ns=LONG, gps_x=DOUBLE, gps_y=DOUBLE, gps_z=DOUBLE, gps_vx=DOUBLE, gps_vy=DOUBLE, gps_vz=DOUBLE,
-    video_tag=STRING, video_seq=LONG, video_ns=LONG, video_spots=SPOTS,
+    video_tag=STRING, video_seq=LONG, video_ns=LONG, video_home=BOOL, video_spots=SPOTS,
     video_camera=optional(x=DOUBLE, y=DOUBLE, z=DOUBLE, yaw=DOUBLE, pitch=DOUBLE, roll=DOUBLE, width=INT, height=INT,
                           field_of_view=DOUBLE),
 )  # fmt: skip
-"""What is collected of each pair of frames. The first three also give the order."""
+"""What is collected of each pair of frames, or of one that has no partner. The order is that of the columns."""
 
 FOUND = optional(
-    frames=LONG, without_pose=LONG, without_gps=LONG, without_video=LONG,
+    frames=LONG, without_pose=LONG, without_gps=LONG, without_video=LONG, unmatched_video=LONG,
     survivors=ArrayType(
         optional(x=DOUBLE, y=DOUBLE, z=DOUBLE, spread_m=DOUBLE, confidence=DOUBLE, warmth_k=DOUBLE, sightings=INT,
                  uavs=STRINGS, cameras=STRINGS)

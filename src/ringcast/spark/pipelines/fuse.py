@@ -7,7 +7,8 @@
 A UAV's frame is paired with its own pose and position, then with the frames of all cameras that look into the same
 cell of the ground within the bound. Frames of a tick that were paired give rays, rays that meet give places
 (`vision.places`); a cell keeps the survivors that are inside it, so that no border counts one twice.
-Every stage keeps what found no partner, and a tick counts it. The truth is not among the inputs.
+Every stage keeps what found no partner, and a tick counts it: infrared frames without pose, position or video, and
+video that no infrared frame came near to whose place is known. The truth is not among the inputs.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ringcast.spark.pipelines.constant import constant
 from ringcast.spark.pipelines.fixing import TICK, fixed
-from ringcast.spark.pipelines.pairing import pair
+from ringcast.spark.pipelines.pairing import pair, pair_both
 from ringcast.spark.pipelines.sight import sight
 from ringcast.spark.pipelines.times import instant
 from ringcast.spark.vision.places import Gate
@@ -40,8 +42,9 @@ class Fusion:
 
 def locate(frames: DataFrame, pose: DataFrame, gps: DataFrame, sensors: DataFrame, how: Fusion) -> DataFrame:
     """UAV frames (`sight`), each with its poses and positions near in time and its lens, once for each `cell` of the
-    ground that it may see; `home` is the one below it."""
-    lens = sensors.select("tag", F.struct("width", "height", "field_of_view").alias("lens"))
+    ground that it may see; `home` is the one below it. One without a pose or a position is nowhere, and at home there.
+    """
+    lens = constant(sensors, frames).select("tag", F.struct("width", "height", "field_of_view").alias("lens"))
     uav = F.split("tag", "/")[1].alias("uav")
     posed = pair(
         frames.join(F.broadcast(lens), "tag").select("*", uav),
@@ -50,26 +53,31 @@ def locate(frames: DataFrame, pose: DataFrame, gps: DataFrame, sensors: DataFram
     )  # fmt: skip
     placed = pair(posed, gps.select("event_time", "event_ns", uav, *_GPS), ["uav"], how.gps_bound_us, "gps")
     x, y = F.col("gps_x"), F.col("gps_y")
-    nowhere = F.array(F.lit("nowhere"))
-    near = placed.withColumn("cell", F.explode(F.coalesce(_cells(x, y, how.reach_m, how), nowhere)))
-    return near.withColumn("home", F.coalesce(F.col("cell") == _cells(x, y, 0.0, how)[0], F.lit(True)))
+    nowhere = F.array(F.lit(_NOWHERE))
+    known = F.when(F.col("pose_ns").isNotNull(), _cells(x, y, how.reach_m, how))
+    near = placed.withColumn("cell", F.explode(F.coalesce(known, nowhere)))
+    below = F.coalesce(_cells(x, y, 0.0, how)[0], F.lit(_NOWHERE))
+    return near.withColumn("home", F.col("cell").isin(_NOWHERE) | (F.col("cell") == below))
 
 
 def meetings(located: DataFrame, video: DataFrame, sensors: DataFrame, how: Fusion) -> DataFrame:
-    """Located frames with the video frames of the same instant and cell: the fusion join."""
-    return pair(located, aimed(video, sensors, how), ["cell"], how.bound_us, "video")
+    """Located frames with the video frames of the same instant and cell, and what has no partner on either side: the
+    fusion join."""
+    return pair_both(located, aimed(video, sensors, how), ["cell"], how.bound_us, "video")
 
 
 def aimed(video: DataFrame, sensors: DataFrame, how: Fusion) -> DataFrame:
-    """Video frames (`sight`) with their camera, once for each cell that it looks into."""
+    """Video frames (`sight`) with their camera, once for each cell that it looks into; `home` is where it stands."""
     place = F.struct("x", "y", "z", "yaw", "pitch", "roll", "width", "height", "field_of_view")
     cells = _cells(F.col("x"), F.col("y"), how.reach_m, how)
-    cameras = sensors.where("x is not null").select("tag", place.alias("camera"), F.explode(cells).alias("cell"))
-    return video.join(F.broadcast(cameras), "tag")
+    below = _cells(F.col("x"), F.col("y"), 0.0, how)[0].alias("_below")
+    cameras = sensors.where("x is not null").select("tag", place.alias("camera"), F.explode(cells).alias("cell"), below)
+    known = cameras.select("tag", "camera", "cell", (F.col("cell") == F.col("_below")).alias("home"))
+    return video.join(F.broadcast(constant(known, video)), "tag")
 
 
 def ticks(pairs: DataFrame, how: Fusion) -> DataFrame:
-    """One row per tick and cell: `survivors`, and how many frames there were and lacked a partner."""
+    """One row per tick and cell: `survivors`, and how many frames there were and lacked a partner (`COUNTS`)."""
     member = F.struct(*(F.col(name) for name in TICK.fieldNames()))
     span = F.window("event_time", f"{how.tick_us} microseconds")
     # Sorted, so that the order in which rows came cannot change a result.
@@ -100,26 +108,13 @@ def survivors(found: DataFrame) -> DataFrame:
     return each.select(instant(F.col("event_ns")).alias("event_time"), "event_ns", "_one.*")
 
 
-COUNTS = ("frames", "without_pose", "without_gps", "without_video")
+COUNTS = ("frames", "without_pose", "without_gps", "without_video", "unmatched_video")
 
 
 def tally(found: DataFrame) -> DataFrame:
-    """How many infrared frames were fused and how many found no partner, in one row."""
-    return found.agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS), F.count("*").alias("ticks"))
-
-
-def unmatched_video(located: DataFrame, video: DataFrame, sensors: DataFrame, how: Fusion | None = None) -> DataFrame:
-    """Video frames that no infrared frame was near to: the join the other way round, for batches. What the frames show
-    does not matter to it, and need not have been looked for."""
-    how = how or Fusion()
-    frames = (
-        located.where("pose_ns is not null")
-        .select("event_time", "event_ns", "cell", F.col("seq").alias("frame"))
-        .dropDuplicates()
-    )
-    tried = pair(aimed(video, sensors, how), frames, ["cell"], how.bound_us, "infrared")
-    each = tried.groupBy("tag", "seq", "event_time").agg(F.count("infrared_ns").alias("_n"))
-    return each.where("_n = 0").drop("_n")
+    """How many infrared frames were fused, how many frames found no partner, and in how many `ticks`, in one row."""
+    sums = (F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS)
+    return found.agg(*sums, F.count(F.when(F.col("frames") > 0, 1)).alias("ticks"))
 
 
 def _cells(x: Column, y: Column, reach_m: float, how: Fusion) -> Column:
@@ -132,5 +127,6 @@ def _cells(x: Column, y: Column, reach_m: float, how: Fusion) -> Column:
     return F.flatten(F.transform(span(x), lambda i: F.transform(span(y), lambda j: F.concat_ws(":", i, j))))
 
 
+_NOWHERE = "nowhere"
 _POSE = ("yaw", "pitch", "roll", "yaw_rate", "pitch_rate", "roll_rate")
 _GPS = ("x", "y", "z", "vx", "vy", "vz")

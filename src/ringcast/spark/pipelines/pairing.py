@@ -4,6 +4,9 @@ An outer join in event time within a bound. Spark wants an equality to join stre
 as the bound, and each row of the right side is put into its own bucket and both neighbours, where every left row within
 the bound finds it exactly once. Left rows without a partner come out with nulls, in a stream when the watermark says
 that none can come any more. Nothing but time and the given keys decides.
+
+`pair_both` keeps the right rows without a partner, too, and therefore puts the left ones into three buckets: of a right
+row that is there once it can be said that it found none.
 """
 
 from __future__ import annotations
@@ -20,23 +23,46 @@ def pair(left: DataFrame, right: DataFrame, keys: Sequence[str], bound_us: int, 
 
     Both have `event_time`, `event_ns` and the keys; streams are `watched`.
     """
-    bucket = F.col("_bucket")
-    spread = right.withColumn("_bucket", F.explode(F.array(*(_bucket(bound_us) + F.lit(n) for n in (-1, 0, 1)))))
-    others = [c for c in right.columns if c not in keys and c not in ("event_time", "event_ns")]
-    partners = spread.select(
+    partners = _partners(_spread(right, bound_us), keys, name)
+    joined = left.withColumn("_bucket", _bucket(bound_us)).join(partners, _near(keys, bound_us), "left")
+    return joined.drop("_bucket", "_their_bucket", "_their_time", *(f"_{key}" for key in keys))
+
+
+def pair_both(left: DataFrame, right: DataFrame, keys: Sequence[str], bound_us: int, name: str) -> DataFrame:
+    """As `pair`, and right rows without a partner, once each: with their keys and `event_time`, and nulls for what is
+    of the left. A left row comes with a partner for each that it has, and up to three times without one."""
+    partners = _partners(right.withColumn("_bucket", _bucket(bound_us)), keys, name)
+    joined = _spread(left, bound_us).join(partners, _near(keys, bound_us), "full")
+    # What Spark knows of a column, that a stream's time is watched by it for one, is forgotten by an expression.
+    known = left.schema["event_time"].metadata
+    either = {key: F.coalesce(F.col(key), F.col(f"_{key}")).alias(key) for key in keys}
+    either["event_time"] = F.coalesce(F.col("event_time"), F.col("_their_time")).alias("event_time", metadata=known)
+    others = [c for c in partners.columns if not c.startswith("_")]
+    return joined.select(*(either.get(c, F.col(c)) for c in left.columns), *others)
+
+
+def _spread(rows: DataFrame, bound_us: int) -> DataFrame:
+    return rows.withColumn("_bucket", F.explode(F.array(*(_bucket(bound_us) + F.lit(n) for n in (-1, 0, 1)))))
+
+
+def _partners(right: DataFrame, keys: Sequence[str], name: str) -> DataFrame:
+    others = [c for c in right.columns if c not in keys and c not in ("event_time", "event_ns", "_bucket")]
+    return right.select(
         *(F.col(key).alias(f"_{key}") for key in keys),
-        bucket.alias("_their_bucket"),
+        F.col("_bucket").alias("_their_bucket"),
         F.col("event_time").alias("_their_time"),
         F.col("event_ns").alias(f"{name}_ns"),
         *(F.col(c).alias(f"{name}_{c}") for c in others),
     )
+
+
+def _near(keys: Sequence[str], bound_us: int) -> Column:
     bound = F.expr(f"INTERVAL {bound_us} MICROSECOND")
     near = (F.col("_their_time") >= F.col("event_time") - bound) & (F.col("_their_time") <= F.col("event_time") + bound)
-    condition = (bucket == F.col("_their_bucket")) & near
+    condition = (F.col("_bucket") == F.col("_their_bucket")) & near
     for key in keys:
         condition &= F.col(key) == F.col(f"_{key}")
-    joined = left.withColumn("_bucket", _bucket(bound_us)).join(partners, condition, "left")
-    return joined.drop("_bucket", "_their_bucket", "_their_time", *(f"_{key}" for key in keys))
+    return condition
 
 
 def _bucket(bound_us: int) -> Column:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ringcast.spark.pipelines.constant import constant
 from ringcast.spark.tables.bronze import KEY
 
 WATERMARK = "2 seconds"
@@ -29,6 +30,7 @@ def translate(messages: DataFrame, clocks: DataFrame) -> DataFrame:
         F.col("drift_ppb").alias("_drift"),
     )
     since, until = F.col("event_ns") >= F.col("_from"), F.col("event_ns") < F.col("_until")
+    spans = constant(spans, messages)
     within = (F.col("node") == F.col("_node")) & since & until
     drift = F.round(F.col("_drift") * (F.col("event_ns") - F.col("_from")) / 1e9).cast("bigint")
     offset = F.coalesce(F.col("_offset") + drift, F.lit(0))

@@ -28,7 +28,12 @@ def square(cell: str, side: float) -> Square | None:
 
 
 def fix_tick(rows: list[Row], gate: Gate, inside: Square | None) -> Row:
-    """The rows of a tick, one per pair of frames, to counts and survivors (`pipelines.fixing` has the columns)."""
+    """The rows of a tick, one per pair of frames, to counts and survivors (`pipelines.fixing` has the columns).
+
+    A video frame without a partner is a row without a tag.
+    """
+    lonely = {(row["video_tag"], row["video_seq"]) for row in rows if row["tag"] is None and row["video_home"]}
+    rows = [row for row in rows if row["tag"] is not None]
     frames = {(row["tag"], row["seq"]): row for row in rows}
     for row in rows:
         best = frames[row["tag"], row["seq"]]
@@ -74,6 +79,7 @@ def fix_tick(rows: list[Row], gate: Gate, inside: Square | None) -> Row:
         "without_pose": sum(frame["pose_ns"] is None for frame in own.values()),
         "without_gps": sum(frame["gps_ns"] is None for frame in own.values()),
         "without_video": len(own.keys() - paired),
+        "unmatched_video": len(lonely),
         "survivors": found,
     }
 

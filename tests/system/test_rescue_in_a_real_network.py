@@ -1,0 +1,58 @@
+"""A mission played by processes on nodes of a testbed and recorded at another: what a transport loses is missing, what
+it repairs is not, and a clock that is ahead is found out by asking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ringcast.lab.rescue import Settings
+from ringcast.lab.rescue.field import EYES, Field, Recorded
+from ringcast.lab.testbed import unavailable
+
+pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
+
+AHEAD_NS = 50_000_000
+SETTINGS = Settings(seconds=1.0, uavs=1, cameras=2)
+
+
+@pytest.fixture(scope="module")
+def field() -> Iterator[Field]:
+    with Field(SETTINGS, ahead_s=AHEAD_NS / 1e9) as opened:
+        yield opened
+
+
+def rows(recorded: Recorded) -> list[dict[str, object]]:
+    files = sorted((recorded.path / "data").rglob("*.parquet"))
+    return [row for file in files for row in pq.read_table(file).to_pylist()]
+
+
+def test_a_transport_that_repairs_leaves_nothing_out(field: Field, tmp_path: Path) -> None:
+    recorded = field.record(tmp_path, "lossy+nak:loss=3%", pace=4.0)
+    assert recorded.sent == recorded.received == len(rows(recorded)) == 10 + 50 + 10 + 2 * 25
+    assert recorded.lost == 0
+    begin = recorded.mission.settings.begin_ns
+    for row in rows(recorded):
+        ahead = AHEAD_NS if row["node"] == EYES else 0
+        assert 0 <= row["event_ns"] - ahead - begin < 1_001_000_000, "of the mission, whatever the pace"  # type: ignore[operator]
+
+
+def test_a_transport_that_does_not_repair_loses_frames_of_many_packets(field: Field, tmp_path: Path) -> None:
+    recorded = field.record(tmp_path, "lossy+multicast:loss=3%", pace=4.0)
+    assert recorded.received < recorded.sent
+    assert recorded.lost > 0
+    kinds = [str(row["tag"]).rsplit("/", 1)[-1] for row in rows(recorded)]
+    assert kinds.count("video") + kinds.count("ir") < 60
+    assert (kinds.count("video") + kinds.count("ir")) / 60 < (kinds.count("pose") + kinds.count("gps")) / 60
+
+
+def test_a_clock_that_is_ahead_is_measured(field: Field) -> None:
+    found = {row["node"]: row for row in field.clocks()}
+    for node, row in found.items():
+        ahead = AHEAD_NS if node == EYES else 0
+        assert abs(row["offset_ns"] - ahead) <= row["bound_ns"]
+        assert row["bound_ns"] < AHEAD_NS // 2
+    assert len(found) == 3
