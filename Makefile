@@ -33,19 +33,23 @@ BESIDE = @$(MAKE) --no-print-directory --jobs=4 --output-sync=target
 
 test: setup      ## everything that CI runs
 	@echo "testing: Spark, system, the other Python tests, and beside them ruff, mypy and the native tests"
-	$(BESIDE) spark-tests system-tests other-tests lint types native sanitize
+	$(BESIDE) spark-tests mesh-tests system-tests other-tests lint types native sanitize
 
 unit: setup      ## Python tests, unit to system
-	$(BESIDE) spark-tests system-tests other-tests
+	$(BESIDE) spark-tests mesh-tests system-tests other-tests
 
-# In three processes that take about as long: one session of Spark for all that need one, system tests, the rest.
+# One session of Spark for all that need one; system tests of several nodes; those of one; the rest.
 SPARK_TESTS := tests/spark tests/system/test_demo_search_and_rescue.py tests/system/test_pipeline_on_a_cluster.py
-.PHONY: spark-tests system-tests other-tests
+MESH_TESTS  := $(wildcard tests/system/test_mesh_*.py)
+.PHONY: spark-tests mesh-tests system-tests other-tests
 spark-tests: setup
 	@$(BIN)/python -m pytest $(SPARK_TESTS)
 
+mesh-tests: setup
+	@$(BIN)/python -m pytest $(MESH_TESTS)
+
 system-tests: setup
-	@$(BIN)/python -m pytest tests/system $(SPARK_TESTS:%=--ignore=%)
+	@$(BIN)/python -m pytest tests/system $(SPARK_TESTS:%=--ignore=%) $(MESH_TESTS:%=--ignore=%)
 
 other-tests: setup
 	@$(BIN)/python -m pytest --ignore=tests/system --ignore=tests/spark

@@ -19,6 +19,7 @@ from ringcast.adapt import Chooser
 from ringcast.cli import main
 from ringcast.lab import adamant, adamant_environments, adamant_results
 from ringcast.lab.adamant_grid import Grid
+from ringcast.lab.workers import workers
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
@@ -137,7 +138,8 @@ def test_from_simulated_experiments_to_a_choice_by_commands(
         def step(self, what: str) -> None: ...
 
     cells, some = adamant_environments.environments(24), ("multicast", "nak", "parity:r=4,c=3")
-    found = adamant.run_grid(adamant.ENVIRONMENTS, Grid(cells, some, 100, 1), Silent())
+    with workers() as pool:
+        found = adamant.run_grid(adamant.ENVIRONMENTS, Grid(cells, some, 100, 1), Silent(), pool)
     other = adamant.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), Silent())
     path, model = tmp_path / "results.parquet", tmp_path / "best.json"
     adamant_results.write_parquet([*found, *other], path, machine="here", version="1")

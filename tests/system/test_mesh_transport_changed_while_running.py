@@ -145,7 +145,7 @@ def test_less_than_was_promised_is_refused_and_changes_nothing(nodes, eventually
     pub = a.session.publisher("x")
     eventually(lambda: b.knows("x"))
     sub = b.session.subscribe("x", transport="nak", reliable=True)
-    eventually(lambda: b.incoming(tag="x"))
+    eventually(lambda: b.incoming(tag="x") and a.session.tags("x")[0].subscribers)
     for weak in ("udp", "multicast", "lateral", "parity:r=4"):
         for node in ("", b.name):
             with pytest.raises(ringcast.QosMismatch, match="nak") as refused:

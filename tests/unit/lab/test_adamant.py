@@ -169,7 +169,8 @@ def test_winners_are_counted_and_compared_with_themselves() -> None:
 
 def test_everything_that_is_drawn_is_in_the_results() -> None:
     cell = adamant_environments.environments(1)[0]
-    (result,) = adamant.run_grid("e", Grid((cell,), ("nak",), 50, 1), Silent())
+    with workers() as pool:
+        (result,) = adamant.run_grid("e", Grid((cell,), ("nak",), 50, 1), Silent(), pool)
     c = result.configuration
     assert [float(c[name]) for name in ("receivers", "rate_hz", "payload_bytes", "delay_us", "bandwidth_mbit")] == [
         cell.receivers, cell.rate_hz, cell.payload_bytes, cell.delay_us, cell.bandwidth_mbit,
