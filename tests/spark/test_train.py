@@ -140,7 +140,7 @@ def test_from_simulated_experiments_to_a_choice_by_commands(
     cells, some = adamant_environments.environments(24), ("multicast", "nak", "parity:r=4,c=3")
     with workers() as pool:
         found = adamant.run_grid(adamant.ENVIRONMENTS, Grid(cells, some, 100, 1), Silent(), pool)
-    other = adamant.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), Silent())
+        other = adamant.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), Silent(), pool)
     path, model = tmp_path / "results.parquet", tmp_path / "best.json"
     adamant_results.write_parquet([*found, *other], path, machine="here", version="1")
     module = types.ModuleType("ringcast.spark.session")

@@ -43,7 +43,7 @@ from ringcast.daemon.local import Local
 from ringcast.daemon.pacing import Paces
 from ringcast.daemon.rows import PublisherRow
 from ringcast.daemon.stages import PREPARE_S, Stages
-from ringcast.errors import BrokenError, PublisherGone, RingcastError
+from ringcast.errors import PublisherGone, RingcastError
 from ringcast.place import node_of
 from ringcast.tag import matches
 from ringcast.transport import Channel, Receiving, find
@@ -611,14 +611,7 @@ class Delivery:
     async def _ask(
         self, node: str, name: str, request: msgspec.Struct, kind: type[_T], timeout: float = REQUEST_TIMEOUT_S
     ) -> _T:
-        try:
-            answer = await self._mesh.request(node, name, service.encode(request), timeout)
-        except BrokenError:
-            # Of two links with one node the superfluous one is closed, whatever is under way on it; what we ask for may
-            # be asked for twice.
-            if self._mesh.node(node) is None:
-                raise
-            answer = await self._mesh.request(node, name, service.encode(request), timeout)
+        answer = await self._mesh.request(node, name, service.encode(request), timeout)
         return service.decode_untrusted(answer, kind)
 
     def _end(self, transport: str) -> Receiving:

@@ -49,7 +49,7 @@ from ringcast.daemon.peer_link import PeerLink
 from ringcast.daemon.roster import Status
 from ringcast.daemon.rows import Change, ChangeKind
 from ringcast.daemon.scouting import Scouting, ScoutSettings, ScoutStatus
-from ringcast.daemon.services import Handler, Services
+from ringcast.daemon.services import Handler, LinkLost, Services
 from ringcast.daemon.switchboard import Switchboard
 from ringcast.daemon.table import TagTable
 from ringcast.daemon.timing import Timing
@@ -238,8 +238,8 @@ class Mesh:
         """Answer requests of that name: `await handler(node, payload)` returns the reply or raises a RingcastError."""
         self._services.handlers[service] = handler
 
-    async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes:
-        """Ask another node, or this one.
+    async def request(self, node: str, service: str, payload: bytes, timeout: float, *, once: bool = False) -> bytes:
+        """Ask another node, or this one; it may be asked twice unless `once`.
 
         Raises what its handler raised, BrokenError (it is not here, or went away), TimeoutError, MessageTooLarge.
         """
@@ -248,7 +248,13 @@ class Mesh:
         async with asyncio.timeout(timeout):
             if node == self.table.node:
                 return await self._services.call_here(node, service, payload)
-            return await self._services.call(await self._link_to(node), service, payload)
+            try:
+                return await self._services.call(await self._link_to(node), service, payload)
+            except LinkLost:
+                # Of two links with one node the superfluous one is closed, whatever is under way on it.
+                if once or self.node(node) is None:
+                    raise
+                return await self._services.call(await self._link_to(node), service, payload)
 
     async def _link_to(self, node: str) -> PeerLink:
         while True:

@@ -153,7 +153,7 @@ class Network:
         gone: asyncio.Future[None] = self._loop.create_future()
         self._gone.setdefault(request.name, []).append(gone)
         try:
-            await self.mesh.request(keeper, service.DESTROY, service.encode(asked), REQUEST_TIMEOUT_S)
+            await self.mesh.request(keeper, service.DESTROY, service.encode(asked), REQUEST_TIMEOUT_S, once=True)
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await gone
         except TimeoutError as exc:

@@ -32,6 +32,11 @@ from ringcast.refusal import refusal
 
 logger = logging.getLogger("ringcast.mesh")
 
+
+class LinkLost(BrokenError):
+    """The request may have been done, or not."""
+
+
 Handler = Callable[[str, bytes], Awaitable[bytes]]
 """Is given the name of the node that asks and what it sent; returns the reply, or raises a RingcastError."""
 
@@ -216,6 +221,6 @@ def _unknown(service: str) -> QosMismatch:
     return QosMismatch(f"service {service!r}", "the node asked has no such service", remedy)
 
 
-def _broken(link: PeerLink) -> BrokenError:
+def _broken(link: PeerLink) -> LinkLost:
     node = link.peer.name if link.peer else link.address
-    return BrokenError(f"the link with node {node!r} went down; ask again when 'ringcast nodes' shows it")
+    return LinkLost(f"the link with node {node!r} went down; ask again when 'ringcast nodes' shows it")

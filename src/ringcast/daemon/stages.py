@@ -251,6 +251,9 @@ class Stages:
                 self._dismiss(hand)
             if not isinstance(exc, TimeoutError | RingcastError | OSError):
                 raise
+            if isinstance(hand, PublisherHand) and base.owner is None and self._is_held(base):
+                await self._begin(wish)  # it left meanwhile; its ring is here, and so are we
+                return
             self._failed(wish, exc)
             if isinstance(exc, Declined) or not base.alive:
                 self._leave_to_readers(wish)
