@@ -12,7 +12,10 @@ except ImportError as exc:
 
 from ringcast import errors
 from ringcast.codec import Codec, CodecKind
-from ringcast.control.messages import ChannelStatus, NodeStatus, PublisherStatus, Status, SubscriberStatus, TagStatus
+from ringcast.control.messages import (
+    Status,
+)
+from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
 from ringcast.errors import (
     BadMessage,
     BadTagName,

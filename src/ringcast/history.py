@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from ringcast import _core
 from ringcast.attachment import Attachment
 from ringcast.connection import Connection
-from ringcast.control.messages import ListPublishers, PublisherListing, PublisherStatus, RingUp, Subscribe
+from ringcast.control.messages import (
+    ListPublishers,
+    PublisherListing,
+    RingUp,
+    Subscribe,
+)
+from ringcast.control.status import PublisherStatus
 from ringcast.decoding import Decoders
 from ringcast.errors import HistoryError, RingcastError
 from ringcast.identity import PublisherInfo

@@ -16,21 +16,19 @@ from ringcast.attachment import Attachment
 from ringcast.codec import find
 from ringcast.control.messages import (
     ChannelListing,
-    ChannelStatus,
     Done,
     GetStatus,
     ListChannels,
     ListNodes,
     ListTags,
     NodeListing,
-    NodeStatus,
     OpenTag,
     SetChannel,
     Status,
     TagListing,
     TagOpened,
-    TagStatus,
 )
+from ringcast.control.status import ChannelStatus, NodeStatus, TagStatus
 from ringcast.daemon.lifecycle import default_socket_path, ensure_running
 from ringcast.decoding import Decoders, scaled
 from ringcast.errors import DaemonUnavailable

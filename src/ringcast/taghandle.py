@@ -13,11 +13,10 @@ from ringcast.control.messages import (
     ListPublishers,
     ListSubscribers,
     PublisherListing,
-    PublisherStatus,
     SubscriberListing,
-    SubscriberStatus,
     TagOpened,
 )
+from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.decoding import Decoders, Undecoded, bind, scaled, scaling
 from ringcast.following import Scaling, Start, check_reliable
 from ringcast.history import History, Whose, incarnation_of

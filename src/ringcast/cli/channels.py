@@ -20,7 +20,7 @@ from ringcast.measure.channel import LOOKS
 
 if TYPE_CHECKING:
     from ringcast.cli.watching import Sheet
-    from ringcast.control.messages import ChannelStatus
+    from ringcast.control.status import ChannelStatus
     from ringcast.measure.channel import Reading
     from ringcast.session import Session
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ringcast.cli.watching import Sheet
-    from ringcast.control.messages import ChannelStatus
+    from ringcast.control.status import ChannelStatus
 
 WIDTH = 100
 LONG_S = 99.9

@@ -12,7 +12,7 @@ from ringcast.cli.watching import add_watch, watch
 
 if TYPE_CHECKING:
     from ringcast.cli.watching import Sheet
-    from ringcast.control.messages import NodeStatus
+    from ringcast.control.status import NodeStatus
 
 HELP = "List the nodes that this one knows: whether they are here, and where they are reached."
 

@@ -18,7 +18,7 @@ from ringcast.identity import PublisherInfo
 from ringcast.tag import is_pattern
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import PublisherStatus
+    from ringcast.control.status import PublisherStatus
     from ringcast.history import History
     from ringcast.session import Session
     from ringcast.taghandle import Tag

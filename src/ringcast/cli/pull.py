@@ -16,7 +16,7 @@ from ringcast.errors import Empty, HistoryError
 from ringcast.tag import check_name
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import PublisherStatus
+    from ringcast.control.status import PublisherStatus
     from ringcast.history import History
     from ringcast.message import Message
     from ringcast.remote_history import RemoteHistory

@@ -12,7 +12,7 @@ from ringcast.errors import UnknownTag
 from ringcast.place import check_place
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import TagStatus
+    from ringcast.control.status import TagStatus
 
 HELP = "Decide where a tag's proxies sit and what carries it between nodes, while messages flow."
 

@@ -14,7 +14,7 @@ from ringcast.errors import CodecError, UnknownTag
 from ringcast.tag import check_pattern, is_pattern
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import SubscriberStatus, TagStatus
+    from ringcast.control.status import SubscriberStatus, TagStatus
     from ringcast.session import Session
 
 HELP = "List tags: what they carry, who publishes and subscribes, how much was sent, how often, and when last."

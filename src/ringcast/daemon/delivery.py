@@ -2,67 +2,41 @@
 
 Which there should be follows from the table: for each way in which this node's subscribers want a tag, one channel from
 each live publisher on another node. `follow` makes it so, whatever changed. Invariants: equal demands share one channel
-and one mirror; a mirror is there before its sender is let go, so nothing is lost while joining; after a broken channel
-the next one begins where the last one ended; a stream that moves, to another proxy or transport, is closed only when
-what continues it flows, and a move that fails leaves it where it is.
+and one mirror; after a broken channel the next one begins where the last one ended; a stream that moves, to another
+proxy or transport, is closed only when what continues it flows, and a move that fails leaves it where it is; a
+publisher that left is received to its end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import NamedTuple, Protocol, TypeVar, cast
+from collections.abc import Callable
 
-import msgspec
-
-from ringcast import _core
-from ringcast.control import service
-from ringcast.control.service import (
-    ChannelOpened,
-    CloseChannel,
-    DirectChannel,
-    Nothing,
-    OpenChannel,
-    RegroupChannel,
-    RetuneChannel,
-    RingTaken,
-    Start,
-    StartChannel,
-)
-from ringcast.daemon.derivation import oldest_seq
-from ringcast.daemon.descriptor import Descriptor
+from ringcast.control.service import RegroupChannel, Start
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.holdings import Asked, Demand, MirrorRing, Ring, Wish
+from ringcast.daemon.holdings import Asked, Demand, Ring, Wish
+from ringcast.daemon.incoming import Incoming, Resumption, Stream, end_of
 from ringcast.daemon.local import Local
-from ringcast.daemon.pacing import Paces
+from ringcast.daemon.receiving_ends import ReceivingEnds
+from ringcast.daemon.ring_source import RingSource
 from ringcast.daemon.rows import PublisherRow
-from ringcast.daemon.stages import PREPARE_S, Stages
+from ringcast.daemon.senders import REQUEST_TIMEOUT_S, Mesh, Senders, patience_s
+from ringcast.daemon.stages import Stages
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.place import node_of
 from ringcast.tag import matches
-from ringcast.transport import Channel, Receiving, find
-from ringcast.transport.interface import FanOutLinks, GroupReceiving, GroupTransport, Mirror
+from ringcast.transport import find
+from ringcast.transport.interface import GroupTransport
 
 logger = logging.getLogger("ringcast.daemon")
 
-REQUEST_TIMEOUT_S = 2.0
 RETRY_S = 0.5
 ENDED_S = 0.1
 DRAIN_S = 1.0
-SETTLE_S = 0.001
 _PLAIN, _RELIABLE = "udp", "tcp"
-
-_T = TypeVar("_T")
-
-
-def _patience_s(demand: Demand) -> float:
-    return REQUEST_TIMEOUT_S if demand.size is None else PREPARE_S
 
 
 def relay(transport: str, reliable: bool) -> Demand:
@@ -74,113 +48,20 @@ def relay(transport: str, reliable: bool) -> Demand:
     return Demand(at="")
 
 
-def _geometry(demand: Demand, opened: ChannelOpened) -> tuple[int, int]:
-    """The mirror's depth and capacity. A deeper one than the publisher's needs as many times the bytes; a shallower one
-    must still hold the longest message."""
-    if not demand.depth:
-        return opened.depth, opened.capacity_bytes
-    times = -(-demand.depth // opened.depth)
-    return demand.depth, opened.capacity_bytes * max(1, times)
-
-
-class Mesh(Protocol):
-    def node(self, name: str) -> object | None: ...
-    async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes: ...
-
-
-class Resumption(NamedTuple):
-    """Where a stream that broke goes on: where its mirror ended, once that has ended."""
-
-    tag: str
-    end: asyncio.Task[int]
-
-
-class Stream(NamedTuple):
-    """What is wanted: one publisher's messages in one way."""
-
-    incarnation: int
-    demand: Demand
-
-
-class Incoming(msgspec.Struct):
-    """A channel that is open."""
-
-    key: int
-    via: str
-    transport: str
-    row: PublisherRow
-    mirror: Mirror
-    ring: MirrorRing
-    first_seq: int
-    broken: bool = False
-    """Nothing comes any more; kept for what its mirror holds."""
-    leaves_at: float | None = None
-    """When it is closed, its publisher being gone, though it has not come to the end."""
-
-
-class RingSource:
-    """A ring of this node as a sending end reads it."""
-
-    def __init__(self, ring: Ring, flush: Callable[[Ring], None], paces: Paces) -> None:
-        self._ring = ring
-        self._flush = flush
-        self._paces = paces
-        self.ring_fd = ring.fds[0].fileno()
-        self.bell_fd = ring.fds[1].fileno()
-        self.ring = ring.ring
-        self.depth = ring.row.depth
-        self.capacity_bytes = ring.row.capacity_bytes
-
-    @property
-    def next_seq(self) -> int:
-        return self._ring.next_seq
-
-    @property
-    def oldest_seq(self) -> int:
-        """The oldest number held, or the next one when nothing is."""
-        return oldest_seq(self._ring)
-
-    @property
-    def fresh_seq(self) -> int:
-        return self._ring.fresh_seq
-
-    def factor(self, every: int, rate_hz: float) -> int:
-        if self._ring.size is not None:
-            return self._ring.every
-        return self._paces.every(self._ring, rate_hz) if rate_hz else every
-
-    def changed_factor(self, every: int, rate_hz: float) -> bool:
-        return rate_hz > 0 and self._paces.follow(self._ring, rate_hz) != every
-
-    @property
-    def links(self) -> FanOutLinks:
-        return self
-
-    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None:
-        self._ring.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq)
-        self._flush(self._ring)
-
-    def remove_link(self, number: int) -> None:
-        self._ring.fanout.remove_link(number)
-        self._flush(self._ring)
-
-
 class Delivery:
-    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer;
-    `host_of` knows where a node is."""
+    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer."""
 
     def __init__(
-        self, local: Local, mesh: Mesh, host: str, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None], stages: Stages, host_of: Callable[[str], str],
+        self, local: Local, mesh: Mesh, ends: ReceivingEnds, senders: Senders, deliver: Callable[[list[Send]], None],
+        on_linked: Callable[[FanOut], None], stages: Stages,
     ) -> None:  # fmt: skip
-        self._host_of = host_of
         self._local = local
         self._stages = stages
         self._mesh = mesh
-        self._host = host
         self._deliver = deliver
         self._on_linked = on_linked
-        self._receiving: dict[str, Receiving] = {}
+        self._ends = ends
+        self._senders = senders
         self.channels: dict[Stream, Incoming] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
         self._resume: dict[Stream, Resumption] = {}
@@ -190,7 +71,6 @@ class Delivery:
         self._leaving = False
         self._retry: asyncio.TimerHandle | None = None
         self._watching: asyncio.TimerHandle | None = None
-        self._farewells: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ what there should be
 
@@ -246,8 +126,7 @@ class Delivery:
             return False
         if stream in self._relayed:  # to be released by those who have it from here
             return True
-        due = -(-incoming.mirror.next_seq // incoming.ring.every) * incoming.ring.every
-        if due >= row.end or not incoming.ring.readers:
+        if incoming.has_all_before(row.end) or not incoming.ring.readers:
             return False
         if incoming.leaves_at is None:
             incoming.leaves_at = asyncio.get_running_loop().time() + DRAIN_S
@@ -258,46 +137,23 @@ class Delivery:
         if wanted in self.channels or wanted in self._opening:
             return
         for stream, incoming in self.channels.items():
-            if stream not in streams and not incoming.broken and _differ_in_parameters(stream, wanted):
+            if stream not in streams and not incoming.broken and stream.differs_in_parameters(wanted):
                 break
         else:
             return
         transport = wanted.demand.transport
-        self._group_end(transport).retune(incoming.key, transport)
+        self._ends.group_end(transport).retune(incoming.key, transport)
         del self.channels[stream]
         self.channels[wanted] = incoming
         incoming.transport = transport
         incoming.ring.demand = wanted.demand
-        self._later(self._tell_retuned(incoming))
-
-    async def _tell_retuned(self, incoming: Incoming) -> None:
-        try:
-            request = RetuneChannel(key=incoming.key, transport=incoming.transport)
-            await self._ask(incoming.via, service.RETUNE, request, Nothing)
-        except (TimeoutError, RingcastError, OSError) as exc:
-            logger.warning("node %s goes on with the parameters it had: %s", incoming.via, exc)
-
-    def tell_taken(self, row: PublisherRow) -> None:
-        """Its node need not keep anything for those here any longer."""
-        self._later(self._tell_taken(row))
-
-    async def _tell_taken(self, row: PublisherRow) -> None:
-        try:
-            await self._ask(row.owner, service.TAKEN, RingTaken(incarnation=row.info.incarnation), Nothing)
-        except (TimeoutError, RingcastError, OSError) as exc:
-            logger.warning("node %s may hold up %s for subscribers here: %s", row.owner, row.info, exc)
-
-    async def _ask_for_direct(self, incoming: Incoming) -> None:
-        try:
-            await self._ask(incoming.via, service.DIRECT, DirectChannel(key=incoming.key), Nothing)
-        except (TimeoutError, RingcastError, OSError) as exc:
-            logger.warning("node %s cannot be asked to send without multicast: %s", incoming.via, exc)
+        self._senders.retuned(incoming)
 
     def regroup(self, request: RegroupChannel) -> None:
         """Somebody else shares a stream with a channel here, or left."""
         for incoming in self.channels.values():
             if incoming.key == request.key:
-                self._group_end(incoming.transport).regroup(request.key, request.peers)
+                self._ends.group_end(incoming.transport).regroup(request.key, request.peers)
 
     def _continuing(self, incarnation: int, otherwise: Start) -> Start:
         """Where a stream begins that some other one comes before, if there is one."""
@@ -309,15 +165,15 @@ class Delivery:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
         cannot be opened now are tried again later."""
         tasks = []
-        patience_s = 0.0
+        longest_s = 0.0
         for row in self._remote_publishers():
             demand = self._local.sharing.demand(asked, row.info.tag)
             stream = Stream(row.info.incarnation, demand)
             if matches(pattern, row.info.tag) and stream not in self.channels and not self._made_here(demand):
-                patience_s = max(patience_s, _patience_s(demand))
+                longest_s = max(longest_s, patience_s(demand))
                 tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
         if tasks:
-            await asyncio.wait(tasks, timeout=patience_s)
+            await asyncio.wait(tasks, timeout=longest_s)
 
     async def keep(self, tag: str, demand: Demand) -> None:
         """Hold mirrors of a tag's publishers, of the demand's own depth, whoever subscribes."""
@@ -432,45 +288,15 @@ class Delivery:
     async def _open(self, stream: Stream, row: PublisherRow, start: Start) -> None:
         demand = stream.demand
         via = self._proxy(demand, row)
-        key = secrets.randbits(62) | 1
         try:
             begin: Start = await self._resume[stream].end if stream in self._resume else start
-            receiving = self._end(demand.transport)
-            opened = await self._ask(
-                via, service.OPEN,
-                OpenChannel(
-                    incarnation=stream.incarnation, every=demand.every, start=begin, transport=demand.transport,
-                    size=demand.size, rate_hz=demand.rate_hz, here=demand.at == f"node:{via}",
-                    key=key, address=f":{receiving.port}", reliable=demand.reliable,
-                ),
-                ChannelOpened, _patience_s(demand),
-            )  # fmt: skip
-            depth, capacity_bytes = _geometry(demand, opened)
-            channel = Channel(
-                key=key, incarnation=stream.incarnation, depth=depth, capacity_bytes=capacity_bytes,
-                first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable, transport=demand.transport,
-                sender=self._host_of(via), seat=opened.seat,
-            )  # fmt: skip
-            mirror = receiving.open(channel)
+            hold = demand.reliable and demand in self._demands(row.info.tag)
+            incoming = await self._senders.open(stream, row, via, begin, hold=hold)
             try:
-                ring = self._mirror_ring(stream, row, channel, mirror, receiving)
-                if demand.reliable and demand in self._demands(row.info.tag):
-                    ring.keep(_core)
-                await self._ask(
-                    via, service.START,
-                    StartChannel(
-                        key=key, incarnation=stream.incarnation, first_seq=opened.first_seq,
-                        address=f":{receiving.port}", every=opened.every, transport=demand.transport,
-                        reliable=demand.reliable, size=demand.size, rate_hz=demand.rate_hz,
-                        here=demand.at == f"node:{via}",
-                        direct=opened.seat is not None and not self._hears(demand, key),
-                    ),
-                    Nothing,
-                )  # fmt: skip
-                shown = self._local.sharing.add_mirror(ring)
+                shown = self._local.sharing.add_mirror(incoming.ring)
             except BaseException:
-                ring.let_go()
-                receiving.close_channel(key)
+                incoming.ring.let_go()
+                self._ends.end(demand.transport).close_channel(incoming.key)
                 raise
         except (TimeoutError, RingcastError, OSError) as exc:
             if stream not in self._complained:
@@ -481,10 +307,7 @@ class Delivery:
         self._complained.discard(stream)
         self._resume.pop(stream, None)
         before = self.channels.pop(stream, None)
-        self.channels[stream] = Incoming(
-            key=key, via=via, transport=demand.transport, row=row, mirror=mirror, ring=ring,
-            first_seq=opened.first_seq,
-        )  # fmt: skip
+        self.channels[stream] = incoming
         self._deliver(shown)
         if before is not None:
             self._end_channel(before)
@@ -500,49 +323,18 @@ class Delivery:
 
     def _remember(self, stream: Stream) -> None:
         incoming = self.channels[stream]
-        end = asyncio.get_running_loop().create_task(_end_of(incoming.mirror))
+        end = asyncio.get_running_loop().create_task(end_of(incoming.mirror))
         self._resume[stream] = Resumption(incoming.row.info.tag, end)
-
-    def _mirror_ring(
-        self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: Receiving
-    ) -> MirrorRing:
-        tag = self._local.table.tag(row.info.tag)
-        if tag is None:
-            raise PublisherGone(row.info.incarnation, row.owner)
-        monitor = _core.RingMonitor(
-            mirror.ring_fd, mirror.bell_fd, depth=channel.depth, capacity_bytes=channel.capacity_bytes,
-            incarnation=mirror.incarnation,
-        )  # fmt: skip
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            receiving.attach_fanout(channel.key, theirs.fileno())
-        fds = [Descriptor(os.dup(mirror.ring_fd)), Descriptor(os.dup(mirror.bell_fd)), Descriptor(ours.detach())]
-        row = msgspec.structs.replace(row, depth=channel.depth, capacity_bytes=channel.capacity_bytes)
-        return MirrorRing(
-            self._local.number(), row, tag.attributes, fds, monitor, mirror=mirror, every=channel.every,
-            demand=stream.demand,
-        )  # fmt: skip
 
     def _close(self, stream: Stream, *, tell: bool = True) -> None:
         self._end_channel(self.channels.pop(stream), tell=tell)
 
     def _end_channel(self, incoming: Incoming, *, tell: bool = True) -> None:
-        self._end(incoming.transport).close_channel(incoming.key)
+        self._ends.end(incoming.transport).close_channel(incoming.key)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.sharing.drop_mirror(incoming.ring))
         if tell:
-            self._later(self._farewell(incoming))
-
-    def _later(self, word: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(word)
-        self._farewells.add(task)
-        task.add_done_callback(self._farewells.discard)
-
-    async def _farewell(self, incoming: Incoming) -> None:
-        try:
-            await self._ask(incoming.via, service.CLOSE, CloseChannel(key=incoming.key), Nothing)
-        except (TimeoutError, RingcastError, OSError):
-            pass  # whoever is gone has closed it already
+            self._senders.farewell(incoming)
 
     def lost(self, stream: Stream, *, tell: bool = False) -> None:
         """Its sender is gone, or whom that has it from; go on where it ended, when there is a way again."""
@@ -572,30 +364,21 @@ class Delivery:
         for timer in (self._retry, self._watching):
             if timer is not None:
                 timer.cancel()
-        for task in [*self._opening.values(), *self._farewells]:
+        for task in self._opening.values():
             task.cancel()
+        self._senders.close()
         for resumption in self._resume.values():
             resumption.end.cancel()
-        for receiving in self._receiving.values():
-            receiving.close()
-
-    def dropped(self) -> dict[str, dict[str, int]]:
-        """{transport: {reason: how much came that nobody asked for}}"""
-        found = {}
-        for name, receiving in self._receiving.items():
-            found[name] = {reason: count for reason, count in receiving.counters().items() if reason != "datagrams"}
-        return found
+        self._ends.close()
 
     def _watch(self) -> None:
         """Some transports notice that a sender is gone before the mesh does, or that multicast ceased to reach us."""
-        grouped = [name for name in {i.transport for i in self.channels.values()} if _is_grouped(name)]
-        deaf = {key for name in grouped for key in self._group_end(name).take_deaf()}
+        deaf = self._ends.take_deaf({incoming.transport for incoming in self.channels.values()})
         for incoming in [incoming for incoming in self.channels.values() if incoming.key in deaf]:
-            self._later(self._ask_for_direct(incoming))
-        for receiving in self._receiving.values():
-            ended = set(receiving.ended())
-            for stream in [stream for stream, incoming in self.channels.items() if incoming.key in ended]:
-                self.lost(stream)
+            self._senders.direct(incoming)
+        ended = self._ends.ended()
+        for stream in [stream for stream, incoming in self.channels.items() if incoming.key in ended]:
+            self.lost(stream)
         if self._leaving:
             self.follow()
         self._watching = asyncio.get_running_loop().call_later(ENDED_S, self._watch) if self.channels else None
@@ -607,42 +390,3 @@ class Delivery:
     def _again(self) -> None:
         self._retry = None
         self.follow()
-
-    async def _ask(
-        self, node: str, name: str, request: msgspec.Struct, kind: type[_T], timeout: float = REQUEST_TIMEOUT_S
-    ) -> _T:
-        answer = await self._mesh.request(node, name, service.encode(request), timeout)
-        return service.decode_untrusted(answer, kind)
-
-    def _end(self, transport: str) -> Receiving:
-        kind = find(transport)
-        name = kind.end if isinstance(kind, GroupTransport) else transport
-        if name not in self._receiving:
-            self._receiving[name] = kind.receive(self._host)
-        return self._receiving[name]
-
-    def _group_end(self, transport: str) -> GroupReceiving:
-        return cast(GroupReceiving, self._end(transport))
-
-    def _hears(self, demand: Demand, key: int) -> bool:
-        return self._group_end(demand.transport).hears(key)
-
-
-async def _end_of(mirror: Mirror) -> int:
-    """The number after its last. A message that comes while its channel is being closed is in it or is not; asking
-    earlier would leave that open, and the message might come again with the next channel."""
-    while not mirror.closed:
-        await asyncio.sleep(SETTLE_S)
-    return mirror.next_seq
-
-
-def _is_grouped(transport: str) -> bool:
-    return isinstance(find(transport), GroupTransport)
-
-
-def _differ_in_parameters(one: Stream, other: Stream) -> bool:
-    """Whether both have the same stages, and nothing else is different."""
-    if one.incarnation != other.incarnation or one.demand != other.demand._replace(transport=one.demand.transport):
-        return False
-    old, new = find(one.demand.transport), find(other.demand.transport)
-    return isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape

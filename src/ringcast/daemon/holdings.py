@@ -12,7 +12,11 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from ringcast.control.messages import PublisherStatus, RingUp, StageUp, SubscriberStatus
+from ringcast.control.messages import (
+    RingUp,
+    StageUp,
+)
+from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.fanout import FanOut, Mailbox
 from ringcast.daemon.rows import PublisherRow

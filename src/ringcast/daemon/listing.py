@@ -10,17 +10,13 @@ import msgspec
 from ringcast.control.framing import MAX_PACKET_BYTES
 from ringcast.control.messages import (
     ChannelListing,
-    ChannelStatus,
     NodeListing,
-    NodeStatus,
     Presences,
     PublisherListing,
-    PublisherStatus,
     SubscriberListing,
-    SubscriberStatus,
     TagListing,
-    TagStatus,
 )
+from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
 from ringcast.daemon.holdings import Ring
 from ringcast.daemon.rows import PublisherRow, SubscriberRow, TagRow
 from ringcast.identity import Presence

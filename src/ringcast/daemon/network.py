@@ -15,7 +15,10 @@ from typing import Any
 import msgspec
 
 from ringcast.control import service
-from ringcast.control.messages import ChannelStatus, DestroyTag, NodeStatus, SetChannel
+from ringcast.control.messages import (
+    DestroyTag,
+    SetChannel,
+)
 from ringcast.control.service import (
     CloseChannel,
     DirectChannel,
@@ -27,9 +30,10 @@ from ringcast.control.service import (
     RingTaken,
     StartChannel,
 )
+from ringcast.control.status import ChannelStatus, NodeStatus
 from ringcast.daemon import addresses, route
 from ringcast.daemon.buffers import Buffers
-from ringcast.daemon.delivery import REQUEST_TIMEOUT_S, Delivery
+from ringcast.daemon.delivery import Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
 from ringcast.daemon.events import NameCleared, NameConflict
@@ -37,8 +41,10 @@ from ringcast.daemon.fanout import FanOut
 from ringcast.daemon.local import Local
 from ringcast.daemon.mesh import CONTROL_PORT, Mesh
 from ringcast.daemon.pull import Pulls
+from ringcast.daemon.receiving_ends import ReceivingEnds
 from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.scouting import ScoutSettings
+from ringcast.daemon.senders import REQUEST_TIMEOUT_S, Senders
 from ringcast.daemon.stages import Stages
 from ringcast.daemon.telemetry import Telemetry
 from ringcast.daemon.watchers import Watchers
@@ -78,11 +84,11 @@ class Network:
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         anywhere = self._host in ("0.0.0.0", "::")
-        self.delivery = Delivery(
-            local, self.mesh, "" if anywhere else self._host, deliver, self._linked, stages, self._host_of
-        )  # fmt: skip
+        self._ends = ReceivingEnds("" if anywhere else self._host)
+        senders = Senders(local, self.mesh, self._ends, self._host_of)
+        self.delivery = Delivery(local, self.mesh, self._ends, senders, deliver, self._linked, stages)
         self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again)
-        local.sharing.on_taken = self.delivery.tell_taken
+        local.sharing.on_taken = senders.taken
         local.on_leaving = lambda incarnation: self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
         stages.bases = self.delivery
         stages.on_gone = self.distribution.stage_gone
@@ -336,7 +342,7 @@ class Network:
             )
             for stream, channel in self.delivery.channels.items()
         ]  # fmt: skip
-        return outgoing + incoming, self.delivery.dropped()
+        return outgoing + incoming, self._ends.dropped()
 
 
 def _status(counters: dict[str, int], **fields: Any) -> ChannelStatus:

@@ -19,8 +19,11 @@ from msgspec.structs import replace
 
 from ringcast import _core
 from ringcast.control import service
-from ringcast.control.messages import HistoryPulled, PublisherStatus
+from ringcast.control.messages import (
+    HistoryPulled,
+)
 from ringcast.control.service import Pull, PullAnswer
+from ringcast.control.status import PublisherStatus
 from ringcast.daemon.clerk import Clerk
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.holdings import Ring

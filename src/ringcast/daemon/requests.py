@@ -21,7 +21,6 @@ from ringcast.control.messages import (
     ListHistories,
     ListNodes,
     Move,
-    NodeStatus,
     PullHistory,
     Request,
     SetChannel,
@@ -31,6 +30,7 @@ from ringcast.control.messages import (
     Unwatch,
     Watch,
 )
+from ringcast.control.status import NodeStatus
 from ringcast.daemon import listing, route
 from ringcast.daemon.buffers import without_network
 from ringcast.daemon.connection import Connection

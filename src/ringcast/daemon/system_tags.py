@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ringcast.codec.schema import describe
-from ringcast.control.messages import ChannelStatus
+from ringcast.control.status import ChannelStatus
 from ringcast.errors import BadTagName
 from ringcast.tag import TagAttributes, matches
 

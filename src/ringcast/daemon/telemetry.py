@@ -15,7 +15,13 @@ import time
 from collections.abc import Callable
 
 from ringcast import _core
-from ringcast.control.messages import ChannelStatus, Hello, OpenTag, Publish, Published
+from ringcast.control.messages import (
+    Hello,
+    OpenTag,
+    Publish,
+    Published,
+)
+from ringcast.control.status import ChannelStatus
 from ringcast.daemon.descriptor import own
 from ringcast.daemon.effects import Send
 from ringcast.daemon.local import OWN_CLIENT, Local

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ringcast.cli.gauges import WIDTH, Gauges, records, sheets
 from ringcast.cli.output import drawn, plain
-from ringcast.control.messages import ChannelStatus
+from ringcast.control.status import ChannelStatus
 from ringcast.measure.channel import Reading
 
 

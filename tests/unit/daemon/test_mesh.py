@@ -354,7 +354,7 @@ async def test_a_request_ends_when_the_other_side_dies() -> None:
         request = asyncio.create_task(a.mesh.request("n1", "forever", b"", PATIENCE_S))
         await asked.wait()
         await b.mesh.abort()
-        with pytest.raises(BrokenError, match="'n1' (went down|is not in the mesh)"):
+        with pytest.raises(BrokenError, match=r"'n1' (went down|is not in the mesh)"):
             await request
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ringcast.control.messages import ChannelStatus
+from ringcast.control.status import ChannelStatus
 from ringcast.daemon.system_tags import decode, encode
 
 

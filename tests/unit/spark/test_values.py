@@ -54,7 +54,7 @@ def test_there_and_back() -> None:
 
 
 def test_telemetry_is_a_table() -> None:
-    from ringcast.control.messages import ChannelStatus
+    from ringcast.control.status import ChannelStatus
     from ringcast.daemon.system_tags import ATTRIBUTES, encode
 
     kind = arrow_type(ATTRIBUTES.schema)

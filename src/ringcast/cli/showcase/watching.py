@@ -17,7 +17,7 @@ from ringcast.cli.showcase.troupe import Troupe
 from ringcast.stats import percentile
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import SubscriberStatus
+    from ringcast.control.status import SubscriberStatus
     from ringcast.session import Session
 
 _RATE_OVER_S = 2.0
