@@ -102,8 +102,8 @@ class Delivery:
             elif stream.incarnation not in alive and self._drains(stream):
                 self._leaving = True  # with its publisher, when the last message is here
             elif not self._is_kept(stream):
-                # Its publisher's row may be gone only because its node is away.
-                self._remember(stream)
+                if self._row(stream) is None:  # perhaps only because its node is away
+                    self._remember(stream)
                 self._close(stream)
         for stream, (tag, _) in list(self._resume.items()):
             if stream.demand not in self._demands(tag) and stream not in self._relayed:
@@ -120,8 +120,7 @@ class Delivery:
     def _drains(self, stream: Stream) -> bool:
         """Whether more is to come of a publisher that left."""
         incoming = self.channels[stream]
-        rows = self._local.table.publishers(incoming.row.info.tag)
-        row = next((row for row in rows if row.info.incarnation == stream.incarnation), None)
+        row = self._row(stream)
         if row is None or row.alive or incoming.broken:
             return False
         if stream in self._relayed:  # to be released by those who have it from here
@@ -131,6 +130,11 @@ class Delivery:
         if incoming.leaves_at is None:
             incoming.leaves_at = asyncio.get_running_loop().time() + DRAIN_S
         return stream.demand.reliable or asyncio.get_running_loop().time() < incoming.leaves_at
+
+    def _row(self, stream: Stream) -> PublisherRow | None:
+        """Of a channel's publisher, as the table has it now."""
+        rows = self._local.table.publishers(self.channels[stream].row.info.tag)
+        return next((row for row in rows if row.info.incarnation == stream.incarnation), None)
 
     def _retune(self, wanted: Stream, streams: dict[Stream, PublisherRow]) -> None:
         """Of a stream that is to be carried with other parameters, keep the channel and tell both its ends."""

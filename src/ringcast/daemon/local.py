@@ -286,7 +286,7 @@ class Local:
         if not linger or not ring.monitor.counters().get("sent", 0):
             self.sharing.forget(ring)
         elif ring.untaken:  # what it sent may be on nobody's way yet: for the others it stays a moment
-            self._leaving.add(ring.number)
+            self._leaving.add(ring.info.incarnation)
             self.on_leaving(ring.info.incarnation)
         else:
             self._left(ring)
@@ -299,9 +299,12 @@ class Local:
 
     def _see_off(self) -> None:
         """Publishers that left, and whose rings all have now who wanted them."""
-        for ring in [ring for ring in self.rings if ring.number in self._leaving and not ring.untaken]:
-            self._leaving.discard(ring.number)
-            self._left(ring)
+        for incarnation in list(self._leaving):
+            ring = self.rings.of_incarnation(incarnation)
+            if ring is None or not ring.untaken:
+                self._leaving.discard(incarnation)
+            if ring is not None and not ring.untaken:
+                self._left(ring)
 
     def taken(self, node: str, incarnation: int) -> list[Send]:
         """Another node has channels from a publisher here for all its subscribers."""
