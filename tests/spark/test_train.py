@@ -23,7 +23,7 @@ from ringcast.lab.workers import workers
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
-from ringcast.spark.pipelines.examples import column, combined, costs, examples, held
+from ringcast.spark.pipelines.examples import column, combined, costs, cover, examples, held
 from ringcast.spark.pipelines.train import FAMILIES, NothingToLearn, choices, fitted, train
 from ringcast.spark.tables.gold import TRAINING
 
@@ -87,6 +87,14 @@ def test_the_exported_model_needs_no_spark_and_chooses_nearly_the_best(measured:
     assert chooser.share >= 0.9
     assert chooser.spans["receivers"] == (2, 80)
     assert model.stat().st_size < 100_000
+
+
+def test_what_is_chosen_from_holds_a_good_one_nearly_everywhere() -> None:
+    good = [["a", "b"]] * 60 + [["b", "c"]] * 30 + [["c", "d"]] * 9 + [["e"]]
+    assert cover(good, 0.9) == ["b"]
+    assert cover(good, 0.99) == ["b", "c"]
+    assert cover(good, 1.0) == ["b", "c", "e"]
+    assert cover([["y", "x"]], 0.99) == ["x"]  # of equals the first
 
 
 @pytest.mark.parametrize("name", FAMILIES)

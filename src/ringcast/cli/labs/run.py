@@ -37,7 +37,7 @@ experiments:
 examples:
   ringcast lab run push-pull                     everything, some minutes; tables here, pictures in out/push-pull
   ringcast lab run push-pull --quick --json      about a minute, one list of rows
-  ringcast lab run adamant                       everything, about 17 minutes on two cores, 10 of them a real network
+  ringcast lab run adamant                       everything, about 22 minutes on two cores, 10 of them a real network
                                                  (root); tables here, pictures in out/adamant
   ringcast lab run adamant --quick --json        about a minute, one list of rows
   ringcast lab run adamant --out /tmp/figures    report.md, rows.json, results and pictures go there

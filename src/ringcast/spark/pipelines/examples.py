@@ -6,6 +6,7 @@ or nearly so. Whole environments are held out; which ones is decided by a hash, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
@@ -67,10 +68,32 @@ def number_keys(environments: DataFrame) -> list[str]:
     return sorted(row.key for row in kinds.collect() if row.numeric and row["values"] > 1)
 
 
+MEANT = (
+    "receivers*payload_bytes*rate_hz/bandwidth_mbit",
+    "receivers*payload_bytes/bandwidth_mbit",
+    "receivers*payload_bytes/bandwidth_mbit/delay_us",
+    "payload_bytes/bandwidth_mbit/delay_us",
+)
+"""How full a publisher's line is; how long it takes to send to all in turn, by itself and against the way; how long one
+datagram takes against the way."""
+
+
 def combined(keys: Sequence[str]) -> list[str]:
-    """The keys, and every two of them multiplied and divided: a tree asks one number at a time."""
+    """The keys, every two of them multiplied and divided, and what has a meaning: a tree asks one number at a time."""
     pairs = [(one, other) for at, one in enumerate(keys) for other in keys[at + 1 :]]
-    return [*keys, *(f"{one}*{other}" for one, other in pairs), *(f"{one}/{other}" for one, other in pairs)]
+    meant = [feature for feature in MEANT if {name for _, name in parts(feature)} <= set(keys)]
+    return [*keys, *meant, *(f"{one}*{other}" for one, other in pairs), *(f"{one}/{other}" for one, other in pairs)]
+
+
+def cover(good: Sequence[Sequence[str]], share: float) -> list[str]:
+    """So few transports that in so large a share of the environments one of them is good: the more there are to choose
+    from, the more often a family mistakes one for another that is hardly ever needed."""
+    left, chosen = [set(names) for names in good], []
+    while len(left) > (1 - share) * len(good):
+        counts = Counter(name for names in left for name in names)
+        chosen.append(min(counts, key=lambda name: (-counts[name], name)))
+        left = [names for names in left if chosen[-1] not in names]
+    return sorted(chosen)
 
 
 def column(feature: str) -> Column:

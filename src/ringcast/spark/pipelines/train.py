@@ -1,8 +1,8 @@
 """`train`: which transport, with which settings, is best where, learned from experiments.
 
 Families of pyspark.ml learn from most environments which transports are good there: nearly as low as the lowest in the
-mean of the chosen metric. An environment counts once for each of them, so that what a family prefers is what is good
-most often. They are compared on whole environments that none of them saw, in several splits, by how often what they
+mean of the chosen metric. They choose from few (`cover`), and an environment counts once, shared among those that are
+good in it. They are compared on whole environments that none of them saw, in several splits, by how often what they
 choose is good, beside the one transport that is good most often everywhere: the choice without a model. The best
 family learns from everything once more and is exported as `ringcast.adapt` evaluates it, without Spark.
 """
@@ -19,11 +19,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ringcast.errors import RingcastError
-from ringcast.spark.pipelines.examples import column, combined, costs, examples, held, number_keys
+from ringcast.spark.pipelines.examples import column, combined, costs, cover, examples, held, number_keys
 from ringcast.spark.pipelines.export import forest, linear, tree
 
 WITHIN = 0.05
 SPLITS = 3
+COVERED = 0.99
+"""Of the environments, for which the transports that a family may choose from hold a good one."""
 
 
 class NothingToLearn(RingcastError):
@@ -70,7 +72,7 @@ class Family:
 FAMILIES = {
     "tree": Family(lambda seed: DecisionTreeClassifier(maxDepth=10, maxBins=64, minInstancesPerNode=4, seed=seed),
                    tree, "paired"),
-    "forest": Family(lambda seed: RandomForestClassifier(numTrees=24, maxDepth=10, maxBins=32, seed=seed,
+    "forest": Family(lambda seed: RandomForestClassifier(numTrees=40, maxDepth=12, maxBins=48, seed=seed,
                                                          featureSubsetStrategy="onethird"), forest, "paired"),
     "linear": Family(lambda seed: LogisticRegression(maxIter=50, regParam=1e-3), linear, "single"),
 }  # fmt: skip
@@ -92,7 +94,6 @@ def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1
         rows = rows.drop(*(f"log {feature}" for feature in wanted))
     rows = rows.coalesce(1).cache()
     total = rows.count()
-    labels = sorted(row[0] for row in rows.select(F.explode("good")).distinct().collect())
     shares: dict[str, list[float]] = {name: [] for name in FAMILIES}
     constants, judged = [], 0
     for split in range(splits):
@@ -102,12 +103,14 @@ def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1
         judged += unseen.count()
         usual = seen.select(F.explode("good").alias("one")).groupBy("one").count().orderBy(F.desc("count"), "one")
         constants.append(_share(unseen.withColumn("chosen", F.lit(usual.first()["one"]))))  # type: ignore[index]
+        labels = cover([row.good for row in seen.select("good").collect()], COVERED)
         for name, family in FAMILIES.items():
             say(f"{name}, split {split + 1} of {splits}")
             shares[name].append(_share(choices(family, fitted(family, seen, labels, seed), unseen, labels)))
         unseen.unpersist()
     best = max(shares, key=lambda name: mean(shares[name]))
     say(f"{best}, of everything")
+    labels = cover([row.good for row in rows.select("good").collect()], COVERED)
     wins = {row.best: row["count"] for row in rows.groupBy("best").count().orderBy(F.desc("count"), "best").collect()}
     ends = rows.agg(*(f(key).alias(f"{f.__name__} {key}") for key in keys for f in (F.min, F.max))).first()
     assert ends is not None
@@ -126,10 +129,10 @@ def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1
 def fitted(family: Family, seen: DataFrame, labels: list[str], seed: int) -> Any:
     """A model of pyspark.ml."""
     index = F.create_map(*(F.lit(x) for at, name in enumerate(labels) for x in (name, float(at))))
-    vector = F.col(family.vector).alias("features")
-    return family.make(seed).fit(
-        seen.select(vector, F.explode("good").alias("one")).withColumn("label", index[F.col("one")])
-    )
+    taken = F.array_intersect("good", F.array(*map(F.lit, labels)))
+    known = seen.withColumns({"features": F.col(family.vector), "taken": taken, "weight": 1 / F.size(taken)})
+    one = known.select("features", "weight", F.explode("taken").alias("one"))
+    return family.make(seed).setWeightCol("weight").fit(one.withColumn("label", index[F.col("one")]))
 
 
 def choices(family: Family, model: Any, rows: DataFrame, labels: list[str]) -> DataFrame:
