@@ -89,7 +89,7 @@ def cover(good: Sequence[Sequence[str]], share: float) -> list[str]:
     """So few transports that in so large a share of the environments one of them is good: the more there are to choose
     from, the more often a family mistakes one for another that is hardly ever needed."""
     left, chosen = [set(names) for names in good], []
-    while len(left) > (1 - share) * len(good):
+    while len(left) > round((1 - share) * len(good), 6):
         counts = Counter(name for names in left for name in names)
         chosen.append(min(counts, key=lambda name: (-counts[name], name)))
         left = [names for names in left if chosen[-1] not in names]
