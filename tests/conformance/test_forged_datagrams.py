@@ -63,18 +63,24 @@ def test_the_senders_node_is_sent_forgeries(name: str, eventually: Callable[...,
         assert path.channel.seat is not None
         _send(b, path, 0)
         before = path.sending.counters()
+        forged = (
+            control(path, NAK, struct.pack("<IIQQIII", 1, 0, 0, FAR, 5, 0, 0)),  # asks for what was never sent
+            control(path, NAK, struct.pack("<IIQ", 1, 0, 0)),
+            control(path, ACK, struct.pack("<QQ", FAR, 0)),
+            control(path, CREDIT, struct.pack("<Q", FAR), sender=77),
+            control(path, CREDIT, b""),
+            b"RC",
+        )
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as forger:
-            for datagram in (
-                control(path, NAK, struct.pack("<IIQQIII", 1, 0, 0, FAR, 5, 0, 0)),  # asks for what was never sent
-                control(path, NAK, struct.pack("<IIQ", 1, 0, 0)),
-                control(path, ACK, struct.pack("<QQ", FAR, 0)),
-                control(path, CREDIT, struct.pack("<Q", FAR), sender=77),
-                control(path, CREDIT, b""),
-                b"RC",
-            ):
-                forger.sendto(datagram, ("127.0.0.1", path.channel.seat.feedback))
-        _send(b, path, 100)
-        eventually(lambda: _refused(path.sending.counters()) >= _refused(before) + 3)
+
+            def are_counted() -> bool:
+                for datagram in forged:  # again each time: a busy machine may drop some before anybody sees them
+                    forger.sendto(datagram, ("127.0.0.1", path.channel.seat.feedback))
+                return _refused(path.sending.counters()) >= _refused(before) + 3
+
+            are_counted()
+            _send(b, path, 100)
+            eventually(are_counted)
         after = path.sending.counters()
         # On a busy machine the true receiver asks for each message, and again: not for what the forgeries name.
         assert after["repairs"] - before["repairs"] < 1_000
