@@ -149,6 +149,8 @@ def _source(args: argparse.Namespace, spark: SparkSession) -> DataFrame | None:
             reader = reader.option("socket", args.socket)
         return reader.load()
     if args.name in ("fit", "train") and args.input:
+        if "://" not in args.input and not os.path.exists(args.input):
+            raise Misuse(f"there is no {args.input}; 'ringcast lab run adamant' writes results as Parquet")
         return spark.read.parquet(args.input)
     return None
 
