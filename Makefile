@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 CORE   := build/core
 STAMP  := $(VENV)/.ready
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NATIVE_TESTS = nice -n 10 env PATH="$(CURDIR)/$(BIN):$$PATH" CORE="$(CURDIR)/$(CORE)/libringcast_core.a" sh native/tests/run.sh
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.hpp' 2>/dev/null)
 
@@ -20,9 +21,10 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE)
 	  echo "cannot make a virtual environment: install python3-venv (Debian: apt-get install python3-venv)"; exit 1; }
 	@command -v c++ >/dev/null || { echo "no C++ compiler: install g++ (Debian: apt-get install g++)"; exit 1; }
 	@echo "setting up (a minute or two the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt scikit-build-core nanobind ninja cmake
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  --no-build-isolation --config-settings=build-dir=$(CORE) --editable '.[dev]'
+	@$(PIP) -c constraints.txt scikit-build-core nanobind ninja cmake
+	@$(BIN)/python tools/requirements.py dev > $(VENV)/requirements.txt
+	@$(PIP) -c constraints.txt -r $(VENV)/requirements.txt
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) --no-deps --no-build-isolation --config-settings=build-dir=$(CORE) --editable .
 	@touch $@
 
 demo: setup      ## a search and rescue: three nodes, fusion in Spark, a page with pictures in out/demo
