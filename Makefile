@@ -1,79 +1,92 @@
 # Two commands do everything, set-up included: `make demo` and `make test`.
+#
+# PYTHON=python3.12   the Python to set up with (default: the one .venv is of, else python3)
+# SYSTEM=no           forbids `make test` to install system packages, which it otherwise does as root on Debian
+# CI=true             a test that is skipped without being expected to is a failure
 
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-CORE   := build/core
-STAMP  := $(VENV)/.ready
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-NATIVE_TESTS = nice -n 10 env PATH="$(CURDIR)/$(BIN):$$PATH" CORE="$(CURDIR)/$(CORE)/libringcast_core.a" sh native/tests/run.sh
-NATIVE := $(shell find native -name '*.cpp' -o -name '*.hpp' 2>/dev/null)
+VENV := .venv
+BIN  := $(VENV)/bin
+CORE := build/core
+# An environment of another version is kept unless a version is asked for.
+EXACTLY := $(if $(PYTHON),--exactly)
+# Not only for speed: hundreds of processes are started by the tests, and each would compile all modules again.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test unit lint types stub native sanitize bench clean
+.PHONY: help setup ready demo check test unit lint types stub native sanitize package bench clean
 
 help:            ## show this list
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-setup: $(STAMP)  ## build the native core and make .venv
+setup: ready     ## make .venv and build the native core into it; says what is missing on this machine
+	@echo "set up: . $(BIN)/activate"
 
-$(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE)
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
-	  echo "cannot make a virtual environment: install python3-venv (Debian: apt-get install python3-venv)"; exit 1; }
-	@command -v c++ >/dev/null || { echo "no C++ compiler: install g++ (Debian: apt-get install g++)"; exit 1; }
-	@echo "setting up (a minute or two the first time)"
-	@$(PIP) -c constraints.txt scikit-build-core nanobind ninja cmake
-	@$(BIN)/python tools/requirements.py dev > $(VENV)/requirements.txt
-	@$(PIP) -c constraints.txt -r $(VENV)/requirements.txt
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) --no-deps --no-build-isolation --config-settings=build-dir=$(CORE) --editable .
-	@touch $@
+ready:
+	@$(or $(PYTHON),python3) tools/set_up.py $(EXACTLY)
 
-demo: setup      ## a search and rescue: three nodes, fusion in Spark, a page with pictures in out/demo
+demo: ready      ## a search and rescue: three nodes, fusion in Spark, a page with pictures in out/demo
 	@$(BIN)/ringcast demo
 
-# Most tests wait most of the time, so that four things at once keep two cores busy. What each says is shown at its end.
-BESIDE = @$(MAKE) --no-print-directory --jobs=4 --output-sync=target
+# What runs beside each other; what each says is shown at its end.
+BESIDE = $(MAKE) --no-print-directory --output-sync=target PYTHON=
+PYTEST = $(BIN)/python -m pytest --durations=10
 
-test: setup      ## everything that CI runs
-	@echo "testing: Spark, system, the other Python tests, and beside them ruff, mypy and the native tests"
-	$(BESIDE) spark-tests mesh-tests system-tests other-tests lint types native sanitize
+check: ready     ## while developing: ruff, mypy, unit, conformance and short fuzz tests
+	@$(BESIDE) --jobs=3 unit-tests short-tests lint types
 
-unit: setup      ## Python tests, unit to system
-	$(BESIDE) spark-tests mesh-tests system-tests other-tests
+# Sanitizers begin first: they compute, where most other tests wait.
+test: ready      ## everything that CI runs
+	@$(BIN)/python tools/system_tools.py
+	@rm -rf build/skipped
+	@echo "testing: sanitizers, Spark, meshes, other system tests, unit tests, ruff and mypy beside each other; some minutes"
+	@$(BESIDE) --jobs=5 sanitize spark-tests mesh-tests system-tests unit-tests short-tests native lint types; \
+	  status=$$?; $(BIN)/python tools/untested.py build/skipped; exit $$status
 
 # One session of Spark for all that need one; system tests of several nodes; those of one; the rest.
 SPARK_TESTS := tests/spark tests/system/test_demo_search_and_rescue.py tests/system/test_pipeline_on_a_cluster.py
 MESH_TESTS  := $(wildcard tests/system/test_mesh_*.py)
-.PHONY: spark-tests mesh-tests system-tests other-tests
-spark-tests: setup
-	@$(BIN)/python -m pytest $(SPARK_TESTS)
+.PHONY: spark-tests mesh-tests system-tests unit-tests short-tests
+spark-tests mesh-tests system-tests unit-tests short-tests: export RINGCAST_SKIPPED = build/skipped/$@
+unit: ready      ## Python tests, unit to system
+	@$(BESIDE) --jobs=4 spark-tests mesh-tests system-tests unit-tests short-tests
 
-mesh-tests: setup
-	@$(BIN)/python -m pytest $(MESH_TESTS)
+spark-tests: ready
+	@$(PYTEST) $(SPARK_TESTS)
 
-system-tests: setup
-	@$(BIN)/python -m pytest tests/system $(SPARK_TESTS:%=--ignore=%) $(MESH_TESTS:%=--ignore=%)
+mesh-tests: ready
+	@$(PYTEST) $(MESH_TESTS)
 
-other-tests: setup
-	@$(BIN)/python -m pytest --ignore=tests/system --ignore=tests/spark
+system-tests: ready
+	@$(PYTEST) tests/system $(SPARK_TESTS:%=--ignore=%) $(MESH_TESTS:%=--ignore=%)
 
-lint: setup      ## ruff
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+unit-tests: ready
+	@$(PYTEST) tests/unit
 
-types: setup     ## mypy, strict on src/
-	$(BIN)/mypy
+short-tests: ready
+	@$(PYTEST) tests/conformance tests/fuzz
 
-stub: setup      ## the stub file against the native module
-	$(BIN)/python -m pytest tests/unit/test_stub.py
+lint: ready      ## ruff
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 
-native: setup    ## C++ tests
+types: ready     ## mypy, strict on src/
+	@$(BIN)/mypy
+
+stub: ready      ## the stub file against the native module
+	@$(BIN)/python -m pytest tests/unit/test_stub.py
+
+NATIVE_TESTS = nice -n 10 env PATH="$(CURDIR)/$(BIN):$$PATH" CORE="$(CURDIR)/$(CORE)/libringcast_core.a" sh native/tests/run.sh
+
+native: ready    ## C++ tests
 	@$(NATIVE_TESTS) build/tests ""
 
-sanitize: setup  ## C++ tests under address, undefined-behaviour and thread sanitizers
+sanitize: ready  ## C++ tests under address, undefined-behaviour and thread sanitizers
 	@$(NATIVE_TESTS) build/asan address,undefined
 	@$(NATIVE_TESTS) build/tsan thread
 
-bench: setup     ## Ringcast beside its peers (installs them into .venv-peers)
+package: ready   ## sdist and wheel into out/dist, each tried in an environment of its own
+	@$(BIN)/python tools/try_package.py
+
+bench: ready     ## Ringcast beside its peers (installs them into .venv-peers)
 	@bash bench/setup_peers.sh
 	@$(BIN)/ringcast bench all
 

@@ -23,6 +23,7 @@ from ringcast.lab.adamant_results import Result
 from ringcast.lab.cleanup import LabError
 from ringcast.lab.field import experiment as field
 from ringcast.lab.report import Findings, Steps
+from ringcast.lab.rows import Row
 from ringcast.lab.workers import workers
 
 COMMAND = "ringcast lab run adamant"
@@ -48,8 +49,7 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
         # What is measured first, while nothing else runs here.
         real, measured = field.run(quick, steps, pool)
         steps.step("what the stages cost")
-        packets = recovery_bench.packets(quick)
-        costs = recovery_bench.rows(recovery_bench.measure(packets), packets)
+        costs = _costs(quick, findings)
         findings.rows.append(adamant_asked.stalls(quick, steps, pool))
         findings.rows += adamant_asked.delivered(steps, pool)
         findings.rows.append(adamant_asked.implosion(steps))
@@ -68,6 +68,14 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
         f"run on {_machine()}",
     ]
     return findings
+
+
+def _costs(quick: bool, findings: Findings) -> list[Row]:
+    if not recovery_bench.available():
+        findings.notes.append(recovery_bench.MISSING)
+        return recovery_bench.unanswered()
+    packets = recovery_bench.packets(quick)
+    return recovery_bench.rows(recovery_bench.measure(packets), packets)
 
 
 def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[Result]:
@@ -103,9 +111,7 @@ def write(findings: AdamantFindings, folder: Path, words: Sequence[str] = ()) ->
             findings.results, results, machine=_machine(), version=metadata.version("ringcast")
         )
         rows.write_bytes(msgspec.json.format(msgspec.json.encode([row.document() for row in findings.rows])))
-        drawn = [picture.draw(one, folder) for one in findings.pictures] if picture.available() else []
-        if not drawn:
-            findings.notes.append(picture.MISSING)
+        drawn = [picture.draw(one, folder) for one in findings.pictures]
         report.write_text(findings.markdown(" ".join([COMMAND, *words])))
         return [report, rows, results, *drawn]
     except OSError as exc:

@@ -1,78 +1,84 @@
-"""Drawings as SVG, by matplotlib (the extra `lab`). The only module that knows it.
-
-The same picture gives the same bytes: no date, and names inside the file that do not change from run to run.
-"""
+"""Charts of experiments as SVG files: what `report.Picture` describes, drawn by `drawing`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from ringcast.lab.drawing import COLOURS, Drawing
 from ringcast.lab.report import Picture, Series
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-MISSING = "no pictures were drawn: they need matplotlib ('pip install ringcast[lab]')"
-_COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#17becf", "#7f7f7f")
-_STROKES = ("-", ":")
-_STYLE: Any = {"svg.hashsalt": "ringcast", "svg.fonttype": "none", "font.size": 9.0}
-
-
-def available() -> bool:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        return False
-    return True
+_DASHES = ("", "2 3")
+_PAPERS_DASH = "6 4"
+_ROOM = 1.06
+"""Above the highest point, so that it is not on the frame."""
+_BARS = 0.8
+"""What bars take of the room between two labels."""
+_NUMBERS = 12
+"""Numbers on more bars than that cover each other."""
 
 
 def draw(picture: Picture, folder: Path) -> Path:
-    """Write it into `folder` and return where. Raises ImportError, OSError."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
+    """Write it into `folder` and return where. Raises OSError."""
     path = folder / f"{picture.name}.svg"
-    with matplotlib.rc_context(_STYLE):
-        sheet = Figure(figsize=(7.2, 4.2), layout="constrained")
-        left = sheet.add_subplot()
-        papers = [series for series in picture.series if series.paper]
-        right = left.twinx() if papers else None
-        show = _bars if picture.kind == "bars" else _lines
-        ours = [series for series in picture.series if not series.paper]
-        # Bars of both stand side by side, so each must know how many there are.
-        show(left, ours, 0, len(picture.series))
-        left.set(title=picture.title, xlabel=picture.x, ylabel=picture.y)
-        left.set_ylim(bottom=picture.bottom)
-        left.grid(alpha=0.3)
-        if right is not None:
-            show(right, papers, len(ours), len(picture.series))
-            right.set_ylabel(picture.paper_y)
-            right.set_ylim(bottom=0)
-        if picture.labels:
-            left.set_xticks(range(len(picture.labels)), picture.labels)
-        # Below the drawing, where it covers nothing.
-        sheet.legend(loc="outside lower center", ncols=3, fontsize=8)
-        sheet.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    path.write_text(_svg(picture))
     return path
 
 
-def _lines(axes: Axes, series: list[Series], first: int, total: int) -> None:
+def _svg(picture: Picture) -> str:
+    ours = [series for series in picture.series if not series.paper]
+    papers = [series for series in picture.series if series.paper]
+    drawing = Drawing(
+        picture.title, _span(picture), (picture.bottom, _top(ours, picture.bottom)), (picture.x, picture.y),
+        width=720, height=420, two_scales=bool(papers),
+    )  # fmt: skip
+    drawing.grid(list(enumerate(picture.labels)) if picture.labels else None)
+    show = _bars if picture.kind == "bars" else _lines
+    # Bars of both stand side by side, so each must know how many there are.
+    show(drawing, ours, 0, len(picture.series))
+    if papers:
+        right = drawing.with_right_scale((0.0, _top(papers, 0.0)), picture.paper_y)
+        show(right, papers, len(ours), len(picture.series))
+    return drawing.svg()
+
+
+def _span(picture: Picture) -> tuple[float, float]:
+    if picture.labels:
+        return -0.5, len(picture.labels) - 0.5
+    along = [x for series in picture.series for x, _ in series.points] or [0.0]
+    margin = 0.03 * (max(along) - min(along))
+    return min(along) - margin, max(along) + margin
+
+
+def _top(series: Sequence[Series], bottom: float) -> float:
+    highest = [y + error for one in series for (_, y), error in zip(one.points, _errors(one), strict=True)]
+    return bottom + (max(highest, default=bottom + 1) - bottom) * _ROOM
+
+
+def _errors(series: Series) -> Sequence[float]:
+    return series.errors or [0.0] * len(series.points)
+
+
+def _lines(drawing: Drawing, series: Sequence[Series], first: int, total: int) -> None:
     # Counted from the first here and in the paper, so that what is compared has one colour.
     for number, one in enumerate(series):
-        stroke = "--" if one.paper else _STROKES[number // len(_COLOURS) % len(_STROKES)]
-        axes.errorbar(
-            [x for x, _ in one.points], [y for _, y in one.points], yerr=list(one.errors) or None, label=one.label,
-            color=_COLOURS[number % len(_COLOURS)], linestyle=stroke,
-            marker="x" if one.paper else "o", markersize=4, linewidth=1.2, capsize=2,
-        )  # fmt: skip
+        colour = COLOURS[number % len(COLOURS)]
+        dash = _PAPERS_DASH if one.paper else _DASHES[number // len(COLOURS) % len(_DASHES)]
+        drawing.line(one.points, colour, one.label, dash=dash)
+        drawing.dots(one.points, colour)
+        if one.errors:
+            drawing.errors(one.points, one.errors, colour)
 
 
-def _bars(axes: Axes, series: list[Series], first: int, total: int) -> None:
-    width = 0.8 / total
+def _bars(drawing: Drawing, series: Sequence[Series], first: int, total: int) -> None:
+    width = _BARS / total
+    shown = sum(len(one.points) for one in series) <= _NUMBERS
     for number, one in enumerate(series, first):
-        axes.bar(
-            [x + (number - (total - 1) / 2) * width for x, _ in one.points], [y for _, y in one.points], width,
-            yerr=list(one.errors) or None, label=one.label, color=_COLOURS[number % len(_COLOURS)],
-            hatch="//" if one.paper else None, capsize=2,
-        )  # fmt: skip
+        colour = COLOURS[number % len(COLOURS)]
+        for x, y in one.points:
+            left = x + number * width - _BARS / 2
+            # The paper's are paler: they are on the other scale.
+            drawing.bar(left, width, y, colour, one.label, 0.45 if one.paper else 1, shown)
+        if one.errors:
+            middle = [(x + (number + 0.5) * width - _BARS / 2, y) for x, y in one.points]
+            drawing.errors(middle, one.errors, "#111")

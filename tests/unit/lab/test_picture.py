@@ -5,12 +5,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import pytest
-
-from ringcast.lab.picture import available, draw
+from ringcast.lab.picture import draw
 from ringcast.lab.report import Picture, Series
-
-pytestmark = pytest.mark.skipif(not available(), reason="matplotlib is not installed (the extra 'lab')")
 
 LINES = Picture(
     "lines", "Delays & sizes", "bytes", "us",

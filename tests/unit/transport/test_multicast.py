@@ -80,7 +80,7 @@ def loopback_has_ipv6() -> bool:
 @pytest.mark.parametrize("local", ["127.0.0.1", "::1"])
 def test_groups_are_joined_once_and_left(local: str) -> None:
     if local == "::1" and not loopback_has_ipv6():
-        pytest.skip("no IPv6 here")
+        pytest.skip("this kernel has no IPv6")
     ears = multicast.Ears()
     try:
         groups = [multicast.group_address(number, set(), local) for number in range(multicast.MEMBERSHIPS + 1)]

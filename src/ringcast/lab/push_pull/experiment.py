@@ -59,9 +59,6 @@ def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[P
         report, rows = folder / "report.md", folder / "rows.json"
         report.write_text(findings.markdown(" ".join([COMMAND, *words])))
         rows.write_bytes(msgspec.json.format(msgspec.json.encode([row.document() for row in findings.rows])))
-        if not picture.available():
-            findings.notes.append(picture.MISSING)
-            return [report, rows]
         return [report, rows, *(picture.draw(one, folder) for one in findings.pictures)]
     except OSError as exc:
         raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc

@@ -11,11 +11,11 @@ import numpy as np
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
+from ringcast.lab.drawing import COLOURS, Drawing
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import code_version
 from ringcast.spark.pipelines.refine import of_pattern, refine
 from ringcast.spark.pipelines.score import Score, matched, score
-from ringcast.spark.report.drawing import COLOURS, Drawing
 from ringcast.spark.report.page import Section, image, page
 from ringcast.spark.tables import bronze, gold, silver, upkeep
 
