@@ -56,7 +56,6 @@ def classes() -> Path:
     gives its first answer. RINGCAST_KEEP_CLASSES=1 in the environment makes it at the end of a run (some 20 s and
     160 MB), and from then on the start takes half as long."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringcast"
-    cache.mkdir(parents=True, exist_ok=True)
     return cache / f"spark-{metadata.version('pyspark')}-tests.jsa"
 
 
@@ -88,4 +87,5 @@ def spark(tmp_path_factory: pytest.TempPathFactory, classes: Path) -> Iterator[S
         gateway.proc.wait(PATIENCE_S)
         SparkContext._gateway = SparkContext._jvm = None
         if draft.exists():
+            classes.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(draft, classes)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ringcast.cli.checks import kernel, limits, network, node, scheduling, software
+from ringcast.cli.checks import extras, kernel, limits, network, node, scheduling, software
 from ringcast.cli.checks.finding import Finding, healthy
 from ringcast.cli.output import Output, add_json
 from ringcast.cli.program import FAILED
 
-HELP = "What this machine allows: kernel, privileges, limits, network, software, and the daemon. Changes nothing."
+HELP = "What this machine allows: kernel, limits, network, software, the daemon, Spark, the lab. Changes nothing."
 
 _EPILOG = """\
 Each line is ok, limited (works with less) or missing, with one sentence on what that costs and how to get the rest. The
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
     findings = [
         *software.look(), *kernel.look(), *limits.look(), *scheduling.look(), *network.look(),
-        *node.look(args.socket),
+        *node.look(args.socket), *extras.look(),
     ]  # fmt: skip
     good = healthy(findings)
     if output.json:

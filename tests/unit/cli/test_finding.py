@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import errno
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 
-from ringcast.cli.checks import kernel, limits, scheduling, software
+from ringcast.cli.checks import extras, kernel, limits, scheduling, software
 from ringcast.cli.checks.finding import Finding, healthy
 
 
@@ -22,7 +24,7 @@ def test_only_what_is_needed_and_missing_is_ill() -> None:
     assert not healthy([missing, needed])
 
 
-@pytest.mark.parametrize("look", [kernel.look, limits.look, scheduling.look, software.look])
+@pytest.mark.parametrize("look", [extras.look, kernel.look, limits.look, scheduling.look, software.look])
 def test_every_look_finds_something_on_any_machine(look: object) -> None:
     findings = look()  # type: ignore[operator]
     assert findings
@@ -38,3 +40,22 @@ def test_a_refused_policy_is_a_limit_with_its_reason(code: int | None, state: st
         finding = judge(code)
         assert finding.state == state
         assert finding.value.startswith(said)
+
+
+def test_what_the_lab_and_spark_need_is_missing_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing is said to be there that is not: with empty paths, no Java and no package of that name."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr("ringcast.lab.cleanup.SEARCH", str(tmp_path))
+    monkeypatch.setattr("ringcast.spark.java._bundled", lambda: None)
+
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras.metadata, "version", absent)
+    found = {finding.name: finding for finding in extras.look()}
+    assert {name: finding.state for name, finding in found.items()} == dict.fromkeys(
+        ["spark", "java", "lab network", "strace"], "missing"
+    )
+    assert "openjdk-17-jre-headless" in found["java"].remedy
+    assert healthy(list(found.values())), "the core runs without them"
