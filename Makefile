@@ -33,30 +33,35 @@ PYTEST = $(BIN)/python -m pytest --durations=10
 check: ready     ## while developing: ruff, mypy, unit, conformance and short fuzz tests
 	@$(BESIDE) --jobs=3 unit-tests short-tests lint types
 
-# Sanitizers begin first: they compute, where most other tests wait.
+# Sanitizers begin first: they compute, where most other tests wait. Then what takes longest.
 test: ready      ## everything that CI runs
 	@$(BIN)/python tools/system_tools.py
 	@rm -rf build/skipped
-	@echo "testing: sanitizers, Spark, meshes, other system tests, unit tests, ruff and mypy beside each other; some minutes"
-	@$(BESIDE) --jobs=5 sanitize spark-tests mesh-tests system-tests unit-tests short-tests native lint types; \
+	@echo "testing, five things beside each other, each shown when it ends: some minutes"
+	@$(BESIDE) --jobs=5 sanitize $(PYTHON_TESTS) native lint types; \
 	  status=$$?; $(BIN)/python tools/untested.py build/skipped; exit $$status
 
-# One session of Spark for all that need one; system tests of several nodes; those of one; the rest.
+# One session of Spark for all that need one; system tests in a lab network; of several nodes; of one; the rest.
 SPARK_TESTS := tests/spark tests/system/test_demo_search_and_rescue.py tests/system/test_pipeline_on_a_cluster.py
+LAB_TESTS   := $(wildcard tests/system/test_lab_*.py tests/system/test_rescue_*.py)
 MESH_TESTS  := $(wildcard tests/system/test_mesh_*.py)
-.PHONY: spark-tests mesh-tests system-tests unit-tests short-tests
-spark-tests mesh-tests system-tests unit-tests short-tests: export RINGCAST_SKIPPED = build/skipped/$@
+PYTHON_TESTS := system-tests spark-tests lab-tests mesh-tests unit-tests short-tests
+.PHONY: $(PYTHON_TESTS)
+$(PYTHON_TESTS): export RINGCAST_SKIPPED = build/skipped/$@
 unit: ready      ## Python tests, unit to system
-	@$(BESIDE) --jobs=4 spark-tests mesh-tests system-tests unit-tests short-tests
+	@$(BESIDE) --jobs=4 $(PYTHON_TESTS)
 
 spark-tests: ready
 	@$(PYTEST) $(SPARK_TESTS)
+
+lab-tests: ready
+	@$(PYTEST) $(LAB_TESTS)
 
 mesh-tests: ready
 	@$(PYTEST) $(MESH_TESTS)
 
 system-tests: ready
-	@$(PYTEST) tests/system $(SPARK_TESTS:%=--ignore=%) $(MESH_TESTS:%=--ignore=%)
+	@$(PYTEST) tests/system $(patsubst %,--ignore=%,$(SPARK_TESTS) $(LAB_TESTS) $(MESH_TESTS))
 
 unit-tests: ready
 	@$(PYTEST) tests/unit
