@@ -1,7 +1,7 @@
 """Builds sdist and wheel into out/dist as `python -m build` does, and tries each in a bare environment of its own.
 
-Tried are: the import and how long it takes, the first program, the small demo; and that the wheel has no more in it than
-it should. The wheel is built from the sdist, with build isolation. The sdist is installed without optimisation, which
+Tried are: the import and how long it takes, the first program, the small demo; and that the wheel has in it what it
+should and no more. The wheel is built from the sdist, with build isolation. The sdist is installed without optimisation, which
 takes a third of the time and shows the same: that nothing is missing in it.
 
 Usage: python tools/try_package.py
@@ -77,10 +77,12 @@ def _run(command: list[str | Path], folder: Path = ROOT, environment: dict[str, 
     own = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
         list(map(str, command)), cwd=folder, env={**own, **(environment or {})}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        capture_output=True, text=True,
     )  # fmt: skip
     if done.returncode:
-        raise SystemExit(f"package: {' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise SystemExit(
+            f"package: {' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
-from ringcast.lab import affinity, loss_simulation, recovery_bench
+from ringcast.lab import adamant, affinity, loss_simulation, recovery_bench
 from ringcast.lab.adamant_grid import Cell
 from ringcast.lab.adamant_results import METRICS, Result, summarise
+from ringcast.lab.cleanup import LabError
 from ringcast.lab.field import comparison, experiment, fan_out, round_trips
 from ringcast.lab.field.comparison import Comparison
 from ringcast.lab.field.observation import Heard, Sent, outcome
@@ -157,6 +159,18 @@ def test_the_recovery_code_allocates_nothing() -> None:
     assert (rows[-1].value, rows[-1].met) == (0, True)
     worse = [recovery_bench.Cost("nak", 12, 1.0, 3)]
     assert recovery_bench.rows(worse, 10)[-1].met is False
+
+
+def test_where_its_program_is_not_built_the_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(recovery_bench, "PROGRAM", tmp_path / "recovery_bench")
+    assert not recovery_bench.available()
+    findings = adamant.AdamantFindings()
+    (row,) = adamant._costs(True, findings)
+    assert (row.value, row.met, row.kind) == (None, None, "asked")
+    assert "skipped" in row.name
+    assert findings.notes == [recovery_bench.MISSING]
+    with pytest.raises(LabError, match="'make setup'"):
+        recovery_bench.measure(10)
 
 
 def test_work_that_has_not_begun_never_begins() -> None:
