@@ -1,8 +1,8 @@
 """Builds sdist and wheel into out/dist as `python -m build` does, and tries each in a bare environment of its own.
 
 Tried are: the import and how long it takes, the first program, the small demo; and that the wheel has in it what it
-should and no more. The wheel is built from the sdist, with build isolation. The sdist is installed without optimisation, which
-takes a third of the time and shows the same: that nothing is missing in it.
+should, and no more. The wheel is built from the sdist, with build isolation. The sdist is then installed without
+optimisation, which takes a third of the time and shows the same: that nothing is missing in it.
 
 Usage: python tools/try_package.py
 """
