@@ -20,7 +20,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "out" / "dist"
 IMPORTS = 10
-SLOWEST_IMPORT_MS = 100
 
 _IMPORT = "import time; t = time.perf_counter_ns(); import ringcast; print((time.perf_counter_ns() - t) / 1e6)"
 
@@ -39,9 +38,6 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="ringcast-package-") as folder:
             took = _try(path, options, Path(folder))
         print(f"package: {path.name} works; import ringcast in {took:.0f} ms, best of {IMPORTS}", flush=True)
-        if took > SLOWEST_IMPORT_MS:
-            print(f"package: the import takes more than {SLOWEST_IMPORT_MS} ms", file=sys.stderr)
-            return 1
     return 0
 
 
