@@ -23,8 +23,8 @@ def summary(skipped: list[tuple[str, list[str]]]) -> list[str]:
     for reason, names in sorted(tests.items(), key=lambda item: (-len(item[1]), item[0])):
         files = sorted({name.partition("::")[0].rpartition("/")[2].removesuffix(".py") for name in names})
         shown = ", ".join(files[:4]) + (f" and {len(files) - 4} more files" if len(files) > 4 else "")
-        lines.append(f"  {len(names)} tests ({shown}): {reason}")
-    lines.append("'make test' as root on Debian installs the programs that are missing and tests all of it")
+        lines.append(f"  {len(names)} {'test' if len(names) == 1 else 'tests'} ({shown}): {reason}")
+    lines.append("'make test' as root on Debian installs programs that are missing, and tests all of it")
     return lines
 
 

@@ -105,7 +105,7 @@ def test_replayed_and_forged_datagrams_of_a_channel(target, eventually):
     b = target.node
     key = sniff_key(target)
     if key is None:
-        pytest.skip("the packets of the loopback cannot be watched here")
+        pytest.skip("watching the packets of the loopback needs root")
     for seq in range(3):
         target.socket.send(header(key=key, seq=seq) + b"again")
     eventually(lambda: sum(b.incoming()[0].counters[name] for name in ("duplicates", "late")) >= 3)
@@ -116,7 +116,7 @@ def test_reordered_and_duplicated_datagrams_of_a_channel(target, eventually):
     """As a network may do it: overtaken ones are put in order, second copies dropped and counted."""
     key = sniff_key(target)
     if key is None:
-        pytest.skip("the packets of the loopback cannot be watched here")
+        pytest.skip("watching the packets of the loopback needs root")
     begin = target.node.incoming()[0].messages
     for seq in (begin + 1, begin + 1, begin, begin, begin + 2):
         target.socket.send(header(key=key, seq=seq) + b"later")

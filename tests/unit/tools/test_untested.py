@@ -88,7 +88,7 @@ def test_the_summary_names_files_and_the_reason_with_most_tests_first() -> None:
     lines = summary([("no moon", ["tests/a.py::one"]), ("no sun", ["tests/b.py::one", "tests/b.py::two"])])
     assert lines[0] == "not tested here: 3 tests"
     assert lines[1] == "  2 tests (b): no sun"
-    assert lines[2] == "  1 tests (a): no moon"
+    assert lines[2] == "  1 test (a): no moon"
     assert "as root on Debian" in lines[-1]
     assert summary([]) == []
 
