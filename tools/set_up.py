@@ -96,8 +96,8 @@ def _install_dependencies(hear: Callable[[str], None]) -> None:
     listed = VENV / "requirements.txt"
     listed.write_text("\n".join([*BUILD_TOOLS, *requirements(["dev"])]) + "\n")
     # With isolation: pyspark comes as source, and names what builds it. Older versions of pip would use what is there.
-    _run([*_pip(), "--use-pep517", "--progress-bar=off", "--constraint", str(ROOT / "constraints.txt"), "--requirement", str(listed)],
-         hear)  # fmt: skip
+    options = ["--use-pep517", "--progress-bar=off", "--constraint", str(ROOT / "constraints.txt")]
+    _run([*_pip(), *options, "--requirement", str(listed)], hear)
 
 
 def usable(venv: Path, exactly: bool = False) -> bool:
