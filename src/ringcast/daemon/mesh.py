@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
 
@@ -86,6 +86,8 @@ class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
     strangers_refused: int
     bad_messages: int
     slow_links: int
+    refused: dict[str, int]
+    """What was not believed of others or not done for them, by reason."""
     refusals: dict[str, str]
     """{address: why this daemon and the one there do not get along}"""
     scouting: list[ScoutStatus]
@@ -190,6 +192,11 @@ class Mesh:
         return self._cluster.membership.me
 
     @property
+    def refused(self) -> Counter[str]:
+        """Of others, by reason; whoever else refuses peers something counts here too."""
+        return self.table.refused
+
+    @property
     def serving(self) -> bool:
         """False while an older daemon has this one's name: it must not serve then."""
         return self._cluster.membership.serving
@@ -230,7 +237,8 @@ class Mesh:
         return MeshStatus(
             serving=self.serving, links=len(self._cluster.membership.links.peers()),
             strangers_refused=self._switchboard.strangers_refused, bad_messages=self._cluster.offences,
-            slow_links=self._switchboard.slow_links, refusals=self._turned_away | self._cluster.membership.refusals,
+            slow_links=self._switchboard.slow_links, refused={k: n for k, n in self.refused.items() if n},
+            refusals=self._turned_away | self._cluster.membership.refusals,
             scouting=self._scouting.status() if self._scouting else [],
         )  # fmt: skip
 

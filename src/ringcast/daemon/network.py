@@ -324,7 +324,8 @@ class Network:
         return self.mesh.status().refusals
 
     def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
-        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
+        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped; what was not
+        believed of other daemons, or not done for them, is under 'mesh'."""
         tags = {row.info.incarnation: row.info.tag for row in self._local.table.all_publishers()}
         outgoing = [
             _status(
@@ -342,7 +343,10 @@ class Network:
             )
             for stream, channel in self.delivery.channels.items()
         ]  # fmt: skip
-        return outgoing + incoming, self._ends.dropped()
+        dropped = self._ends.dropped()
+        if refused := self.mesh.status().refused:
+            dropped["mesh"] = refused
+        return outgoing + incoming, dropped
 
 
 def _status(counters: dict[str, int], **fields: Any) -> ChannelStatus:
