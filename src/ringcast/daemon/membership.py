@@ -8,6 +8,7 @@ durations, all times are this node's own. Knows nothing of the tag table.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -68,18 +69,20 @@ class Membership:
         seeds: tuple[str, ...] = (),
         mesh: str = "",
         timing: Timing | None = None,
+        refused: Counter[str] | None = None,
     ) -> None:
         self.mesh = mesh
+        self.refused: Counter[str] = refused if refused is not None else Counter()
         self.timing = timing or Timing()
         self.roster = Roster(me)
         self.names = Names(self.roster)
         self.links = Links(me.incarnation, self.timing, rng)
         self.refusals: dict[str, str] = {}
         """{address: why this daemon and the one there do not get along}"""
-        self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns)
+        self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns, self.refused)
         self._detector = Detector(self.links, self.timing, rng)
         self._suspicions = Suspicions(self.timing)
-        self._hearsay = Hearsay(self.roster, self.links, self._suspicions, self.timing, rng, self._send)
+        self._hearsay = Hearsay(self.roster, self.links, self._suspicions, self.timing, rng, self._send, self.refused)
         self._started_ns = self._now_ns = self._probe_ns = now_ns
         self._unsettled = False
         self._out: list[Action] = []
@@ -276,9 +279,14 @@ class Membership:
             self._hear(rumour, link)
 
     def _hear(self, rumour: Rumour, link: Link | None) -> None:
+        known = self.roster.members.get(rumour.record.incarnation)
         status = self._hearsay.hear(rumour, link, self._now_ns)
+        for record in self._hearsay.take_doubtful():
+            self._out += self._calls.verify(record, self._now_ns)
         if status is None:
             return
+        if known is not None and known.record.name != rumour.record.name:
+            self._out += self.names.settle(known.record.name)
         self._unsettled = True
         if status is Status.DEAD:
             self._part_with(rumour.record.incarnation)

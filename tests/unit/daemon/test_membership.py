@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ringcast.control.limits import COUNTER_STEP, DIAL_BURST, DIALS_PER_MINUTE, MAX_COUNTER
 from ringcast.control.peering import (
     Ack,
     Hello,
@@ -539,3 +540,71 @@ def test_of_two_links_the_one_that_is_heard_is_used_and_the_other_closed() -> No
         closed += of(desk.do(Tick(), after_ns=500 * MS), Close)
     assert [close.link for close in closed] == [dead]
     assert desk.status(60) is ALIVE
+
+
+# ------------------------------------------------------------------ what cannot be
+
+
+def test_a_rumour_of_death_far_ahead_is_not_believed_and_the_dead_is_asked() -> None:
+    desk = Desk()
+    link, _ = desk.link(record(60))
+    liar, _ = desk.link(record(70))
+    actions = desk.hear(liar, Rumours(rumours=[Rumour(record(60, counter=MAX_COUNTER), DEAD)]))
+    assert desk.status(60) is ALIVE
+    assert of(actions, Connect) == [Connect("h60:1")]
+    assert desk.core.refused == {"implausible rumour": 1}
+    within = record(60, counter=COUNTER_STEP)
+    desk.hear(liar, Rumours(rumours=[Rumour(within, DEAD)]))
+    assert desk.status(60) is SUSPECT  # and it is told, and objects
+    assert of(desk.hear(link, Rumours(rumours=[Rumour(record(60, counter=COUNTER_STEP + 1))])), NodeDown) == []
+    assert desk.status(60) is ALIVE
+
+
+def test_what_is_said_of_this_daemon_is_outbid_up_to_a_step_and_answered_beyond() -> None:
+    desk = Desk()
+    link, _ = desk.link(record(60))
+    me = desk.core.me
+    far = NodeRecord("me", me.incarnation, COUNTER_STEP + me.counter + 1, control=me.control)
+    (told,) = sent(desk.hear(link, Rumours(rumours=[Rumour(far, DEAD)])), Rumours)
+    assert told.rumours == [Rumour(me)]
+    assert desk.core.me == me
+    near = NodeRecord("me", me.incarnation, COUNTER_STEP + me.counter, control=me.control)
+    desk.hear(link, Rumours(rumours=[Rumour(near, DEAD)]))
+    assert desk.core.me.counter == near.counter + 1
+
+
+@pytest.mark.parametrize("lie", [{"counter": MAX_COUNTER}, {"name": "other"}])
+def test_of_a_daemon_that_was_called_its_own_word_counts_against_any_rumour(lie: dict[str, Any]) -> None:
+    desk = Desk()
+    liar, _ = desk.link(record(70))
+    desk.hear(liar, Rumours(rumours=[Rumour(record(60, **lie))]))
+    desk.link(record(60))  # anybody can call and say so
+    assert desk.core.roster.members[60].record != record(60)
+    desk.link(record(60), dialled=True)
+    assert desk.core.roster.members[60].record == record(60)
+    assert desk.core.names.holders["n60"] == record(60)
+    assert "other" not in desk.core.names.holders
+    desk.link(record(60, counter=MAX_COUNTER), dialled=True)  # somebody else, who answers to its number
+    assert desk.core.roster.members[60].record == record(60)
+
+
+def test_addresses_that_were_only_heard_of_are_dialled_so_often() -> None:
+    desk = Desk(seeds=("seed:1",))
+    dialled = [address for _ in range(2) for address in of(desk.do(Tick()), Connect)]
+    assert dialled == [Connect("seed:1")]
+    calls = [desk.do(Scouted(f"x{i}:1", 1000 + i)) for i in range(DIAL_BURST + 50)]
+    assert sum(len(of(actions, Connect)) for actions in calls) == DIAL_BURST
+    assert desk.core.refused["dial put off"] == 50
+    desk.do(DialFailed("seed:1", True))
+    assert of(desk.do(Tick(), after_ns=TIMING.max_redial_ns), Connect) == [Connect("seed:1")]
+    later = [desk.do(Scouted(f"y{i}:1", 9000 + i)) for i in range(50)]
+    earned = int(DIALS_PER_MINUTE / 60 * TIMING.max_redial_ns / S)
+    assert earned <= sum(len(of(actions, Connect)) for actions in later) <= earned + 2
+
+
+def test_a_daemon_that_answered_before_is_called_again_at_once() -> None:
+    desk = Desk()
+    link, _ = desk.link(record(60), dialled=True)
+    for i in range(DIAL_BURST + 5):
+        desk.do(Scouted(f"x{i}:1", 1000 + i))
+    assert of(desk.do(LinkDown(link)), Connect) == [Connect("h60:1")]
