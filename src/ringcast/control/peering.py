@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from ringcast.control.limits import MAX_AGE_NS, MAX_COUNTER, MAX_LIFE
 from ringcast.errors import BadMessage
 
 PROTOCOL_VERSION = 2
@@ -36,7 +37,9 @@ Addresses = Annotated[tuple[Address, ...], Meta(max_length=MAX_ADDRESSES)]
 Incarnation = Annotated[int, Meta(ge=1)]
 """64 random bits, never 0: one life of one daemon."""
 Count = Annotated[int, Meta(ge=0, le=2**62)]
-Counter = Annotated[int, Meta(ge=0, le=2**53)]
+Counter = Annotated[int, Meta(ge=0, le=MAX_COUNTER)]
+Life = Annotated[int, Meta(ge=0, le=MAX_LIFE)]
+Age = Annotated[int, Meta(ge=0, le=MAX_AGE_NS)]
 Word = Annotated[int, Meta(ge=0)]
 Text = Annotated[str, Meta(max_length=1024)]
 Piece = Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
@@ -55,7 +58,7 @@ class NodeRecord(msgspec.Struct, frozen=True, array_like=True):
     name: Name
     incarnation: Incarnation
     counter: Counter = 0
-    life: Count = 0
+    life: Life = 0
     control: Addresses = ()
     data: Addresses = ()
     yields: bool = False
@@ -78,7 +81,7 @@ class Hello(_Wire, frozen=True, kw_only=True, tag="hello"):
     record: NodeRecord
     version: Count = PROTOCOL_VERSION
     mesh: Annotated[str, Meta(max_length=64)] = ""
-    age_ns: Count = 0
+    age_ns: Age = 0
     roster: Word = 0
 
 
@@ -135,7 +138,7 @@ class TableDigest(_Wire, frozen=True, kw_only=True, tag="table_digest"):
     """{node: (life, version)} in these buckets. With `answer`, tell me yours in turn."""
 
     buckets: Annotated[list[Count], Meta(max_length=256)]
-    versions: dict[Name, tuple[Count, Count]]
+    versions: dict[Name, tuple[Life, Count]]
     answer: bool = False
 
 

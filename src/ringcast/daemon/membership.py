@@ -75,7 +75,7 @@ class Membership:
         self.refused: Counter[str] = refused if refused is not None else Counter()
         self.timing = timing or Timing()
         self.roster = Roster(me)
-        self.names = Names(self.roster)
+        self.names = Names(self.roster, self.refused)
         self.links = Links(me.incarnation, self.timing, rng)
         self.refusals: dict[str, str] = {}
         """{address: why this daemon and the one there do not get along}"""
@@ -216,7 +216,8 @@ class Membership:
             self.refusals.pop(link.address, None)
             self._calls.answered(link.address, peer)
             self._disprove(link.address, peer)
-        self._out += self.names.meet(link.age_ns, hello)
+        self._out += self.names.meet(link.age_ns, hello, self._now_ns, proven=self.links.proves(link))
+        self._call_claimants()
         self._hearsay.object(link.peer)
         self._out += self._detector.linked(peer)
         if first:
@@ -226,6 +227,11 @@ class Membership:
             self._close(surplus, "there is another link", gently=True)
         if link.dialled:
             self._hearsay.compare(link, hello.roster)
+
+    def _call_claimants(self) -> None:
+        """Whoever says that it has this daemon's name, and is older, must answer where it says it is."""
+        for record in self.names.unproven():
+            self._out += self._calls.verify(record, self._now_ns)
 
     def _bury_predecessors(self, record: NodeRecord) -> None:
         """A daemon that answers where another of its name did has taken its place."""
@@ -329,6 +335,7 @@ class Membership:
                 self._probe(target)
             self._tidy()
             self._call_the_missing()
+            self._call_claimants()
         elif self._calls.due_ns is not None and now_ns >= self._calls.due_ns:
             self._call_the_missing()
         sends, missing = self._detector.expire(now_ns)

@@ -469,7 +469,7 @@ def test_a_change_of_the_record_is_told() -> None:
 @pytest.mark.parametrize(("my_age", "their_age", "mine"), [(5, 9, True), (9, 5, False), (7, 7, True)])
 def test_of_two_with_one_name_the_younger_yields(my_age: int, their_age: int, mine: bool) -> None:
     desk = Desk(50, start_ns=0)
-    desk.do(LinkUp(1, None), after_ns=my_age)
+    desk.do(LinkUp(1, "h40:1"), after_ns=my_age)
     other = NodeRecord("me", 40, control=("h40:1",))
     (conflict,) = of(desk.hear(1, Hello(record=other, age_ns=their_age)), NameConflict)
     assert conflict.mine is mine
@@ -480,7 +480,7 @@ def test_of_two_with_one_name_the_younger_yields(my_age: int, their_age: int, mi
 def test_the_name_returns_when_the_other_is_gone() -> None:
     desk = Desk(50, start_ns=0)
     other = NodeRecord("me", 40, control=("h40:1",))
-    link, _ = desk.link(other, age_ns=10 * S)
+    link, _ = desk.link(other, dialled=True, age_ns=10 * S)
     assert not desk.core.serving
     assert of(desk.hear(link, Rumours(rumours=[Rumour(other, DEAD)])), NameCleared)
     assert desk.core.serving
@@ -488,7 +488,7 @@ def test_the_name_returns_when_the_other_is_gone() -> None:
 
 def test_when_both_yield_one_does_not() -> None:
     desk = Desk(30, start_ns=0)
-    desk.do(LinkUp(1, None))
+    desk.do(LinkUp(1, "h40:1"))
     other = NodeRecord("me", 40)
     desk.hear(1, Hello(record=other, age_ns=10 * S))
     assert not desk.core.serving
@@ -608,3 +608,52 @@ def test_a_daemon_that_answered_before_is_called_again_at_once() -> None:
     for i in range(DIAL_BURST + 5):
         desk.do(Scouted(f"x{i}:1", 1000 + i))
     assert of(desk.do(LinkDown(link)), Connect) == [Connect("h60:1")]
+
+
+# ------------------------------------------------------------------ somebody claims this daemon's name
+
+
+def claim(age_ns: int = 100 * S, **fields: Any) -> tuple[Desk, list[Action], NodeRecord]:
+    """A daemon that is called and told by another that it has the same name and is older."""
+    desk = Desk(50, start_ns=0)
+    other = NodeRecord(**{"name": "me", "incarnation": 40, "control": ("h40:1",)} | fields)
+    desk.do(LinkUp(1, None))
+    return desk, desk.hear(1, Hello(record=other, age_ns=age_ns)), other
+
+
+def test_an_older_daemon_is_called_back_before_its_claim_counts() -> None:
+    desk, actions, other = claim()
+    assert of(actions, NameConflict) == []
+    assert of(actions, Connect) == [Connect("h40:1")]
+    assert desk.core.serving
+    desk.do(LinkUp(2, "h40:1"))
+    (conflict,) = of(desk.hear(2, Hello(record=other, age_ns=100 * S + 2 * MS)), NameConflict)
+    assert conflict.mine
+    assert not desk.core.serving
+
+
+def test_a_claim_from_where_nobody_answers_is_asked_after_ever_more_seldom_and_changes_nothing() -> None:
+    desk, _, _ = claim()
+    desk.do(DialFailed("h40:1", True))
+    assert desk.tick_until(Connect) == [Connect("h40:1")]
+    desk.do(DialFailed("h40:1", True))
+    assert desk.core.serving
+    assert desk.core.refused["unproven name"] == 1
+
+
+@pytest.mark.parametrize("fields", [{"control": ()}, {"control": ("h50:1",)}], ids=["nowhere", "at the victim's"])
+def test_a_claim_that_cannot_be_called_back_changes_nothing(fields: dict[str, Any]) -> None:
+    desk, actions, _ = claim(**fields)
+    for connect in of(actions, Connect):
+        desk.do(LinkUp(2, connect.address))
+        desk.hear(2, Hello(record=desk.core.me))
+    assert desk.tick_until(NameConflict, 10 * S) == []
+    assert desk.core.serving
+
+
+def test_an_age_that_jumps_is_no_age() -> None:
+    desk, _, other = claim()
+    desk.do(LinkUp(2, "h40:1"))
+    assert of(desk.hear(2, Hello(record=other, age_ns=200 * S)), NameConflict) == []
+    assert desk.core.serving
+    assert desk.core.refused["implausible age"] == 1
