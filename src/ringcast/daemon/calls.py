@@ -83,7 +83,7 @@ class Calls:
 
     def _is_free(self, address: str) -> bool:
         """Configured, or somebody answered there: not just heard of."""
-        return address in self._seeds or self._links.has_answered(address)
+        return address in self._seeds or self._links.who_answered(address) is not None
 
     def scouted(self, address: str, now_ns: int) -> list[Connect]:
         """In a large mesh some callers are enough for a newcomer."""

@@ -106,7 +106,7 @@ class Distribution:
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
 
-    async def open(self, host: str, request: OpenChannel) -> ChannelOpened:
+    async def open(self, node: str, host: str, request: OpenChannel) -> ChannelOpened:
         """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), OSError."""
         transport = find(request.transport)
         wish = wish_for(request)

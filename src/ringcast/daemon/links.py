@@ -42,7 +42,7 @@ class Links:
         self._dialling: set[str] = set()
         self._failures: dict[str, tuple[int, int]] = {}  # address: how many, and when to try again
         self._own: set[str] = set()
-        self._answered: dict[str, None] = {}  # addresses, those that answered last at the end
+        self._answered: dict[str, int] = {}  # address: who answered there, the latest at the end
         self._unknown: dict[int, Link] = {}
 
     # ------------------------------------------------------------------ links
@@ -60,7 +60,7 @@ class Links:
         if link.address is not None:
             self._failures.pop(link.address, None)
             self._answered.pop(link.address, None)
-            self._answered[link.address] = None
+            self._answered[link.address] = peer
             if len(self._answered) > MAX_ADDRESSES:
                 del self._answered[next(iter(self._answered))]
         self._of.setdefault(peer, []).append(link)
@@ -149,9 +149,9 @@ class Links:
         if len(self._failures) > MAX_ADDRESSES:
             del self._failures[next(iter(self._failures))]
 
-    def has_answered(self, address: str) -> bool:
-        """Whether a daemon said who it is there."""
-        return address in self._answered
+    def who_answered(self, address: str) -> int | None:
+        """The daemon that was called there last and said who it is."""
+        return self._answered.get(address)
 
     def is_own(self, address: str) -> None:
         """This daemon answered itself there."""

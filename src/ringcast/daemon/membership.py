@@ -27,6 +27,7 @@ from ringcast.control.peering import (
     Rumour,
     Rumours,
 )
+from ringcast.daemon.addresses import is_address, same_host, split
 from ringcast.daemon.calls import Calls
 from ringcast.daemon.detector import Detector, Suspicions
 from ringcast.daemon.events import (
@@ -34,6 +35,7 @@ from ringcast.daemon.events import (
     Announce,
     Close,
     DialFailed,
+    Doubted,
     Event,
     Leave,
     LinkDown,
@@ -89,7 +91,7 @@ class Membership:
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
             LinkUp: self._link_up, LinkDown: self._link_down, DialFailed: self._dial_failed, Received: self._received,
             Offence: self._offence, Scouted: self._scouted, Announce: self._announced, Wanted: self._wanted,
-            Leave: self._leave, Tick: self._tick,
+            Leave: self._leave, Tick: self._tick, Doubted: self._doubted,
         }  # fmt: skip
         self._readers: dict[type[Any], Callable[[Link, Any], None]] = {
             Ping: self._ping, Ack: self._ack, PingFor: self._ping_for, Rumours: self._rumours,
@@ -264,6 +266,24 @@ class Membership:
             link.used_ns = self._now_ns
         elif holder is not None:
             self._out += self._calls.reach(holder, self._now_ns, patient=False)
+
+    def _doubted(self, event: Doubted) -> None:
+        record = self.peer(event.link)
+        if record is not None:
+            self._out += self._calls.verify(record, self._now_ns)
+
+    def proven_host(self, number: int, remote: str) -> str | None:
+        """An address of the daemon at the other end of a link, which comes from `remote`, that is surely its own: the
+        one it comes from, or one at which it answered when it was called. Of several homes the one in use is first."""
+        link, record = self.links.numbered.get(number), self.peer(number)
+        if link is None or record is None:
+            return None
+        hosts = {address: split(address)[0] for address in record.control if is_address(address)}
+        for address, host in hosts.items():
+            if address == link.address or same_host(host, remote):
+                return host
+        answered = (host for address, host in hosts.items() if self.links.who_answered(address) == record.incarnation)
+        return next(answered, None)
 
     def _announced(self, event: Announce) -> None:
         changes = {key: value for key, value in event._asdict().items() if value not in (None, getattr(self.me, key))}

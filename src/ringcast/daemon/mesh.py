@@ -16,7 +16,7 @@ from random import Random
 
 import msgspec
 
-from ringcast.control.peering import MAX_PAYLOAD_BYTES, NodeRecord, PeerMessage, Service
+from ringcast.control.peering import MAX_PAYLOAD_BYTES, Hello, NodeRecord, PeerMessage, Service
 from ringcast.daemon import addresses
 from ringcast.daemon.cluster import Cluster
 from ringcast.daemon.events import (
@@ -25,6 +25,7 @@ from ringcast.daemon.events import (
     Changed,
     Close,
     Connect,
+    Doubted,
     Event,
     Leave,
     Linked,
@@ -49,7 +50,7 @@ from ringcast.daemon.peer_link import PeerLink
 from ringcast.daemon.roster import Status
 from ringcast.daemon.rows import Change, ChangeKind
 from ringcast.daemon.scouting import Scouting, ScoutSettings, ScoutStatus
-from ringcast.daemon.services import Handler, LinkLost, Services
+from ringcast.daemon.services import Handler, LinkLost, Services, asking
 from ringcast.daemon.switchboard import Switchboard
 from ringcast.daemon.table import TagTable
 from ringcast.daemon.timing import Timing
@@ -60,6 +61,9 @@ logger = logging.getLogger("ringcast.mesh")
 
 MAX_TURNED_AWAY = 64
 """Hosts that called, were not understood, and are remembered."""
+
+PROOF_S = 1.5
+"""A node that is called back to see whether it is where it says has so long to answer."""
 
 CONTROL_PORT = 7417
 _STATES = {Status.ALIVE: "here", Status.SUSPECT: "suspect", Status.DEAD: "gone"}
@@ -143,6 +147,7 @@ class Mesh:
         self._running = False
         self._timer: asyncio.TimerHandle | None = None
         self._awaited: dict[str, list[asyncio.Future[None]]] = {}
+        self._doubts: list[asyncio.Future[None]] = []
         self._turned_away: dict[str, str] = {}
 
     # ------------------------------------------------------------------ life
@@ -277,6 +282,38 @@ class Mesh:
             self._awaited.setdefault(node, []).append(future)
             await future
 
+    async def host_of(self, node: str) -> str:
+        """Where data for a node may be sent: for the one that asks right now, or else the one of that name.
+
+        A record may name any address, so it must be the one that the node calls from, or where it answers. Raises
+        BrokenError.
+        """
+        link = asking.get()
+        if link is None or link.closing or link.peer is None or link.peer.name != node:
+            link = await self._link_to(node)
+        host = self._proven(link)
+        if host is None:
+            self._happened(Doubted(link.number))
+            try:
+                async with asyncio.timeout(PROOF_S):
+                    while (host := self._proven(link)) is None:
+                        self._doubts.append(self._loop.create_future())
+                        await self._doubts[-1]
+            except TimeoutError:
+                pass
+        if host is None:
+            self.refused["unproven address"] += 1
+            record = self._cluster.membership.peer(link.number)
+            claimed = ", ".join(record.control) if record is not None and record.control else "no address"
+            raise BrokenError(
+                f"node {node!r} calls from {link.remote} and says it is at {claimed}, where it does not answer; "
+                "data is sent only to where a node is. Start its daemon with --listen and an address that others reach"
+            )
+        return host
+
+    def _proven(self, link: PeerLink) -> str | None:
+        return self._cluster.membership.proven_host(link.number, addresses.split(link.remote)[0])
+
     # ------------------------------------------------------------------ what happens
 
     def _happened(self, event: Event) -> None:
@@ -348,11 +385,20 @@ class Mesh:
     def _message(self, link: PeerLink, message: PeerMessage) -> None:
         if not isinstance(message, Service):
             self._happened(Received(link.number, message))
+            if isinstance(message, Hello):
+                self._settle_doubts()
         elif not link.closing:
             try:
                 self._services.received(link, message)
             except BadMessage as exc:
                 self._offence(link, exc.reason)
+
+    def _settle_doubts(self) -> None:
+        """Somebody said who it is, perhaps where it was called."""
+        doubts, self._doubts = self._doubts, []
+        for future in doubts:
+            if not future.done():
+                future.set_result(None)
 
     def _offence(self, link: PeerLink, reason: str) -> None:
         if link.peer is None and link.address is None:

@@ -213,9 +213,9 @@ class Network:
 
     async def _open(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, OpenChannel)
-        host = self._host_of(node)
+        host = await self._host_of(node)
         try:
-            return service.encode(await self.distribution.open(host, request))
+            return service.encode(await self.distribution.open(node, host, request))
         except OSError as exc:
             raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
 
@@ -253,21 +253,16 @@ class Network:
 
     async def _start(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, StartChannel)
-        host = self._host_of(node)
+        host = await self._host_of(node)
         try:
             await self.distribution.start(node, host, request)
         except OSError as exc:
             raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
         return service.encode(Nothing())
 
-    def _host_of(self, node: str) -> str:
-        """Where data for a node goes. Raises BrokenError."""
-        if node == self._local.table.node:
-            return self._host
-        record = self.mesh.node(node)
-        if record is None or not record.control:
-            raise BrokenError(f"node {node!r} is not in the mesh")
-        return addresses.split(record.control[0], CONTROL_PORT)[0]
+    async def _host_of(self, node: str) -> str:
+        """Where data for a node goes, and comes from. Raises BrokenError."""
+        return self._host if node == self._local.table.node else await self.mesh.host_of(node)
 
     async def _close(self, node: str, payload: bytes) -> bytes:
         self.distribution.close_channel(service.decode_untrusted(payload, CloseChannel))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
 
 import msgspec
 
@@ -39,6 +40,9 @@ class LinkLost(BrokenError):
 
 Handler = Callable[[str, bytes], Awaitable[bytes]]
 """Is given the name of the node that asks and what it sent; returns the reply, or raises a RingcastError."""
+
+asking: ContextVar[PeerLink | None] = ContextVar("asking", default=None)
+"""While a handler runs, the link by which it was asked: what a node says of itself may be said by anybody."""
 
 MAX_CALLS = 256
 """Requests of one link that are being served."""
@@ -178,6 +182,7 @@ class Services:
 
     async def _serve(self, link: PeerLink, number: int, inbound: _Inbound) -> None:
         node = link.peer.name if link.peer else ""
+        asking.set(link)
         try:
             payload, inbound.data = bytes(inbound.data), bytearray()
             reply = await self.handlers[inbound.service](node, payload)

@@ -26,6 +26,7 @@ from ringcast.daemon.events import (
     Close,
     Connect,
     DialFailed,
+    Doubted,
     Event,
     Leave,
     LinkDown,
@@ -657,3 +658,35 @@ def test_an_age_that_jumps_is_no_age() -> None:
     assert of(desk.hear(2, Hello(record=other, age_ns=200 * S)), NameConflict) == []
     assert desk.core.serving
     assert desk.core.refused["implausible age"] == 1
+
+
+# ------------------------------------------------------------------ where data may be sent
+
+
+def test_data_goes_to_where_a_daemon_comes_from_or_answered() -> None:
+    desk = Desk()
+    several = NodeRecord("n60", 60, control=("10.0.0.1:7", "10.0.1.1:7", "[fd00::1]:7", "not an address"))
+    link, _ = desk.link(several)
+    assert desk.core.proven_host(link, "10.0.1.1") == "10.0.1.1"
+    assert desk.core.proven_host(link, "fd00:0::1") == "fd00::1"
+    assert desk.core.proven_host(link, "10.9.9.9") is None
+    assert of(desk.do(Doubted(link)), Connect) == [Connect("10.0.0.1:7")]
+    desk.do(LinkUp(9, "10.0.0.1:7"))
+    desk.hear(9, Hello(record=record(70)))  # another one is there
+    assert desk.core.proven_host(link, "10.9.9.9") is None
+    desk.do(LinkUp(10, "10.0.1.1:7"))
+    desk.hear(10, Hello(record=several))
+    assert desk.core.proven_host(link, "10.9.9.9") == "10.0.1.1"
+    desk.do(LinkDown(10))
+    assert desk.core.proven_host(link, "10.9.9.9") == "10.0.1.1"
+    assert desk.core.proven_host(99, "10.0.0.1") is None
+
+
+def test_all_of_the_loopback_network_is_one_host_and_dialled_names_are_proven() -> None:
+    desk = Desk()
+    link, _ = desk.link(NodeRecord("n60", 60, control=("127.0.0.9:7",)))
+    assert desk.core.proven_host(link, "127.0.0.1") == "127.0.0.9"
+    link, _ = desk.link(NodeRecord("n70", 70, control=("lab.example:7",)), dialled=True)
+    assert desk.core.proven_host(link, "10.0.0.7") == "lab.example"
+    link, _ = desk.link(NodeRecord("n80", 80, control=("127.0.0.1:7",)))
+    assert desk.core.proven_host(link, "10.0.0.8") is None
