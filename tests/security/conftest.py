@@ -128,12 +128,18 @@ class Victim:
         return bool(self.session.tags(tag))
 
 
-def free_address() -> str:
+def _free_address() -> str:
     while True:
         port = _ports.randrange(10_000, 32_000)
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return f"127.0.0.1:{port}"
+
+
+@pytest.fixture
+def free_address() -> Callable[[], str]:
+    """An address of this host that nobody listens on."""
+    return _free_address
 
 
 @pytest.fixture
@@ -143,7 +149,7 @@ def victims(make_daemon: Callable[..., Any], eventually: Callable[..., None]) ->
 
     def make(*names: str) -> list[Victim]:
         for name in names:
-            address = free_address()
+            address = _free_address()
             options = ["--name", name, "--listen", address, "--no-scout"]
             options += [word for other in made for word in ("--peer", other.address)]
             made.append(Victim(name, address, make_daemon(*options)))

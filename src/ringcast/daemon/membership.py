@@ -397,7 +397,8 @@ class Membership:
 
     def _note_refusal(self, link: Link, reason: str) -> None:
         if link.address is not None and len(self.refusals) < MAX_REFUSALS:
-            self.refusals[link.address] = reason
+            # What the other side says goes to logs and terminals.
+            self.refusals[link.address] = "".join(char if char.isprintable() else "?" for char in reason)
 
     def _close(self, link: Link, reason: str, *, gently: bool = False) -> None:
         self._out.append(Close(link.number, reason, gently))

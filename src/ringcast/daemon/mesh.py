@@ -19,6 +19,7 @@ import msgspec
 from ringcast.control.peering import MAX_PAYLOAD_BYTES, Hello, NodeRecord, PeerMessage, Service
 from ringcast.daemon import addresses
 from ringcast.daemon.cluster import Cluster
+from ringcast.daemon.complaints import Complaints, printable
 from ringcast.daemon.events import (
     Action,
     Announce,
@@ -149,6 +150,7 @@ class Mesh:
         self._awaited: dict[str, list[asyncio.Future[None]]] = {}
         self._doubts: list[asyncio.Future[None]] = []
         self._turned_away: dict[str, str] = {}
+        self._complaints = Complaints(logger)
 
     # ------------------------------------------------------------------ life
 
@@ -183,6 +185,8 @@ class Mesh:
 
     def _stop(self) -> None:
         self._running = False
+        self._complaints.close()
+        self._services.close()
         if self._timer is not None:
             self._timer.cancel()
         if self._scouting is not None:
@@ -242,10 +246,14 @@ class Mesh:
         return MeshStatus(
             serving=self.serving, links=len(self._cluster.membership.links.peers()),
             strangers_refused=self._switchboard.strangers_refused, bad_messages=self._cluster.offences,
-            slow_links=self._switchboard.slow_links, refused={k: n for k, n in self.refused.items() if n},
+            slow_links=self._switchboard.slow_links, refused=self._refused(),
             refusals=self._turned_away | self._cluster.membership.refusals,
             scouting=self._scouting.status() if self._scouting else [],
         )  # fmt: skip
+
+    def _refused(self) -> dict[str, int]:
+        unsaid = {"unsaid in the log": self._complaints.suppressed}
+        return {reason: count for reason, count in (dict(self.refused) | unsaid).items() if count}
 
     def serve(self, service: str, handler: Handler) -> None:
         """Answer requests of that name: `await handler(node, payload)` returns the reply or raises a RingcastError."""
@@ -338,7 +346,7 @@ class Mesh:
             self._present(self.liveliness.of_actions(actions))
         except Exception:
             # A mistake of ours costs the link by which it came, never the others theirs.
-            logger.exception("an event of the mesh could not be handled: %.200r", event)
+            self._complaints.exception("", "an event of the mesh could not be handled: %.200r", event)
             if isinstance(event, Received):
                 self._switchboard.close_link(event.link, gently=False)
 
@@ -360,11 +368,11 @@ class Mesh:
                     self._turned_away.pop(addresses.split(address)[0], None)
             case NameConflict() | NameCleared():
                 if isinstance(action, NameConflict):
-                    logger.error("%s", action)
+                    self._complaints.error("", "%s", action)
                 if self._on_name is not None:
                     self._on_name(action)
             case TagContest():
-                logger.warning("%s", action)
+                self._complaints.warning(action.won.primary, "%s", action)
                 if self._on_contest is not None:
                     self._on_contest(action)
             case NodeRestarted(old, _):
@@ -404,16 +412,17 @@ class Mesh:
         if link.peer is None and link.address is None:
             self._turn_away(link.remote, reason)
         elif link.peer is not None or self._cluster.membership.refusals.get(str(link.address)) != reason:
-            logger.warning("link with %s: %s", link.peer.name if link.peer else link.remote, reason)
+            whom = link.peer.name if link.peer else link.remote
+            self._complaints.warning(addresses.split(link.remote)[0], "link with %s: %s", whom, reason)
         self._happened(Offence(link.number, reason))
 
     def _turn_away(self, remote: str, reason: str) -> None:
         """Somebody who dialled and said nothing that we understand; tries again and again, and is said once."""
         host = addresses.split(remote)[0]
-        if self._turned_away.get(host) != reason:
-            logger.warning("%s called and was turned away: %s", host, reason)
+        if self._turned_away.get(host) != printable(reason):
+            self._complaints.warning(host, "%s called and was turned away: %s", host, reason)
         if host in self._turned_away or len(self._turned_away) < MAX_TURNED_AWAY:
-            self._turned_away[host] = reason
+            self._turned_away[host] = printable(reason)
 
     def _heard(self, address: str, incarnation: int) -> None:
         self._happened(Scouted(address, incarnation))

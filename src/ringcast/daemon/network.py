@@ -33,6 +33,7 @@ from ringcast.control.service import (
 from ringcast.control.status import ChannelStatus, NodeStatus
 from ringcast.daemon import addresses, route
 from ringcast.daemon.buffers import Buffers
+from ringcast.daemon.complaints import Complaints
 from ringcast.daemon.delivery import Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
@@ -73,6 +74,7 @@ class Network:
         self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
         on_name: Callable[[NameConflict | NameCleared], None], stages: Stages,
     ) -> None:  # fmt: skip
+        self._complaints = Complaints(logger)
         self._local = local
         self._watchers = watchers
         self._deliver = deliver
@@ -87,7 +89,7 @@ class Network:
         self._ends = ReceivingEnds("" if anywhere else self._host)
         senders = Senders(local, self.mesh, self._ends, self._host_of)
         self.delivery = Delivery(local, self.mesh, self._ends, senders, deliver, self._linked, stages)
-        self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again)
+        self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again, refused=self.mesh.refused)
         local.sharing.on_taken = senders.taken
         local.on_leaving = lambda incarnation: self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
         stages.bases = self.delivery
@@ -115,6 +117,7 @@ class Network:
         self._telemetry.start()
 
     async def close(self) -> None:
+        self._complaints.close()
         for task in self._words:
             task.cancel()
         self.buffers.close()
@@ -291,7 +294,7 @@ class Network:
         try:
             await self.mesh.request(node, service.AGAIN, service.encode(OpenAgain(key=key)), AGAIN_S)
         except (TimeoutError, RingcastError, OSError) as exc:
-            logger.warning("node %s was not told to open a channel again: %s", node, exc)
+            self._complaints.warning(node, "node %s was not told to open a channel again: %s", node, exc)
 
     def _linked(self, fanout: FanOut) -> None:
         """Whoever pushes for this fan-out, a publisher or a mirror, may give links back."""

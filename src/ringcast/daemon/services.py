@@ -26,6 +26,7 @@ from ringcast.control.peering import (
     Service,
     encode_frame,
 )
+from ringcast.daemon.complaints import Complaints
 from ringcast.daemon.peer_link import PeerLink
 from ringcast.daemon.refusal import refuse
 from ringcast.errors import BadMessage, BrokenError, MessageTooLarge, QosMismatch, ResourceLimit, RingcastError
@@ -74,11 +75,15 @@ class Services:
 
     def __init__(self, on_done: Callable[[PeerLink], None]) -> None:
         self.handlers: dict[str, Handler] = {}
+        self._complaints = Complaints(logger)
         self._on_done = on_done
         self._numbers = 0
         self._waiting: dict[int, dict[int, tuple[asyncio.Future[bytes], _Inbound | None]]] = {}  # by link
         self._turns: dict[int, asyncio.Semaphore] = {}  # by link
         self._serving: dict[int, dict[int, _Inbound]] = {}
+
+    def close(self) -> None:
+        self._complaints.close()
 
     def busy(self, link: PeerLink) -> bool:
         return bool(self._waiting.get(link.number) or self._serving.get(link.number))
@@ -194,7 +199,7 @@ class Services:
         except RingcastError as exc:
             self._fail(link, number, exc)
         except Exception:
-            logger.exception("service %r failed for node %r", inbound.service, node)
+            self._complaints.exception(inbound.service, "service %r failed for node %r", inbound.service, node)
             self._fail(link, number, RingcastError(f"service {inbound.service!r} failed; see that node's log"))
         finally:
             self._serving.get(link.number, {}).pop(number, None)
