@@ -53,6 +53,9 @@ MAX_STAGES_PER_PEER = 16
 MAX_STAGES_FOR_PEERS = 64
 """Stages that scale for channels to other nodes; each may be a process."""
 
+MAX_BUFFERS_PER_PEER = 256
+"""Histories that one node has this one hold."""
+
 # ------------------------------------------------------------------ the log
 
 LOG_LINES_PER_MINUTE = 5

@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,64}\Z"
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
-Address = Annotated[str, Meta(min_length=1, max_length=128)]
+Address = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+\Z")]
 """`host:port`, or `[host]:port` for IPv6."""
 Addresses = Annotated[tuple[Address, ...], Meta(max_length=MAX_ADDRESSES)]
 Incarnation = Annotated[int, Meta(ge=1)]
@@ -40,6 +40,7 @@ Count = Annotated[int, Meta(ge=0, le=2**62)]
 Counter = Annotated[int, Meta(ge=0, le=MAX_COUNTER)]
 Life = Annotated[int, Meta(ge=0, le=MAX_LIFE)]
 Age = Annotated[int, Meta(ge=0, le=MAX_AGE_NS)]
+MeshName = Annotated[str, Meta(max_length=64, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
 Word = Annotated[int, Meta(ge=0)]
 Text = Annotated[str, Meta(max_length=1024)]
 Piece = Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
@@ -80,7 +81,7 @@ class Hello(_Wire, frozen=True, kw_only=True, tag="hello"):
 
     record: NodeRecord
     version: Count = PROTOCOL_VERSION
-    mesh: Annotated[str, Meta(max_length=64)] = ""
+    mesh: MeshName = ""
     age_ns: Age = 0
     roster: Word = 0
 
@@ -201,9 +202,9 @@ class Scout(_Wire, frozen=True, kw_only=True, tag="scout"):
 
     incarnation: Incarnation
     port: Annotated[int, Meta(ge=1, le=65535)]
-    host: Annotated[str, Meta(max_length=64)] = ""
+    host: Annotated[str, Meta(max_length=64, pattern=r"^[!-~]*\Z")] = ""
     version: Count = PROTOCOL_VERSION
-    mesh: Annotated[str, Meta(max_length=64)] = ""
+    mesh: MeshName = ""
 
 
 class _Version(_Wire, frozen=True, kw_only=True, tag="hello"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,10 +16,12 @@ from typing import Any
 import msgspec
 
 from ringcast.control import service
+from ringcast.control.limits import MAX_SETTINGS_PER_TAG
 from ringcast.control.messages import (
     DestroyTag,
     SetChannel,
 )
+from ringcast.control.peering import NAME_PATTERN
 from ringcast.control.service import (
     CloseChannel,
     DirectChannel,
@@ -49,8 +52,10 @@ from ringcast.daemon.senders import REQUEST_TIMEOUT_S, Senders
 from ringcast.daemon.stages import Stages
 from ringcast.daemon.telemetry import Telemetry
 from ringcast.daemon.watchers import Watchers
-from ringcast.errors import BrokenError, RingcastError, UnknownTag
+from ringcast.errors import BadMessage, BrokenError, ResourceLimit, RingcastError, UnknownTag
 from ringcast.identity import Presence
+from ringcast.place import check_place
+from ringcast.tag import check_name
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -141,10 +146,18 @@ class Network:
             await self.mesh.request(row.primary, service.SET, service.encode(request), REQUEST_TIMEOUT_S)
 
     async def _set(self, node: str, payload: bytes) -> bytes:
-        self._put_setting(service.decode_untrusted(payload, SetChannel))
+        request = service.decode_untrusted(payload, SetChannel)
+        check_name(request.tag)
+        if (request.node and not re.fullmatch(NAME_PATTERN, request.node)) or not _is_setting(request):
+            raise BadMessage(f"a setting for node {request.node[:80]!r} at {request.at!r} by {request.transport!r}")
+        self._put_setting(request)
         return service.encode(Nothing())
 
     def _put_setting(self, request: SetChannel) -> None:
+        row = self._local.table.tag(request.tag)
+        if row is not None and request.node not in row.settings and len(row.settings) >= MAX_SETTINGS_PER_TAG:
+            full = f"tag {request.tag!r} has settings for {len(row.settings)} nodes, as many as there may be"
+            raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --proxy auto'")
         self._deliver(self._local.set_channel(request))
         self.local_changed()
 
@@ -273,6 +286,7 @@ class Network:
 
     async def _destroy(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, service.DestroyTag)
+        check_name(request.name)
         keeper = self.keeper(request.name)
         if keeper is not None:
             raise BrokenError(f"tag {request.name!r} has just changed hands; node {keeper!r} keeps it now. Try again")
@@ -345,6 +359,14 @@ class Network:
         if refused := self.mesh.status().refused:
             dropped["mesh"] = refused
         return outgoing + incoming, dropped
+
+
+def _is_setting(request: SetChannel) -> bool:
+    try:
+        place = not request.at or bool(check_place(request.at))
+    except ValueError:
+        return False
+    return place and (request.at or "").isprintable() and (request.transport or "").isprintable()
 
 
 def _status(counters: dict[str, int], **fields: Any) -> ChannelStatus:
