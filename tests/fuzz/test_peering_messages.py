@@ -3,6 +3,7 @@ mesh's core survives it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any, get_args
 
@@ -10,9 +11,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ringcast.control import limits
 from ringcast.control import peering as p
+from ringcast.daemon.admission import admit
 from ringcast.daemon.cluster import Cluster
-from ringcast.daemon.events import LinkUp, Received, Send, Tick
+from ringcast.daemon.events import Connect, LinkUp, LocalChanges, Received, Send, Tick
 from ringcast.daemon.pages import cut, decode_page_untrusted
 from ringcast.daemon.rows import Delta, Entry, PublisherRow, SubscriberRow, TagRow
 from ringcast.daemon.table import TagTable
@@ -121,15 +124,20 @@ def test_any_stream_is_frames_or_refused(pieces: list[bytes]) -> None:
 # ------------------------------------------------------------------ a peer that keeps to the encoding only
 
 ME, PEER, OTHER = 100, 200, 300
-numbers = st.sampled_from([0, 1, 2, 5, 2**62])
+EDGES = [
+    limits.PLAUSIBLE_LIFE, limits.MAX_LIFE, limits.MAX_VERSION, limits.PLAUSIBLE_BORN, limits.MAX_BORN,
+    limits.COUNTER_STEP, limits.MAX_COUNTER, limits.MAX_AGE_NS,
+]  # fmt: skip
+numbers = st.sampled_from([0, 1, 2, 5, 50, *(edge + step for edge in EDGES for step in (-1, 0, 1))])
 incarnations = st.sampled_from([ME, PEER, OTHER, 2**64 - 1])
 names = st.sampled_from(["me", "peer", "other"])
 records = st.builds(
-    p.NodeRecord, names, incarnations, st.sampled_from([0, 1, 7, 2**53]), numbers,
+    p.NodeRecord, names, incarnations, st.sampled_from([0, 1, 7]) | numbers, numbers,
     st.sampled_from([(), ("x:1",), ("not an address",)]), st.just(()), st.booleans(),
 )  # fmt: skip
 rows = st.sampled_from(ROWS) | st.builds(
-    TagRow, name=st.sampled_from(["a", "b"]), attributes=st.just(TagAttributes()), primary=names, backup=names,
+    TagRow, name=st.sampled_from(["a", "b", "mine", "", "a\n", "x" * 256]),
+    attributes=st.just(TagAttributes()), primary=names, backup=names,
     born=numbers, term=numbers,
 )  # fmt: skip
 entries = st.builds(lambda version, row: Entry(row.key, version, row), numbers, rows)
@@ -169,13 +177,38 @@ def test_whatever_a_peer_says_the_core_survives(story: list[tuple[Any, bool]]) -
     now_ns, link = 0, 1
     core.handle(LinkUp(link, "x:1"), now_ns)
     core.handle(Received(link, p.Hello(record=p.NodeRecord("peer", PEER, 0, 1, ("peer:1",)))), now_ns)
+    dialled = 0
     for message, later in story:
         now_ns += 10**9 if later else 1
         if core.membership.peer(link) is None:
             link += 1
             core.handle(LinkUp(link, None), now_ns)
-        for action in core.handle(Received(link, p.decode_untrusted(p.encode_frame(message)[4:])), now_ns):
+        try:
+            received = p.decode_untrusted(p.encode_frame(message)[4:])
+        except BadMessage:  # its link would be closed
+            continue
+        for action in core.handle(Received(link, received), now_ns) + core.handle(Tick(), now_ns):
+            dialled += isinstance(action, Connect)
             if isinstance(action, Send):
-                p.encode_frame(action.message)
-        core.handle(Tick(), now_ns)
-    assert table.node == "me"
+                _would_be_believed(action.message)
+    # It went on serving, and what it writes next is taken in by everybody.
+    assert core.membership.serving
+    assert dialled <= limits.DIAL_BURST + limits.DIALS_PER_MINUTE / 60 * len(story) + 1
+    row, changes = table.open_tag("mine", {})
+    if row.primary == "me":
+        changes += table.destroy("mine")
+    for action in core.handle(LocalChanges(changes), now_ns):
+        if isinstance(action, Send):
+            _would_be_believed(action.message)
+    assert table.incarnation <= limits.MAX_LIFE
+    assert core.membership.me.counter <= limits.MAX_COUNTER
+
+
+def _would_be_believed(message: p.PeerMessage) -> None:
+    """Whatever this daemon was told, no other may close the link because of what it says then."""
+    received = p.decode_untrusted(p.encode_frame(message)[4:])
+    if isinstance(received, p.TableDelta):
+        refused: Counter[str] = Counter()
+        for delta in decode_page_untrusted(received.page):
+            admit(delta, refused)
+        assert not refused

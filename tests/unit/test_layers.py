@@ -26,7 +26,8 @@ LAYERS: list[set[str]] = [
 PURE = {
     "tag.py", "identity.py", "place.py", "errors.py", "stats.py",
     "control/messages.py", "control/status.py", "control/framing.py", "control/peering.py",
-    "control/service.py", "daemon/table.py", "daemon/rows.py", "daemon/replica.py", "daemon/membership.py",
+    "control/service.py", "control/limits.py", "daemon/admission.py", "daemon/stage_quota.py", "daemon/rate_limit.py",
+    "daemon/table.py", "daemon/rows.py", "daemon/replica.py", "daemon/membership.py",
     "daemon/gossip.py", "daemon/cluster.py", "daemon/roster.py", "daemon/hearsay.py", "daemon/names.py",
     "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/watchers.py", "daemon/events.py",

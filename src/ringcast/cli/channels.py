@@ -39,7 +39,7 @@ deviation, the bandwidth and its deviation. Less is better. --json has them as '
 second, and without --watch since the channel began.
 Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
 programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
-(absurd, forged, mismatched).
+(absurd, forged, mismatched). 'mesh' counts what other daemons said or asked and this one refused.
 
 examples:
   ringcast channels                 all channels

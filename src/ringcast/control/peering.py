@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from ringcast.control.limits import MAX_AGE_NS, MAX_COUNTER, MAX_LIFE
 from ringcast.errors import BadMessage
 
 PROTOCOL_VERSION = 2
@@ -30,13 +31,16 @@ _T = TypeVar("_T")
 
 NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,64}\Z"
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
-Address = Annotated[str, Meta(min_length=1, max_length=128)]
+Address = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+\Z")]
 """`host:port`, or `[host]:port` for IPv6."""
 Addresses = Annotated[tuple[Address, ...], Meta(max_length=MAX_ADDRESSES)]
 Incarnation = Annotated[int, Meta(ge=1)]
 """64 random bits, never 0: one life of one daemon."""
 Count = Annotated[int, Meta(ge=0, le=2**62)]
-Counter = Annotated[int, Meta(ge=0, le=2**53)]
+Counter = Annotated[int, Meta(ge=0, le=MAX_COUNTER)]
+Life = Annotated[int, Meta(ge=0, le=MAX_LIFE)]
+Age = Annotated[int, Meta(ge=0, le=MAX_AGE_NS)]
+MeshName = Annotated[str, Meta(max_length=64, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
 Word = Annotated[int, Meta(ge=0)]
 Text = Annotated[str, Meta(max_length=1024)]
 Piece = Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
@@ -55,7 +59,7 @@ class NodeRecord(msgspec.Struct, frozen=True, array_like=True):
     name: Name
     incarnation: Incarnation
     counter: Counter = 0
-    life: Count = 0
+    life: Life = 0
     control: Addresses = ()
     data: Addresses = ()
     yields: bool = False
@@ -77,8 +81,8 @@ class Hello(_Wire, frozen=True, kw_only=True, tag="hello"):
 
     record: NodeRecord
     version: Count = PROTOCOL_VERSION
-    mesh: Annotated[str, Meta(max_length=64)] = ""
-    age_ns: Count = 0
+    mesh: MeshName = ""
+    age_ns: Age = 0
     roster: Word = 0
 
 
@@ -135,7 +139,7 @@ class TableDigest(_Wire, frozen=True, kw_only=True, tag="table_digest"):
     """{node: (life, version)} in these buckets. With `answer`, tell me yours in turn."""
 
     buckets: Annotated[list[Count], Meta(max_length=256)]
-    versions: dict[Name, tuple[Count, Count]]
+    versions: dict[Name, tuple[Life, Count]]
     answer: bool = False
 
 
@@ -198,9 +202,9 @@ class Scout(_Wire, frozen=True, kw_only=True, tag="scout"):
 
     incarnation: Incarnation
     port: Annotated[int, Meta(ge=1, le=65535)]
-    host: Annotated[str, Meta(max_length=64)] = ""
+    host: Annotated[str, Meta(max_length=64, pattern=r"^[!-~]*\Z")] = ""
     version: Count = PROTOCOL_VERSION
-    mesh: Annotated[str, Meta(max_length=64)] = ""
+    mesh: MeshName = ""
 
 
 class _Version(_Wire, frozen=True, kw_only=True, tag="hello"):

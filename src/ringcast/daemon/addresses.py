@@ -21,6 +21,14 @@ def split(address: str, default_port: int | None = None) -> tuple[str, int]:
     return host, number
 
 
+def is_address(address: str) -> bool:
+    try:
+        split(address)
+    except ValueError:
+        return False
+    return True
+
+
 def join(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -41,6 +49,13 @@ def is_shareable(host: str) -> bool:
 
 def is_loopback(host: str) -> bool:
     return _is_ip(host) and ipaddress.ip_address(host).is_loopback
+
+
+def same_host(one: str, other: str) -> bool:
+    """Whether both are the same address, or this machine by two of its names for itself."""
+    if one == other or (is_loopback(one) and is_loopback(other)):
+        return True
+    return _is_ip(one) and _is_ip(other) and ipaddress.ip_address(one) == ipaddress.ip_address(other)
 
 
 def _is_ip(host: str) -> bool:

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from ringcast.control import service
+from ringcast.control.limits import MAX_BUFFERS_PER_PEER
 from ringcast.control.messages import HoldBuffer
 from ringcast.control.service import Buffer, Nothing, ReleaseBuffer
 from ringcast.daemon.holdings import Demand
-from ringcast.errors import BrokenError, RingcastError
+from ringcast.errors import BrokenError, ResourceLimit, RingcastError
 from ringcast.place import node_of
+from ringcast.tag import check_pattern
 
 REQUEST_TIMEOUT_S = 3.0
 REMIND_S = 2.0
@@ -34,6 +37,8 @@ class Keeper(Protocol):
 
 
 class Mesh(Protocol):
+    @property
+    def refused(self) -> Counter[str]: ...
     async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes: ...
 
 
@@ -108,7 +113,13 @@ class Buffers:
 
     async def hold(self, node: str, payload: bytes) -> bytes:
         buffer = service.decode_untrusted(payload, Buffer)
+        check_pattern(buffer.tag)
         if (node, buffer.number) not in self._held:
+            held = sum(holder == node for holder, _ in self._held)
+            if node != self._node and held >= MAX_BUFFERS_PER_PEER:
+                self._mesh.refused["too many buffers"] += 1
+                full = f"node {node!r} has {held} buffers held here, as many as one node may"
+                raise ResourceLimit(full, "close histories that nobody reads")
             demand = Demand(every=buffer.every, at="" if buffer.every == 1 else "publisher", depth=buffer.depth)
             self._held[node, buffer.number] = (buffer.tag, demand)
             await self._keeper.keep(buffer.tag, demand)

@@ -1,14 +1,17 @@
 """Whom a node calls, and when: neighbours that are missing, seeds, and now and then the dead. Pure.
 
 Of two daemons that want each other the lower number calls; the higher waits a moment, and then calls too, because the
-way may be open in one direction only. Invariant: as long as somebody who could be reached is not, `due_ns` is set, so
-meshes that can find each other do. Does not know what is said on a link.
+way may be open in one direction only. Invariants: as long as somebody who could be reached is not, `due_ns` is set, so
+meshes that can find each other do; addresses that were only heard of are dialled so often and no more, whoever names
+them. Does not know what is said on a link.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
+from ringcast.control.limits import DIAL_BURST, DIALS_PER_MINUTE
 from ringcast.control.peering import NodeRecord
 from ringcast.daemon.events import Connect
 from ringcast.daemon.links import Links
@@ -20,8 +23,9 @@ class Calls:
     """`seeds` are addresses where others may be found; who answers there is learnt."""
 
     def __init__(
-        self, roster: Roster, links: Links, timing: Timing, rng: Random, seeds: tuple[str, ...], now_ns: int
-    ) -> None:
+        self, roster: Roster, links: Links, timing: Timing, rng: Random, seeds: tuple[str, ...], now_ns: int,
+        refused: Counter[str],
+    ) -> None:  # fmt: skip
         self.due_ns: int | None = now_ns
         self._roster = roster
         self._links = links
@@ -29,6 +33,8 @@ class Calls:
         self._rng = rng
         self._seeds: dict[str, int | None] = dict.fromkeys(seeds)
         self._dead_ns = now_ns
+        self._budget = DialBudget(now_ns)
+        self._refused = refused
 
     def answered(self, address: str, incarnation: int) -> None:
         if address in self._seeds:
@@ -55,13 +61,29 @@ class Calls:
             return []
         return self.call(record.control, now_ns)
 
-    def call(self, addresses: tuple[str, ...], now_ns: int) -> list[Connect]:
+    def verify(self, record: NodeRecord, now_ns: int) -> list[Connect]:
+        """Call a daemon, although there may be a link with it, to hear from itself what is said of it."""
+        return self.call(record.control, now_ns, sparingly=True)
+
+    def call(self, addresses: tuple[str, ...], now_ns: int, *, sparingly: bool = False) -> list[Connect]:
+        """With `sparingly`, addresses that answered before are not dialled more often than others either."""
+        free = [] if sparingly else [address for address in addresses if self._is_free(address)]
+        if len(free) < len(addresses) and self._budget.left(now_ns) < 1:
+            self._refused["dial put off"] += 1
+            self.again(self._budget.next_ns(now_ns))
+            addresses = tuple(free)
         address, again_ns = self._links.choose(addresses, now_ns)
         if address is not None:
+            if address not in free:
+                self._budget.spend(now_ns)
             return [Connect(address)]
         if addresses:
             self.again(again_ns)
         return []
+
+    def _is_free(self, address: str) -> bool:
+        """Configured, or somebody answered there: not just heard of."""
+        return address in self._seeds or self._links.who_answered(address) is not None
 
     def scouted(self, address: str, now_ns: int) -> list[Connect]:
         """In a large mesh some callers are enough for a newcomer."""
@@ -83,3 +105,22 @@ class Calls:
             calls = self.call(self._roster.members[self._rng.choice(dead)].record.control, now_ns)
         self.again(self._dead_ns)
         return calls
+
+
+class DialBudget:
+    """How often addresses that were only heard of may be dialled: `DIAL_BURST` at once, then so many a minute."""
+
+    def __init__(self, now_ns: int) -> None:
+        self._left = float(DIAL_BURST)
+        self._at_ns = now_ns
+
+    def left(self, now_ns: int) -> float:
+        gained = max(0, now_ns - self._at_ns) * DIALS_PER_MINUTE / 60e9
+        return min(float(DIAL_BURST), self._left + gained)
+
+    def spend(self, now_ns: int) -> None:
+        self._left, self._at_ns = self.left(now_ns) - 1.0, max(now_ns, self._at_ns)
+
+    def next_ns(self, now_ns: int) -> int:
+        """When one more may be dialled."""
+        return now_ns + int(max(0.0, 1.0 - self.left(now_ns)) * 60e9 / DIALS_PER_MINUTE) + 1

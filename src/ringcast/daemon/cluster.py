@@ -53,7 +53,9 @@ class Cluster:
         timing = timing or Timing()
         me = NodeRecord(table.node, incarnation, 0, table.incarnation, control, data)
         self.table = table
-        self.membership = Membership(me, rng=rng, now_ns=now_ns, seeds=seeds, mesh=mesh, timing=timing)
+        self.membership = Membership(
+            me, rng=rng, now_ns=now_ns, seeds=seeds, mesh=mesh, timing=timing, refused=table.refused
+        )  # fmt: skip
         self.offences = 0
         """Links closed because of what came by them."""
         self._gossip = Gossip(table, self.membership.links, timing, rng, now_ns)

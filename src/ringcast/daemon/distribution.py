@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
@@ -26,8 +27,10 @@ from ringcast.control.service import (
     Start,
     StartChannel,
 )
+from ringcast.daemon.complaints import Complaints
 from ringcast.daemon.fanout import Answer
 from ringcast.daemon.holdings import Wish
+from ringcast.daemon.stage_quota import StageQuota
 from ringcast.errors import BadMessage, QosMismatch
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
@@ -91,12 +94,15 @@ class OpenedChannel(msgspec.Struct):
 
 class Distribution:
     """`tell` sends word to the receiving end of a channel: the node, and who shares the stream with it now. `on_again`
-    is told of channels that were closed and are to be opened again by the node they lead to."""
+    is told of channels that were closed and are to be opened again by the node they lead to; `refused` counts what
+    is not done for others."""
 
     def __init__(
         self, sources: Sources, tell: Callable[[str, RegroupChannel], None] = lambda node, word: None,
-        on_again: Callable[[str, int], None] = lambda node, key: None,
+        on_again: Callable[[str, int], None] = lambda node, key: None, refused: Counter[str] | None = None,
     ) -> None:  # fmt: skip
+        self._quota = StageQuota(refused if refused is not None else Counter())
+        self._complaints = Complaints(logger)
         self._sources = sources
         self._tell = tell
         self._on_again = on_again
@@ -106,13 +112,14 @@ class Distribution:
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
 
-    async def open(self, host: str, request: OpenChannel) -> ChannelOpened:
-        """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), OSError."""
+    async def open(self, node: str, host: str, request: OpenChannel) -> ChannelOpened:
+        """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), ResourceLimit (too many
+        stages), OSError."""
         transport = find(request.transport)
         wish = wish_for(request)
         wanted = (request.incarnation, request.transport, request.reliable, wish)
-        source = await self._sources.source(*wanted, request.start)
-        asyncio.get_running_loop().call_later(HOLD_S, self._sources.release, *wanted)
+        source = await self._source(node, wanted, request.start)
+        asyncio.get_running_loop().call_later(HOLD_S, self._release, node, *wanted)
         every = source.factor(request.every, request.rate_hz)
         match request.start:
             case "new":
@@ -138,13 +145,13 @@ class Distribution:
         )  # fmt: skip
 
     async def start(self, node: str, host: str, request: StartChannel) -> None:
-        """Let it flow. Raises PublisherGone, QosMismatch, OSError."""
+        """Let it flow. Raises PublisherGone, QosMismatch, ResourceLimit, OSError."""
         transport = find(request.transport)
         if request.key in self.channels:  # whoever asked did not get our answer
             return
         wish = wish_for(request)
         wanted = (request.incarnation, request.transport, request.reliable, wish)
-        source = await self._sources.source(*wanted)
+        source = await self._source(node, wanted, "new")
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
             first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
@@ -158,7 +165,7 @@ class Distribution:
             sending = transport.send(channel, source, host, _port(request.address))
             await sending.ready()
         except BaseException:
-            self._sources.release(*wanted)
+            self._release(node, *wanted)
             raise
         self.channels[request.key] = OpenedChannel(
             node=node, incarnation=request.incarnation, transport=request.transport, every=request.every,
@@ -230,7 +237,8 @@ class Distribution:
         channel = self.channels.get(request.key)
         transport = find(channel.transport) if channel is not None else None
         if channel is not None and isinstance(transport, GroupTransport):
-            logger.warning("multicast does not reach node %s; sending to it by itself", channel.node)
+            text = "multicast does not reach node %s; sending to it by itself"
+            self._complaints.warning(channel.node, text, channel.node)
             transport.direct(request.key)
             channel.link = getattr(channel.sending, "link", channel.link)
             self._settle_soon(request.key, channel.sending)
@@ -245,6 +253,7 @@ class Distribution:
                 channel.sending.too_long(answer.seq)
 
     def close(self) -> None:
+        self._complaints.close()
         if self._checking is not None:
             self._checking.cancel()
         for _, timer in self._seats.values():
@@ -261,10 +270,22 @@ class Distribution:
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
-        self._sources.release(channel.incarnation, channel.source_transport, channel.reliable, channel.wish)
+        self._release(channel.node, channel.incarnation, channel.source_transport, channel.reliable, channel.wish)
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
+
+    async def _source(self, node: str, wanted: tuple[int, str, bool, Wish | None], start: Start) -> HeldSource:
+        self._quota.take(node, wanted[-1])
+        try:
+            return await self._sources.source(*wanted, start)
+        except BaseException:
+            self._quota.release(node, wanted[-1])
+            raise
+
+    def _release(self, node: str, incarnation: int, transport: str, reliable: bool, wish: Wish | None) -> None:
+        self._quota.release(node, wish)
+        self._sources.release(incarnation, transport, reliable, wish)
 
     def _settle_soon(self, key: int, sending: Sending) -> None:
         if sending.unsettled:

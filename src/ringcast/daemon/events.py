@@ -66,6 +66,12 @@ class Wanted(NamedTuple):
     node: str
 
 
+class Doubted(NamedTuple):
+    """Somebody here must know whether the daemon at the other end of the link is where it says."""
+
+    link: int
+
+
 class LocalChanges(NamedTuple):
     """This node's own rows changed."""
 
@@ -81,7 +87,8 @@ class Tick(NamedTuple):
 
 
 Event = (
-    LinkUp | LinkDown | DialFailed | Received | Offence | Scouted | Announce | Wanted | LocalChanges | Leave | Tick
+    LinkUp | LinkDown | DialFailed | Received | Offence | Scouted | Announce | Wanted | Doubted | LocalChanges
+    | Leave | Tick
 )  # fmt: skip
 
 # ------------------------------------------------------------------ actions

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
+from ringcast.control.limits import PLAUSIBLE_LIFE
 from ringcast.control.peering import NodeRecord, Replication, TableDelta, TableDigest, TableSummary
+from ringcast.daemon.admission import admit
 from ringcast.daemon.events import Action, Changed, Send
 from ringcast.daemon.links import Links
 from ringcast.daemon.pages import Page, cut, decode_page_untrusted
@@ -90,9 +92,20 @@ class Gossip:
         """A node is here, or leads another life than was known."""
         self._count(record.name, False)
         self._lives[record.name] = record.life
+        if self._known.get(record.name, _HAS_NOTHING)[0] > record.life:
+            # Only the node knows which life it leads. Rows of a later one are somebody else's, and hide its own.
+            self._drop(record.name)
         self._count(record.name, True)
         self._unsettled = True
         self._show(record.name)
+
+    def _drop(self, name: str) -> None:
+        self._hide(name)
+        self._table.forget(name)
+        del self._known[name]
+        self._news.pop(name, None)
+        for theirs in self._theirs.values():
+            theirs.pop(name, None)
 
     def node_down(self, name: str) -> None:
         self._count(name, False)
@@ -175,7 +188,8 @@ class Gossip:
 
     def _digest(self, link: int, peer: NodeRecord, message: TableDigest) -> None:
         theirs = message.versions
-        self._theirs.setdefault(peer.incarnation, {}).update(theirs)
+        kept = {name: version for name, version in theirs.items() if self._is_here(name) or name in self._known}
+        self._theirs.setdefault(peer.incarnation, {}).update(kept)
         self._outlive(theirs)
         mine = self._versions(message.buckets, answer=False)
         behind = {n: theirs.get(n, _HAS_NOTHING) for n, v in mine.versions.items() if theirs.get(n, _HAS_NOTHING) < v}
@@ -199,10 +213,13 @@ class Gossip:
         theirs = self._theirs.setdefault(peer.incarnation, {})
         fresh: list[Delta] = []
         for delta in deltas:
+            if not self._admits(delta.node) or not self._leads(delta):
+                self._table.refused["rows of a node not here" if self._leads(delta) else "implausible life"] += 1
+                continue
             reached = (delta.incarnation, delta.through)
             theirs[delta.node] = max(theirs.get(delta.node, _HAS_NOTHING), reached)
-            if reached > self._known.get(delta.node, _HAS_NOTHING) and self._admits(delta.node):
-                fresh.append(delta)
+            if reached > self._known.get(delta.node, _HAS_NOTHING):
+                fresh.append(admit(delta, self._table.refused))
         if not fresh:
             return
         for delta in fresh:
@@ -219,6 +236,10 @@ class Gossip:
         if self._is_here(name) or name in self._known:
             return True
         return len(self._known) < self.size + MAX_STRANGERS
+
+    def _leads(self, delta: Delta) -> bool:
+        """Rows may come before word of the life they are of, but not of one that their node could not outlive."""
+        return delta.incarnation <= max(PLAUSIBLE_LIFE, self._lives.get(delta.node, 0))
 
     def _withdraw(self, delta: Delta) -> None:
         """Hide the rows of an earlier life before they are replaced, and those of a node not known to be here."""

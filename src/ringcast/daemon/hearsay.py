@@ -1,15 +1,26 @@
 """What is said of daemons: taken in, objected to, passed on, and compared with what others have heard. Pure.
 
 Invariants: what this daemon hears of itself that is not so, it contradicts; a daemon believed to be alive is not
-buried on the word of others before it could object; what is news here is passed on once. Decides nothing about links.
+buried on the word of others before it could object; what is news here is passed on once; a statement far from what is
+known is believed of nobody but the daemon itself, where it was called (`doubtful`). Decides nothing about links.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 
-from ringcast.control.peering import MAX_RUMOURS, PeerMessage, RosterDigest, RosterSummary, Rumour, Rumours
+from ringcast.control.limits import COUNTER_STEP
+from ringcast.control.peering import (
+    MAX_RUMOURS,
+    NodeRecord,
+    PeerMessage,
+    RosterDigest,
+    RosterSummary,
+    Rumour,
+    Rumours,
+)
 from ringcast.daemon.detector import Suspicions
 from ringcast.daemon.links import Link, Links
 from ringcast.daemon.roster import Roster, Status
@@ -27,6 +38,7 @@ class Hearsay:
         timing: Timing,
         rng: Random,
         send: Callable[[Link, PeerMessage], None],
+        refused: Counter[str],
     ) -> None:
         self.due_ns: int | None = None
         self.quiet = False
@@ -37,16 +49,31 @@ class Hearsay:
         self._timing = timing
         self._rng = rng
         self._send = send
+        self._refused = refused
+        self._doubtful: list[NodeRecord] = []
+
+    def take_doubtful(self) -> list[NodeRecord]:
+        """Daemons of which two things are said that cannot both be: call them, and they will tell."""
+        doubtful, self._doubtful = self._doubtful, []
+        return doubtful
 
     def hear(self, rumour: Rumour, link: Link | None, now_ns: int) -> Status | None:
         """What is now thought of the daemon if that is news. Without a link it is this node's own finding."""
         record, status = rumour.record, Status(rumour.status)
         incarnation = record.incarnation
         if incarnation == self._roster.me.incarnation:
-            self._contradict(rumour)
+            self._contradict(rumour, link)
             return None
         known = self._roster.members.get(incarnation)
         itself = link is not None and link.peer == incarnation
+        if link is not None and self._roster.is_far(record):
+            if not itself or not self._links.proves(link) or status is Status.DEAD:
+                self._refused["implausible rumour"] += 1
+                self._doubtful.append(record)
+                return None
+            self._roster.correct(record, now_ns)
+            self._suspicions.end(incarnation)
+            return Status.ALIVE
         by_others = status is Status.DEAD and link is not None and not itself
         if by_others and not self._suspicions.hasten(incarnation, now_ns):
             # The other half of a mesh that was cut buried ours. Let it object before anything is withdrawn.
@@ -62,9 +89,14 @@ class Hearsay:
             self.tell(link, [known.rumour] if wrong else [])
         return None
 
-    def _contradict(self, rumour: Rumour) -> None:
+    def _contradict(self, rumour: Rumour, link: Link | None) -> None:
         """I am alive, whatever is said; and what they remember of me must be what I am."""
         me = self._roster.me
+        if rumour.record.counter > me.counter + COUNTER_STEP:
+            # Nobody who knows me believes it, and whoever does asks me. Outbidding it would use the numbers up.
+            self._refused["implausible rumour"] += 1
+            self.tell(link, [self._roster.members[me.incarnation].rumour] if not self.quiet else [])
+            return
         wrong = rumour.status != Status.ALIVE or rumour.record != me
         if wrong and rumour.record.counter >= me.counter and not self.quiet:
             self._roster.describe(above=rumour.record.counter)

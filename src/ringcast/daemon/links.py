@@ -42,6 +42,7 @@ class Links:
         self._dialling: set[str] = set()
         self._failures: dict[str, tuple[int, int]] = {}  # address: how many, and when to try again
         self._own: set[str] = set()
+        self._answered: dict[str, int] = {}  # address: who answered there, the latest at the end
         self._unknown: dict[int, Link] = {}
 
     # ------------------------------------------------------------------ links
@@ -58,6 +59,10 @@ class Links:
         self._unknown.pop(link.number, None)
         if link.address is not None:
             self._failures.pop(link.address, None)
+            self._answered.pop(link.address, None)
+            self._answered[link.address] = peer
+            if len(self._answered) > MAX_ADDRESSES:
+                del self._answered[next(iter(self._answered))]
         self._of.setdefault(peer, []).append(link)
         return len(self._of[peer]) == 1
 
@@ -79,6 +84,11 @@ class Links:
         if not links:
             return None
         return links[0] if len(links) == 1 else max(links, key=lambda link: link.heard_ns)
+
+    def proves(self, link: Link) -> bool:
+        """Whether the peer is who it says: this end called it, and no other that it called says the same."""
+        of_peer = self._of.get(link.peer, []) if link.peer is not None else []
+        return next((other for other in of_peer if other.dialled), None) is link
 
     def peers(self) -> list[int]:
         return list(self._of)
@@ -139,7 +149,12 @@ class Links:
         if len(self._failures) > MAX_ADDRESSES:
             del self._failures[next(iter(self._failures))]
 
+    def who_answered(self, address: str) -> int | None:
+        """The daemon that was called there last and said who it is."""
+        return self._answered.get(address)
+
     def is_own(self, address: str) -> None:
         """This daemon answered itself there."""
-        self._own.add(address)
+        if len(self._own) < MAX_ADDRESSES:
+            self._own.add(address)
         self._failures.pop(address, None)

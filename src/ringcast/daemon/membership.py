@@ -8,6 +8,7 @@ durations, all times are this node's own. Knows nothing of the tag table.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -26,6 +27,7 @@ from ringcast.control.peering import (
     Rumour,
     Rumours,
 )
+from ringcast.daemon.addresses import is_address, same_host, split
 from ringcast.daemon.calls import Calls
 from ringcast.daemon.detector import Detector, Suspicions
 from ringcast.daemon.events import (
@@ -33,6 +35,7 @@ from ringcast.daemon.events import (
     Announce,
     Close,
     DialFailed,
+    Doubted,
     Event,
     Leave,
     LinkDown,
@@ -68,25 +71,27 @@ class Membership:
         seeds: tuple[str, ...] = (),
         mesh: str = "",
         timing: Timing | None = None,
+        refused: Counter[str] | None = None,
     ) -> None:
         self.mesh = mesh
+        self.refused: Counter[str] = refused if refused is not None else Counter()
         self.timing = timing or Timing()
         self.roster = Roster(me)
-        self.names = Names(self.roster)
+        self.names = Names(self.roster, self.refused)
         self.links = Links(me.incarnation, self.timing, rng)
         self.refusals: dict[str, str] = {}
         """{address: why this daemon and the one there do not get along}"""
-        self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns)
+        self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns, self.refused)
         self._detector = Detector(self.links, self.timing, rng)
         self._suspicions = Suspicions(self.timing)
-        self._hearsay = Hearsay(self.roster, self.links, self._suspicions, self.timing, rng, self._send)
+        self._hearsay = Hearsay(self.roster, self.links, self._suspicions, self.timing, rng, self._send, self.refused)
         self._started_ns = self._now_ns = self._probe_ns = now_ns
         self._unsettled = False
         self._out: list[Action] = []
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
             LinkUp: self._link_up, LinkDown: self._link_down, DialFailed: self._dial_failed, Received: self._received,
             Offence: self._offence, Scouted: self._scouted, Announce: self._announced, Wanted: self._wanted,
-            Leave: self._leave, Tick: self._tick,
+            Leave: self._leave, Tick: self._tick, Doubted: self._doubted,
         }  # fmt: skip
         self._readers: dict[type[Any], Callable[[Link, Any], None]] = {
             Ping: self._ping, Ack: self._ack, PingFor: self._ping_for, Rumours: self._rumours,
@@ -213,7 +218,8 @@ class Membership:
             self.refusals.pop(link.address, None)
             self._calls.answered(link.address, peer)
             self._disprove(link.address, peer)
-        self._out += self.names.meet(link.age_ns, hello)
+        self._out += self.names.meet(link.age_ns, hello, self._now_ns, proven=self.links.proves(link))
+        self._call_claimants()
         self._hearsay.object(link.peer)
         self._out += self._detector.linked(peer)
         if first:
@@ -223,6 +229,11 @@ class Membership:
             self._close(surplus, "there is another link", gently=True)
         if link.dialled:
             self._hearsay.compare(link, hello.roster)
+
+    def _call_claimants(self) -> None:
+        """Whoever says that it has this daemon's name, and is older, must answer where it says it is."""
+        for record in self.names.unproven():
+            self._out += self._calls.verify(record, self._now_ns)
 
     def _bury_predecessors(self, record: NodeRecord) -> None:
         """A daemon that answers where another of its name did has taken its place."""
@@ -256,6 +267,24 @@ class Membership:
         elif holder is not None:
             self._out += self._calls.reach(holder, self._now_ns, patient=False)
 
+    def _doubted(self, event: Doubted) -> None:
+        record = self.peer(event.link)
+        if record is not None:
+            self._out += self._calls.verify(record, self._now_ns)
+
+    def proven_host(self, number: int, remote: str) -> str | None:
+        """An address of the daemon at the other end of a link, which comes from `remote`, that is surely its own: the
+        one it comes from, or one at which it answered when it was called. Of several homes the one in use is first."""
+        link, record = self.links.numbered.get(number), self.peer(number)
+        if link is None or record is None:
+            return None
+        hosts = {address: split(address)[0] for address in record.control if is_address(address)}
+        for address, host in hosts.items():
+            if address == link.address or same_host(host, remote):
+                return host
+        answered = (host for address, host in hosts.items() if self.links.who_answered(address) == record.incarnation)
+        return next(answered, None)
+
     def _announced(self, event: Announce) -> None:
         changes = {key: value for key, value in event._asdict().items() if value not in (None, getattr(self.me, key))}
         if changes:
@@ -276,9 +305,14 @@ class Membership:
             self._hear(rumour, link)
 
     def _hear(self, rumour: Rumour, link: Link | None) -> None:
+        known = self.roster.members.get(rumour.record.incarnation)
         status = self._hearsay.hear(rumour, link, self._now_ns)
+        for record in self._hearsay.take_doubtful():
+            self._out += self._calls.verify(record, self._now_ns)
         if status is None:
             return
+        if known is not None and known.record.name != rumour.record.name:
+            self._out += self.names.settle(known.record.name)
         self._unsettled = True
         if status is Status.DEAD:
             self._part_with(rumour.record.incarnation)
@@ -321,6 +355,7 @@ class Membership:
                 self._probe(target)
             self._tidy()
             self._call_the_missing()
+            self._call_claimants()
         elif self._calls.due_ns is not None and now_ns >= self._calls.due_ns:
             self._call_the_missing()
         sends, missing = self._detector.expire(now_ns)
@@ -362,7 +397,8 @@ class Membership:
 
     def _note_refusal(self, link: Link, reason: str) -> None:
         if link.address is not None and len(self.refusals) < MAX_REFUSALS:
-            self.refusals[link.address] = reason
+            # What the other side says goes to logs and terminals.
+            self.refusals[link.address] = "".join(char if char.isprintable() else "?" for char in reason)
 
     def _close(self, link: Link, reason: str, *, gently: bool = False) -> None:
         self._out.append(Close(link.number, reason, gently))

@@ -10,21 +10,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
 
 import msgspec
 
-from ringcast.control.peering import MAX_PAYLOAD_BYTES, NodeRecord, PeerMessage, Service
+from ringcast.control.peering import MAX_PAYLOAD_BYTES, Hello, NodeRecord, PeerMessage, Service
 from ringcast.daemon import addresses
 from ringcast.daemon.cluster import Cluster
+from ringcast.daemon.complaints import Complaints, printable
 from ringcast.daemon.events import (
     Action,
     Announce,
     Changed,
     Close,
     Connect,
+    Doubted,
     Event,
     Leave,
     Linked,
@@ -49,7 +51,7 @@ from ringcast.daemon.peer_link import PeerLink
 from ringcast.daemon.roster import Status
 from ringcast.daemon.rows import Change, ChangeKind
 from ringcast.daemon.scouting import Scouting, ScoutSettings, ScoutStatus
-from ringcast.daemon.services import Handler, LinkLost, Services
+from ringcast.daemon.services import Handler, LinkLost, Services, asking
 from ringcast.daemon.switchboard import Switchboard
 from ringcast.daemon.table import TagTable
 from ringcast.daemon.timing import Timing
@@ -60,6 +62,9 @@ logger = logging.getLogger("ringcast.mesh")
 
 MAX_TURNED_AWAY = 64
 """Hosts that called, were not understood, and are remembered."""
+
+PROOF_S = 1.5
+"""A node that is called back to see whether it is where it says has so long to answer."""
 
 CONTROL_PORT = 7417
 _STATES = {Status.ALIVE: "here", Status.SUSPECT: "suspect", Status.DEAD: "gone"}
@@ -86,6 +91,8 @@ class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
     strangers_refused: int
     bad_messages: int
     slow_links: int
+    refused: dict[str, int]
+    """What was not believed of others or not done for them, by reason."""
     refusals: dict[str, str]
     """{address: why this daemon and the one there do not get along}"""
     scouting: list[ScoutStatus]
@@ -141,7 +148,9 @@ class Mesh:
         self._running = False
         self._timer: asyncio.TimerHandle | None = None
         self._awaited: dict[str, list[asyncio.Future[None]]] = {}
+        self._doubts: list[asyncio.Future[None]] = []
         self._turned_away: dict[str, str] = {}
+        self._complaints = Complaints(logger)
 
     # ------------------------------------------------------------------ life
 
@@ -176,6 +185,8 @@ class Mesh:
 
     def _stop(self) -> None:
         self._running = False
+        self._complaints.close()
+        self._services.close()
         if self._timer is not None:
             self._timer.cancel()
         if self._scouting is not None:
@@ -188,6 +199,11 @@ class Mesh:
     @property
     def me(self) -> NodeRecord:
         return self._cluster.membership.me
+
+    @property
+    def refused(self) -> Counter[str]:
+        """Of others, by reason; whoever else refuses peers something counts here too."""
+        return self.table.refused
 
     @property
     def serving(self) -> bool:
@@ -230,9 +246,14 @@ class Mesh:
         return MeshStatus(
             serving=self.serving, links=len(self._cluster.membership.links.peers()),
             strangers_refused=self._switchboard.strangers_refused, bad_messages=self._cluster.offences,
-            slow_links=self._switchboard.slow_links, refusals=self._turned_away | self._cluster.membership.refusals,
+            slow_links=self._switchboard.slow_links, refused=self._refused(),
+            refusals=self._turned_away | self._cluster.membership.refusals,
             scouting=self._scouting.status() if self._scouting else [],
         )  # fmt: skip
+
+    def _refused(self) -> dict[str, int]:
+        unsaid = {"unsaid in the log": self._complaints.suppressed}
+        return {reason: count for reason, count in (dict(self.refused) | unsaid).items() if count}
 
     def serve(self, service: str, handler: Handler) -> None:
         """Answer requests of that name: `await handler(node, payload)` returns the reply or raises a RingcastError."""
@@ -269,6 +290,38 @@ class Mesh:
             self._awaited.setdefault(node, []).append(future)
             await future
 
+    async def host_of(self, node: str) -> str:
+        """Where data for a node may be sent: for the one that asks right now, or else the one of that name.
+
+        A record may name any address, so it must be the one that the node calls from, or where it answers. Raises
+        BrokenError.
+        """
+        link = asking.get()
+        if link is None or link.closing or link.peer is None or link.peer.name != node:
+            link = await self._link_to(node)
+        host = self._proven(link)
+        if host is None:
+            self._happened(Doubted(link.number))
+            try:
+                async with asyncio.timeout(PROOF_S):
+                    while (host := self._proven(link)) is None:
+                        self._doubts.append(self._loop.create_future())
+                        await self._doubts[-1]
+            except TimeoutError:
+                pass
+        if host is None:
+            self.refused["unproven address"] += 1
+            record = self._cluster.membership.peer(link.number)
+            claimed = ", ".join(record.control) if record is not None and record.control else "no address"
+            raise BrokenError(
+                f"node {node!r} calls from {link.remote} and says it is at {claimed}, where it does not answer; "
+                "data is sent only to where a node is. Start its daemon with --listen and an address that others reach"
+            )
+        return host
+
+    def _proven(self, link: PeerLink) -> str | None:
+        return self._cluster.membership.proven_host(link.number, addresses.split(link.remote)[0])
+
     # ------------------------------------------------------------------ what happens
 
     def _happened(self, event: Event) -> None:
@@ -293,7 +346,7 @@ class Mesh:
             self._present(self.liveliness.of_actions(actions))
         except Exception:
             # A mistake of ours costs the link by which it came, never the others theirs.
-            logger.exception("an event of the mesh could not be handled: %.200r", event)
+            self._complaints.exception("", "an event of the mesh could not be handled: %.200r", event)
             if isinstance(event, Received):
                 self._switchboard.close_link(event.link, gently=False)
 
@@ -315,11 +368,11 @@ class Mesh:
                     self._turned_away.pop(addresses.split(address)[0], None)
             case NameConflict() | NameCleared():
                 if isinstance(action, NameConflict):
-                    logger.error("%s", action)
+                    self._complaints.error("", "%s", action)
                 if self._on_name is not None:
                     self._on_name(action)
             case TagContest():
-                logger.warning("%s", action)
+                self._complaints.warning(action.won.primary, "%s", action)
                 if self._on_contest is not None:
                     self._on_contest(action)
             case NodeRestarted(old, _):
@@ -340,26 +393,36 @@ class Mesh:
     def _message(self, link: PeerLink, message: PeerMessage) -> None:
         if not isinstance(message, Service):
             self._happened(Received(link.number, message))
+            if isinstance(message, Hello):
+                self._settle_doubts()
         elif not link.closing:
             try:
                 self._services.received(link, message)
             except BadMessage as exc:
                 self._offence(link, exc.reason)
 
+    def _settle_doubts(self) -> None:
+        """Somebody said who it is, perhaps where it was called."""
+        doubts, self._doubts = self._doubts, []
+        for future in doubts:
+            if not future.done():
+                future.set_result(None)
+
     def _offence(self, link: PeerLink, reason: str) -> None:
         if link.peer is None and link.address is None:
             self._turn_away(link.remote, reason)
         elif link.peer is not None or self._cluster.membership.refusals.get(str(link.address)) != reason:
-            logger.warning("link with %s: %s", link.peer.name if link.peer else link.remote, reason)
+            whom = link.peer.name if link.peer else link.remote
+            self._complaints.warning(addresses.split(link.remote)[0], "link with %s: %s", whom, reason)
         self._happened(Offence(link.number, reason))
 
     def _turn_away(self, remote: str, reason: str) -> None:
         """Somebody who dialled and said nothing that we understand; tries again and again, and is said once."""
         host = addresses.split(remote)[0]
-        if self._turned_away.get(host) != reason:
-            logger.warning("%s called and was turned away: %s", host, reason)
+        if self._turned_away.get(host) != printable(reason):
+            self._complaints.warning(host, "%s called and was turned away: %s", host, reason)
         if host in self._turned_away or len(self._turned_away) < MAX_TURNED_AWAY:
-            self._turned_away[host] = reason
+            self._turned_away[host] = printable(reason)
 
     def _heard(self, address: str, incarnation: int) -> None:
         self._happened(Scouted(address, incarnation))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,10 +16,12 @@ from typing import Any
 import msgspec
 
 from ringcast.control import service
+from ringcast.control.limits import MAX_SETTINGS_PER_TAG
 from ringcast.control.messages import (
     DestroyTag,
     SetChannel,
 )
+from ringcast.control.peering import NAME_PATTERN
 from ringcast.control.service import (
     CloseChannel,
     DirectChannel,
@@ -33,6 +36,7 @@ from ringcast.control.service import (
 from ringcast.control.status import ChannelStatus, NodeStatus
 from ringcast.daemon import addresses, route
 from ringcast.daemon.buffers import Buffers
+from ringcast.daemon.complaints import Complaints
 from ringcast.daemon.delivery import Delivery
 from ringcast.daemon.distribution import Distribution
 from ringcast.daemon.effects import Send
@@ -48,8 +52,10 @@ from ringcast.daemon.senders import REQUEST_TIMEOUT_S, Senders
 from ringcast.daemon.stages import Stages
 from ringcast.daemon.telemetry import Telemetry
 from ringcast.daemon.watchers import Watchers
-from ringcast.errors import BrokenError, RingcastError, UnknownTag
+from ringcast.errors import BadMessage, BrokenError, ResourceLimit, RingcastError, UnknownTag
 from ringcast.identity import Presence
+from ringcast.place import check_place
+from ringcast.tag import check_name
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -73,6 +79,7 @@ class Network:
         self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
         on_name: Callable[[NameConflict | NameCleared], None], stages: Stages,
     ) -> None:  # fmt: skip
+        self._complaints = Complaints(logger)
         self._local = local
         self._watchers = watchers
         self._deliver = deliver
@@ -87,7 +94,7 @@ class Network:
         self._ends = ReceivingEnds("" if anywhere else self._host)
         senders = Senders(local, self.mesh, self._ends, self._host_of)
         self.delivery = Delivery(local, self.mesh, self._ends, senders, deliver, self._linked, stages)
-        self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again)
+        self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again, refused=self.mesh.refused)
         local.sharing.on_taken = senders.taken
         local.on_leaving = lambda incarnation: self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
         stages.bases = self.delivery
@@ -115,6 +122,7 @@ class Network:
         self._telemetry.start()
 
     async def close(self) -> None:
+        self._complaints.close()
         for task in self._words:
             task.cancel()
         self.buffers.close()
@@ -138,10 +146,18 @@ class Network:
             await self.mesh.request(row.primary, service.SET, service.encode(request), REQUEST_TIMEOUT_S)
 
     async def _set(self, node: str, payload: bytes) -> bytes:
-        self._put_setting(service.decode_untrusted(payload, SetChannel))
+        request = service.decode_untrusted(payload, SetChannel)
+        check_name(request.tag)
+        if (request.node and not re.fullmatch(NAME_PATTERN, request.node)) or not _is_setting(request):
+            raise BadMessage(f"a setting for node {request.node[:80]!r} at {request.at!r} by {request.transport!r}")
+        self._put_setting(request)
         return service.encode(Nothing())
 
     def _put_setting(self, request: SetChannel) -> None:
+        row = self._local.table.tag(request.tag)
+        if row is not None and request.node not in row.settings and len(row.settings) >= MAX_SETTINGS_PER_TAG:
+            full = f"tag {request.tag!r} has settings for {len(row.settings)} nodes, as many as there may be"
+            raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --proxy auto'")
         self._deliver(self._local.set_channel(request))
         self.local_changed()
 
@@ -213,9 +229,9 @@ class Network:
 
     async def _open(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, OpenChannel)
-        host = self._host_of(node)
+        host = await self._host_of(node)
         try:
-            return service.encode(await self.distribution.open(host, request))
+            return service.encode(await self.distribution.open(node, host, request))
         except OSError as exc:
             raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
 
@@ -253,21 +269,16 @@ class Network:
 
     async def _start(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, StartChannel)
-        host = self._host_of(node)
+        host = await self._host_of(node)
         try:
             await self.distribution.start(node, host, request)
         except OSError as exc:
             raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
         return service.encode(Nothing())
 
-    def _host_of(self, node: str) -> str:
-        """Where data for a node goes. Raises BrokenError."""
-        if node == self._local.table.node:
-            return self._host
-        record = self.mesh.node(node)
-        if record is None or not record.control:
-            raise BrokenError(f"node {node!r} is not in the mesh")
-        return addresses.split(record.control[0], CONTROL_PORT)[0]
+    async def _host_of(self, node: str) -> str:
+        """Where data for a node goes, and comes from. Raises BrokenError."""
+        return self._host if node == self._local.table.node else await self.mesh.host_of(node)
 
     async def _close(self, node: str, payload: bytes) -> bytes:
         self.distribution.close_channel(service.decode_untrusted(payload, CloseChannel))
@@ -275,6 +286,7 @@ class Network:
 
     async def _destroy(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, service.DestroyTag)
+        check_name(request.name)
         keeper = self.keeper(request.name)
         if keeper is not None:
             raise BrokenError(f"tag {request.name!r} has just changed hands; node {keeper!r} keeps it now. Try again")
@@ -296,7 +308,7 @@ class Network:
         try:
             await self.mesh.request(node, service.AGAIN, service.encode(OpenAgain(key=key)), AGAIN_S)
         except (TimeoutError, RingcastError, OSError) as exc:
-            logger.warning("node %s was not told to open a channel again: %s", node, exc)
+            self._complaints.warning(node, "node %s was not told to open a channel again: %s", node, exc)
 
     def _linked(self, fanout: FanOut) -> None:
         """Whoever pushes for this fan-out, a publisher or a mirror, may give links back."""
@@ -324,7 +336,8 @@ class Network:
         return self.mesh.status().refusals
 
     def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
-        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
+        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped; what was not
+        believed of other daemons, or not done for them, is under 'mesh'."""
         tags = {row.info.incarnation: row.info.tag for row in self._local.table.all_publishers()}
         outgoing = [
             _status(
@@ -342,7 +355,18 @@ class Network:
             )
             for stream, channel in self.delivery.channels.items()
         ]  # fmt: skip
-        return outgoing + incoming, self._ends.dropped()
+        dropped = self._ends.dropped()
+        if refused := self.mesh.status().refused:
+            dropped["mesh"] = refused
+        return outgoing + incoming, dropped
+
+
+def _is_setting(request: SetChannel) -> bool:
+    try:
+        place = not request.at or bool(check_place(request.at))
+    except ValueError:
+        return False
+    return place and (request.at or "").isprintable() and (request.transport or "").isprintable()
 
 
 def _status(counters: dict[str, int], **fields: Any) -> ChannelStatus:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from ringcast.control.limits import MAX_LIFE, MAX_VERSION
 from ringcast.control.peering import NAME_PATTERN
-from ringcast.daemon.rows import Delta, Entry, TagRow
+from ringcast.daemon.rows import Delta, Entry
 from ringcast.errors import BadMessage
 
 PAGE_BYTES = 32 * 1024
-MAX_NUMBER = 2**62
 _DELTA_BYTES = 160
 """More than a delta takes beside its entries."""
 
@@ -60,17 +60,12 @@ def decode_page_untrusted(content: bytes) -> list[Delta]:
     for delta in deltas:
         if not _NAME.fullmatch(delta.node):
             raise BadMessage(f"{delta.node[:80]!r} is no node's name")
-        numbers = [delta.incarnation, delta.since, delta.through, delta.floor]
-        numbers += [number for entry in delta.entries for number in _numbers(entry)]
-        if not all(0 <= number <= MAX_NUMBER for number in numbers):
+        versions = (delta.since, delta.through, delta.floor, *(entry.version for entry in delta.entries))
+        if not 0 <= delta.incarnation <= MAX_LIFE or not all(0 <= number <= MAX_VERSION for number in versions):
             raise BadMessage(f"a number out of range in a delta of node {delta.node!r}")
         if not delta.since <= delta.through or not all(_belongs(entry, delta) for entry in delta.entries):
             raise BadMessage(f"node {delta.node!r} speaks of rows that are not its, or not of this span")
     return deltas
-
-
-def _numbers(entry: Entry) -> tuple[int, ...]:
-    return (entry.version, entry.row.born, entry.row.term) if isinstance(entry.row, TagRow) else (entry.version,)
 
 
 def _belongs(entry: Entry, delta: Delta) -> bool:

@@ -10,9 +10,16 @@ behind it is given everything from the start, and completeness of a delta tells 
 
 from __future__ import annotations
 
-from ringcast.daemon.rows import Delta, Entry, Row
+from collections import Counter
+
+from ringcast.control.limits import MAX_PUBLISHERS_PER_NODE, MAX_SUBSCRIBERS_PER_NODE, MAX_TAGS_PER_NODE
+from ringcast.daemon.rows import Delta, Entry, PublisherRow, Row, SubscriberRow, TagRow
 
 MAX_SPANS = 64
+MAX_ROWS: dict[type[Row], int] = {
+    TagRow: MAX_TAGS_PER_NODE, PublisherRow: MAX_PUBLISHERS_PER_NODE, SubscriberRow: MAX_SUBSCRIBERS_PER_NODE
+}  # fmt: skip
+"""Of one node, in a copy; more are left out and counted."""
 
 
 class Replica:
@@ -25,8 +32,16 @@ class Replica:
         self.floor = 0
         self._entries: dict[str, Entry] = {}
         self._tombstones = 0
+        self._kinds: Counter[type[Row]] = Counter()
+        self._left_out = 0
         self._max_tombstones = max_tombstones
         self._spans: list[tuple[int, int]] = []  # seen beyond `through`, disjoint and sorted
+
+    def __len__(self) -> int:
+        return len(self._entries) - self._tombstones
+
+    def count(self, kind: type[Row]) -> int:
+        return self._kinds[kind]
 
     def row(self, key: str) -> Row | None:
         entry = self._entries.get(key)
@@ -70,9 +85,16 @@ class Replica:
             entries=entries,
         )  # fmt: skip
 
-    def merge(self, delta: Delta) -> dict[str, tuple[Row | None, Row | None]]:
-        """Take in a delta of the same incarnation; returns {key: (row before, row after)} of what may have changed."""
+    def merge(self, delta: Delta, room: int | None = None) -> dict[str, tuple[Row | None, Row | None]]:
+        """Take in a delta of the same incarnation; returns {key: (row before, row after)} of what may have changed.
+
+        Rows beyond what one node may own, or beyond `room` new ones, are left out (`take_left_out`).
+        """
         touched: dict[str, tuple[Row | None, Row | None]] = {}
+        if delta.since > self.through and self._tombstones > 2 * self._max_tombstones:
+            # Tombstones beyond a gap cannot be forgotten before it is filled. What comes after it comes again.
+            self._left_out += len(delta.entries)
+            return touched
         named = {entry.key for entry in delta.entries}
         for key, entry in list(self._entries.items()):
             if delta.since < entry.version <= delta.through and key not in named:
@@ -84,7 +106,13 @@ class Replica:
                 continue
             if known is None and self._seen(entry.version):
                 continue  # superseded by something whose tombstone is forgotten
-            touched[entry.key] = (known.row if known else None, entry.row)
+            before = known.row if known else None
+            if not self._has_room(before, entry, room):
+                self._left_out += 1
+                continue
+            if room is not None:
+                room += (before is not None) - (entry.row is not None)
+            touched[entry.key] = (before, entry.row)
             self._store(entry)
         if delta.since < delta.floor:
             self.floor = max(self.floor, delta.floor)
@@ -92,15 +120,32 @@ class Replica:
         self._forget_tombstones()
         return touched
 
+    def take_left_out(self) -> int:
+        """How many rows were left out since this was asked last."""
+        count, self._left_out = self._left_out, 0
+        return count
+
+    def _has_room(self, before: Row | None, entry: Entry, room: int | None) -> bool:
+        if entry.row is None:
+            return True
+        kind = type(entry.row)
+        if type(before) is not kind and self._kinds[kind] >= MAX_ROWS[kind]:
+            return False
+        return before is not None or room is None or room > 0
+
     def _store(self, entry: Entry) -> None:
         self._discard(entry.key)
         self._entries[entry.key] = entry
         self._tombstones += entry.row is None
+        if entry.row is not None:
+            self._kinds[type(entry.row)] += 1
 
     def _discard(self, key: str) -> None:
         known = self._entries.pop(key, None)
         if known is not None:
             self._tombstones -= known.row is None
+            if known.row is not None:
+                self._kinds[type(known.row)] -= 1
 
     def _seen(self, version: int) -> bool:
         return version <= self.through or any(first < version <= last for first, last in self._spans)

@@ -2,8 +2,9 @@
 
 Daemons are known by incarnation, not by name: two of one name are two members, and which of them the name belongs to
 is a question that all nodes answer alike (`holder`). Of two things said about a daemon the one of higher rank counts,
-(counter, status) in that order, and only the daemon itself raises its counter. Invariant: what is known is the highest
-of all that was heard, so rosters that heard the same agree, in whatever order and however often they heard it.
+(counter, status) in that order, and only the daemon itself raises its counter. A counter far ahead of the known one
+(`is_far`) is nobody's but an attacker's. Invariant: what is known is the highest of all that was heard and could be, so
+rosters that heard the same agree, in whatever order and however often they heard it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ringcast.control.limits import COUNTER_STEP, MAX_COUNTER
 from ringcast.control.peering import NodeRecord, Rumour
 from ringcast.daemon.sketch import BUCKETS, Sketch
 
@@ -21,7 +23,6 @@ MAX_MEMBERS = 10_000
 MAX_DEAD = 1024
 SMALL = 16
 """Up to so many nodes, everyone is linked with everyone."""
-MAX_COUNTER = 2**53
 
 
 class Status(enum.IntEnum):
@@ -118,6 +119,15 @@ class Roster:
         self.news[record.incarnation] = by
         return True
 
+    def correct(self, record: NodeRecord, now_ns: int) -> None:
+        """A daemon that was met itself is like this, whatever was said of it: even with a lower counter."""
+        known = self.members.get(record.incarnation)
+        if known is not None and known.record.name != record.name:
+            self._set(Member(known.record, Status.DEAD, now_ns))
+            del self.members[record.incarnation], self.dead[record.incarnation]
+        self._set(Member(record, Status.ALIVE, now_ns))
+        self.news[record.incarnation] = None
+
     def describe(self, above: int = 0, **changes: Any) -> None:
         """This daemon describes itself anew, with a higher counter than before, and than `above`."""
         counter = min(max(self.me.counter, above) + 1, MAX_COUNTER)
@@ -136,6 +146,13 @@ class Roster:
                 return
             del self.dead[incarnation]
             del self.members[incarnation]
+
+    def is_far(self, record: NodeRecord) -> bool:
+        """Whether this is so unlike what is known of the daemon that one of the two is made up."""
+        known = self.members.get(record.incarnation)
+        if known is None:
+            return False
+        return abs(record.counter - known.record.counter) > COUNTER_STEP or record.name != known.record.name
 
     def _set(self, member: Member) -> None:
         incarnation, name = member.record.incarnation, member.record.name

@@ -11,7 +11,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -60,7 +60,9 @@ def patience_s(demand: Demand) -> float:
 class Senders:
     """`host_of` knows where a node is."""
 
-    def __init__(self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]]
+    ) -> None:  # fmt: skip
         self._local = local
         self._mesh = mesh
         self._ends = ends
@@ -84,7 +86,7 @@ class Senders:
         channel = Channel(
             key=key, incarnation=stream.incarnation, depth=depth, capacity_bytes=capacity_bytes,
             first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable, transport=demand.transport,
-            sender=self._host_of(via), seat=opened.seat,
+            sender=await self._host_of(via), seat=opened.seat,
         )  # fmt: skip
         mirror = receiving.open(channel)
         ring: MirrorRing | None = None

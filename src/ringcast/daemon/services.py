@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
 
 import msgspec
 
@@ -25,6 +26,7 @@ from ringcast.control.peering import (
     Service,
     encode_frame,
 )
+from ringcast.daemon.complaints import Complaints
 from ringcast.daemon.peer_link import PeerLink
 from ringcast.daemon.refusal import refuse
 from ringcast.errors import BadMessage, BrokenError, MessageTooLarge, QosMismatch, ResourceLimit, RingcastError
@@ -39,6 +41,9 @@ class LinkLost(BrokenError):
 
 Handler = Callable[[str, bytes], Awaitable[bytes]]
 """Is given the name of the node that asks and what it sent; returns the reply, or raises a RingcastError."""
+
+asking: ContextVar[PeerLink | None] = ContextVar("asking", default=None)
+"""While a handler runs, the link by which it was asked: what a node says of itself may be said by anybody."""
 
 MAX_CALLS = 256
 """Requests of one link that are being served."""
@@ -70,11 +75,15 @@ class Services:
 
     def __init__(self, on_done: Callable[[PeerLink], None]) -> None:
         self.handlers: dict[str, Handler] = {}
+        self._complaints = Complaints(logger)
         self._on_done = on_done
         self._numbers = 0
         self._waiting: dict[int, dict[int, tuple[asyncio.Future[bytes], _Inbound | None]]] = {}  # by link
         self._turns: dict[int, asyncio.Semaphore] = {}  # by link
         self._serving: dict[int, dict[int, _Inbound]] = {}
+
+    def close(self) -> None:
+        self._complaints.close()
 
     def busy(self, link: PeerLink) -> bool:
         return bool(self._waiting.get(link.number) or self._serving.get(link.number))
@@ -178,6 +187,7 @@ class Services:
 
     async def _serve(self, link: PeerLink, number: int, inbound: _Inbound) -> None:
         node = link.peer.name if link.peer else ""
+        asking.set(link)
         try:
             payload, inbound.data = bytes(inbound.data), bytearray()
             reply = await self.handlers[inbound.service](node, payload)
@@ -189,7 +199,7 @@ class Services:
         except RingcastError as exc:
             self._fail(link, number, exc)
         except Exception:
-            logger.exception("service %r failed for node %r", inbound.service, node)
+            self._complaints.exception(inbound.service, "service %r failed for node %r", inbound.service, node)
             self._fail(link, number, RingcastError(f"service {inbound.service!r} failed; see that node's log"))
         finally:
             self._serving.get(link.number, {}).pop(number, None)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from ringcast.control.messages import StageDown, StageUp, StageWanted
 from ringcast.control.service import Start
+from ringcast.daemon.complaints import Complaints
 from ringcast.daemon.derivation import derived, first, oldest_seq
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
@@ -61,6 +62,7 @@ class Stages:
     def __init__(self, local: Local, deliver: Callable[[list[Send]], None]) -> None:
         self._local = local
         self._deliver = deliver
+        self._complaints = Complaints(logger)
         self.bases: Bases | None = None
         self.on_gone: Callable[[Wish], None] = lambda wish: None
         self.running: dict[Wish, _Running] = {}
@@ -202,6 +204,7 @@ class Stages:
 
     async def close(self) -> None:
         self._closed = True
+        self._complaints.close()
         for timer in (*self._later.values(), *([self._looking] if self._looking else [])):
             timer.cancel()
         for task in list(self._tasks.values()):
@@ -297,7 +300,8 @@ class Stages:
         if own is None or wish in self._resume or wish in own.plain_for:
             return
         if own.alive:
-            logger.warning("subscribers here that want %s at %s scale for themselves", own.tag, wish.size)
+            text = "subscribers here that want %s at %s scale for themselves"
+            self._complaints.warning(own.tag, text, own.tag, wish.size)
         self._deliver(self._local.sharing.show_plain(own, wish))
 
     def _is_plain(self, wish: Wish) -> bool:
@@ -322,7 +326,7 @@ class Stages:
             row.alive and row.info.incarnation == wish.incarnation for row in self._local.table.all_publishers()
         )
         if there and self._failures[wish].bit_count() == 1:
-            logger.warning("no stage of size %s yet: %s", wish.size, error)
+            self._complaints.warning("", "no stage of size %s yet: %s", wish.size, error)
         self._try_later(wish)
 
     def _crashed(self, wish: Wish, number: int, reason: str) -> None:
@@ -338,7 +342,8 @@ class Stages:
         stuck = self._is_held(base) and running.ring.next_seq == running.first_seq < base.next_seq
         if alive or wish.here:  # or its publisher left, and its stage with it
             self._failures[wish] += 1
-            logger.warning("the stage of size %s on %s is gone: %s", wish.size, running.ring.tag, reason)
+            tag = running.ring.tag
+            self._complaints.warning(tag, "the stage of size %s on %s is gone: %s", wish.size, tag, reason)
             self._try_later(wish)
         self._drop(wish)
         if stuck:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ringcast.daemon.events import TagContest
 from ringcast.daemon.rows import Change, ChangeKind, TagRow
-from ringcast.daemon.table import TagTable
+from ringcast.daemon.table import TagTable, next_term
 
 
 def first_for(tag: str, nodes: Collection[str]) -> str:
@@ -69,10 +69,10 @@ class Succession:
         self._waiting |= {row.name: row for row in self._table.orphans()}
         for row in list(self._waiting.values()):
             chosen = heir(row, present, self._holders(row.name))
-            if chosen == self._table.node:
+            if chosen == self._table.node and self._table.has_room:
                 backup = first_for(row.name, others)
-                changes += self._put(replace(row, primary=self._table.node, backup=backup, term=row.term + 1))
-            elif not chosen:
+                changes += self._put(replace(row, primary=self._table.node, backup=backup, term=next_term(row)))
+            elif chosen in ("", self._table.node):
                 changes += self._table.give_up(row.name)
         for row in [row for row in self._mine.values() if row.backup not in others]:
             backup = first_for(row.name, others)

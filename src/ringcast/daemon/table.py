@@ -7,16 +7,25 @@ returns the changes it made to those answers, so that a shell can react without 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
+from ringcast.control.limits import (
+    MAX_BORN,
+    MAX_ROWS_OF_OTHERS,
+    MAX_TAGS_PER_NODE,
+    MAX_TERM,
+    PLAUSIBLE_BORN,
+    PLAUSIBLE_LIFE,
+)
 from ringcast.daemon.attributes import resolve
 from ringcast.daemon.matching import PatternIndex
 from ringcast.daemon.replica import Replica
 from ringcast.daemon.rows import Change, ChangeKind, Delta, PublisherRow, Row, SubscriberRow, TagRow
-from ringcast.errors import BadMessage, UnknownTag
+from ringcast.errors import BadMessage, ResourceLimit, UnknownTag
 from ringcast.tag import is_pattern, matches
 
 Digest = dict[str, tuple[int, int]]
@@ -44,6 +53,9 @@ class TagTable:
         self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
         self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
         self._youngest = 0
+        self._rows_of_others = 0
+        self.refused: Counter[str] = Counter()
+        """What was not believed of others, by reason."""
 
     # ------------------------------------------------------------------ queries
 
@@ -81,15 +93,24 @@ class TagTable:
     # ------------------------------------------------------------------ this node's own rows
 
     def open_tag(self, name: str, requested: dict[str, Any], create: bool = True) -> tuple[TagRow, list[Change]]:
-        """Join the tag, or create it here. Raises UnknownTag, TagConflict, QosMismatch."""
+        """Join the tag, or create it here. Raises UnknownTag, TagConflict, QosMismatch, ResourceLimit."""
         known = self.tag(name)
         attributes = resolve(name, requested, known.attributes if known else None)
         if known is not None:
             return known, []
         if not create:
             raise UnknownTag(name)
-        row = TagRow(name=name, attributes=attributes, primary=self.node, born=self._youngest + 1)
+        if not self.has_room:
+            kept = f"node {self.node!r} keeps {MAX_TAGS_PER_NODE} tags already, and other nodes take in no more of it"
+            raise ResourceLimit(kept, "destroy tags that nobody needs, or create this one on another node")
+        born = max([self._youngest, *(row.born for row in self._tags.get(name, {}).values())])
+        row = TagRow(name=name, attributes=attributes, primary=self.node, born=min(born + 1, MAX_BORN))
         return row, self.put(row)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether this node may keep another tag: its peers take in so many of one node."""
+        return self._own.count(TagRow) < MAX_TAGS_PER_NODE
 
     def put(self, row: Row) -> list[Change]:
         """Write a row of this node, in place of the one with its key."""
@@ -106,7 +127,7 @@ class TagTable:
             return []
         self._destroyed.pop(row.key, None)
         self._destroyed[row.key] = None
-        changes = self.put(replace(row, destroyed=True, term=row.term + 1))
+        changes = self.put(replace(row, destroyed=True, term=next_term(row)))
         while len(self._destroyed) > MAX_DESTROYED:
             oldest = next(iter(self._destroyed))
             del self._destroyed[oldest]
@@ -181,15 +202,19 @@ class TagTable:
         return _difference(row, self.tag(name)) if row is not None else []
 
     def forget(self, node: str) -> None:
-        """A node that is absent will not be back, as far as anybody knows: keep nothing of it."""
+        """Keep nothing of an absent node: it will not be back, as far as anybody knows, or leads another life."""
         if node in self._absent:
-            self._replicas.pop(node, None)
+            replica = self._replicas.pop(node, None)
+            self._rows_of_others -= len(replica) if replica else 0
             self._absent.discard(node)
 
     def _apply(self, delta: Delta) -> list[Change]:
         if delta.node == self.node:
             # Peers remember an earlier life of this node with a clock that was ahead: outlive it.
-            if delta.incarnation > self._own.incarnation:
+            # Not one far beyond what can be: nobody takes in rows of such a life before we lead it.
+            if delta.incarnation > max(PLAUSIBLE_LIFE, self._own.incarnation + 1):
+                self.refused["implausible life"] += 1
+            elif delta.incarnation > self._own.incarnation:
                 self._own.incarnation = delta.incarnation + 1
             return []
         replica = self._replicas.get(delta.node)
@@ -200,9 +225,13 @@ class TagTable:
             self._replicas[delta.node] = replica
         elif replica.incarnation > delta.incarnation:
             return []
+        room = MAX_ROWS_OF_OTHERS - self._rows_of_others + len(before)
+        held = len(replica) + len(before)
         touched = {key: (row, None) for key, row in before.items()} | {
-            key: (before.get(key, old), new) for key, (old, new) in replica.merge(delta).items()
+            key: (before.get(key, old), new) for key, (old, new) in replica.merge(delta, room).items()
         }
+        self._rows_of_others += len(replica) - held
+        self.refused["too many rows"] += replica.take_left_out()
         return [change for old, new in touched.values() for change in self._show(old, new)]
 
     # ------------------------------------------------------------------ what is seen
@@ -230,7 +259,8 @@ class TagTable:
         rows.pop(owner, None)
         if new is not None:
             rows[owner] = new
-            self._youngest = max(self._youngest, new.born)
+            if owner == self.node or new.born <= PLAUSIBLE_BORN:
+                self._youngest = max(self._youngest, new.born)
             self._orphans.pop(name, None)
         if not rows:
             del self._tags[name]
@@ -246,6 +276,11 @@ def _difference(old: Row | None, new: Row | None) -> list[Change]:
     if new is None:
         return [Change(ChangeKind.REMOVED, old)] if old is not None else []
     return [Change(ChangeKind.ADDED if old is None else ChangeKind.CHANGED, new)]
+
+
+def next_term(row: TagRow) -> int:
+    """Of the same tag, written by another node or destroyed. It ends somewhere, so that all take the row in."""
+    return min(row.term + 1, MAX_TERM)
 
 
 def _check_untrusted(delta: Delta) -> None:

@@ -88,6 +88,7 @@ def test_a_newer_hello_is_refused_by_its_version_whatever_else_it_says() -> None
         p.NodeRecord("", 1), p.NodeRecord("a b", 1), p.NodeRecord("x" * 65, 1), p.NodeRecord("n\n", 1),
         p.NodeRecord("n", 0), p.NodeRecord("n", 1, -1), p.NodeRecord("n", 1, 2**54), p.NodeRecord("n", 1, 0, 2**63),
         p.NodeRecord("n", 1, 0, 0, ("a:1",) * 9), p.NodeRecord("n", 1, 0, 0, ("a" * 129,)),
+        p.NodeRecord("n", 1, 0, 0, ("a b:1",)), p.NodeRecord("n", 1, 0, 0, ("a:1\n",)),
     ],
     ids=repr,
 )  # fmt: skip

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
+from ringcast.control import limits
+from ringcast.daemon import replica
 from ringcast.daemon.rows import Change, ChangeKind, Delta, Entry, PublisherRow, SubscriberRow, TagRow
+from ringcast.daemon.succession import Succession
 from ringcast.daemon.table import MAX_DESTROYED, TagTable
-from ringcast.errors import BadMessage, QosMismatch, TagConflict, UnknownTag
+from ringcast.errors import BadMessage, QosMismatch, ResourceLimit, TagConflict, UnknownTag
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.tag import TagAttributes
 
@@ -272,3 +277,92 @@ def test_a_tag_made_again_where_it_was_destroyed() -> None:
     row, _ = table.open_tag("a", {"depth": 3})
     assert table.tag("a") == row
     assert table.destroy("b") == []
+
+
+# ------------------------------------------------------------------ what others may claim
+
+
+def _delta_of(node: str, life: int, *rows: Any, since: int = 0) -> Delta:
+    entries = [Entry(row.key, since + number, row) for number, row in enumerate(rows, 1)]
+    return Delta(node=node, incarnation=life, since=since, through=since + len(rows), floor=0, entries=entries)
+
+
+def test_a_life_that_cannot_be_is_not_outlived_and_a_plausible_one_is() -> None:
+    table = TagTable("a", 5)
+    table.apply([_delta_of("a", limits.MAX_LIFE)])
+    assert table.incarnation == 5
+    assert table.refused == {"implausible life": 1}
+    table.apply([_delta_of("a", limits.PLAUSIBLE_LIFE)])
+    assert table.incarnation == limits.PLAUSIBLE_LIFE + 1
+    table.apply([_delta_of("a", limits.MAX_LIFE)])
+    assert table.incarnation == limits.PLAUSIBLE_LIFE + 1
+    table.apply([_delta_of("a", limits.PLAUSIBLE_LIFE + 2)])  # a step can always be answered
+    assert table.incarnation == limits.PLAUSIBLE_LIFE + 3
+
+
+@pytest.mark.parametrize("born", [limits.PLAUSIBLE_BORN, limits.PLAUSIBLE_BORN + 1, limits.MAX_BORN])
+def test_births_stay_where_others_take_them_in(born: int) -> None:
+    table = TagTable("a", 5)
+    table.apply([_delta_of("x", 1, TagRow(name="x", attributes=TagAttributes(), primary="x", born=born))])
+    row, _ = table.open_tag("mine", {})
+    assert row.born <= limits.PLAUSIBLE_BORN + 1
+    again, _ = table.open_tag("next", {})
+    assert again.born == row.born + 1
+
+
+def test_terms_stay_where_others_take_them_in() -> None:
+    table = TagTable("a", 5)
+    table.put(TagRow(name="t", attributes=TagAttributes(), primary="a", born=1, term=limits.MAX_TERM))
+    table.destroy("t")
+    assert table.tag("t") is None
+    (delta,) = table.delta({})
+    assert [entry.row.term for entry in delta.entries if isinstance(entry.row, TagRow)] == [limits.MAX_TERM]
+
+
+def test_a_node_owns_so_many_tags_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(replica.MAX_ROWS, TagRow, 3)
+    table = TagTable("a", 5)
+    rows = [TagRow(name=f"t{i}", attributes=TagAttributes(), primary="x", born=1) for i in range(5)]
+    table.apply([_delta_of("x", 1, *rows)])
+    assert len(table.tags()) == 3
+    assert table.refused["too many rows"] == 2
+    assert table.digest()["x"] == (1, 5)
+    other = TagRow(name="t0", attributes=TagAttributes(), primary="y", born=1)
+    table.apply([_delta_of("y", 1, other)])  # others are not the worse for it
+    assert table.refused["too many rows"] == 2
+    removed = Delta(node="x", incarnation=1, since=5, through=6, floor=0, entries=[Entry("tag:t1", 6, None)])
+    table.apply([removed, _delta_of("x", 1, rows[3], since=6)])
+    assert {row.name for row in table.tags()} == {"t0", "t2", "t3"} | {"t1"}  # t1 is an orphan until given up
+
+
+def test_rows_of_all_others_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringcast.daemon.table.MAX_ROWS_OF_OTHERS", 4)
+    table = TagTable("a", 5)
+    for node in ("x", "y", "z"):
+        rows = [TagRow(name=f"{node}{i}", attributes=TagAttributes(), primary=node, born=1) for i in range(3)]
+        table.apply([_delta_of(node, 1, *rows)])
+    assert len(table.tags()) == 4
+    assert table.refused["too many rows"] == 5
+    table.set_present("x", False)
+    table.forget("x")
+    for orphan in table.orphans():
+        table.give_up(orphan.name)
+    table.apply([_delta_of("w", 1, TagRow(name="w", attributes=TagAttributes(), primary="w", born=1))])
+    assert table.tag("w") is not None
+    table.apply([_delta_of("w", 2)])  # another life takes no room that it does not use
+    table.apply([_delta_of("w", 3, *(TagRow(name=f"w{i}", attributes=TagAttributes(), primary="w") for i in range(3)))])
+    assert table.refused["too many rows"] == 5
+
+
+def test_a_node_with_too_many_tags_says_so_and_takes_over_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringcast.daemon.table.MAX_TAGS_PER_NODE", 2)
+    table = TagTable("a", 5)
+    table.open_tag("one", {})
+    table.open_tag("two", {})
+    with pytest.raises(ResourceLimit, match="keeps 2 tags already"):
+        table.open_tag("three", {})
+    assert table.open_tag("one", {})[1] == []
+    table.apply([_delta_of("x", 1, TagRow(name="four", attributes=TagAttributes(), primary="x", backup="a"))])
+    table.set_present("x", False)
+    Succession(table).settle([])
+    assert {row.name for row in table.tags()} == {"one", "two"}
