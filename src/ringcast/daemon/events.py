@@ -66,6 +66,12 @@ class Wanted(NamedTuple):
     node: str
 
 
+class Seeds(NamedTuple):
+    """Others may be found at these addresses, in place of those before."""
+
+    addresses: tuple[str, ...]
+
+
 class LocalChanges(NamedTuple):
     """This node's own rows changed."""
 
@@ -81,7 +87,8 @@ class Tick(NamedTuple):
 
 
 Event = (
-    LinkUp | LinkDown | DialFailed | Received | Offence | Scouted | Announce | Wanted | LocalChanges | Leave | Tick
+    LinkUp | LinkDown | DialFailed | Received | Offence | Scouted | Announce | Wanted | Seeds | LocalChanges | Leave
+    | Tick
 )  # fmt: skip
 
 # ------------------------------------------------------------------ actions
@@ -104,6 +111,14 @@ class Close(NamedTuple):
 class Send(NamedTuple):
     link: int
     message: PeerMessage
+
+
+class Foreign(NamedTuple):
+    """The link's other end is of another mesh, and is refused."""
+
+    link: int
+    mesh: str
+    reason: str
 
 
 class Linked(NamedTuple):
@@ -188,5 +203,5 @@ class Changed(NamedTuple):
 
 Action = (
     Connect | Close | Send | Linked | Unlinked | NodeUp | NodeChanged | NodeDown | NodeRestarted | NameConflict
-    | NameCleared | TagContest | Changed
+    | NameCleared | TagContest | Changed | Foreign
 )  # fmt: skip

@@ -17,6 +17,7 @@ from ringcast.daemon.matching import PatternIndex
 from ringcast.daemon.replica import Replica
 from ringcast.daemon.rows import Change, ChangeKind, Delta, PublisherRow, Row, SubscriberRow, TagRow
 from ringcast.errors import BadMessage, UnknownTag
+from ringcast.place import Setting
 from ringcast.tag import is_pattern, matches
 
 Digest = dict[str, tuple[int, int]]
@@ -80,15 +81,19 @@ class TagTable:
 
     # ------------------------------------------------------------------ this node's own rows
 
-    def open_tag(self, name: str, requested: dict[str, Any], create: bool = True) -> tuple[TagRow, list[Change]]:
-        """Join the tag, or create it here. Raises UnknownTag, TagConflict, QosMismatch."""
+    def open_tag(
+        self, name: str, requested: dict[str, Any], create: bool = True, settings: dict[str, Setting] | None = None
+    ) -> tuple[TagRow, list[Change]]:
+        """Join the tag, or create it here, with these settings. Raises UnknownTag, TagConflict, QosMismatch."""
         known = self.tag(name)
         attributes = resolve(name, requested, known.attributes if known else None)
         if known is not None:
             return known, []
         if not create:
             raise UnknownTag(name)
-        row = TagRow(name=name, attributes=attributes, primary=self.node, born=self._youngest + 1)
+        row = TagRow(
+            name=name, attributes=attributes, primary=self.node, born=self._youngest + 1, settings=settings or {}
+        )
         return row, self.put(row)
 
     def put(self, row: Row) -> list[Change]:
