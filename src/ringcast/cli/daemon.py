@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from ringcast.errors import RingcastError
+from ringcast.errors import BadConfiguration, RingcastError
 
 HELP = "Run this node's daemon."
 
@@ -93,10 +93,8 @@ def run(args: argparse.Namespace) -> int:
         program = Program(
             settings, lambda: settle(args.config, flags(args)), idle_linger_s=linger, ready_fd=args.ready_fd
         )
-    except ValueError as exc:
-        return _say(exc, 2)
-    except RingcastError as exc:
-        return _say(exc, 1)
+    except (BadConfiguration, ValueError) as exc:
+        return _say(exc, 2)  # a service is not started again with it: RestartPreventExitStatus
     try:
         program.run()
     except RingcastError as exc:

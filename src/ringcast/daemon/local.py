@@ -36,7 +36,7 @@ from ringcast.control.messages import (
     UseMailbox,
 )
 from ringcast.daemon import listing, route
-from ringcast.daemon.attributes import check_geometry
+from ringcast.daemon.attributes import check_geometry, resolve
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
@@ -54,7 +54,7 @@ from ringcast.daemon.rows import (
 from ringcast.daemon.sharing import Sharing
 from ringcast.daemon.system_tags import check_opened, check_published
 from ringcast.daemon.table import TagTable
-from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagInUse, UnknownTag
+from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagConflict, TagInUse, UnknownTag
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.place import Setting
 from ringcast.tag import check_name, check_pattern, tag_id
@@ -183,7 +183,17 @@ class Local:
         )
 
     def declare(self, name: str, attributes: dict[str, Any]) -> list[Send]:
-        """A tag that the configuration wants to be there. Raises TagConflict when it is there and is different."""
+        """A tag that the configuration wants to be there; one that nobody uses yet is made anew where it is different.
+
+        Raises TagConflict when it is there, different, and used or kept elsewhere.
+        """
+        known = self.table.tag(name)
+        used = self.table.publishers(name) or any(row.info.pattern == name for row in self.table.subscribers(name))
+        if known is not None and known.primary == self.table.node and not used:
+            try:
+                resolve(name, attributes, known.attributes)
+            except TagConflict:
+                self._end(name)
         _, changes = self.table.open_tag(name, attributes, settings=self.settings_of(name))
         self._effects.note(changes)
         return self._effects.finish()
