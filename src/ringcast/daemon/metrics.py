@@ -66,6 +66,10 @@ def _node(snapshot: Snapshot) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "ringcast_ring_memory_limit_bytes", "Memory that rings may have at most.", status.budget_bytes
     )
+    yield GaugeMetricFamily(
+        "ringcast_snapshot_longest_slice_seconds", "How long this scrape held the daemon's loop up at most.",
+        snapshot.longest_slice_s,
+    )  # fmt: skip
     yield CounterMetricFamily("ringcast_bad_messages", "Packets of clients that were no message.", status.bad_messages)
     yield CounterMetricFamily(
         "ringcast_slow_clients", "Clients disconnected because they did not read.", status.slow_clients

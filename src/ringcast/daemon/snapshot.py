@@ -7,6 +7,7 @@ thousand channels hold nobody up. Rows of different slices are of slightly diffe
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -19,8 +20,8 @@ from ringcast.daemon.holdings import DerivedRing, MirrorRing
 from ringcast.daemon.mesh import MeshStatus
 from ringcast.daemon.server import Server
 
-SLICE = 32
-"""Rows that are read without a break: a fraction of a millisecond."""
+SLICE_S = 0.001
+"""So long rows are read without a break."""
 
 _T = TypeVar("_T")
 
@@ -35,28 +36,48 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     publishers: list[PublisherStatus]
     """Of this node, with those whose rings are still held."""
     subscribers: list[SubscriberStatus]
+    longest_slice_s: float
+    """How long taking it held the loop up at most."""
 
 
 async def take(server: Server) -> Snapshot:
     network = server.network
+    slices = _Slices()
+    channels = await slices.gather(network.channels() if network is not None else ())
+    publishers = await slices.gather(_publishers(server))
+    subscribers = await slices.gather(_subscribers(server))
+    status = server.status()
+    await slices.rest()
+    mesh = network.mesh.status() if network is not None else None
+    nodes = Counter(node.state for node in network.nodes()) if network is not None else {"here": 1}
+    dropped = network.dropped() if network is not None else {}
+    await slices.rest()
     return Snapshot(
-        channels=await _sliced(network.channels() if network is not None else ()),
-        publishers=await _sliced(_publishers(server)),
-        subscribers=await _sliced(_subscribers(server)),
-        status=server.status(),
-        mesh=network.mesh.status() if network is not None else None,
-        nodes=Counter(node.state for node in network.nodes()) if network is not None else {"here": 1},
-        dropped=network.dropped() if network is not None else {},
-    )
+        channels=channels, publishers=publishers, subscribers=subscribers, status=status, mesh=mesh, nodes=nodes,
+        dropped=dropped, longest_slice_s=slices.longest_s,
+    )  # fmt: skip
 
 
-async def _sliced(rows: Iterable[_T]) -> list[_T]:
-    found: list[_T] = []
-    for row in rows:
-        found.append(row)
-        if len(found) % SLICE == 0:
-            await asyncio.sleep(0)
-    return found
+class _Slices:
+    """Lets others have a turn of the loop, and knows how long they waited for it at most."""
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        self._begin = time.perf_counter()
+
+    async def rest(self) -> None:
+        self.longest_s = max(self.longest_s, time.perf_counter() - self._begin)
+        await asyncio.sleep(0)
+        self._begin = time.perf_counter()
+
+    async def gather(self, rows: Iterable[_T]) -> list[_T]:
+        found: list[_T] = []
+        for row in rows:
+            found.append(row)
+            if time.perf_counter() - self._begin > SLICE_S:
+                await self.rest()
+        await self.rest()
+        return found
 
 
 def _publishers(server: Server) -> Iterator[PublisherStatus]:

@@ -60,6 +60,7 @@ def snapshot() -> Snapshot:
             scouting=[],
         ),
         nodes={"here": 2},
+        longest_slice_s=0.001,
         dropped={"udp": {"stranger": 7}},
         channels=[
             channel(1),
