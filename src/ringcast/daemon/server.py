@@ -8,6 +8,7 @@ client held is withdrawn as soon as its connection or its process ends.
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import logging
 import os
@@ -370,7 +371,9 @@ def _network(settings: Settings) -> NetworkSettings:
     )  # fmt: skip
 
 
+@functools.cache
 def version() -> str:
+    """Of this package; looked up once, since that reads files."""
     try:
         return metadata.version("ringcast")
     except metadata.PackageNotFoundError:

@@ -50,7 +50,12 @@ class TagTable:
 
     def tag(self, name: str) -> TagRow | None:
         """The row that counts for a tag: of several, the one born first, in its latest term."""
-        rows = [row for row in self._tags.get(name, {}).values() if not self.is_destroyed(row)]
+        held = self._tags.get(name, {})
+        if len(held) == 1:  # as nearly always
+            (row,) = held.values()
+            if not row.destroyed:
+                return row
+        rows = [row for row in held.values() if not self.is_destroyed(row)]
         if not rows:
             return self._orphans.get(name)
         return min(rows, key=lambda row: (row.born, -row.term, row.owner))
