@@ -6,6 +6,7 @@ Invariant: a configuration that cannot be used changes nothing, neither at the s
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -78,6 +79,10 @@ class Program:
             metrics.close()
 
     def _ready(self) -> None:
+        # What was made until now is here to stay. Left to the collector, each full collection looks through all of it
+        # and holds the loop up for tens of milliseconds.
+        gc.collect()
+        gc.freeze()
         self._notifier.ready(_words(self._settings))
         if self._ready_fd is not None:
             try:
