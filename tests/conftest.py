@@ -23,6 +23,8 @@ import ringcast
 PATIENCE_S = 30.0
 
 pytest_plugins = ("skips",)
+# A file that this machine happens to have must not decide what is tested.
+os.environ["RINGCAST_CONFIG"] = ""
 
 # A shell ignores Ctrl-C for what it runs in the background, and programs inherit that: none of ours would hear of one.
 signal.signal(signal.SIGINT, signal.default_int_handler)

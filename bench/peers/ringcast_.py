@@ -199,7 +199,7 @@ class Ringcast(Peer):
         return f"{version('ringcast')} (core {hashlib.sha256(core).hexdigest()[:8]})"
 
     def server(self, place: Place) -> list[str]:
-        return [sys.executable, "-m", "ringcast", "daemon", "--socket", str(_socket(place))]
+        return [sys.executable, "-m", "ringcast", "daemon", "--no-config", "--socket", str(_socket(place))]
 
     def served(self, place: Place) -> bool:
         try:

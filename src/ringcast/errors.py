@@ -370,3 +370,13 @@ class BadTransport(RingcastError):
         self.text = text
         self.reason = reason
         super().__init__(f"{text!r} is no transport: {reason} (good: 'nak', 'lateral:r=4,c=3', 'lateral+nak:r=4,c=3')")
+
+
+class BadConfiguration(RingcastError):
+    """A configuration file cannot be used. `line` is 0 when the file as a whole is meant."""
+
+    def __init__(self, path: str, line: int, reason: str) -> None:
+        self.path = path
+        self.line = line
+        self.reason = reason
+        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")

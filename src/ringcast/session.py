@@ -17,6 +17,7 @@ from ringcast.codec import find
 from ringcast.control.messages import (
     ChannelListing,
     Done,
+    GetSettings,
     GetStatus,
     ListChannels,
     ListNodes,
@@ -24,11 +25,12 @@ from ringcast.control.messages import (
     NodeListing,
     OpenTag,
     SetChannel,
+    SettingListing,
     Status,
     TagListing,
     TagOpened,
 )
-from ringcast.control.status import ChannelStatus, NodeStatus, TagStatus
+from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.daemon.lifecycle import default_socket_path, ensure_running
 from ringcast.decoding import Decoders, scaled
 from ringcast.errors import DaemonUnavailable
@@ -248,6 +250,11 @@ class Session:
     def status(self) -> Status:
         """What the daemon says of itself. Raises DaemonUnavailable, ClosedError, ForkedError."""
         return self._attachment.connection.call(GetStatus(id=0), Status)
+
+    def settings(self) -> list[SettingStatus]:
+        """The daemon's settings, and where each came from. Raises DaemonUnavailable, ClosedError, ForkedError."""
+        pages = self._attachment.connection.call_pages(GetSettings(id=0), SettingListing)
+        return [row for page in pages for row in page.rows]
 
     def close(self) -> None:
         """Close everything this session gave out and say goodbye. A second call does nothing, and so does one in a

@@ -62,9 +62,9 @@ def test_two_nodes_on_one_machine(make_daemon: Any, open_wire: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--budget", "much"], "'much' is not a size"),
-        (["--budget", "0"], "'0' is not a size"),
-        (["--name", "a b"], "'a b' is not a node's name"),
+        (["--budget", "much"], "--budget must be a size such as"),
+        (["--budget", "0"], "--budget must be a size such as"),
+        (["--name", "a b"], "--name must be the name of a node"),
         (["--idle-linger", "-1"], "'-1' is not a number of seconds"),
     ],
 )

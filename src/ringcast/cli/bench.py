@@ -13,7 +13,7 @@ from pathlib import Path
 
 HELP = "measure this library beside others"
 
-NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "recovery", "spark", "all")
+NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "recovery", "spark", "scrape", "all")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

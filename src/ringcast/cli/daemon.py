@@ -3,124 +3,111 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
 import os
-import re
-import signal
 import sys
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ringcast.errors import RingcastError
+from ringcast.errors import BadConfiguration, RingcastError
 
-if TYPE_CHECKING:
-    from ringcast.daemon.network import NetworkSettings
+HELP = "Run this node's daemon."
 
-HELP = "run this node's daemon"
+_EPILOG = """\
+Settings come from flags, then from a file: --config, or RINGCAST_CONFIG, or ringcast/ringcast.toml in XDG_CONFIG_HOME
+(~/.config), or /etc/ringcast/ringcast.toml. 'ringcast config show' says what is in force and where it came from. SIGHUP
+reloads the file: tags, peers, transports, limits and the log change at once; what cannot is said in the log.
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
-_NODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+examples:
+  ringcast daemon                                                this machine alone
+  ringcast daemon --listen 0.0.0.0:7417 --peer 10.0.0.2:7417     joined with others
+  ringcast daemon --config ringcast.toml --check                 is the file in order? then leave
+  ringcast daemon --listen 0.0.0.0:7417 --mesh team-a --metrics 127.0.0.1:9417 --log json
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--socket", metavar="PATH", help="listen here (default: RINGCAST_SOCKET, or the usual place)")
-    parser.add_argument("--name", metavar="NODE", type=_node, help="this node's name (default: the host's)")
-    parser.add_argument("--budget", metavar="SIZE", type=_size, help="memory for rings, as 2G (default: half of all)")
+    parser.epilog = _EPILOG
+    add_settings(parser)
+    parser.add_argument("--check", action="store_true", help="say whether the settings are in order, and leave")
+    parser.add_argument("--until-idle", action="store_true", help="end when the last client has left")
+    parser.add_argument("--idle-linger", metavar="S", type=_seconds, default=1.0, help="wait so long (default: 1 s)")
+    # For ringcast.connect(): detach from the caller, and write to this descriptor when clients may connect.
+    parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """The flags that win over the file. Their default is None: not given."""
+    parser.add_argument("--config", metavar="FILE", help="read this file (default: the first of the usual places)")
     parser.add_argument(
-        "--listen", metavar="HOST:PORT", action="append", default=[],
+        "--no-config", dest="config", action="store_const", const="", help="read no file, wherever there may be one"
+    )
+    parser.add_argument("--socket", metavar="PATH", help="listen here (default: RINGCAST_SOCKET, or the usual place)")
+    parser.add_argument("--name", metavar="NODE", help="this node's name (default: the host's)")
+    parser.add_argument("--mesh", metavar="NAME", help="join only nodes of the mesh of this name (default: no name)")
+    parser.add_argument("--budget", metavar="SIZE", help="memory for rings, as 2G (default: half of all)")
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", action="append",
         help="join other nodes, reachable here; may be given again (default: no network at all)",
     )  # fmt: skip
     parser.add_argument(
-        "--peer", metavar="HOST:PORT", action="append", default=[],
-        help="another node to begin with; may be given again",
-    )  # fmt: skip
-    parser.add_argument("--no-scout", action="store_true", help="do not look for other nodes by multicast")
-    parser.add_argument("--until-idle", action="store_true", help="end when the last client has left")
-    parser.add_argument("--idle-linger", metavar="S", type=_seconds, default=1.0, help="wait so long (default: 1 s)")
-    parser.add_argument("--verbose", action="store_true", help="say more on standard error")
-    # For ringcast.connect(): detach from the caller, and write to this descriptor when clients may connect.
-    parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+        "--peer", metavar="HOST:PORT", action="append", help="another node to begin with; may be given again"
+    )
+    parser.add_argument(
+        "--no-scout", dest="scout", action="store_const", const=False, help="do not look for other nodes by multicast"
+    )
+    parser.add_argument("--metrics", metavar="HOST:PORT", help="serve metrics for Prometheus here (default: nowhere)")
+    parser.add_argument("--log", choices=("text", "json"), help="the log's lines: text (default) or JSON")
+    parser.add_argument(
+        "--log-level", choices=("error", "warning", "info", "debug"), help="say this and worse (default: warning)"
+    )
+    parser.add_argument(
+        "--verbose", dest="log_level", action="store_const", const="info", help="the same as --log-level info"
+    )
+
+
+def flags(args: argparse.Namespace) -> dict[str, Any]:
+    """What the flags say, by the keys of the file. Raises ValueError."""
+    from ringcast.daemon.configuration import check
+
+    given = {
+        "name": ("--name", args.name), "mesh": ("--mesh", args.mesh),
+        "socket": ("--socket", os.path.abspath(args.socket) if args.socket else None),
+        "listen": ("--listen", args.listen), "peers": ("--peer", args.peer), "scout": ("--no-scout", args.scout),
+        "metrics": ("--metrics", args.metrics), "log": ("--log", args.log),
+        "log_level": ("--log-level", args.log_level), "limits.memory": ("--budget", args.budget),
+    }  # fmt: skip
+    return {key: check(key, value, flag) for key, (flag, value) in given.items() if value is not None}
 
 
 def run(args: argparse.Namespace) -> int:
     if args.ready_fd is not None and os.fork():
         os._exit(0)
-    logging.basicConfig(
-        level=logging.INFO if args.verbose else logging.WARNING,
-        format=f"%(asctime)s ringcast daemon[{os.getpid()}] %(levelname)s: %(message)s",
-        stream=sys.stderr,
-    )
+    from ringcast.daemon.config_file import settle
+    from ringcast.daemon.program import Program
+
     try:
-        asyncio.run(_serve(args))
+        settings = settle(args.config, flags(args))
+        if args.check:
+            print(f"ringcast daemon: the settings are in order ({settings.config or 'no file was read'})")
+            return 0
+        linger = args.idle_linger if args.until_idle else None
+        program = Program(
+            settings, lambda: settle(args.config, flags(args)), idle_linger_s=linger, ready_fd=args.ready_fd
+        )
+    except (BadConfiguration, ValueError) as exc:
+        return _say(exc, 2)  # a service is not started again with it: RestartPreventExitStatus
+    try:
+        program.run()
     except RingcastError as exc:
-        print(f"ringcast daemon: {exc}", file=sys.stderr)
-        return 1
+        return _say(exc, 1)
     except OSError as exc:
-        where = ", ".join(args.listen) or "its socket"
-        reason = exc.strerror or exc
-        print(f"ringcast daemon: cannot listen on {where}: {reason}; choose another address", file=sys.stderr)
-        return 1
-    except ValueError as exc:
-        print(f"ringcast daemon: {exc}", file=sys.stderr)
-        return 2
+        where = ", ".join(settings.values["listen"]) or "its socket"
+        return _say(f"cannot listen on {where}: {exc.strerror or exc}; choose another address", 1)
     return 0
 
 
-def _network(args: argparse.Namespace) -> NetworkSettings | None:
-    from ringcast.daemon.network import NetworkSettings
-
-    if not args.listen:
-        if args.peer:
-            raise ValueError("--peer needs --listen HOST:PORT: the others must be able to reach this node")
-        return None
-    return NetworkSettings(listen=tuple(args.listen), peers=tuple(args.peer), scout=not args.no_scout)
-
-
-async def _serve(args: argparse.Namespace) -> None:
-    from ringcast import _core
-    from ringcast.daemon.lifecycle import Claim, default_socket_path
-    from ringcast.daemon.machine import memory_bytes, node_name, raise_file_limit
-    from ringcast.daemon.server import Server
-
-    max_files = raise_file_limit()
-    claim = Claim(args.socket or default_socket_path())
-    try:
-        server = Server(
-            claim, _core, node=args.name or node_name(), budget_bytes=args.budget or memory_bytes() // 2,
-            max_files=max_files, idle_linger_s=args.idle_linger if args.until_idle else None, network=_network(args),
-        )  # fmt: skip
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, server.stop)
-        if sys.stderr.isatty():
-            print(f"ringcast daemon: listening on {claim.socket_path}; Ctrl-C ends it", file=sys.stderr)
-        await server.run(partial(_tell_ready, args.ready_fd) if args.ready_fd is not None else None)
-    finally:
-        claim.close()
-
-
-def _tell_ready(fd: int) -> None:
-    try:
-        os.write(fd, b"ready\n")
-        os.close(fd)
-    except OSError:  # whoever asked for us is gone; others may come
-        pass
-
-
-def _size(text: str) -> int:
-    found = _SIZE.fullmatch(text.strip())
-    size = int(float(found[1]) * 1024 ** _POWERS[found[2].upper()]) if found else 0
-    if size < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it as 512M or 2G")
-    return size
-
-
-def _node(text: str) -> str:
-    if not _NODE.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a node's name: up to 64 letters, digits and _ . -")
-    return text
+def _say(what: object, code: int) -> int:
+    print(f"ringcast daemon: {what}", file=sys.stderr)
+    return code
 
 
 def _seconds(text: str) -> float:

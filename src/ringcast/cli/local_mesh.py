@@ -54,7 +54,8 @@ def _start(names: Sequence[str], place: Path, daemons: list[subprocess.Popen[byt
     for number, (name, address) in enumerate(zip(names, addresses, strict=True)):
         path = place / f"{number}.sock"
         peers = [word for peer in addresses[:number] for word in ("--peer", peer)]
-        command = [sys.executable, "-m", "ringcast", "daemon", "--socket", str(path), "--name", name]
+        command = [sys.executable, "-m", "ringcast", "daemon", "--no-config", "--socket", str(path)]
+        command += ["--name", name]
         # A group of its own: Ctrl-C is for us, and we end them in order.
         daemons.append(
             subprocess.Popen(

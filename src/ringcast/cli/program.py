@@ -25,6 +25,10 @@ VERBS = {
     "demo": "see publishers and subscribers of every kind at work, for some seconds",
     "doctor": "what this machine allows, and how to get the rest",
     "daemon": "run this node's daemon (programs start one by themselves when none runs)",
+    "status": "is the daemon up, and what does it hold",
+    "stop": "end the daemon, and wait until it has",
+    "config": "the daemon's settings: what is in force and where it came from; check a file",
+    "service": "print the systemd unit that runs the daemon",
     "tags": "list tags, and who publishes and subscribes",
     "watch": "print nodes, publishers and subscribers as they come and go",
     "nodes": "list the nodes that this one knows",
@@ -43,6 +47,7 @@ VERBS = {
     "choose": "which transport suits an environment, by a model that 'pipeline run train' wrote",
     "bench": "measure this library beside others",
     "lab": "a network of several nodes on this machine, and the papers' experiments on it",
+    "completion": "print what makes bash, zsh or fish complete these verbs and their options",
 }
 """What `ringcast --help` lists. A table, so that listing verbs imports none of them."""
 
@@ -94,14 +99,20 @@ def _run(verb: str, rest: list[str]) -> int:
         hint = f"did you mean {close[0]!r}?" if close else "'ringcast --help' lists all"
         raise Misuse(f"there is no verb {verb!r}; {hint}")
     module = importlib.import_module(f"ringcast.cli.{verb}")
+    code: int = module.run(parser_of(verb).parse_args(rest))
+    sys.stdout.flush()
+    return code
+
+
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    """What the verb understands."""
+    module = importlib.import_module(f"ringcast.cli.{verb}")
     parser = argparse.ArgumentParser(
         prog=f"ringcast {verb}", description=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     module.configure(parser)
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
-    code: int = module.run(parser.parse_args(rest))
-    sys.stdout.flush()
-    return code
+    return parser
 
 
 def _program() -> argparse.ArgumentParser:

@@ -11,7 +11,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ringcast.control.service import Extent, Pull, Rate
-from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
+from ringcast.control.status import (
+    ChannelStatus,
+    NodeStatus,
+    PublisherStatus,
+    SettingStatus,
+    SubscriberStatus,
+    TagStatus,
+)
 from ringcast.identity import Presence, PresenceKind, PublisherInfo
 from ringcast.tag import TagAttributes
 
@@ -222,6 +229,10 @@ class GetStatus(_Wire, frozen=True, tag="status"):
     id: int
 
 
+class GetSettings(_Wire, frozen=True, tag="settings"):
+    id: int
+
+
 class Bye(_Wire, frozen=True, tag="bye"):
     id: int
 
@@ -230,7 +241,7 @@ Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
     | SetChannel | Watch | Unwatch | StageUp | StageDown
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
-    | PullHistory | HoldBuffer | DropBuffer | GetStatus | Bye
+    | PullHistory | HoldBuffer | DropBuffer | GetStatus | GetSettings | Bye
 )  # fmt: skip
 
 
@@ -324,6 +335,17 @@ class Status(_Wire, frozen=True, tag="daemon"):
     """Of `rings`, those that outlived their publishers."""
     refusals: dict[str, str] = {}
     """{address: why this daemon and the one there do not get along}"""
+    mesh: str = ""
+    config: str = ""
+    """The configuration file that was read."""
+    metrics: str = ""
+    """Where metrics are served."""
+
+
+class SettingListing(_Wire, frozen=True, tag="setting_rows"):
+    id: int
+    rows: list[SettingStatus]
+    more: bool = False
 
 
 class Refused(_Wire, frozen=True, tag="refused"):
@@ -423,6 +445,6 @@ class Presences(_Wire, frozen=True, tag="presences"):
 
 Answer = (
     Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | NodeListing
-    | ChannelListing | HistoryPulled | Status | Refused
+    | ChannelListing | HistoryPulled | Status | SettingListing | Refused
 )  # fmt: skip
 Notice = RingUp | RingDown | RingPaced | StageWanted | StageUnwanted | TagGone | SubscriberCount | Presences

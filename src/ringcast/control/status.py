@@ -75,3 +75,11 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     size: tuple[int, int] | None = None
     rate_hz: float = 0.0
     """What `every` follows; 0 when it is fixed."""
+
+
+class SettingStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `ringcast config show`. `origin` is 'default', 'flag', 'environment', or the file and its line."""
+
+    key: str
+    value: str
+    origin: str

@@ -1,8 +1,8 @@
 """How much memory rings may come to occupy on this node, and which of the rings left behind make room. Pure.
 
 A memfd has no size limit and running out is SIGBUS in whoever touches the page, so what a ring can grow to is
-counted when it is made. Invariant: the sizes of all rings held never exceed the budget; a live ring is never
-evicted; a refusal evicts nothing.
+counted when it is made. Invariant: no ring is admitted beyond the budget; a live ring is never evicted; a
+refusal evicts nothing.
 """
 
 from __future__ import annotations
@@ -37,6 +37,20 @@ class Budget:
     def lingering(self) -> int:
         """How many rings outlived their publishers."""
         return len(self._lingering)
+
+    def limit(self, total_bytes: int, *, max_lingering: int, max_lingering_per_tag: int) -> list[int]:
+        """Change the limits; returns the lingering rings that must go. Live ones stay, whatever they take: with a
+        smaller budget nothing is admitted until they leave."""
+        self.total_bytes = total_bytes
+        self._max_lingering = max_lingering
+        self._max_lingering_per_tag = max_lingering_per_tag
+        evicted = []
+        for of_tag in list(self._lingering_of.values()):
+            while len(of_tag) > max_lingering_per_tag:
+                evicted.append(self._evict(next(iter(of_tag))))
+        while self._lingering and (len(self._lingering) > max_lingering or self._used_bytes > total_bytes):
+            evicted.append(self._evict(next(iter(self._lingering))))
+        return evicted
 
     def admit(self, ring: int, size_bytes: int) -> list[int]:
         """Take a new ring in; returns the lingering ones that must go for it. Raises NoSpace."""

@@ -36,6 +36,11 @@ class Calls:
         self._budget = DialBudget(now_ns)
         self._refused = refused
 
+    def seek(self, seeds: tuple[str, ...], now_ns: int) -> None:
+        """Others may be found at these addresses from now on, and no longer at those before."""
+        self._seeds = {address: self._seeds.get(address) for address in seeds}
+        self.again(now_ns)
+
     def answered(self, address: str, incarnation: int) -> None:
         if address in self._seeds:
             self._seeds[address] = incarnation

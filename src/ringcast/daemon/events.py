@@ -72,6 +72,12 @@ class Doubted(NamedTuple):
     link: int
 
 
+class Seeds(NamedTuple):
+    """Others may be found at these addresses, in place of those before."""
+
+    addresses: tuple[str, ...]
+
+
 class LocalChanges(NamedTuple):
     """This node's own rows changed."""
 
@@ -87,7 +93,7 @@ class Tick(NamedTuple):
 
 
 Event = (
-    LinkUp | LinkDown | DialFailed | Received | Offence | Scouted | Announce | Wanted | Doubted | LocalChanges
+    LinkUp | LinkDown | DialFailed | Received | Offence | Scouted | Announce | Wanted | Doubted | Seeds | LocalChanges
     | Leave | Tick
 )  # fmt: skip
 
@@ -111,6 +117,14 @@ class Close(NamedTuple):
 class Send(NamedTuple):
     link: int
     message: PeerMessage
+
+
+class Foreign(NamedTuple):
+    """The link's other end is of another mesh, and is refused."""
+
+    link: int
+    mesh: str
+    reason: str
 
 
 class Linked(NamedTuple):
@@ -195,5 +209,5 @@ class Changed(NamedTuple):
 
 Action = (
     Connect | Close | Send | Linked | Unlinked | NodeUp | NodeChanged | NodeDown | NodeRestarted | NameConflict
-    | NameCleared | TagContest | Changed
+    | NameCleared | TagContest | Changed | Foreign
 )  # fmt: skip

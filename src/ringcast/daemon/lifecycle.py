@@ -212,7 +212,8 @@ def _spawn(socket_path: str, deadline: float) -> None:
     if not sys.executable:
         raise DaemonUnavailable(socket_path, "this Python does not know its own executable")
     ready, told = os.pipe()
-    command = [sys.executable, "-P", "-m", "ringcast", "daemon", "--until-idle", "--socket", socket_path]
+    command = [sys.executable, "-P", "-m", "ringcast", "daemon", "--until-idle", "--no-config"]
+    command += ["--socket", socket_path]
     log = os.open(log_path(socket_path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         # It forks once more and this one returns at once, so that no caller ends up with a child it did not make.

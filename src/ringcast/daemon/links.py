@@ -43,6 +43,7 @@ class Links:
         self._failures: dict[str, tuple[int, int]] = {}  # address: how many, and when to try again
         self._own: set[str] = set()
         self._answered: dict[str, int] = {}  # address: who answered there, the latest at the end
+        self._shunned: set[str] = set()
         self._unknown: dict[int, Link] = {}
 
     # ------------------------------------------------------------------ links
@@ -63,6 +64,7 @@ class Links:
             self._answered[link.address] = peer
             if len(self._answered) > MAX_ADDRESSES:
                 del self._answered[next(iter(self._answered))]
+            self._shunned.discard(link.address)
         self._of.setdefault(peer, []).append(link)
         return len(self._of[peer]) == 1
 
@@ -147,7 +149,20 @@ class Links:
         # Spread by half, so that those who lost a peer together do not return together.
         self._failures[address] = (count, now_ns + int(wait_ns * (0.5 + self._rng.random() / 2)))
         if len(self._failures) > MAX_ADDRESSES:
-            del self._failures[next(iter(self._failures))]
+            oldest = next(iter(self._failures))
+            del self._failures[oldest]
+            self._shunned.discard(oldest)
+
+    def shun(self, address: str, until_ns: int) -> None:
+        """Who answers there is not of this mesh."""
+        self._failures[address] = (self._failures.pop(address, (1, 0))[0], until_ns)
+        self._shunned.add(address)
+
+    def forgive(self, address: str) -> None:
+        """Somebody of this mesh says that it is there now."""
+        if address in self._shunned:
+            self._failures.pop(address, None)
+            self._shunned.discard(address)
 
     def who_answered(self, address: str) -> int | None:
         """The daemon that was called there last and said who it is."""

@@ -13,16 +13,24 @@ from ringcast.control.messages import (
     NodeListing,
     Presences,
     PublisherListing,
+    SettingListing,
     SubscriberListing,
     TagListing,
 )
-from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
+from ringcast.control.status import (
+    ChannelStatus,
+    NodeStatus,
+    PublisherStatus,
+    SettingStatus,
+    SubscriberStatus,
+    TagStatus,
+)
 from ringcast.daemon.holdings import Ring
 from ringcast.daemon.rows import PublisherRow, SubscriberRow, TagRow
 from ringcast.identity import Presence
 from ringcast.tag import tag_id
 
-_R = TypeVar("_R", TagStatus, PublisherStatus, SubscriberStatus, NodeStatus, ChannelStatus, Presence)
+_R = TypeVar("_R", TagStatus, PublisherStatus, SubscriberStatus, NodeStatus, ChannelStatus, SettingStatus, Presence)
 
 _ENVELOPE_BYTES = 64
 _encoder = msgspec.msgpack.Encoder()
@@ -59,6 +67,10 @@ def subscriber_pages(request_id: int, rows: Iterable[SubscriberStatus]) -> list[
 
 def node_pages(request_id: int, rows: Iterable[NodeStatus]) -> list[NodeListing]:
     return [NodeListing(id=request_id, rows=page, more=more) for page, more in _pages(rows)]
+
+
+def setting_pages(request_id: int, rows: Iterable[SettingStatus]) -> list[SettingListing]:
+    return [SettingListing(id=request_id, rows=page, more=more) for page, more in _pages(rows)]
 
 
 def channel_pages(

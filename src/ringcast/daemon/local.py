@@ -36,7 +36,7 @@ from ringcast.control.messages import (
     UseMailbox,
 )
 from ringcast.daemon import listing, route
-from ringcast.daemon.attributes import check_geometry
+from ringcast.daemon.attributes import check_geometry, resolve
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
 from ringcast.daemon.effects import Send
@@ -54,8 +54,9 @@ from ringcast.daemon.rows import (
 from ringcast.daemon.sharing import Sharing
 from ringcast.daemon.system_tags import check_opened, check_published
 from ringcast.daemon.table import TagTable
-from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagInUse, UnknownTag
+from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagConflict, TagInUse, UnknownTag
 from ringcast.identity import PublisherInfo, SubscriberInfo
+from ringcast.place import Setting
 from ringcast.tag import check_name, check_pattern, tag_id
 
 MAX_PROGRAM_CHARS = 255
@@ -74,6 +75,8 @@ class Local:
         self.rings = self.sharing.rings
         self.on_leaving: Callable[[int], object] = lambda _: None
         """Told of publishers that left before other nodes had channels from them; `wait_no_longer` is to follow."""
+        self.settings_of: Callable[[str], dict[str, Setting]] = lambda _: {}
+        """What the configuration says of a tag that is created here."""
         self._leaving: set[int] = set()
         self._core = core
         self._effects = self.sharing.effects
@@ -172,12 +175,41 @@ class Local:
         _expect(fds, 0, request)
         required = check_opened(check_name(request.name))
         requested = request.requested if required is None else {**required, **request.requested}
-        row, changes = self.table.open_tag(request.name, requested, request.create)
+        row, changes = self.table.open_tag(request.name, requested, request.create, self.settings_of(request.name))
         self._effects.note(changes)
         self._effects.send(
             client.number,
             TagOpened(id=request.id, name=row.name, tag_id=tag_id(row.name), attributes=row.attributes),
         )
+
+    def declare(self, name: str, attributes: dict[str, Any]) -> list[Send]:
+        """A tag that the configuration wants to be there; one that nobody uses yet is made anew where it is different.
+
+        Raises TagConflict when it is there, different, and used or kept elsewhere.
+        """
+        known = self.table.tag(name)
+        used = self.table.publishers(name) or any(row.info.pattern == name for row in self.table.subscribers(name))
+        if known is not None and known.primary == self.table.node and not used:
+            try:
+                resolve(name, attributes, known.attributes)
+            except TagConflict:
+                self._end(name)
+        _, changes = self.table.open_tag(name, attributes, settings=self.settings_of(name))
+        self._effects.note(changes)
+        return self._effects.finish()
+
+    def limit(self, memory_bytes: int, lingering: int, lingering_per_tag: int) -> list[Send]:
+        """Change how much rings may take; of those left behind the oldest go where it is less now."""
+        evicted = self.budget.limit(memory_bytes, max_lingering=lingering, max_lingering_per_tag=lingering_per_tag)
+        for number in evicted:
+            self.sharing.forget(self.rings[number], released=True)
+        return self._effects.finish()
+
+    def put_settings(self, row: TagRow, settings: dict[str, Setting]) -> list[Send]:
+        """Exchange the settings of a tag that this node keeps."""
+        self._effects.note(self.table.put(msgspec.structs.replace(row, settings=settings)))
+        self.sharing.rematch(row.name)
+        return self._effects.finish()
 
     def _destroy(self, client: Client, request: DestroyTag, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)

@@ -58,6 +58,11 @@ def raise_file_limit() -> int:
     return hard
 
 
+def max_files() -> int:
+    """How many files this process may have open, if it asks for all."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+
 def memory_bytes() -> int:
     """The memory this process may use: the machine's, or less where a cgroup says so."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

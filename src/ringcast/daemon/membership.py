@@ -37,6 +37,7 @@ from ringcast.daemon.events import (
     DialFailed,
     Doubted,
     Event,
+    Foreign,
     Leave,
     LinkDown,
     Linked,
@@ -44,6 +45,7 @@ from ringcast.daemon.events import (
     Offence,
     Received,
     Scouted,
+    Seeds,
     Send,
     Tick,
     Unlinked,
@@ -91,7 +93,7 @@ class Membership:
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
             LinkUp: self._link_up, LinkDown: self._link_down, DialFailed: self._dial_failed, Received: self._received,
             Offence: self._offence, Scouted: self._scouted, Announce: self._announced, Wanted: self._wanted,
-            Leave: self._leave, Tick: self._tick, Doubted: self._doubted,
+            Seeds: self._seeds, Leave: self._leave, Tick: self._tick, Doubted: self._doubted,
         }  # fmt: skip
         self._readers: dict[type[Any], Callable[[Link, Any], None]] = {
             Ping: self._ping, Ack: self._ack, PingFor: self._ping_for, Rumours: self._rumours,
@@ -195,9 +197,10 @@ class Membership:
 
     def _hello(self, link: Link, hello: Hello) -> None:
         record = hello.record
-        if hello.version != PROTOCOL_VERSION or hello.mesh != self.mesh:
-            mine, theirs = f"{self.mesh!r} (protocol {PROTOCOL_VERSION})", f"{hello.mesh!r} ({hello.version})"
-            self._refuse(link, f"this node is of mesh {mine}, not {theirs}")
+        if hello.version != PROTOCOL_VERSION:
+            self._refuse(link, f"this node speaks protocol {PROTOCOL_VERSION} and the other {hello.version}")
+        elif hello.mesh != self.mesh:
+            self._part_ways(link, hello.mesh)
         elif record.incarnation == self.me.incarnation:
             if link.address is not None:
                 self.links.is_own(link.address)
@@ -210,6 +213,14 @@ class Membership:
                 self._greeted(link, hello, first)
             else:
                 self._refuse(link, "there are too many nodes in this mesh")
+
+    def _part_ways(self, link: Link, mesh: str) -> None:
+        """Refuse a node of another mesh, and do not call it again soon: it will not change its mind by itself."""
+        reason = f"this node is of {_mesh(self.mesh)} and the other of {_mesh(mesh)}; give both the same --mesh to join"
+        self._out.append(Foreign(link.number, mesh, reason))
+        self._refuse(link, reason)
+        if link.address is not None:
+            self.links.shun(link.address, self._now_ns + self.timing.foreign_ns)
 
     def _greeted(self, link: Link, hello: Hello, first: bool) -> None:
         peer = hello.record.incarnation
@@ -256,6 +267,7 @@ class Membership:
         self._out += self._calls.missing(self._now_ns)
 
     def _scouted(self, event: Scouted) -> None:
+        self.links.forgive(event.address)
         if not self.roster.is_here(event.incarnation):
             self._out += self._calls.scouted(event.address, self._now_ns)
 
@@ -284,6 +296,9 @@ class Membership:
                 return host
         answered = (host for address, host in hosts.items() if self.links.who_answered(address) == record.incarnation)
         return next(answered, None)
+
+    def _seeds(self, event: Seeds) -> None:
+        self._calls.seek(event.addresses, self._now_ns)
 
     def _announced(self, event: Announce) -> None:
         changes = {key: value for key, value in event._asdict().items() if value not in (None, getattr(self.me, key))}
@@ -403,3 +418,7 @@ class Membership:
     def _close(self, link: Link, reason: str, *, gently: bool = False) -> None:
         self._out.append(Close(link.number, reason, gently))
         self._link_down(LinkDown(link.number))
+
+
+def _mesh(name: str) -> str:
+    return f"mesh {name!r}" if name else "the mesh without a name"

@@ -28,6 +28,7 @@ from ringcast.daemon.events import (
     Connect,
     Doubted,
     Event,
+    Foreign,
     Leave,
     Linked,
     LocalChanges,
@@ -40,6 +41,7 @@ from ringcast.daemon.events import (
     Offence,
     Received,
     Scouted,
+    Seeds,
     Send,
     TagContest,
     Tick,
@@ -93,6 +95,8 @@ class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
     slow_links: int
     refused: dict[str, int]
     """What was not believed of others or not done for them, by reason."""
+    foreign: int
+    """Links refused because the other end is of another mesh."""
     refusals: dict[str, str]
     """{address: why this daemon and the one there do not get along}"""
     scouting: list[ScoutStatus]
@@ -151,6 +155,8 @@ class Mesh:
         self._doubts: list[asyncio.Future[None]] = []
         self._turned_away: dict[str, str] = {}
         self._complaints = Complaints(logger)
+        self._foreign = 0
+        self._said_foreign: set[tuple[str, str]] = set()
 
     # ------------------------------------------------------------------ life
 
@@ -219,6 +225,10 @@ class Mesh:
         """Data for this node goes to these addresses."""
         self._happened(Announce(data=data))
 
+    def seek(self, peers: tuple[str, ...]) -> None:
+        """Others may be found at these addresses from now on. Links that stand are kept. Raises ValueError."""
+        self._happened(Seeds(tuple(addresses.join(*addresses.split(peer, CONTROL_PORT)) for peer in peers)))
+
     def node(self, name: str) -> NodeRecord | None:
         """Another node, by name, while it is here."""
         return self._cluster.membership.names.holders.get(name)
@@ -246,7 +256,7 @@ class Mesh:
         return MeshStatus(
             serving=self.serving, links=len(self._cluster.membership.links.peers()),
             strangers_refused=self._switchboard.strangers_refused, bad_messages=self._cluster.offences,
-            slow_links=self._switchboard.slow_links, refused=self._refused(),
+            slow_links=self._switchboard.slow_links, refused=self._refused(), foreign=self._foreign,
             refusals=self._turned_away | self._cluster.membership.refusals,
             scouting=self._scouting.status() if self._scouting else [],
         )  # fmt: skip
@@ -366,6 +376,8 @@ class Mesh:
                 self._wake(record.name)
                 for address in record.control:
                     self._turned_away.pop(addresses.split(address)[0], None)
+            case Foreign():
+                self._say_foreign(action)
             case NameConflict() | NameCleared():
                 if isinstance(action, NameConflict):
                     self._complaints.error("", "%s", action)
@@ -423,6 +435,18 @@ class Mesh:
             self._complaints.warning(host, "%s called and was turned away: %s", host, reason)
         if host in self._turned_away or len(self._turned_away) < MAX_TURNED_AWAY:
             self._turned_away[host] = printable(reason)
+
+    def _say_foreign(self, action: Foreign) -> None:
+        """Once per host and mesh; whoever is of another mesh may call again and again."""
+        self._foreign += 1
+        link = self._switchboard.links.get(action.link)
+        remote = (link.address or link.remote) if link is not None else ""
+        host = addresses.split(remote)[0] if remote else "?"
+        if (host, action.mesh) not in self._said_foreign and len(self._said_foreign) < MAX_TURNED_AWAY:
+            self._said_foreign.add((host, action.mesh))
+            logger.warning("no link with %s: %s", remote, action.reason)
+        if link is not None and link.address is None and len(self._turned_away) < MAX_TURNED_AWAY:
+            self._turned_away[host] = action.reason
 
     def _heard(self, address: str, incarnation: int) -> None:
         self._happened(Scouted(address, incarnation))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -70,6 +70,8 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
     listen: tuple[str, ...]
     peers: tuple[str, ...] = ()
     scout: bool = True
+    mesh: str = ""
+    """Nodes of other meshes are not joined."""
 
 
 class Network:
@@ -86,7 +88,7 @@ class Network:
         self._loop = asyncio.get_running_loop()
         self.mesh = Mesh(
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
-            peers=settings.peers, scouting=ScoutSettings() if settings.scout else None,
+            peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
             liveliness=watchers.liveliness, on_name=on_name,
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
@@ -336,29 +338,34 @@ class Network:
         return self.mesh.status().refusals
 
     def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
-        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped; what was not
-        believed of other daemons, or not done for them, is under 'mesh'."""
-        tags = {row.info.incarnation: row.info.tag for row in self._local.table.all_publishers()}
-        outgoing = [
-            _status(
-                channel.sending.counters(), direction="out", node=channel.node, incarnation=channel.incarnation,
-                tag=tags.get(channel.incarnation, ""), transport=channel.transport, every=channel.every,
-                size=channel.size, rate_hz=channel.rate_hz, reliable=channel.reliable,
-            )
-            for channel in self.distribution.channels.values()
-        ]  # fmt: skip
-        incoming = [
-            _status(
-                channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
-                tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
-                size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
-            )
-            for stream, channel in self.delivery.channels.items()
-        ]  # fmt: skip
+        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
+        return list(self.channels()), self.dropped()
+
+    def dropped(self) -> dict[str, dict[str, int]]:
+        """{transport: {reason: count}} of what this node's receiving ends dropped; what was not believed of other
+        daemons, or not done for them, is under 'mesh'."""
         dropped = self._ends.dropped()
         if refused := self.mesh.status().refused:
             dropped["mesh"] = refused
-        return outgoing + incoming, dropped
+        return dropped
+
+    def channels(self) -> Iterator[ChannelStatus]:
+        """The channels that there are now, one by one; those that end before their turn are left out."""
+        tags = {row.info.incarnation: row.info.tag for row in self._local.table.all_publishers()}
+        for key, sent in list(self.distribution.channels.items()):
+            if self.distribution.channels.get(key) is sent:
+                yield _status(
+                    sent.sending.counters(), direction="out", node=sent.node, incarnation=sent.incarnation,
+                    tag=tags.get(sent.incarnation, ""), transport=sent.transport, every=sent.every,
+                    size=sent.size, rate_hz=sent.rate_hz, reliable=sent.reliable,
+                )  # fmt: skip
+        for stream, channel in list(self.delivery.channels.items()):
+            if self.delivery.channels.get(stream) is channel:
+                yield _status(
+                    channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
+                    tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
+                    size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
+                )  # fmt: skip
 
 
 def _is_setting(request: SetChannel) -> bool:

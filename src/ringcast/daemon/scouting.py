@@ -48,6 +48,8 @@ class ScoutStatus(msgspec.Struct, kw_only=True):
     heard_others: int = 0
     bad: int = 0
     """Datagrams that were no scout's, or another version's."""
+    foreign: int = 0
+    """Calls of other meshes."""
     error: str = ""
     """Why it cannot be used, in the system's words; '' again once something was heard."""
 
@@ -56,7 +58,11 @@ class ScoutStatus(msgspec.Struct, kw_only=True):
         """None while it is too early to tell."""
         if self.error:
             return False
-        return True if self.heard_self or self.heard_others else (None if self.sent < _DEAF_AFTER else False)
+        return (
+            True
+            if self.heard_self or self.heard_others or self.foreign
+            else (None if self.sent < _DEAF_AFTER else False)
+        )
 
 
 class Scouting:
@@ -83,6 +89,7 @@ class Scouting:
         self._timer: asyncio.TimerHandle | None = None
         self._calls = 0
         self._foreign: set[tuple[str, int]] = set()
+        self._others: set[tuple[str, str]] = set()
 
     def status(self) -> list[ScoutStatus]:
         return [ear.status for ear in self._ears]
@@ -130,6 +137,15 @@ class Scouting:
         elif scout.mesh == self._mesh:
             status.heard_others += 1
             self._on_heard(join(scout.host or host, scout.port), scout.incarnation)
+        else:
+            status.foreign += 1
+            self._say_other_mesh(host, scout.mesh)
+
+    def _say_other_mesh(self, host: str, mesh: str) -> None:
+        """Once each, and no more than a remark: that is what names of meshes are for."""
+        if (host, mesh) not in self._others and len(self._others) < MAX_FOREIGN:
+            self._others.add((host, mesh))
+            logger.info("a node at %s is of mesh %r and this one of %r; they do not join", host, mesh, self._mesh)
 
     def _say_foreign(self, host: str, version: int) -> None:
         """Once each: it goes on calling."""

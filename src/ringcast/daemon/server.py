@@ -8,6 +8,7 @@ client held is withdrawn as soon as its connection or its process ends.
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import logging
 import os
@@ -22,20 +23,24 @@ from ringcast.control.messages import (
     PROTOCOL_VERSION,
     Bye,
     Done,
+    GetSettings,
     GetStatus,
     Hello,
     Request,
     Status,
     Welcome,
 )
+from ringcast.daemon import in_force, listing
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.connection import Connection
+from ringcast.daemon.declared import Declared
 from ringcast.daemon.descriptor import Descriptor, own
 from ringcast.daemon.door import Door, no_descriptors
 from ringcast.daemon.effects import Send
 from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
+from ringcast.daemon.in_force import Settings
 from ringcast.daemon.lifecycle import Claim
 from ringcast.daemon.liveliness import Liveliness
 from ringcast.daemon.local import OWN_CLIENT, Local
@@ -60,12 +65,19 @@ class Server:
     """Serve the clients that connect to `claim`'s socket until `stop`, or until idle for `idle_linger_s` if given."""
 
     def __init__(
-        self, claim: Claim, core: Core, *, node: str, budget_bytes: int, max_files: int, idle_linger_s: float | None,
-        network: NetworkSettings | None = None,
+        self, claim: Claim, core: Core, settings: Settings, *, idle_linger_s: float | None
     ) -> None:  # fmt: skip
-        self._node = node
+        self.settings = settings
+        """What is in force."""
+        self.socket_path = claim.socket_path
+        self._node = node = settings.name
         self._until_idle = idle_linger_s is not None
-        self.local = Local(TagTable(node, _core.utc_ns()), Budget(budget_bytes, max_lingering=max_files // 8), core)
+        budget = Budget(
+            settings.values["limits.memory"], max_lingering=settings.values["limits.lingering_rings"],
+            max_lingering_per_tag=settings.values["limits.lingering_rings_per_tag"],
+        )  # fmt: skip
+        self.local = Local(TagTable(node, _core.utc_ns()), budget, core)
+        self._declared = Declared(self.local)
         self.bad_messages = 0
         self.slow_clients = 0
         self._loop = asyncio.get_running_loop()
@@ -80,11 +92,13 @@ class Server:
         self.local.sharing.paces.on_first = self._pace_later
         self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
-        self._network = None
-        if network is not None:
-            self._network = Network(self.local, network, self._deliver, self._watchers, self._named, self._stages)
+        self.network = None
+        if settings.values["listen"]:
+            self.network = Network(
+                self.local, _network(settings), self._deliver, self._watchers, self._named, self._stages
+            )
         self._requests = Requests(
-            self.local, self._network, self._stages, self._watchers, self._deliver,
+            self.local, self.network, self._stages, self._watchers, self._deliver,
             on_bad=self._refuse, on_mistake=lambda connection: self._broken(connection, "mistake"),
             on_done=self._follow,
         )  # fmt: skip
@@ -96,8 +110,9 @@ class Server:
     async def run(self, ready: Callable[[], None] | None = None) -> None:
         """`ready` is called once clients may connect. Raises OSError when the network cannot be listened on."""
         try:
-            if self._network is not None:
-                await self._network.start()
+            if self.network is not None:
+                await self.network.start()
+            self._declare()
             self._door.open()
             if ready is not None:
                 ready()
@@ -105,12 +120,29 @@ class Server:
         finally:
             await self._stages.close()
             self._requests.close()
-            if self._network is not None:
-                await self._network.close()
+            if self.network is not None:
+                await self.network.close()
             self._close()
 
     def stop(self) -> None:
         self._stopped.set()
+
+    def take_over(self, settings: Settings) -> None:
+        """Put other settings in force, as far as that can be done while running; the caller says what cannot."""
+        values = settings.values
+        self.settings = settings
+        self._deliver(
+            self.local.limit(
+                values["limits.memory"], values["limits.lingering_rings"], values["limits.lingering_rings_per_tag"]
+            )
+        )
+        if self.network is not None:
+            self.network.mesh.seek(values["peers"])
+        self._declare()
+
+    def _declare(self) -> None:
+        self._deliver(self._declared.apply(self.settings.tags, self.settings.rules))
+        self._follow()
 
     def _enter(self, sock: socket.socket) -> None:
         connection = Connection(next(self._numbers), sock, self._loop, self._read, self._broken)
@@ -174,7 +206,10 @@ class Server:
         elif not connection.greeted:
             self._greet(connection, request, fds)
         elif isinstance(request, GetStatus):
-            connection.push(self._status(request.id))
+            connection.push(self.status(request.id))
+        elif isinstance(request, GetSettings):
+            for page in listing.setting_pages(request.id, in_force.rows(self.settings)):
+                connection.push(page)
         elif isinstance(request, Bye):
             connection.push(Done(id=request.id))
             connection.end()
@@ -183,8 +218,8 @@ class Server:
 
     def _follow(self) -> None:
         """A client's request is done, or it left: make streams and stages as they should be now, and tell watchers."""
-        if self._network is not None:
-            self._network.local_changed()
+        if self.network is not None:
+            self.network.local_changed()
         else:
             self._deliver(self._watchers.changed(self.local.take_changes()))
         self._stages.follow()
@@ -199,9 +234,9 @@ class Server:
         self._deliver(self.local.sharing.follow_rates())
         self._stages.follow_rates()
         rates = self.local.sharing.has_rates or self._stages.has_rates
-        if self._network is not None:
-            self._network.distribution.follow_rates()
-            rates = rates or self._network.distribution.has_rates
+        if self.network is not None:
+            self.network.distribution.follow_rates()
+            rates = rates or self.network.distribution.has_rates
         alive = {row.info.incarnation for row in self.local.table.all_publishers() if row.alive} if rates else set()
         self.local.sharing.paces.keep(alive)
         if rates:
@@ -234,14 +269,15 @@ class Server:
         logger.info("client %d joined: process %d of %s, %s", connection.number, peer.pid, peer.user, hello.program)
         connection.push(Welcome(id=hello.id, node=self._node, daemon_pid=os.getpid()))
 
-    def _status(self, request_id: int) -> Status:
+    def status(self, request_id: int = 0) -> Status:
         return Status(
-            id=request_id, node=self._node, pid=os.getpid(), version=_version(),
+            id=request_id, node=self._node, pid=os.getpid(), version=version(),
             uptime_s=self._loop.time() - self._started, clients=len(self.local.clients.keys() - {OWN_CLIENT}),
             tags=len(self.local.table), rings=len(self.local.rings), budget_bytes=self.local.budget.total_bytes,
             used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
-            refusals=self._network.refusals() if self._network is not None else {},
+            refusals=self.network.refusals() if self.network is not None else {}, mesh=self.settings.mesh,
+            config=self.settings.config, metrics=self.settings.values["metrics"] or "",
         )  # fmt: skip
 
     def _deliver(self, out: list[Send]) -> None:
@@ -305,8 +341,8 @@ class Server:
         self._watchers.leave(connection.number)
         self._deliver(self.local.leave(connection.number))
         self._stages.client_gone(connection.number)
-        if self._network is not None:
-            self._network.buffers.unwant(connection.number)
+        if self.network is not None:
+            self.network.buffers.unwant(connection.number)
         self._follow()
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
@@ -328,7 +364,16 @@ class Server:
         self.local.close()
 
 
-def _version() -> str:
+def _network(settings: Settings) -> NetworkSettings:
+    values = settings.values
+    return NetworkSettings(
+        listen=values["listen"], peers=values["peers"], scout=values["scout"], mesh=values["mesh"]
+    )  # fmt: skip
+
+
+@functools.cache
+def version() -> str:
+    """Of this package; looked up once, since that reads files."""
     try:
         return metadata.version("ringcast")
     except metadata.PackageNotFoundError:

@@ -26,6 +26,7 @@ from ringcast.daemon.matching import PatternIndex
 from ringcast.daemon.replica import Replica
 from ringcast.daemon.rows import Change, ChangeKind, Delta, PublisherRow, Row, SubscriberRow, TagRow
 from ringcast.errors import BadMessage, ResourceLimit, UnknownTag
+from ringcast.place import Setting
 from ringcast.tag import is_pattern, matches
 
 Digest = dict[str, tuple[int, int]]
@@ -61,7 +62,12 @@ class TagTable:
 
     def tag(self, name: str) -> TagRow | None:
         """The row that counts for a tag: of several, the one born first, in its latest term."""
-        rows = [row for row in self._tags.get(name, {}).values() if not self.is_destroyed(row)]
+        held = self._tags.get(name, {})
+        if len(held) == 1:  # as nearly always
+            (row,) = held.values()
+            if not row.destroyed:
+                return row
+        rows = [row for row in held.values() if not self.is_destroyed(row)]
         if not rows:
             return self._orphans.get(name)
         return min(rows, key=lambda row: (row.born, -row.term, row.owner))
@@ -92,8 +98,11 @@ class TagTable:
 
     # ------------------------------------------------------------------ this node's own rows
 
-    def open_tag(self, name: str, requested: dict[str, Any], create: bool = True) -> tuple[TagRow, list[Change]]:
-        """Join the tag, or create it here. Raises UnknownTag, TagConflict, QosMismatch, ResourceLimit."""
+    def open_tag(
+        self, name: str, requested: dict[str, Any], create: bool = True, settings: dict[str, Setting] | None = None
+    ) -> tuple[TagRow, list[Change]]:
+        """Join the tag, or create it here, with these settings. Raises UnknownTag, TagConflict, QosMismatch,
+        ResourceLimit."""
         known = self.tag(name)
         attributes = resolve(name, requested, known.attributes if known else None)
         if known is not None:
@@ -104,7 +113,9 @@ class TagTable:
             kept = f"node {self.node!r} keeps {MAX_TAGS_PER_NODE} tags already, and other nodes take in no more of it"
             raise ResourceLimit(kept, "destroy tags that nobody needs, or create this one on another node")
         born = max([self._youngest, *(row.born for row in self._tags.get(name, {}).values())])
-        row = TagRow(name=name, attributes=attributes, primary=self.node, born=min(born + 1, MAX_BORN))
+        row = TagRow(
+            name=name, attributes=attributes, primary=self.node, born=min(born + 1, MAX_BORN), settings=settings or {}
+        )
         return row, self.put(row)
 
     @property

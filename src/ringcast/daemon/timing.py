@@ -31,6 +31,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     redial_ns: int = 200 * _MS
     """First wait after a dial that failed; it doubles."""
     max_redial_ns: int = 5 * _S
+    foreign_ns: int = 60 * _S
+    """How long a node of another mesh is not called again."""
     grace_ns: int = 1 * _S
     """The daemon with the higher number waits so long for the other to dial."""
     idle_ns: int = 30 * _S

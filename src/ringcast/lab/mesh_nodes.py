@@ -44,7 +44,8 @@ class MeshNodes:
         addresses = {name: f"{self.bed.node(name).address()}:{PORT}" for name in self.names}
         for number, name in enumerate(self.names):
             peers = [word for other in self.names[:number] for word in ("--peer", addresses[other])]
-            command = [sys.executable, "-m", "ringcast", "daemon", "--name", name, "--listen", addresses[name]]
+            command = [sys.executable, "-m", "ringcast", "daemon", "--no-config", "--name", name]
+            command += ["--listen", addresses[name]]
             environment = {**os.environ, **self._environments.get(name, {})}
             process = self.bed.node(name).spawn([*command, "--no-scout", *peers], **_SILENT, env=environment)
             self.pids[name] = process.pid

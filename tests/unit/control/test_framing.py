@@ -46,6 +46,7 @@ REQUESTS: list[Any] = [
     m.ListNodes(id=1),
     m.ListChannels(id=1),
     m.GetStatus(id=1),
+    m.GetSettings(id=1),
     m.Bye(id=1),
 ]
 REPLIES: list[Any] = [
@@ -83,6 +84,7 @@ REPLIES: list[Any] = [
         id=1, node="n", pid=1, version="1", uptime_s=1.5, clients=1, tags=1, rings=1, budget_bytes=1, used_bytes=1,
         bad_messages=0, until_idle=False,
     ),
+    m.SettingListing(id=1, rows=[m.SettingStatus(key="name", value='"n"', origin="default")], more=True),
     m.HistoryPulled(id=1, size=1, answer=b"x"),
     m.Presences(
         watch=4,

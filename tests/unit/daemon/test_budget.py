@@ -82,3 +82,20 @@ def test_the_budget_is_never_exceeded_and_no_live_ring_goes(steps: list[tuple[st
             del left[ring]
         assert budget.used_bytes == sum(live.values()) + sum(left.values()) <= 100
         assert budget.lingering == len(left) <= 3
+
+
+def test_smaller_limits_send_away_what_was_left_behind_and_nothing_live() -> None:
+    budget = Budget(100, max_lingering=10, max_lingering_per_tag=10)
+    for ring in (1, 2, 3, 4):
+        budget.admit(ring, 25)
+    for ring, tag in ((1, "a"), (2, "a"), (3, "b")):
+        budget.linger(ring, tag)
+    assert budget.limit(100, max_lingering=10, max_lingering_per_tag=1) == [1]
+    assert budget.limit(60, max_lingering=10, max_lingering_per_tag=1) == [2]
+    assert budget.limit(60, max_lingering=0, max_lingering_per_tag=1) == [3]
+    assert budget.limit(10, max_lingering=0, max_lingering_per_tag=1) == []
+    assert budget.used_bytes == 25
+    with pytest.raises(NoSpace):
+        budget.admit(5, 1)
+    assert budget.limit(100, max_lingering=5, max_lingering_per_tag=5) == []
+    assert budget.admit(5, 75) == []

@@ -28,6 +28,7 @@ from ringcast.daemon.events import (
     DialFailed,
     Doubted,
     Event,
+    Foreign,
     Leave,
     LinkDown,
     Linked,
@@ -41,6 +42,7 @@ from ringcast.daemon.events import (
     Offence,
     Received,
     Scouted,
+    Seeds,
     Send,
     Tick,
     Unlinked,
@@ -158,9 +160,38 @@ def test_another_mesh_is_refused_with_the_reason() -> None:
     desk = Desk()
     desk.do(LinkUp(1, "b:1"))
     actions = desk.hear(1, Hello(record=record(60), mesh="theirs"))
-    assert "not 'theirs'" in sent(actions, Refusal)[0].reason
+    assert "the other of mesh 'theirs'" in sent(actions, Refusal)[0].reason
+    assert [action.mesh for action in of(actions, Foreign)] == ["theirs"]
     assert of(actions, Close)
     assert len(desk.core.roster) == 1
+
+
+def test_a_node_of_another_mesh_is_not_called_again_soon() -> None:
+    desk = Desk(seeds=("b:1",))
+    assert desk.tick_until(Connect) == [Connect("b:1")]
+    desk.do(LinkUp(1, "b:1"))
+    began_ns = desk.now_ns
+    desk.hear(1, Hello(record=record(60), mesh="theirs"))
+    assert desk.tick_until(Connect, limit_ns=2 * TIMING.foreign_ns) == [Connect("b:1")]
+    assert desk.now_ns - began_ns >= TIMING.foreign_ns
+
+
+def test_a_node_that_came_over_to_this_mesh_is_called_when_it_is_heard() -> None:
+    desk = Desk(seeds=("b:1",))
+    desk.tick_until(Connect)
+    desk.do(LinkUp(1, "b:1"))
+    desk.hear(1, Hello(record=record(60), mesh="theirs"))
+    assert of(desk.do(Scouted("b:1", 61)), Connect) == [Connect("b:1")]
+
+
+def test_other_seeds_are_called_and_those_before_no_more() -> None:
+    desk = Desk(seeds=("a:1",))
+    assert desk.tick_until(Connect) == [Connect("a:1")]
+    desk.do(DialFailed("a:1", refused=True))
+    desk.do(Seeds(("b:1",)))
+    assert desk.tick_until(Connect) == [Connect("b:1")]
+    desk.do(DialFailed("b:1", refused=True))
+    assert desk.tick_until(Connect) == [Connect("b:1")]
 
 
 def test_a_refusal_is_remembered_for_the_doctor() -> None:
