@@ -324,6 +324,8 @@ class Status(_Wire, frozen=True, tag="daemon"):
     """Of `rings`, those that outlived their publishers."""
     refusals: dict[str, str] = {}
     """{address: why this daemon and the one there do not get along}"""
+    mistakes: int = 0
+    """What the daemon failed to do by an error of its own; its log has each."""
 
 
 class Refused(_Wire, frozen=True, tag="refused"):

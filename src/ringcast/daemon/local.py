@@ -214,7 +214,7 @@ class Local:
             self._drop_subscription(subscription)
         for ring in self.rings.matching(name):
             if ring.owner is not None:
-                told.add(ring.owner)
+                told.add(ring.owner)  # of a mirror it is the mesh, which has no connection and is told nothing
                 self._retire(ring, linger=False)
             else:
                 self.sharing.forget(ring)

@@ -68,6 +68,7 @@ class Server:
         self.local = Local(TagTable(node, _core.utc_ns()), Budget(budget_bytes, max_lingering=max_files // 8), core)
         self.bad_messages = 0
         self.slow_clients = 0
+        self.mistakes = 0
         self._loop = asyncio.get_running_loop()
         self._started = self._loop.time()
         self._stopped = asyncio.Event()
@@ -147,6 +148,7 @@ class Server:
                 self._broken(connection, "bad message")
             except Exception:
                 # A mistake of ours costs the client that met it its connection, never the others theirs.
+                self.mistakes += 1
                 logger.exception("a request could not be handled")
                 self._broken(connection, "mistake")
 
@@ -242,6 +244,7 @@ class Server:
             used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
             refusals=self._network.refusals() if self._network is not None else {},
+            mistakes=self.mistakes + (self._network.mesh.mistakes if self._network is not None else 0),
         )  # fmt: skip
 
     def _deliver(self, out: list[Send]) -> None:
