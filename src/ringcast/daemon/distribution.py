@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import msgspec
@@ -33,6 +34,9 @@ from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
 
 logger = logging.getLogger("ringcast.daemon")
+
+CLOSERS = 4
+"""Threads that end sending ends; nothing else runs there."""
 
 SETTLE_S = 0.01
 HOLD_S = 5.0
@@ -103,6 +107,7 @@ class Distribution:
         self.channels: dict[int, OpenedChannel] = {}
         self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
         self._settling: set[asyncio.Task[None]] = set()
+        self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
 
@@ -253,6 +258,7 @@ class Distribution:
             self._drop(key)
         for task in self._settling:
             task.cancel()
+        self._closers.shutdown(wait=False)  # what was begun is ended before the process is
 
     def _drop(self, key: int) -> None:
         channel = self.channels.pop(key, None)
@@ -260,7 +266,7 @@ class Distribution:
             return
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
-        asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
+        self._closers.submit(channel.sending.close)
         self._sources.release(channel.incarnation, channel.source_transport, channel.reliable, channel.wish)
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from ringcast.control.messages import (
@@ -214,7 +215,7 @@ class Requests:
             if len(found) <= INLINE_BYTES:
                 connection.push(inline(request.id, found))
             else:
-                answer, memory = await asyncio.to_thread(beside, request.id, found)
+                answer, memory = await self._pulls.in_thread(partial(beside, request.id, found))
                 connection.push(answer, (memory,))
         except RingcastError as exc:
             connection.push(refuse(request.id, exc))

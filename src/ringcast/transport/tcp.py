@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from concurrent.futures import Future
 
 from ringcast import _core
 from ringcast.transport.addressing import bound, family_of, mark
@@ -73,11 +74,13 @@ class TcpSending:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.settimeout(CONNECT_TIMEOUT_S)
         # Connecting waits for the other node, and the daemon's loop may not.
-        self._thread = threading.Thread(target=self._connect, args=(channel, source, host, port), daemon=True)
+        self._connected: Future[None] = Future()
+        self._thread = threading.Thread(target=self._begin, args=(channel, source, host, port), daemon=True)
         self._thread.start()
 
     async def ready(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        # No thread of a shared pool waits here: a few nodes that do not answer would take them all.
+        await asyncio.shield(asyncio.wrap_future(self._connected))
         if self._failed:
             raise ConnectionError("the other node does not take the stream")
 
@@ -114,6 +117,15 @@ class TcpSending:
         if self._pump is not None:
             self._pump.close()
         self._socket.close()
+
+    def _begin(self, channel: Channel, source: Source, host: str, port: int) -> None:
+        try:
+            self._connect(channel, source, host, port)
+        except BaseException:
+            self._failed = True
+            raise
+        finally:
+            self._connected.set_result(None)
 
     def _connect(self, channel: Channel, source: Source, host: str, port: int) -> None:
         try:
