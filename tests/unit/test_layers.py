@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
      "decoding", "descriptors", "following", "holdings", "pending", "lifetime", "readiness", "refusal", "rights",
      "remote_history", "staging", "stats", "staleness", "variables", "record", "watch",
-     "adapt"},
+     "outbox", "adapt"},
     {"cli", "console", "conference", "lab", "spark", "testing", "__main__", "__init__"},
 ]  # fmt: skip
 
