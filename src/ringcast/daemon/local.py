@@ -35,7 +35,7 @@ from ringcast.control.messages import (
     Unsubscribe,
     UseMailbox,
 )
-from ringcast.daemon import listing, route
+from ringcast.daemon import listing, route, settings
 from ringcast.daemon.attributes import check_geometry
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
@@ -334,8 +334,7 @@ class Local:
         row = self.table.tag(request.tag)
         if row is None or row.primary != self.table.node:
             raise UnknownTag(request.tag)
-        settings = route.changed(row, request.node, request.at, request.transport)
-        self._effects.note(self.table.put(msgspec.structs.replace(row, settings=settings)))
+        self._effects.note(self.table.put(settings.changed(row, request.node, request.at, request.transport)))
         self.sharing.rematch(row.name)
 
     # ------------------------------------------------------------------ subscribers
