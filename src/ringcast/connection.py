@@ -12,6 +12,7 @@ Must not know what publishers, subscribers or tags are: that is its owner's busi
 from __future__ import annotations
 
 import logging
+import os
 import select
 import socket
 import threading
@@ -25,8 +26,8 @@ import msgspec
 from ringcast.control import link
 from ringcast.control.messages import Answer, Bye, Done, Hello, Notice, Request, Welcome
 from ringcast.daemon.descriptor import Descriptor, own
-from ringcast.descriptors import Waker, copies, out_of_descriptors
-from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForkedError, RingcastError
+from ringcast.descriptors import Waker, copies, out_of_descriptors, uid_of_peer
+from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, RingcastError
 from ringcast.outbox import Outbox, OutboxFull
 from ringcast.pending import Pending, Then, Waiting
 
@@ -59,7 +60,8 @@ class _Lost(Exception):
 class Connection:
     """Open the connection and say hello.
 
-    Raises DaemonUnavailable when nobody answers at `path`, ResourceLimit, or what the daemon refuses with.
+    Raises DaemonUnavailable when nobody answers at `path`, ForeignDaemon, ResourceLimit, or what the daemon refuses
+    with.
     """
 
     def __init__(self, path: str, owner: Owner, *, program: str, fds: Sequence[int] = ()) -> None:
@@ -244,6 +246,11 @@ class Connection:
         except OSError as exc:
             sock.close()
             raise DaemonUnavailable(self.path, exc.strerror or str(exc)) from exc
+        try:
+            self._check_peer(sock)
+        except BaseException:
+            sock.close()
+            raise
         sock.setblocking(False)
         with self._lock:
             self._socket = sock
@@ -254,6 +261,12 @@ class Connection:
             return welcome
         except _Lost as lost:
             raise DaemonUnavailable(self.path, str(lost)) from lost
+
+    def _check_peer(self, sock: socket.socket) -> None:
+        """Before anything is said: rings and mailboxes are shared with whoever answers. Raises ForeignDaemon."""
+        uid, own_uid = uid_of_peer(sock), os.geteuid()
+        if uid not in (own_uid, 0):
+            raise ForeignDaemon(self.path, uid, own_uid)
 
     def _read_until(self, waiting: Waiting | None, deadline: float | None) -> None:
         """Handle packets until `waiting` is finished, or until the connection is to be closed. Raises _Lost."""

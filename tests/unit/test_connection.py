@@ -28,7 +28,7 @@ from ringcast.control.messages import (
     UseMailbox,
     Welcome,
 )
-from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForkedError, UnknownTag
+from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, UnknownTag
 from ringcast.identity import PublisherInfo
 from ringcast.outbox import Outbox
 from ringcast.tag import TagAttributes
@@ -419,3 +419,18 @@ def test_a_daemon_that_never_reads_is_left(world, monkeypatch):
         connection.post(OpenTag(id=0, name=name))
     world.accept().welcome()
     assert world.owner.restored.acquire(timeout=PATIENCE_S)
+
+
+def test_another_users_daemon_is_not_talked_to(world, monkeypatch):
+    monkeypatch.setattr(module, "uid_of_peer", lambda sock: os.geteuid() + 1)
+    with pytest.raises(ForeignDaemon, match="not talked to") as caught:
+        Connection(world.path, world.owner, program="test")
+    assert (caught.value.uid, caught.value.own_uid) == (os.geteuid() + 1, os.geteuid())
+    peer = world.accept()
+    assert link.receive_request(peer.sock) is None, "it was told nothing"
+
+
+def test_the_system_daemon_of_root_is(world, monkeypatch):
+    monkeypatch.setattr(module, "uid_of_peer", lambda sock: 0)
+    connection, _ = world.connect()
+    assert connection.connected

@@ -29,6 +29,7 @@ from ringcast.control.service import (
 )
 from ringcast.daemon.fanout import Answer
 from ringcast.daemon.holdings import Wish
+from ringcast.daemon.resolving import resolved
 from ringcast.errors import BadMessage, QosMismatch
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
@@ -137,7 +138,7 @@ class Distribution:
                 capacity_bytes=source.capacity_bytes, first_seq=first, every=every, reliable=request.reliable,
                 transport=request.transport,
             )  # fmt: skip
-            seat = self._seat(transport, channel, source, host, _port(request.address))
+            seat = self._seat(transport, channel, source, await resolved(host), _port(request.address))
         return ChannelOpened(
             first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat
         )  # fmt: skip
@@ -160,7 +161,7 @@ class Distribution:
             timer.cancel()
             channel = msgspec.structs.replace(channel, seat=seat)
         try:
-            sending = transport.send(channel, source, host, _port(request.address))
+            sending = transport.send(channel, source, await resolved(host), _port(request.address))
             await sending.ready()
         except BaseException:
             self._sources.release(*wanted)

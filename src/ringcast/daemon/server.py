@@ -42,7 +42,7 @@ from ringcast.daemon.local import OWN_CLIENT, Local
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.processes import Processes
-from ringcast.daemon.refusal import refuse
+from ringcast.daemon.refusal import failed, refuse
 from ringcast.daemon.requests import Requests
 from ringcast.daemon.stages import Stages
 from ringcast.daemon.table import TagTable
@@ -86,7 +86,7 @@ class Server:
             self._network = Network(self.local, network, self._deliver, self._watchers, self._named, self._stages)
         self._requests = Requests(
             self.local, self._network, self._stages, self._watchers, self._deliver,
-            on_bad=self._refuse, on_mistake=lambda connection: self._broken(connection, "mistake"),
+            on_bad=self._refuse, on_mistake=self._failed,
             on_done=self._follow,
         )  # fmt: skip
         self._door = Door(
@@ -134,6 +134,7 @@ class Server:
         for _ in range(PACKETS_PER_TURN):
             if not connection.reading:
                 return
+            received = None
             try:
                 received = self._receive(connection)
                 if received is None:
@@ -147,10 +148,16 @@ class Server:
                 connection.push(refuse(0, exc))
                 self._broken(connection, "bad message")
             except Exception:
-                # A mistake of ours costs the client that met it its connection, never the others theirs.
-                self.mistakes += 1
-                logger.exception("a request could not be handled")
-                self._broken(connection, "mistake")
+                self._failed(connection, received.message if received is not None else None)
+
+    def _failed(self, connection: Connection, request: Request | None) -> None:
+        """A mistake of ours: said to the client that met it, which is then rid of what may be half done by attaching
+        again; never the others' concern. Called while the exception is handled."""
+        self.mistakes += 1
+        logger.exception("a request could not be handled: %.200r", request)
+        if request is not None:
+            connection.push(failed(request.id, type(request).__name__))
+        self._broken(connection, "mistake")
 
     def _refuse(self, connection: Connection, exc: BadMessage) -> None:
         self.bad_messages += 1
