@@ -174,8 +174,11 @@ class ListPublishers(_Wire, frozen=True, tag="list_publishers"):
 
 
 class ListSubscribers(_Wire, frozen=True, tag="list_subscribers"):
+    """Of every node; with `local`, of this one only."""
+
     id: int
     tag: str
+    local: bool = False
 
 
 class ListNodes(_Wire, frozen=True, tag="list_nodes"):

@@ -35,6 +35,7 @@ from ringcast.control.messages import (
     Unsubscribe,
     UseMailbox,
 )
+from ringcast.control.status import SubscriberStatus
 from ringcast.daemon import listing, route, settings
 from ringcast.daemon.attributes import check_geometry
 from ringcast.daemon.budget import Budget
@@ -433,6 +434,9 @@ class Local:
     def _list_subscribers(self, client: Client, request: ListSubscribers, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
         rows = [s.status() for s in self.sharing.subscriptions.matching(check_name(request.tag)) if s.counts]
+        if not request.local:
+            others = [row for row in self.table.subscribers(request.tag) if row.owner != self.table.node]
+            rows += [SubscriberStatus(info=row.info, counters={}, latency=[]) for row in others]
         for page in listing.subscriber_pages(request.id, rows):
             self._effects.send(client.number, page)
 
