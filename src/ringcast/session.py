@@ -129,6 +129,8 @@ class Session:
         `capacity_bytes`: how many messages and bytes a publisher's ring holds. `max_wait_s`: how long a publisher waits
         for reliable readers; 0 refuses them. `prefault`: commit all memory at once. `proxy`: where subscribers'
         proxies sit, and `transport`: what carries the tag between nodes, for those who say nothing of it.
+        A tag that nobody uses (no publisher, no ring of one that left, no subscriber by name) ends after the daemon's
+        lease, a day unless `ringcast daemon --tag-lease` says otherwise; then call this again.
         Raises BadTagName, TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range),
         DaemonUnavailable, ClosedError, ForkedError.
         """

@@ -30,7 +30,7 @@ PURE = {
     "daemon/gossip.py", "daemon/cluster.py", "daemon/roster.py", "daemon/hearsay.py", "daemon/names.py",
     "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/watchers.py", "daemon/events.py",
-    "daemon/addresses.py", "daemon/settings.py",
+    "daemon/addresses.py", "daemon/settings.py", "daemon/leases.py",
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/route.py", "lab/topology.py",
     "lab/samples.py", "lab/rows.py", "lab/report.py", "lab/reference.py", "lab/push_pull/tables.py",
     "lab/push_pull/distance.py",

@@ -39,6 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-scout", action="store_true", help="do not look for other nodes by multicast")
     parser.add_argument("--until-idle", action="store_true", help="end when the last client has left")
     parser.add_argument("--idle-linger", metavar="S", type=_seconds, default=1.0, help="wait so long (default: 1 s)")
+    parser.add_argument(
+        "--tag-lease", metavar="S", type=_lease, default=86400.0,
+        help="end tags that nobody has used for so long; 0 keeps them (default: a day)",
+    )  # fmt: skip
     parser.add_argument("--verbose", action="store_true", help="say more on standard error")
     # For ringcast.connect(): detach from the caller, and write to this descriptor when clients may connect.
     parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
@@ -90,6 +94,7 @@ async def _serve(args: argparse.Namespace) -> None:
         server = Server(
             claim, _core, node=args.name or node_name(), budget_bytes=args.budget or memory_bytes() // 2,
             max_files=max_files, idle_linger_s=args.idle_linger if args.until_idle else None, network=_network(args),
+            tag_lease_s=args.tag_lease,
         )  # fmt: skip
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -121,6 +126,16 @@ def _node(text: str) -> str:
     if not _NODE.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a node's name: up to 64 letters, digits and _ . -")
     return text
+
+
+def _lease(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e12:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; 0 keeps tags for ever")
+    return seconds
 
 
 def _seconds(text: str) -> float:

@@ -223,6 +223,21 @@ class Local:
         for number in sorted(told):
             self._effects.send(number, TagGone(name=name))
 
+    def unused(self) -> list[str]:
+        """Tags that this node keeps and nobody uses: no publisher, no ring of one that left, no subscriber by name."""
+        table = self.table
+        own = [row.name for row in table.tags("**") + table.tags("@ringcast/**") if row.primary == table.node]
+        return [
+            name for name in own
+            if not table.publishers(name) and not any(row.info.pattern == name for row in table.subscribers(name))
+        ]  # fmt: skip
+
+    def expire(self, names: Iterable[str]) -> list[Send]:
+        """End tags that nobody has used for long; nobody holds a right on them, so nobody is told."""
+        for name in names:
+            self._end(name)
+        return self._effects.finish()
+
     # ------------------------------------------------------------------ publishers
 
     def _publish(self, client: Client, request: Publish, fds: list[Descriptor]) -> None:

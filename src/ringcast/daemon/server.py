@@ -36,6 +36,7 @@ from ringcast.daemon.effects import Send
 from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
+from ringcast.daemon.leases import DEFAULT_LEASE_S, Leases
 from ringcast.daemon.lifecycle import Claim
 from ringcast.daemon.liveliness import Liveliness
 from ringcast.daemon.local import OWN_CLIENT, Local
@@ -61,7 +62,7 @@ class Server:
 
     def __init__(
         self, claim: Claim, core: Core, *, node: str, budget_bytes: int, max_files: int, idle_linger_s: float | None,
-        network: NetworkSettings | None = None,
+        network: NetworkSettings | None = None, tag_lease_s: float = DEFAULT_LEASE_S,
     ) -> None:  # fmt: skip
         self._node = node
         self._until_idle = idle_linger_s is not None
@@ -78,6 +79,8 @@ class Server:
         self._processes = Processes(self._loop, self._process_died)
         self._stages = Stages(self.local, self._deliver)
         self._pacing: asyncio.TimerHandle | None = None
+        self._leases = Leases(tag_lease_s)
+        self._looking: asyncio.TimerHandle | None = None
         self.local.sharing.paces.on_first = self._pace_later
         self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
@@ -100,6 +103,7 @@ class Server:
             if self._network is not None:
                 await self._network.start()
             self._door.open()
+            self._look_later()
             if ready is not None:
                 ready()
             await self._stopped.wait()
@@ -216,6 +220,19 @@ class Server:
         if rates:
             self._pace_later()
 
+    def _look_later(self) -> None:
+        if self._leases.period_s is not None:
+            self._looking = self._loop.call_later(self._leases.period_s, self._end_unused)
+
+    def _end_unused(self) -> None:
+        """Tags that nobody has used for long go."""
+        expired = self._leases.look(self.local.unused(), self._loop.time())
+        if expired:
+            logger.info("%d tag(s) that nobody used have ended: %.200r", len(expired), expired)
+            self._deliver(self.local.expire(expired))
+            self._follow()
+        self._look_later()
+
     def _greet(self, connection: Connection, hello: Request, fds: list[Descriptor]) -> None:
         if not isinstance(hello, Hello):
             raise BadMessage(f"{type(hello).__name__} before hello")
@@ -331,6 +348,8 @@ class Server:
         self.local.process_died(pid)
 
     def _close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
         self._door.close()
         for connection in self._connections.values():
             connection.close()
