@@ -1,9 +1,10 @@
 """A session's control connection: one thread that reads, requests from any thread, and finding a lost daemon again.
 
 Invariants: only the connection's thread reads; an answer's `then` and every notice run there, in the order in which
-the daemon sent them; nothing that runs there waits for another request. While the daemon is away `call` raises
-DaemonUnavailable at once, and the thread looks for it without ever starting one. `post` takes no lock, because it is
-called by the garbage collector, which may interrupt a thread that holds one.
+the daemon sent them; nothing that runs there waits for another request, nor for room in the socket: what the daemon
+does not read at once waits in an outbox. So client and daemon never wait for each other. While the daemon is away
+`call` raises DaemonUnavailable at once, and the thread looks for it without ever starting one. `post` takes no lock,
+because it is called by the garbage collector, which may interrupt a thread that holds one.
 
 Must not know what publishers, subscribers or tags are: that is its owner's business.
 """
@@ -11,6 +12,7 @@ Must not know what publishers, subscribers or tags are: that is its owner's busi
 from __future__ import annotations
 
 import logging
+import os
 import select
 import socket
 import threading
@@ -24,8 +26,9 @@ import msgspec
 from ringcast.control import link
 from ringcast.control.messages import Answer, Bye, Done, Hello, Notice, Request, Welcome
 from ringcast.daemon.descriptor import Descriptor, own
-from ringcast.descriptors import Waker, copies, out_of_descriptors
-from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForkedError, RingcastError
+from ringcast.descriptors import Waker, copies, out_of_descriptors, uid_of_peer
+from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, RingcastError
+from ringcast.outbox import Outbox, OutboxFull
 from ringcast.pending import Pending, Then, Waiting
 
 logger = logging.getLogger("ringcast")
@@ -57,7 +60,8 @@ class _Lost(Exception):
 class Connection:
     """Open the connection and say hello.
 
-    Raises DaemonUnavailable when nobody answers at `path`, ResourceLimit, or what the daemon refuses with.
+    Raises DaemonUnavailable when nobody answers at `path`, ForeignDaemon, ResourceLimit, or what the daemon refuses
+    with.
     """
 
     def __init__(self, path: str, owner: Owner, *, program: str, fds: Sequence[int] = ()) -> None:
@@ -65,7 +69,10 @@ class Connection:
         self._owner = owner
         self._program = program
         self._hello_fds = tuple(fds)
-        self._lock = threading.Lock()  # guards _socket's sending side and _away
+        self._lock = threading.Lock()  # guards _socket's sending side, _outbox and _away; nobody blocks under it
+        self._outbox = Outbox()
+        self._unread: str | None = None
+        """Why the connection is to be given up: the daemon does not read."""
         self._pending = Pending()
         self._posted: deque[tuple[Request, list[int], Then | None]] = deque()
         self._stop = threading.Event()
@@ -145,6 +152,7 @@ class Connection:
         sock, self._socket = self._socket, None
         if sock is not None:
             sock.close()
+        self._outbox.clear()
         self._drop_posted()
 
     # ---------------------------------------------------------------- asking
@@ -175,13 +183,20 @@ class Connection:
                 raise DaemonUnavailable(self.path, self._away or "not connected")
             number, waiting = self._pending.add(then)
             try:
-                link.send(self._socket, msgspec.structs.replace(request, id=number), fds)
+                sent = self._outbox.send(self._socket, number, msgspec.structs.replace(request, id=number), fds)
+            except OutboxFull as exc:
+                self._pending.discard(number)
+                self._unread = str(exc)
+                self._waker.wake()
+                raise DaemonUnavailable(self.path, str(exc)) from exc
             except OSError as exc:
                 self._pending.discard(number)
                 raise DaemonUnavailable(self.path, exc.strerror or str(exc)) from exc
             except RingcastError:
                 self._pending.discard(number)
                 raise
+            if not sent and threading.current_thread() is not self._reader:
+                self._waker.wake()  # the thread is to look for room
         return waiting
 
     # ---------------------------------------------------------------- the thread
@@ -231,8 +246,15 @@ class Connection:
         except OSError as exc:
             sock.close()
             raise DaemonUnavailable(self.path, exc.strerror or str(exc)) from exc
+        try:
+            self._check_peer(sock)
+        except BaseException:
+            sock.close()
+            raise
+        sock.setblocking(False)
         with self._lock:
             self._socket = sock
+            self._unread = None
         try:
             hello = Hello(id=0, program=self._program)
             welcome: Welcome = self._ask(hello, Welcome, self._hello_fds, None, ANSWER_TIMEOUT_S).answers[0]
@@ -240,17 +262,25 @@ class Connection:
         except _Lost as lost:
             raise DaemonUnavailable(self.path, str(lost)) from lost
 
+    def _check_peer(self, sock: socket.socket) -> None:
+        """Before anything is said: rings and mailboxes are shared with whoever answers. Raises ForeignDaemon."""
+        uid, own_uid = uid_of_peer(sock), os.geteuid()
+        if uid not in (own_uid, 0):
+            raise ForeignDaemon(self.path, uid, own_uid)
+
     def _read_until(self, waiting: Waiting | None, deadline: float | None) -> None:
         """Handle packets until `waiting` is finished, or until the connection is to be closed. Raises _Lost."""
         sock = self._socket
         if sock is None:
             raise _Lost("not connected")
         poll = select.poll()
-        poll.register(sock, select.POLLIN)
         poll.register(self._waker.fd, select.POLLIN)
         while waiting is None or not waiting.finished.is_set():
+            if self._unread is not None:
+                raise _Lost(self._unread)
+            poll.register(sock, select.POLLIN | (select.POLLOUT if self._outbox else 0))
             left_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1e3
-            ready = {fd for fd, _ in poll.poll(left_ms)}
+            ready = dict(poll.poll(left_ms))
             if not ready:
                 raise _Lost(f"no answer within {ANSWER_TIMEOUT_S:g} s")
             if self._waker.fd in ready:
@@ -260,12 +290,17 @@ class Connection:
                         return
                     raise _Lost("the session was closed")
                 self._flush()
-            if sock.fileno() in ready:
+            events = ready.get(sock.fileno(), 0)
+            if events & select.POLLOUT:
+                self._flush_outbox(sock)
+            if events & ~select.POLLOUT:
                 self._handle_packet(sock)
 
     def _handle_packet(self, sock: socket.socket) -> None:
         try:
             received = link.receive_reply(sock)
+        except BlockingIOError:
+            return
         except (OSError, BadMessage) as exc:
             raise _Lost(str(exc)) from exc
         if received is None:
@@ -284,8 +319,17 @@ class Connection:
         finally:
             received.close()
 
+    def _flush_outbox(self, sock: socket.socket) -> None:
+        with self._lock:
+            try:
+                failed = self._outbox.flush(sock)
+            except OSError as exc:
+                raise _Lost(exc.strerror or str(exc)) from exc
+        for number, error in failed:
+            self._pending.failed(number, error)
+
     def _flush(self) -> None:
-        while self._posted:
+        while self._posted and self._unread is None:
             request, fds, then = self._posted.popleft()
             try:
                 self._send(request, fds, then)
@@ -302,6 +346,7 @@ class Connection:
     def _drop(self) -> None:
         with self._lock:
             sock, self._socket = self._socket, None
+            self._outbox.clear()
         if sock is not None:
             sock.close()
         self._drop_posted()  # it was meant for a daemon that knew what it is about

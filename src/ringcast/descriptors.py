@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import struct
 from collections.abc import Sequence
 
 from ringcast.control.link import close_all
@@ -28,6 +30,12 @@ def copies(fds: Sequence[int]) -> list[int]:
         close_all(kept)
         raise out_of_descriptors("cannot pass descriptors on", exc) from exc
     return kept
+
+
+def uid_of_peer(sock: socket.socket) -> int:
+    """The user whose process made the other end of a Unix socket, as the kernel says."""
+    _, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return int(uid)
 
 
 class Waker:

@@ -66,6 +66,20 @@ class DaemonUnavailable(BrokenError):
         )
 
 
+class ForeignDaemon(DaemonUnavailable):
+    """The process at the daemon's socket is another user's, and not root's: what is sent there, others may read."""
+
+    def __init__(self, socket_path: str, uid: int, own_uid: int) -> None:
+        super().__init__(socket_path, f"the process there is of user {uid}")
+        self.uid = uid
+        self.own_uid = own_uid
+        said = (
+            f"the daemon at {socket_path} is run by user {uid}, and not by user {own_uid} or root, so it is not talked "
+            "to; use a socket of your own (--socket, RINGCAST_SOCKET), or have root run the daemon that users share"
+        )
+        self.args = (said,)
+
+
 class DaemonRunning(RingcastError):
     """A second daemon was started on a socket that has one."""
 

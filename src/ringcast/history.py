@@ -7,6 +7,7 @@ only one alive is meant, and if there is no such one the caller has to say.
 
 from __future__ import annotations
 
+import heapq
 import math
 import weakref
 from collections.abc import Callable
@@ -27,7 +28,9 @@ from ringcast.decoding import Decoders
 from ringcast.errors import HistoryError, RingcastError
 from ringcast.identity import PublisherInfo
 from ringcast.message import Message
+from ringcast.place import PUBLISHER
 from ringcast.publisher import Publisher
+from ringcast.remote_history import RemoteHistory
 from ringcast.rights import Subscription
 from ringcast.staleness import GAPS, bound_s, longest_gap_ns
 
@@ -58,9 +61,9 @@ class History(_core.RingHistory):
     - `range(first, last)`: those still held, both ends included; `lost` of each counts the missing ones before it
     - `bounds()`: (oldest held, newest); (n, n - 1) when empty
 
-    They raise Empty, Overwritten, NotYet, HistoryError (it does not go back that far; several publishers number their
-    messages), CorruptRing, DecodeError, ClosedError, ForkedError. With `copy=False` the first two lend a view of the
-    ring instead of copying; ask `msg.valid` after having used it.
+    They ask nobody. They raise Empty, Overwritten, NotYet, HistoryError (it does not go back that far; several
+    publishers number their messages), CorruptRing, DecodeError, ClosedError, ForkedError. With `copy=False` the
+    first two lend a view of the ring instead of copying; ask `msg.valid` after having used it.
     """
 
     def __init__(
@@ -78,6 +81,8 @@ class History(_core.RingHistory):
         super().__init__()
         self._attachment = attachment
         self._tag = tag
+        self._decoders = decoders
+        self._depth = depth
         self._only: int | None = None
         self._right = _Holding(
             attachment.connection, attachment.holdings.number(), tag.name, self, decoders=decoders, limit=depth or 0,
@@ -104,6 +109,40 @@ class History(_core.RingHistory):
     def since(self, seq: int) -> list[Message]:
         """Everything held from `seq` on; `lost` of the first says how many are gone. Raises as `range` does."""
         return self.range(seq, _LAST)
+
+    def before(self, sent_ns: int) -> Message:
+        """The newest message that had been sent at `sent_ns` (UTC), by its publisher's clock. The daemon finds it, so
+        that those passed over need not be decoded.
+
+        Raises Empty, HistoryError (nothing held was sent by then), CorruptRing, DecodeError, DaemonUnavailable,
+        ClosedError, ForkedError, BrokenError.
+        """
+        found: list[Message] = []
+        for view in self._views():
+            try:
+                found.append(view.before(sent_ns))
+            except HistoryError:
+                continue
+        if not found:
+            raise HistoryError(f"nothing that is held was sent by {sent_ns} ns (UTC)")
+        return max(found, key=lambda message: (message.sent_ns, message.publisher.incarnation, message.seq))
+
+    def between(self, first_ns: int, last_ns: int) -> list[Message]:
+        """Those held of all publishers that were sent from `first_ns` to `last_ns` (UTC), in the order of sending.
+        The daemon finds them. Raises as `before` does, without HistoryError."""
+        streams = [view.between(first_ns, last_ns) for view in self._views()]
+        return list(heapq.merge(*streams, key=lambda message: message.sent_ns))
+
+    def _views(self) -> list[RemoteHistory]:
+        """What this history holds, as the daemon reads it: one for each publisher."""
+        incarnations = self.incarnations
+        if not incarnations:
+            self.latest()  # raises what there is to say: Empty, or ClosedError
+        decode = self._decoders.of(self._tag.name, self._tag.attributes)
+        return [
+            RemoteHistory(self._attachment, self._tag, decode, at=PUBLISHER, depth=self._depth, incarnation=incarnation)
+            for incarnation in incarnations
+        ]
 
     def staleness_s(self) -> float:
         """How much older than what its publisher has now the newest message of this history may be, at most: the

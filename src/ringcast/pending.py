@@ -82,6 +82,14 @@ class Pending:
             if not more:
                 waiting.finished.set()
 
+    def failed(self, number: int, error: Exception) -> None:
+        """A request could not be sent, after all."""
+        with self._lock:
+            waiting = self._waiting.pop(number, None)
+        if waiting is not None:
+            waiting.error = error
+            waiting.finished.set()
+
     def fail(self, error: Exception) -> None:
         """No more answers will come."""
         with self._lock:

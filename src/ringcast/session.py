@@ -31,9 +31,9 @@ from ringcast.control.messages import (
     TagOpened,
 )
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
-from ringcast.daemon.lifecycle import default_socket_path, ensure_running
+from ringcast.daemon.lifecycle import check_directory, default_socket_path, ensure_running
 from ringcast.decoding import Decoders, scaled
-from ringcast.errors import DaemonUnavailable
+from ringcast.errors import DaemonUnavailable, ForeignDaemon
 from ringcast.following import Scaling, Start
 from ringcast.identity import PresenceKind
 from ringcast.place import AUTO, check_place
@@ -63,13 +63,17 @@ def connect(socket: str | os.PathLike[str] | None = None, start: bool = True, pr
     `socket` is where it listens (default: RINGCAST_SOCKET, or the user's runtime directory). With `start`, a daemon is
     started when none runs: as a process of its own, shared by all programs of this user, ending after the last of
     them. `program` is the name under which others see this one.
-    Raises DaemonUnavailable, ResourceLimit.
+    The daemon must be of this user or of root, and the default socket's directory this user's alone.
+    Raises DaemonUnavailable, ForeignDaemon, ResourceLimit.
     """
     path = os.path.abspath(socket) if socket is not None else default_socket_path()
     name = program if program is not None else os.path.basename(sys.argv[0] if sys.argv else "") or "python"
+    check_directory(path)
     for attempt in range(_START_ATTEMPTS):
         try:
             return Session(Attachment(path, name))
+        except ForeignDaemon:
+            raise
         except DaemonUnavailable:
             # A daemon that was about to end may have been reached on its last breath; then once more.
             if not start or attempt == _START_ATTEMPTS - 1:
@@ -127,6 +131,8 @@ class Session:
         `capacity_bytes`: how many messages and bytes a publisher's ring holds. `max_wait_s`: how long a publisher waits
         for reliable readers; 0 refuses them. `prefault`: commit all memory at once. `proxy`: where subscribers'
         proxies sit, and `transport`: what carries the tag between nodes, for those who say nothing of it.
+        A tag that nobody uses (no publisher, no ring of one that left, no subscriber by name) ends after the daemon's
+        lease, a day unless `ringcast daemon --tag-lease` says otherwise; then call this again.
         Raises BadTagName, TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range),
         DaemonUnavailable, ClosedError, ForkedError.
         """

@@ -118,7 +118,7 @@ class Tag:
         size: Size | None = None,
     ) -> History | RemoteHistory:
         """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`
-        shows one publisher's only (one of `publishers(left=True, everywhere=True)`, say); `every` n shows the messages
+        shows one publisher's only (one of `publishers(left=True)`, say); `every` n shows the messages
         whose number is a multiple of n; `size` shows them at that size, as `subscribe` does.
 
         `at` is where: "publisher" (at the publishers' nodes), "subscriber" (this node) or "node:NAME". Left out it is
@@ -132,7 +132,7 @@ class Tag:
         incarnation = 0 if publisher is None else incarnation_of(publisher)
         if at in (None, "publisher") and every == 1:
             node = self._attachment.connection.welcome.node
-            nodes = {row.info.incarnation: row.info.node for row in self.publishers(left=True, everywhere=True)}
+            nodes = {row.info.incarnation: row.info.node for row in self.publishers(left=True)}
             if nodes.get(incarnation) == node or (at is None and all(owner == node for owner in nodes.values())):
                 return self.local_history(depth, publisher, size)
         decode, scale = self._codec.decode, None
@@ -165,22 +165,26 @@ class Tag:
         incarnation = 0 if publisher is None else incarnation_of(publisher)
         return RemoteHistory(self._attachment, self, None, at="publisher", incarnation=incarnation)
 
-    def publishers(self, left: bool = False, everywhere: bool = False) -> list[PublisherStatus]:
-        """Who publishes here, with counters; with `left`, also publishers that left a ring behind (`alive` is False);
-        with `everywhere`, also on other nodes, without counters.
+    def publishers(self, left: bool = False, local: bool = False) -> list[PublisherStatus]:
+        """Who publishes, on whichever node; of publishers on other nodes the counters are empty. With `left`, also
+        those that left a ring behind (`alive` is False). With `local`, what this node has: its publishers, and the
+        streams that come here from others, all with counters.
 
         Raises DaemonUnavailable, ClosedError, ForkedError.
         """
-        what = ListHistories(id=0, tag=self._name) if everywhere else ListPublishers(id=0, tag=self._name)
+        what = ListPublishers(id=0, tag=self._name) if local else ListHistories(id=0, tag=self._name)
         pages = self._attachment.connection.call_pages(what, PublisherListing)
         return [row for page in pages for row in page.rows if left or row.alive]
 
-    def subscribers(self) -> list[SubscriberStatus]:
-        """Who receives this tag, wildcards included, with counters.
+    def subscribers(self, local: bool = False) -> list[SubscriberStatus]:
+        """Who receives this tag, on whichever node and wildcards included; of subscribers on other nodes the counters
+        are empty. With `local`, those of this node only.
 
         Raises DaemonUnavailable, ClosedError, ForkedError.
         """
-        pages = self._attachment.connection.call_pages(ListSubscribers(id=0, tag=self._name), SubscriberListing)
+        pages = self._attachment.connection.call_pages(
+            ListSubscribers(id=0, tag=self._name, local=local), SubscriberListing
+        )
         return [row for page in pages for row in page.rows]
 
     def watch(self) -> Watch:

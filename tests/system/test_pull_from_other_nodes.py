@@ -150,8 +150,8 @@ def test_a_publisher_that_has_left(tag, pub, mesh, eventually):
     assert history.latest().data == 19
     assert history.at(12).data == 12
     assert history.staleness_s() == math.inf
-    assert tag.publishers(everywhere=True) == []
-    assert [row.info.node for row in tag.publishers(left=True, everywhere=True)] == ["a"]
+    assert tag.publishers() == []
+    assert [row.info.node for row in tag.publishers(left=True)] == ["a"]
 
 
 def test_a_publisher_that_was_killed(mesh, run_program, eventually):
@@ -240,7 +240,7 @@ def test_a_node_that_is_gone(mesh, tag, eventually):
     a.kill()
     with pytest.raises((ringcast.BrokenError, ringcast.Empty)):  # noticed already, or not
         history.latest()
-    eventually(lambda: not tag.publishers(left=True, everywhere=True))
+    eventually(lambda: not tag.publishers(left=True))
     with pytest.raises(ringcast.Empty):
         history.latest()
     with pytest.raises(ringcast.BrokenError, match="gone"):

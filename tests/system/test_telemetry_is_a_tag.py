@@ -51,3 +51,18 @@ def test_names_that_begin_with_at_are_the_daemons(session: ringcast.Session) -> 
     with pytest.raises(BadTagName, match="may subscribe"):
         tag.destroy()
     assert session.tags() == []
+
+
+def test_nobody_destroys_another_nodes_counters(make_mesh: Any, eventually: Callable[..., None]) -> None:
+    a, b = make_mesh(2)
+    publisher = a.session.publisher("x")
+    subscriber = b.session.subscribe("x")
+    publisher.wait_for_subscribers(1, 30.0)
+    telemetry = b.session.subscribe("@ringcast/a/channels")
+    telemetry.recv(30.0)
+    tag = b.session.tag("@ringcast/a/channels", create=False)
+    with pytest.raises(BadTagName, match="daemons' own"):
+        tag.destroy(force=True)
+    first = telemetry.recv(30.0).seq
+    assert telemetry.recv(30.0).seq > first
+    subscriber.close()

@@ -28,8 +28,9 @@ from ringcast.control.messages import (
     UseMailbox,
     Welcome,
 )
-from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForkedError, UnknownTag
+from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, UnknownTag
 from ringcast.identity import PublisherInfo
+from ringcast.outbox import Outbox
 from ringcast.tag import TagAttributes
 
 PATIENCE_S = 30
@@ -383,3 +384,53 @@ def test_a_forked_child_touches_nothing(world):
     call = Call(lambda: connection.call(GetStatus(id=0), Done))
     peer.done(GetStatus)
     assert isinstance(call.result(), Done)
+
+
+def test_a_daemon_that_reads_nothing_until_all_is_said_is_not_waited_for(world):
+    """Client and daemon would wait for each other if the thread that reads waited for room to answer."""
+    count = 5000
+
+    def answer(notice, received):
+        connection.post(Unsubscribe(id=0, subscription=notice.count))
+
+    connection, peer = world.connect()
+    world.owner.noticed = answer
+    for number in range(count):
+        peer.say(SubscriberCount(publisher=1, count=number))
+    assert [peer.done(Unsubscribe).message.subscription for _ in range(count)] == list(range(count))
+
+
+def test_threads_whose_requests_find_no_room_hold_up_nobody(world):
+    connection, peer = world.connect()
+    name = "x" * 20_000
+    calls = [Call(lambda: connection.call(OpenTag(id=0, name=name), TagOpened).name) for _ in range(64)]
+    peer.say(TagGone(name="a"))
+    assert world.owner.arrived.acquire(timeout=PATIENCE_S), "the thread reads though there is no room to send"
+    for _ in calls:
+        peer.say(opened(peer.hear(OpenTag).message.id))
+    assert {call.result() for call in calls} == {"a"}
+
+
+def test_a_daemon_that_never_reads_is_left(world, monkeypatch):
+    monkeypatch.setattr(module, "Outbox", lambda: Outbox(max_packets=100))
+    connection, _ = world.connect()
+    name = "x" * 20_000
+    for _ in range(1000):
+        connection.post(OpenTag(id=0, name=name))
+    world.accept().welcome()
+    assert world.owner.restored.acquire(timeout=PATIENCE_S)
+
+
+def test_another_users_daemon_is_not_talked_to(world, monkeypatch):
+    monkeypatch.setattr(module, "uid_of_peer", lambda sock: os.geteuid() + 1)
+    with pytest.raises(ForeignDaemon, match="not talked to") as caught:
+        Connection(world.path, world.owner, program="test")
+    assert (caught.value.uid, caught.value.own_uid) == (os.geteuid() + 1, os.geteuid())
+    peer = world.accept()
+    assert link.receive_request(peer.sock) is None, "it was told nothing"
+
+
+def test_the_system_daemon_of_root_is(world, monkeypatch):
+    monkeypatch.setattr(module, "uid_of_peer", lambda sock: 0)
+    connection, _ = world.connect()
+    assert connection.connected

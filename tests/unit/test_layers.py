@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
      "decoding", "descriptors", "following", "holdings", "pending", "lifetime", "readiness", "refusal", "rights",
      "remote_history", "staging", "stats", "staleness", "variables", "record", "watch",
-     "adapt"},
+     "outbox", "adapt"},
     {"cli", "console", "conference", "lab", "spark", "testing", "__main__", "__init__"},
 ]  # fmt: skip
 
@@ -33,6 +33,7 @@ PURE = {
     "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/watchers.py", "daemon/events.py",
     "daemon/addresses.py", "daemon/toml_lines.py", "daemon/configuration.py", "daemon/in_force.py",
     "daemon/exposition.py", "cli/grammar.py", "cli/shells.py",
+    "daemon/settings.py", "daemon/leases.py",
     "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/route.py", "lab/topology.py",
     "lab/samples.py", "lab/rows.py", "lab/report.py", "lab/reference.py", "lab/push_pull/tables.py",
     "lab/push_pull/distance.py", "lab/drawing.py",

@@ -39,7 +39,8 @@ deviation, the bandwidth and its deviation. Less is better. --json has them as '
 second, and without --watch since the channel began.
 Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
 programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
-(absurd, forged, mismatched). 'mesh' counts what other daemons said or asked and this one refused.
+(absurd, forged, mismatched). Of tcp, connections that were not let in: crowded (more than 128 said no channel) and
+no_room (the daemon had no descriptor left). 'mesh' counts what other daemons said or asked and this one refused.
 
 examples:
   ringcast channels                 all channels

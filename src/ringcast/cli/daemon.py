@@ -45,6 +45,10 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mesh", metavar="NAME", help="join only nodes of the mesh of this name (default: no name)")
     parser.add_argument("--budget", metavar="SIZE", help="memory for rings, as 2G (default: half of all)")
     parser.add_argument(
+        "--tag-lease", metavar="S", type=float,
+        help="end tags that nobody has used for so long; 0 keeps them (default: a day)",
+    )  # fmt: skip
+    parser.add_argument(
         "--listen", metavar="HOST:PORT", action="append",
         help="join other nodes, reachable here; may be given again (default: no network at all)",
     )  # fmt: skip
@@ -74,6 +78,7 @@ def flags(args: argparse.Namespace) -> dict[str, Any]:
         "listen": ("--listen", args.listen), "peers": ("--peer", args.peer), "scout": ("--no-scout", args.scout),
         "metrics": ("--metrics", args.metrics), "log": ("--log", args.log),
         "log_level": ("--log-level", args.log_level), "limits.memory": ("--budget", args.budget),
+        "limits.tag_lease_s": ("--tag-lease", args.tag_lease),
     }  # fmt: skip
     return {key: check(key, value, flag) for key, (flag, value) in given.items() if value is not None}
 

@@ -99,7 +99,7 @@ class Observer:
         """What happened since the last look, by publisher; one that left shows for the last time after it did."""
         seen = []
         for tag in self._matching():
-            for status in tag.publishers(left=True):
+            for status in tag.publishers(left=True, local=True):
                 if status.info.incarnation not in self._publishers:
                     self._discover(tag, status)
                     if self._looked_ns is None:
@@ -165,7 +165,7 @@ def send_times(history: History, newest: Sample, wanted: int) -> list[int]:
 def rate_lately(tag: Tag, now_ns: int) -> float | None:
     """How often the tag's publishers send together, by what their rings hold of the last seconds. None: not known."""
     total: float | None = None
-    for status in tag.publishers():
+    for status in tag.publishers(local=True):
         with tag.local_history(publisher=status) as history:
             newest = sample(history, status)
             times = [at for at in send_times(history, newest, _RECENT_MESSAGES) if now_ns - at < RECENT_NS]

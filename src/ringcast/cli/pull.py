@@ -112,7 +112,7 @@ def _pull(history: History | RemoteHistory, args: argparse.Namespace) -> list[Me
 
 def _whose(tag: Tag, wanted: tuple[str, int] | None, numbered: bool) -> PublisherStatus | None:
     """Whose history is meant; None for everybody's. Raises HistoryError, Empty."""
-    known = tag.publishers(left=True, everywhere=True)
+    known = tag.publishers(left=True)
     if not known:
         raise Empty(f"nobody has published on {tag.name!r} yet, so there is no history")
     ids = ", ".join(

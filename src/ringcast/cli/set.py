@@ -19,7 +19,8 @@ HELP = "Decide where a tag's proxies sit and what carries it between nodes, whil
 _EPILOG = """\
 Streams that are open move at once, on every node: nothing comes twice or out of order, and nothing is lost but what the
 transport loses. What is set counts before what subscribers ask for and the tag's attributes say. Without options it
-shows what is set.
+shows what is set. When the halves of a broken network meet again, settings of both are kept; of two for the same node
+the one made on the half where more was set wins, else the one written by the node whose name sorts later.
 
 examples:
   ringcast set cam/front --proxy node:edge1      scale on the node edge1

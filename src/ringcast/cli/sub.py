@@ -15,6 +15,7 @@ from ringcast.cli.scaling import add_scaling
 from ringcast.cli.units import count, index, positive
 from ringcast.cli.values import encoded
 from ringcast.errors import CorruptRing, DecodeError, UnknownTag
+from ringcast.place import AUTO
 from ringcast.tag import check_pattern, is_pattern
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         # Of a tag that was created while we waited nothing is old.
         subscriber = session.subscribe(
             args.pattern, start="earliest" if awaited and args.start == "new" else args.start, reliable=args.reliable,
-            every=args.every, rate_hz=args.rate, size=args.size, at=args.at or "publisher",
+            every=args.every, rate_hz=args.rate, size=args.size, at=args.at or AUTO,
         )  # fmt: skip
         received = 0
         try:

@@ -124,9 +124,9 @@ def _tag(session: Session, status: TagStatus, args: argparse.Namespace) -> dict[
         return row | {"rate_hz": None}
     row["rate_hz"] = rate_lately(tag, now_ns) if busy else 0.0
     if args.publishers:
-        row["publishers"] = tag.publishers(left=True)
+        row["publishers"] = tag.publishers(left=True, local=True)
     if args.subscribers:
-        row["subscribers"] = [_subscriber(subscriber) for subscriber in tag.subscribers()]
+        row["subscribers"] = [_subscriber(subscriber) for subscriber in tag.subscribers(local=True)]
     return row
 
 

@@ -181,8 +181,11 @@ class ListPublishers(_Wire, frozen=True, tag="list_publishers"):
 
 
 class ListSubscribers(_Wire, frozen=True, tag="list_subscribers"):
+    """Of every node; with `local`, of this one only."""
+
     id: int
     tag: str
+    local: bool = False
 
 
 class ListNodes(_Wire, frozen=True, tag="list_nodes"):
@@ -340,6 +343,8 @@ class Status(_Wire, frozen=True, tag="daemon"):
     """The configuration file that was read."""
     metrics: str = ""
     """Where metrics are served."""
+    mistakes: int = 0
+    """What the daemon failed to do by an error of its own; its log has each."""
 
 
 class SettingListing(_Wire, frozen=True, tag="setting_rows"):

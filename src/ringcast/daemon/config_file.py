@@ -13,6 +13,7 @@ from typing import Any
 from ringcast.daemon.budget import MAX_LINGERING_PER_TAG
 from ringcast.daemon.configuration import File, read
 from ringcast.daemon.in_force import SOCKET_VARIABLE, Settings, resolve
+from ringcast.daemon.leases import DEFAULT_LEASE_S
 from ringcast.daemon.lifecycle import default_socket_path
 from ringcast.daemon.machine import max_files, memory_bytes, node_name
 from ringcast.errors import BadConfiguration
@@ -75,5 +76,6 @@ def defaults() -> dict[str, Any]:
         "name": node_name(), "mesh": "", "socket": default_socket_path(), "listen": (), "peers": (), "scout": True,
         "metrics": None, "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
         "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
+        "limits.tag_lease_s": DEFAULT_LEASE_S,
         "tags": {}, "transports": (),
     }  # fmt: skip

@@ -183,6 +183,12 @@ def _count(value: object) -> int:
     return value
 
 
+def _lease(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+        raise ValueError("a number of seconds; 0 keeps tags for ever")
+    return float(value)
+
+
 def size(value: object) -> int:
     """`512M`, `"2G"`, or bytes as a number. Raises ValueError with what was expected."""
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -289,6 +295,7 @@ KEYS: dict[str, Key] = {
     "limits.memory": Key(size, True, "half of the memory"),
     "limits.lingering_rings": Key(_count, True, "an eighth of the open files"),
     "limits.lingering_rings_per_tag": Key(_count, True, "8"),
+    "limits.tag_lease_s": Key(_lease, False, "a day"),
     "tags": Key(_tags, True, "none"),
     "transports": Key(_rules, True, "none"),
 }

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import msgspec
@@ -30,12 +31,16 @@ from ringcast.control.service import (
 from ringcast.daemon.complaints import Complaints
 from ringcast.daemon.fanout import Answer
 from ringcast.daemon.holdings import Wish
+from ringcast.daemon.resolving import resolved
 from ringcast.daemon.stage_quota import StageQuota
 from ringcast.errors import BadMessage, QosMismatch
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
 
 logger = logging.getLogger("ringcast.daemon")
+
+CLOSERS = 4
+"""Threads that end sending ends; nothing else runs there."""
 
 SETTLE_S = 0.01
 HOLD_S = 5.0
@@ -109,6 +114,7 @@ class Distribution:
         self.channels: dict[int, OpenedChannel] = {}
         self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
         self._settling: set[asyncio.Task[None]] = set()
+        self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
 
@@ -139,7 +145,7 @@ class Distribution:
                 capacity_bytes=source.capacity_bytes, first_seq=first, every=every, reliable=request.reliable,
                 transport=request.transport,
             )  # fmt: skip
-            seat = self._seat(transport, channel, source, host, _port(request.address))
+            seat = self._seat(transport, channel, source, await resolved(host), _port(request.address))
         return ChannelOpened(
             first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat
         )  # fmt: skip
@@ -162,7 +168,7 @@ class Distribution:
             timer.cancel()
             channel = msgspec.structs.replace(channel, seat=seat)
         try:
-            sending = transport.send(channel, source, host, _port(request.address))
+            sending = transport.send(channel, source, await resolved(host), _port(request.address))
             await sending.ready()
         except BaseException:
             self._release(node, *wanted)
@@ -262,6 +268,7 @@ class Distribution:
             self._drop(key)
         for task in self._settling:
             task.cancel()
+        self._closers.shutdown(wait=False)  # what was begun is ended before the process is
 
     def _drop(self, key: int) -> None:
         channel = self.channels.pop(key, None)
@@ -269,7 +276,7 @@ class Distribution:
             return
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
-        asyncio.get_running_loop().run_in_executor(None, channel.sending.close)
+        self._closers.submit(channel.sending.close)
         self._release(channel.node, channel.incarnation, channel.source_transport, channel.reliable, channel.wish)
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):

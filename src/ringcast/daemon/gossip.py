@@ -153,6 +153,7 @@ class Gossip:
         if self._unsettled:
             self._unsettled = False
             self._changes += self._succession.settle(self._lives)
+        self._changes += self._succession.take_over_settings()
         if self._written != self._succession.written:
             self._written = self._succession.written
             self._refresh([self._table.node])

@@ -26,8 +26,9 @@ from ringcast.place import AUTO
 from ringcast.tag import TagAttributes
 from ringcast.transport.interface import Mirror
 
-MESH = 0
-"""Stands for a client where there is none: the owner of a mirror is the mesh."""
+MESH = -1
+"""Stands for a client where there is none: the owner of a mirror is the mesh. No client has this number: connections
+are numbered from 1, and 0 is the daemon itself (`ringcast.daemon.local.OWN_CLIENT`)."""
 
 
 class Monitor(Protocol):

@@ -50,11 +50,22 @@ def prepare_directory(socket_path: str) -> None:
     directory = os.path.dirname(socket_path) or "."
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
-        found = os.lstat(directory)
     except OSError as exc:
         raise DaemonUnavailable(socket_path, f"{directory}: {exc.strerror}") from exc
+    check_directory(socket_path)
+
+
+def check_directory(socket_path: str) -> None:
+    """Whether the default socket's directory, if there is one, is ours alone. Raises DaemonUnavailable."""
+    directory = os.path.dirname(socket_path) or "."
     if os.environ.get(ENVIRONMENT_VARIABLE) or socket_path != default_socket_path():
         return
+    try:
+        found = os.lstat(directory)
+    except FileNotFoundError:
+        return
+    except OSError as exc:
+        raise DaemonUnavailable(socket_path, f"{directory}: {exc.strerror}") from exc
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise DaemonUnavailable(
             socket_path, f"{directory} must be a directory of user {os.geteuid()} with mode 0700; remove or repair it"

@@ -35,7 +35,8 @@ from ringcast.control.messages import (
     Unsubscribe,
     UseMailbox,
 )
-from ringcast.daemon import listing, route
+from ringcast.control.status import SubscriberStatus
+from ringcast.daemon import listing, route, settings
 from ringcast.daemon.attributes import check_geometry, resolve
 from ringcast.daemon.budget import Budget
 from ringcast.daemon.descriptor import Descriptor
@@ -246,13 +247,28 @@ class Local:
             self._drop_subscription(subscription)
         for ring in self.rings.matching(name):
             if ring.owner is not None:
-                told.add(ring.owner)
+                told.add(ring.owner)  # of a mirror it is the mesh, which has no connection and is told nothing
                 self._retire(ring, linger=False)
             else:
                 self.sharing.forget(ring)
         self._effects.note(self.table.destroy(name))
         for number in sorted(told):
             self._effects.send(number, TagGone(name=name))
+
+    def unused(self) -> list[str]:
+        """Tags that this node keeps and nobody uses: no publisher, no ring of one that left, no subscriber by name."""
+        table = self.table
+        own = [row.name for row in table.tags("**") + table.tags("@ringcast/**") if row.primary == table.node]
+        return [
+            name for name in own
+            if not table.publishers(name) and not any(row.info.pattern == name for row in table.subscribers(name))
+        ]  # fmt: skip
+
+    def expire(self, names: Iterable[str]) -> list[Send]:
+        """End tags that nobody has used for long; nobody holds a right on them, so nobody is told."""
+        for name in names:
+            self._end(name)
+        return self._effects.finish()
 
     # ------------------------------------------------------------------ publishers
 
@@ -366,8 +382,7 @@ class Local:
         row = self.table.tag(request.tag)
         if row is None or row.primary != self.table.node:
             raise UnknownTag(request.tag)
-        settings = route.changed(row, request.node, request.at, request.transport)
-        self._effects.note(self.table.put(msgspec.structs.replace(row, settings=settings)))
+        self._effects.note(self.table.put(settings.changed(row, request.node, request.at, request.transport)))
         self.sharing.rematch(row.name)
 
     # ------------------------------------------------------------------ subscribers
@@ -466,6 +481,9 @@ class Local:
     def _list_subscribers(self, client: Client, request: ListSubscribers, fds: list[Descriptor]) -> None:
         _expect(fds, 0, request)
         rows = [s.status() for s in self.sharing.subscriptions.matching(check_name(request.tag)) if s.counts]
+        if not request.local:
+            others = [row for row in self.table.subscribers(request.tag) if row.owner != self.table.node]
+            rows += [SubscriberStatus(info=row.info, counters={}, latency=[]) for row in others]
         for page in listing.subscriber_pages(request.id, rows):
             self._effects.send(client.number, page)
 

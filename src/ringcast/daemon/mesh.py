@@ -12,6 +12,7 @@ import logging
 import secrets
 from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import msgspec
@@ -147,6 +148,8 @@ class Mesh:
         self._mesh = mesh
         self._settings = scouting
         self._scouting: Scouting | None = None
+        self.mistakes = 0
+        """Events and actions that failed by an error of ours; each is in the log."""
         self._events: deque[Event] = deque()
         self._busy = False
         self._running = False
@@ -351,14 +354,24 @@ class Mesh:
             return
         try:
             actions = self._cluster.handle(event, self._now_ns())
-            for action in actions:
-                self._perform(action)
-            self._present(self.liveliness.of_actions(actions))
         except Exception:
             # A mistake of ours costs the link by which it came, never the others theirs.
+            self.mistakes += 1
             self._complaints.exception("", "an event of the mesh could not be handled: %.200r", event)
             if isinstance(event, Received):
                 self._switchboard.close_link(event.link, gently=False)
+            return
+        for action in actions:
+            self._try(action, partial(self._perform, action))
+        self._try(event, lambda: self._present(self.liveliness.of_actions(actions)))
+
+    def _try(self, what: Action | Event, work: Callable[[], None]) -> None:
+        """The cluster has decided all actions of an event already, so each is done whatever becomes of the others."""
+        try:
+            work()
+        except Exception:
+            self.mistakes += 1
+            self._complaints.exception("", "the mesh could not do what it decided: %.200r", what)
 
     def _perform(self, action: Action) -> None:
         match action:

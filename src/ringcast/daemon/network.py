@@ -50,6 +50,7 @@ from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.scouting import ScoutSettings
 from ringcast.daemon.senders import REQUEST_TIMEOUT_S, Senders
 from ringcast.daemon.stages import Stages
+from ringcast.daemon.system_tags import check_published
 from ringcast.daemon.telemetry import Telemetry
 from ringcast.daemon.watchers import Watchers
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit, RingcastError, UnknownTag
@@ -171,8 +172,9 @@ class Network:
     async def destroy(self, client: int, request: DestroyTag, keeper: str) -> None:
         """Have a tag removed by the node that keeps it, and wait until this one has seen it go.
 
-        Raises UnknownTag, TagInUse, BrokenError.
+        Raises UnknownTag, TagInUse, BrokenError, BadTagName (it is a daemon's own).
         """
+        check_published(request.name, own=False)
         asked = service.DestroyTag(name=request.name, rights=sorted(self._local.rights(client)), force=request.force)
         gone: asyncio.Future[None] = self._loop.create_future()
         self._gone.setdefault(request.name, []).append(gone)
@@ -292,6 +294,7 @@ class Network:
         keeper = self.keeper(request.name)
         if keeper is not None:
             raise BrokenError(f"tag {request.name!r} has just changed hands; node {keeper!r} keeps it now. Try again")
+        check_published(request.name, own=False)  # no other node has a right on what this daemon publishes
         self._local.destroy(request.name, node, request.rights, force=request.force)
         self._deliver(self._local.changed([]))
         self.local_changed()

@@ -12,8 +12,10 @@ import asyncio
 import fcntl
 import logging
 import os
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -40,9 +42,14 @@ ONE_OF_SEVERAL_S = 4.0
 INLINE_BYTES = 32 * 1024
 """Longer answers go to clients in memory of their own."""
 QUICK_BYTES = 4 * 1024 * 1024
+READERS = 4
+"""Threads that read rings for pulls. Nothing else runs there, so nothing else can keep a pull waiting."""
 _ATTEMPTS = 3
 _NUMBERED = ("at", "range", "bounds")
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
+
+
+_T = TypeVar("_T")
 
 
 class Mesh(Protocol):
@@ -56,9 +63,15 @@ class Pulls:
         self._local = local
         self._mesh = mesh
         self._clerk = Clerk()
+        self._readers = ThreadPoolExecutor(READERS, "ringcast-pull")
 
     def close(self) -> None:
         self._clerk.close()
+        self._readers.shutdown(wait=False, cancel_futures=True)
+
+    async def in_thread(self, work: Callable[[], _T]) -> _T:
+        """Do what takes longer than the loop may wait. Raises what it raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
     # ------------------------------------------------------------------ for clients
 
@@ -184,8 +197,10 @@ class Pulls:
             if is_quick(rings, query):
                 return service.encode(read(held, query))
             if query.size is not None:
-                return await self._scaled(await asyncio.to_thread(read, held, query), rings, query.size, query.whole)
-            return await asyncio.to_thread(lambda: service.encode(read(held, query)))
+                return await self._scaled(
+                    await self.in_thread(partial(read, held, query)), rings, query.size, query.whole
+                )
+            return await self.in_thread(lambda: service.encode(read(held, query)))
         finally:
             for history in histories:
                 history.close()
@@ -196,7 +211,7 @@ class Pulls:
             answer = replace(answer, size=size)  # it came here scaled
         elif not whole:
             answer = await self._clerk.scaled(answer, rings[0].attributes, size)
-        return await asyncio.to_thread(service.encode, answer)
+        return await self.in_thread(partial(service.encode, answer))
 
     def _held(self, rings: Iterable[Ring], query: Pull) -> tuple[list[Held], list[_core.RingHistory]]:
         held: list[Held] = []

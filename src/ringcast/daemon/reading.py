@@ -70,7 +70,7 @@ def whose(tag: str, publishers: Iterable[tuple[PublisherInfo, bool]]) -> Publish
         names = ", ".join(map(str, alive)) or "none of them alive"
         raise HistoryError(
             f"{len(known)} publishers number their messages on {tag!r} ({names}); say whose you mean with "
-            "tag.history(publisher=...), one of tag.publishers(left=True, everywhere=True)"
+            "tag.history(publisher=...), one of tag.publishers(left=True)"
         )
     return alive[0]
 

@@ -19,6 +19,13 @@ def refuse(request_id: int, error: RingcastError) -> Refused:
     return Refused(id=request_id, error=type(error).__name__, fields=fields)
 
 
+def failed(request_id: int, what: str) -> Refused:
+    """The answer to a request that we could not do by an error of our own."""
+    return refuse(
+        request_id, RingcastError(f"the daemon failed to do {what}, by an error of its own; its log says why")
+    )
+
+
 def _short(value: object) -> object:
     """A schema may nearly fill a packet, and a conflict names two of them."""
     text = repr(value)

@@ -7,9 +7,9 @@ this client's other requests nor anybody's.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from ringcast.control.messages import (
@@ -44,8 +44,6 @@ from ringcast.daemon.stages import Stages
 from ringcast.daemon.watchers import Watchers
 from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
 
-logger = logging.getLogger("ringcast.daemon")
-
 MAX_PULLS = 32
 """Of one client, under way at once."""
 
@@ -57,7 +55,7 @@ class Requests:
     def __init__(
         self, local: Local, network: Network | None, stages: Stages, watchers: Watchers,
         deliver: Callable[[list[Send]], None], *, on_bad: Callable[[Connection, BadMessage], None],
-        on_mistake: Callable[[Connection], None], on_done: Callable[[], None],
+        on_mistake: Callable[[Connection, Request], None], on_done: Callable[[], None],
     ) -> None:  # fmt: skip
         self._local = local
         self._network = network
@@ -91,7 +89,7 @@ class Requests:
         elif isinstance(request, Watch | Unwatch):
             self._deliver(self._watchers.handle(connection.number, request))
         elif self._network is not None and isinstance(request, DestroyTag) and self._network.keeper(request.name):
-            self._begin(self._destroy(self._network, connection, request))
+            self._begin(connection, request, self._destroy(self._network, connection, request))
         elif isinstance(request, StageUp | StageDown):
             self._stages.answered(connection.number, request, fds)
             connection.push(Done(id=request.id))
@@ -101,13 +99,15 @@ class Requests:
             except QosMismatch as exc:
                 connection.push(refuse(request.id, exc))
                 return
-            self._begin(self._subscribe(connection, request, fds))
+            self._begin(connection, request, self._subscribe(connection, request, fds))
         elif isinstance(request, Move):
-            self._begin(self._move(connection, request, fds))
+            self._begin(connection, request, self._move(connection, request, fds))
         elif self._network is not None and isinstance(request, SetChannel):
-            self._begin(self._answer(connection, request.id, self._network.set_channel(request)))
+            self._begin(connection, request, self._answer(connection, request.id, self._network.set_channel(request)))
         elif isinstance(request, HoldBuffer):
-            self._begin(self._answer(connection, request.id, self._hold(connection.number, request)))
+            self._begin(
+                connection, request, self._answer(connection, request.id, self._hold(connection.number, request))
+            )
         elif isinstance(request, DropBuffer):
             if self._network is not None:
                 self._network.buffers.unwant(connection.number, request.buffer)
@@ -119,11 +119,18 @@ class Requests:
         self._deliver(self._local.handle(connection.number, request, fds))
         self._on_done()
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, connection: Connection, request: Request, work: Coroutine[Any, Any, None]) -> None:
         """Requests that other nodes are asked for; meanwhile this client's and everybody's requests go on."""
-        task = self._loop.create_task(work)
+        task = self._loop.create_task(self._watched(connection, request, work))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
+
+    async def _watched(self, connection: Connection, request: Request, work: Coroutine[Any, Any, None]) -> None:
+        """Whatever goes wrong, the client hears of it at once."""
+        try:
+            await work
+        except Exception:
+            self._on_mistake(connection, request)
 
     async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
         """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
@@ -214,13 +221,12 @@ class Requests:
             if len(found) <= INLINE_BYTES:
                 connection.push(inline(request.id, found))
             else:
-                answer, memory = await asyncio.to_thread(beside, request.id, found)
+                answer, memory = await self._pulls.in_thread(partial(beside, request.id, found))
                 connection.push(answer, (memory,))
         except RingcastError as exc:
             connection.push(refuse(request.id, exc))
         except Exception:
-            logger.exception("a pull could not be answered")
-            self._on_mistake(connection)
+            self._on_mistake(connection, request)
 
     def _nodes(self) -> list[NodeStatus]:
         if self._network is not None:

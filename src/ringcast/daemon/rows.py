@@ -32,6 +32,8 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     term: int = 0
     settings: dict[str, Setting] = {}
     """By the node that receives; '' is every node."""
+    stamps: dict[str, tuple[int, str]] = {}
+    """Of each setting, also of those taken back: its number, and the node that wrote it down (`daemon/settings.py`)."""
     destroyed: bool = False
 
     @property

@@ -34,6 +34,7 @@ from ringcast.daemon.holdings import Demand, MirrorRing
 from ringcast.daemon.incoming import Incoming, Stream
 from ringcast.daemon.local import Local
 from ringcast.daemon.receiving_ends import ReceivingEnds
+from ringcast.daemon.resolving import resolved
 from ringcast.daemon.rows import PublisherRow
 from ringcast.daemon.stages import PREPARE_S
 from ringcast.errors import PublisherGone, RingcastError
@@ -88,6 +89,7 @@ class Senders:
             first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable, transport=demand.transport,
             sender=await self._host_of(via), seat=opened.seat,
         )  # fmt: skip
+        channel = msgspec.structs.replace(channel, sender=await resolved(channel.sender))
         mirror = receiving.open(channel)
         ring: MirrorRing | None = None
         try:

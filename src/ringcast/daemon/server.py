@@ -41,13 +41,14 @@ from ringcast.daemon.events import NameCleared, NameConflict
 from ringcast.daemon.fanout import FanOut, Flushed
 from ringcast.daemon.holdings import Core
 from ringcast.daemon.in_force import Settings
+from ringcast.daemon.leases import Leases
 from ringcast.daemon.lifecycle import Claim
 from ringcast.daemon.liveliness import Liveliness
 from ringcast.daemon.local import OWN_CLIENT, Local
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.processes import Processes
-from ringcast.daemon.refusal import refuse
+from ringcast.daemon.refusal import failed, refuse
 from ringcast.daemon.requests import Requests
 from ringcast.daemon.stages import Stages
 from ringcast.daemon.table import TagTable
@@ -80,6 +81,7 @@ class Server:
         self._declared = Declared(self.local)
         self.bad_messages = 0
         self.slow_clients = 0
+        self.mistakes = 0
         self._loop = asyncio.get_running_loop()
         self._started = self._loop.time()
         self._stopped = asyncio.Event()
@@ -89,6 +91,8 @@ class Server:
         self._processes = Processes(self._loop, self._process_died)
         self._stages = Stages(self.local, self._deliver)
         self._pacing: asyncio.TimerHandle | None = None
+        self._leases = Leases(settings.values["limits.tag_lease_s"])
+        self._looking: asyncio.TimerHandle | None = None
         self.local.sharing.paces.on_first = self._pace_later
         self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
@@ -99,7 +103,7 @@ class Server:
             )
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver,
-            on_bad=self._refuse, on_mistake=lambda connection: self._broken(connection, "mistake"),
+            on_bad=self._refuse, on_mistake=self._failed,
             on_done=self._follow,
         )  # fmt: skip
         self._door = Door(
@@ -114,6 +118,7 @@ class Server:
                 await self.network.start()
             self._declare()
             self._door.open()
+            self._look_later()
             if ready is not None:
                 ready()
             await self._stopped.wait()
@@ -165,6 +170,7 @@ class Server:
         for _ in range(PACKETS_PER_TURN):
             if not connection.reading:
                 return
+            received = None
             try:
                 received = self._receive(connection)
                 if received is None:
@@ -178,9 +184,16 @@ class Server:
                 connection.push(refuse(0, exc))
                 self._broken(connection, "bad message")
             except Exception:
-                # A mistake of ours costs the client that met it its connection, never the others theirs.
-                logger.exception("a request could not be handled")
-                self._broken(connection, "mistake")
+                self._failed(connection, received.message if received is not None else None)
+
+    def _failed(self, connection: Connection, request: Request | None) -> None:
+        """A mistake of ours: said to the client that met it, which is then rid of what may be half done by attaching
+        again; never the others' concern. Called while the exception is handled."""
+        self.mistakes += 1
+        logger.exception("a request could not be handled: %.200r", request)
+        if request is not None:
+            connection.push(failed(request.id, type(request).__name__))
+        self._broken(connection, "mistake")
 
     def _refuse(self, connection: Connection, exc: BadMessage) -> None:
         self.bad_messages += 1
@@ -242,6 +255,20 @@ class Server:
         if rates:
             self._pace_later()
 
+    def _look_later(self) -> None:
+        if self._leases.period_s is not None:
+            self._looking = self._loop.call_later(self._leases.period_s, self._end_unused)
+
+    def _end_unused(self) -> None:
+        """Tags that nobody has used for long go."""
+        unused = set(self.local.unused()) - self.settings.tags.keys()
+        expired = self._leases.look(unused, self._loop.time())
+        if expired:
+            logger.info("%d tag(s) that nobody used have ended: %.200r", len(expired), expired)
+            self._deliver(self.local.expire(expired))
+            self._follow()
+        self._look_later()
+
     def _greet(self, connection: Connection, hello: Request, fds: list[Descriptor]) -> None:
         if not isinstance(hello, Hello):
             raise BadMessage(f"{type(hello).__name__} before hello")
@@ -278,6 +305,7 @@ class Server:
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
             refusals=self.network.refusals() if self.network is not None else {}, mesh=self.settings.mesh,
             config=self.settings.config, metrics=self.settings.values["metrics"] or "",
+            mistakes=self.mistakes + (self.network.mesh.mistakes if self.network is not None else 0),
         )  # fmt: skip
 
     def _deliver(self, out: list[Send]) -> None:
@@ -357,6 +385,8 @@ class Server:
         self.local.process_died(pid)
 
     def _close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
         self._door.close()
         for connection in self._connections.values():
             connection.close()

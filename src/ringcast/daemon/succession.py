@@ -7,7 +7,9 @@ Every node evaluates the same rules on the same rows and acts on its own rows on
   present nodes with a ring or subscriber of the tag the one that ranks first; until it has done so the tag is
   seen as it was, so that nobody notices; if there is no heir, the tag waits out of sight for its primary to return;
 - a node whose row no longer counts (a later term, or born earlier elsewhere) withdraws it, and says so if it was not
-  a take-over.
+  a take-over; it keeps the row while the one that counts lacks a setting that is newer in it;
+- the primary takes newer settings over from rows that do not count (`ringcast.daemon.settings` says what is newer), so
+  that no administrator's setting is lost when the halves of a partition meet.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
+from ringcast.daemon import settings
 from ringcast.daemon.events import TagContest
 from ringcast.daemon.rows import Change, ChangeKind, TagRow
 from ringcast.daemon.table import TagTable, next_term
@@ -43,6 +46,8 @@ class Succession:
         self._table = table
         self._mine: dict[str, TagRow] = {}
         self._waiting: dict[str, TagRow] = {}
+        self._outdone: dict[str, TagRow] = {}
+        """This node's rows that do not count, kept until their settings have been taken over."""
 
     def noticed(self, changes: Iterable[Change]) -> list[TagContest]:
         """Follow the table; withdraw this node's rows of tags that are now another's."""
@@ -54,13 +59,28 @@ class Succession:
             if kind is ChangeKind.REMOVED:
                 if self._table.is_destroyed(row):
                     self._waiting.pop(row.name, None)
+                    self._withdraw(row.name)
                 continue
             self._waiting.pop(row.name, None)
             if row.primary == self._table.node:
                 self._mine[row.name] = row
+                self._outdone.pop(row.name, None)
             elif mine is not None:
-                contests += self._stand_back(mine, row)
+                self._outdone[row.name] = mine
+                contests += _contest(mine, row)
+            outdone = self._outdone.get(row.name)
+            if outdone is not None and settings.merged(row, [outdone]) is row:
+                self._withdraw(row.name)
         return contests
+
+    def take_over_settings(self) -> list[Change]:
+        """Newer settings out of others' rows of tags that this node keeps."""
+        changes: list[Change] = []
+        for name in self._table.contested():
+            mine = self._mine.get(name)
+            if mine is not None and (merged := settings.merged(mine, self._table.rivals(name))) is not mine:
+                changes += self._put(merged)
+        return changes
 
     def settle(self, others: Collection[str]) -> list[Change]:
         """Do what is this node's to do now that `others` are here: take over, and appoint backups."""
@@ -86,13 +106,18 @@ class Succession:
         self.noticed(changes)
         return changes
 
-    def _stand_back(self, mine: TagRow, row: TagRow) -> list[TagContest]:
-        self.written += 1
-        self._table.remove(mine.key)
-        taken_over = mine.born == row.born and mine.term < row.term and mine.attributes == row.attributes
-        return [] if taken_over else [TagContest(won=row, lost=mine)]
+    def _withdraw(self, name: str) -> None:
+        row = self._outdone.pop(name, None)
+        if row is not None:
+            self.written += 1
+            self._table.remove(row.key)
 
     def _holders(self, tag: str) -> set[str]:
         # With the rings that publishers left behind: they can be pulled only while their tag is known.
         publishers = {row.owner for row in self._table.publishers(tag)}
         return publishers | {row.owner for row in self._table.subscribers(tag)}
+
+
+def _contest(mine: TagRow, row: TagRow) -> list[TagContest]:
+    taken_over = mine.born == row.born and mine.term < row.term and mine.attributes == row.attributes
+    return [] if taken_over else [TagContest(won=row, lost=mine)]

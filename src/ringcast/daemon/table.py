@@ -53,6 +53,7 @@ class TagTable:
         self._destroyed: dict[str, None] = {}  # keys of this node's own, longest ago first
         self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
         self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
+        self._contested: set[str] = set()
         self._youngest = 0
         self._rows_of_others = 0
         self.refused: Counter[str] = Counter()
@@ -75,6 +76,16 @@ class TagTable:
     def is_destroyed(self, row: TagRow) -> bool:
         """Whether somebody destroyed that tag, rather than that its row is only not there."""
         return any(other.destroyed and other.born == row.born for other in self._tags.get(row.name, {}).values())
+
+    def rivals(self, name: str) -> list[TagRow]:
+        """Rows of the tag, not destroyed, that do not count because another does."""
+        counts = self.tag(name)
+        rows = self._tags.get(name, {}).values()
+        return [row for row in rows if row is not counts and not row.destroyed and not self.is_destroyed(row)]
+
+    def contested(self) -> list[str]:
+        """The tags of which several nodes have rows."""
+        return sorted(self._contested)
 
     def tags(self, pattern: str = "**") -> list[TagRow]:
         names: Iterable[str] = sorted({*self._tags, *self._orphans}) if is_pattern(pattern) else (pattern,)
@@ -275,6 +286,10 @@ class TagTable:
             self._orphans.pop(name, None)
         if not rows:
             del self._tags[name]
+        if len(rows) > 1:
+            self._contested.add(name)
+        else:
+            self._contested.discard(name)
         after = self.tag(name)
         if after is None and new is None and before is not None and not self.is_destroyed(before):
             after = self._orphans[name] = before

@@ -1,7 +1,8 @@
 """The daemon as a publisher: the counters of its channels on a tag of its own, once a second.
 
 It is a client of its own local manager, with a number that no connection has. It begins with the first channel: a node
-that exchanges nothing with others has nothing to tell, and does nothing.
+that exchanges nothing with others has nothing to tell, and does nothing. Invariant: while the daemon runs it publishes
+again whatever becomes of its tag or its ring, at the next second.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Telemetry:
         self._changed = changed
         self._writer: _core.RingWriter | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._failure = ""
+        """What was said last about not publishing."""
         self._loop = asyncio.get_running_loop()
 
     def start(self) -> None:
@@ -60,19 +63,26 @@ class Telemetry:
     def _tick(self) -> None:
         try:
             rows, dropped = self._status()
+            if self._writer is not None and not self._local.is_published(self._writer.incarnation):
+                self._writer.close()  # its tag is gone, and the ring with it
+                self._writer = None
             if self._writer is None and rows:
                 self._writer = self._publisher()
+                self._failure = ""
             if self._writer is not None:
                 self._writer.send(encode(self._local.table.node, time.time_ns(), rows, dropped))
         except RingcastError as exc:
-            logger.warning("channels are not published any more: %s", exc)
-            return
-        self.start()
+            if str(exc) != self._failure:
+                self._failure = str(exc)
+                logger.warning("channels are not published, and it is tried again every second: %s", exc)
+        finally:
+            self.start()
 
     def _publisher(self) -> _core.RingWriter:
         """Raises RingcastError: NoSpace above all."""
         name = channels_tag(self._local.table.node)
-        self._local.join(OWN_CLIENT, os.getpid(), getpass.getuser(), Hello(id=0, program="ringcast daemon"), [])
+        if OWN_CLIENT not in self._local.clients:
+            self._local.join(OWN_CLIENT, os.getpid(), getpass.getuser(), Hello(id=0, program="ringcast daemon"), [])
         self._local.handle(OWN_CLIENT, OpenTag(id=0, name=name), [])
         writer = _core.RingWriter(depth=ATTRIBUTES.depth, capacity_bytes=ATTRIBUTES.capacity_bytes, max_wait_s=0)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -98,7 +98,7 @@ class Rings:
         for name in self.names():
             try:
                 tag = self._tag(name)
-                rows = tag.publishers(left=True, everywhere=True)
+                rows = tag.publishers(left=True)
             except UnknownTag:  # destroyed just now
                 self._forget(name)
                 continue

@@ -8,18 +8,15 @@ reliable reader of the ring, holds the publisher back for at most the tag's boun
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
-import struct
 import threading
+from concurrent.futures import Future
 
 from ringcast import _core
 from ringcast.transport.addressing import bound, family_of, mark
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
+from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
 
-PREAMBLE = struct.Struct("<8sQ")
-MAGIC = b"RCSTREAM"
-PREAMBLE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
 
 
@@ -38,13 +35,11 @@ class TcpReceiving:
     """A listening socket, a thread that lets streams in, and a native thread that reads them all."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._listener = bound(socket.SOCK_STREAM, host, port)
-        self._listener.listen(64)
-        self.port: int = self._listener.getsockname()[1]
+        listener = bound(socket.SOCK_STREAM, host, port)
+        listener.listen(64)
+        self.port: int = listener.getsockname()[1]
         self._streams = _core.Streams()
-        self._strangers = 0
-        self._thread = threading.Thread(target=self._accept, name="ringcast-tcp-accept", daemon=True)
-        self._thread.start()
+        self._intake = StreamIntake(listener, self._streams.add_stream)
 
     def open(self, channel: Channel) -> Mirror:
         return self._streams.open(
@@ -62,38 +57,11 @@ class TcpReceiving:
         return self._streams.ended()
 
     def counters(self) -> dict[str, int]:
-        return {"stranger": self._strangers}
+        return self._intake.counters()
 
     def close(self) -> None:
-        # Shutting down wakes accept; closing alone would leave the thread asleep in it.
-        with contextlib.suppress(OSError):  # a second call finds it so
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._listener.close()
+        self._intake.close()
         self._streams.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                stream, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._let_in, args=(stream,), daemon=True).start()
-
-    def _let_in(self, stream: socket.socket) -> None:
-        """Read which channel it is; whoever does not say so in time is not let in."""
-        with stream:
-            try:
-                stream.settimeout(PREAMBLE_TIMEOUT_S)
-                preamble = stream.recv(PREAMBLE.size, socket.MSG_WAITALL)
-                magic, key = PREAMBLE.unpack(preamble)
-            except (OSError, struct.error):
-                magic = b""
-            if magic != MAGIC:
-                self._strangers += 1
-                return
-            stream.setblocking(False)
-            self._streams.add_stream(key, stream.fileno())
 
 
 class TcpSending:
@@ -106,11 +74,13 @@ class TcpSending:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.settimeout(CONNECT_TIMEOUT_S)
         # Connecting waits for the other node, and the daemon's loop may not.
-        self._thread = threading.Thread(target=self._connect, args=(channel, source, host, port), daemon=True)
+        self._connected: Future[None] = Future()
+        self._thread = threading.Thread(target=self._begin, args=(channel, source, host, port), daemon=True)
         self._thread.start()
 
     async def ready(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        # No thread of a shared pool waits here: a few nodes that do not answer would take them all.
+        await asyncio.shield(asyncio.wrap_future(self._connected))
         if self._failed:
             raise ConnectionError("the other node does not take the stream")
 
@@ -147,6 +117,15 @@ class TcpSending:
         if self._pump is not None:
             self._pump.close()
         self._socket.close()
+
+    def _begin(self, channel: Channel, source: Source, host: str, port: int) -> None:
+        try:
+            self._connect(channel, source, host, port)
+        except BaseException:
+            self._failed = True
+            raise
+        finally:
+            self._connected.set_result(None)
 
     def _connect(self, channel: Channel, source: Source, host: str, port: int) -> None:
         try:

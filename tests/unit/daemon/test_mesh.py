@@ -537,3 +537,21 @@ async def test_rows_that_were_there_before_the_start_are_told_and_tags_get_a_bac
         b.mesh.changed(b.table.open_tag("lab/temp", {})[1])
         await b.mesh.start()
         await town.until(lambda: a.publishers() == [("b", 1)] and [row.backup for row in a.table.tags()] == ["a"])
+
+
+@looped
+async def test_one_action_that_fails_costs_the_others_nothing() -> None:
+    async with Town() as town:
+        a = await town.node("a")
+
+        def fail(changes: Any) -> None:
+            raise KeyError("a mistake of ours")
+
+        b = Node(town, "b", ("127.0.0.2:0",), (a.address,))
+        b.mesh._on_changes = fail
+        town.nodes.append(b)
+        await b.mesh.start()
+        a.publish(1)
+        await town.until(lambda: bool(b.mesh.mistakes) and any(isinstance(what, list) for what in b.told))
+        assert b.others() == {"a"}, "the link by which it came is as good as before"
+        assert b.publishers() == [("a", 1)]

@@ -78,6 +78,11 @@ def _daemon(path: str) -> Finding:
             value=value,
             remedy=f"This program is version {ours}; start the daemon anew.",
         )
+    if status.mistakes:
+        return Finding(
+            name="daemon", state="limited", value=f"{value}, {status.mistakes} internal error(s)",
+            remedy="It failed to do something by an error of its own; its log says what. Start it again.",
+        )  # fmt: skip
     if status.refusals:
         said = "; ".join(f"{address}: {reason}" for address, reason in sorted(status.refusals.items()))
         return Finding(

@@ -36,7 +36,7 @@ class Watcher:
         subscribers: dict[str, SubscriberSeen] = {}
         for tag in self._tags:
             rate = rate_lately(tag, time.time_ns())
-            for status in tag.publishers(left=True):
+            for status in tag.publishers(left=True, local=True):
                 role = self._troupe.role_of(status.info.pid)
                 if role is not None:
                     publishers[role] = PublisherSeen(
@@ -44,7 +44,7 @@ class Watcher:
                         bytes=status.counters["bytes"],
                         rate_hz=rate if status.alive else None,
                     )
-            for seen in tag.subscribers():
+            for seen in tag.subscribers(local=True):
                 role = self._troupe.role_of(seen.info.pid)
                 if role is not None and role not in subscribers:  # a wildcard shows on every tag
                     subscribers[role] = self._subscriber(role, seen)
