@@ -110,7 +110,9 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     spec.publisher = endpoint(publisher, d.family());
     spec.group = endpoint(group, d.family());
     spec.peers = endpoints(peers, d.family());
-    return d.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs}, std::move(spec));
+    const bool unordered = std::ranges::find(spec.stack.stages, "ordering") == spec.stack.stages.end();
+    spec.stack.by_message = unordered;
+    return d.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs, unordered}, std::move(spec));
 }
 
 std::shared_ptr<Group> open_group(Repair& r, int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every, u64 first_seq,

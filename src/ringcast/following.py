@@ -56,6 +56,7 @@ class Scaling(NamedTuple):
     transport: str = ""
     size: Size | None = None
     rate_hz: float | None = None
+    ordered: bool = True
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -119,7 +120,7 @@ class Following(Subscription):
             mailbox=bool(mailbox), counter_index=self._counter_index,
             start="earliest" if self.standing or isinstance(self._start, Mapping) else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
-            size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0,
+            size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -137,7 +138,7 @@ class Following(Subscription):
             start=start, tag=up.info.tag, publisher=up.info,
             decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
             every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
-            after=before, step=up.every,
+            after=before, step=up.every, unordered=up.unordered,
         )  # fmt: skip
         self._rings[up.info.incarnation] = up.ring
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:

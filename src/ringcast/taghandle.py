@@ -80,6 +80,7 @@ class Tag:
         size: Size | None = None,
         at: str = AUTO,
         transport: str = "",
+        ordered: bool = True,
     ) -> Subscriber:
         """Take the subscription right; every publisher there is is attached on return, later ones as they come.
 
@@ -94,13 +95,16 @@ class Tag:
         "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). Every message keeps
         its number and times. `transport` carries them: where neither this nor the tag says it is "nak", or "tcp" for
         reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
+        `ordered=False`: a message may be received before those that are missing, where the transport recovers losses
+        without asking for them ("lateral", "parity", "multicast" alone); others go on delivering in order. `lost` then
+        counts what was given up since the message before, wherever it would have been. Not with `reliable`.
         Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more; no scaler
         understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit, ClosedError,
         ForkedError, ValueError.
         """
         if reliable:
             check_reliable(self._name, self._attributes)
-        wish = Scaling(every, at, transport, size, rate_hz).check()
+        wish = Scaling(every, at, transport, size, rate_hz, ordered).check()
         if size is not None:
             scaled(self._attributes, size)
         return Subscriber(
