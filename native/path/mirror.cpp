@@ -94,6 +94,8 @@ void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
     counters_.delay_ns.store(first ? delay : mean + (delay - mean) / 16, relaxed);
     counters_.jitter_ns.store(first ? 0 : jitter + (static_cast<i64>(change) - jitter) / 16, relaxed);
     counters_.last_delay_ns.store(delay, relaxed);
+    const i64 most = counters_.most_delay_ns.load(relaxed);
+    counters_.most_delay_ns.store(first || delay > most ? delay : most - (most - delay) / 16, relaxed);
     if (first) counters_.delay_base_ns.store(delay, relaxed);
     const i64 beyond = delay - counters_.delay_base_ns.load(relaxed);
     const u64 beyond_us = std::min(magnitude(beyond) / 1000, kMostDelayUs);

@@ -32,6 +32,7 @@ struct MirrorCounters {
     std::atomic<u64> datagrams{0};
     std::atomic<u64> refused{0};  // longer than the mirror
     std::atomic<i64> last_delay_ns{0};
+    std::atomic<i64> most_delay_ns{0};  // the longest of late: it fades by a sixteenth with each shorter one
     std::atomic<i64> delay_ns{0};   // mean of the last sixteen or so
     std::atomic<i64> jitter_ns{0};  // mean difference between one delay and the next
     std::atomic<u64> next_seq{0};

@@ -144,6 +144,11 @@ class Ring:
         return False
 
     @property
+    def way_ns(self) -> int:
+        """How long messages of late took at most from the publisher's node to this one, as far as the clocks agree."""
+        return 0
+
+    @property
     def held(self) -> bool:
         """True while nothing in it is overwritten, because reliable readers are on their way."""
         return self._hold is not None
@@ -263,6 +268,10 @@ class MirrorRing(Ring):
     @property
     def foreign(self) -> bool:
         return True
+
+    @property
+    def way_ns(self) -> int:
+        return max(0, self._mirror.counters().get("most_delay_ns", 0))
 
     @property
     def unordered(self) -> bool:
