@@ -92,9 +92,10 @@ class Tag:
         each publisher, and anew when its rate changes, so that on average at most so many come in a second. `size`
         (width, height) receives images and arrays at that size, by area averaging; audio as (samples per second,
         channels). `at` is where all that happens: "publisher" (in its own process, for `size`), "subscriber",
-        "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). Every message keeps
-        its number and times. `transport` carries them: where neither this nor the tag says it is "nak", or "tcp" for
-        reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
+        "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). A publisher on this
+        very node is read here, whatever node is named: no stream leaves a node to come back, and a warning says so.
+        Every message keeps its number and times. `transport` carries them: where neither this nor the tag says it is
+        "nak", or "tcp" for reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
         `ordered=False`: a message may be received before those that are missing, where the transport recovers losses
         without asking for them ("lateral", "parity", "multicast" alone); others go on delivering in order. `lost` then
         counts what was given up since the message before, wherever it would have been. Not with `reliable`.
