@@ -40,7 +40,7 @@ std::pair<const char*, const std::atomic<T>&> named(const char* name, const std:
 nb::dict mirror_counters(Mirror& mirror) {
     const MirrorCounters& c = mirror.counters();
     nb::dict out = counted(named("messages", c.messages), named("bytes", c.bytes), named("lost", c.lost), named("datagrams", c.datagrams),
-                           named("refused", c.refused), named("last_delay_ns", c.last_delay_ns), named("delay_ns", c.delay_ns),
+                           named("refused", c.refused), named("last_delay_ns", c.last_delay_ns), named("most_delay_ns", c.most_delay_ns), named("delay_ns", c.delay_ns),
                            named("jitter_ns", c.jitter_ns), named("delay_base_ns", c.delay_base_ns), named("delay_sum_ns", c.delay_sum_ns),
                            named("delay_square_us2", c.delay_square_us2), named("jitter_sum_ns", c.jitter_sum_ns), named("wire_bytes", c.wire_bytes));
     const wire::ReassemblyCounters& r = mirror.reassembly().counters();
@@ -110,7 +110,9 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     spec.publisher = endpoint(publisher, d.family());
     spec.group = endpoint(group, d.family());
     spec.peers = endpoints(peers, d.family());
-    return d.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs}, std::move(spec));
+    const bool unordered = std::ranges::find(spec.stack.stages, "ordering") == spec.stack.stages.end();
+    spec.stack.by_message = unordered;
+    return d.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs, unordered}, std::move(spec));
 }
 
 std::shared_ptr<Group> open_group(Repair& r, int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every, u64 first_seq,

@@ -54,7 +54,7 @@ public:
     }
 
     bool attach(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, i64 start, nb::object tag,
-                nb::object publisher, nb::object decode, bool prefault, u64 every, u64 after, u64 step, bool paced) {
+                nb::object publisher, nb::object decode, bool prefault, u64 every, u64 after, u64 step, bool paced, bool unordered) {
         Reader& reader = open();
         if (start < static_cast<i64>(Start::earliest)) throw nb::value_error("start must be a sequence number or one of START_NEW, START_LATEST, START_EARLIEST");
         if (reader.keep(incarnation)) return false;
@@ -67,7 +67,7 @@ public:
             delete static_cast<Source*>(m->context);
             delete m;
         });
-        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()), every, paced, step);
+        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()), every, paced, step, unordered);
         member->context = source.release();
         member->after = after;
         (void)prefault;
@@ -417,7 +417,7 @@ void bind_reader(nb::module_& m) {
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
         .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "start"_a = static_cast<i64>(Start::fresh), "tag"_a = nb::none(), "publisher"_a = nb::none(), "decode"_a = nb::none(),
-             "prefault"_a = false, "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false)
+             "prefault"_a = false, "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "unordered"_a = false)
         .def("rescale", [](PyReader& r, u64 incarnation, u64 every) { return r.open().rescale(incarnation, every); }, "incarnation"_a, "every"_a)
         .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true)
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)

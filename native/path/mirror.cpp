@@ -1,5 +1,7 @@
 #include "path/mirror.hpp"
 
+#include <algorithm>
+
 #include "ring/counters.hpp"
 
 namespace ringcast {
@@ -29,6 +31,7 @@ void Mirror::accept(const wire::Header& header, std::span<const std::byte> piece
 
 void Mirror::take(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns) {
     add(counters_.datagrams, 1);
+    if (spec_.unordered) return gather(header, piece);
     reassembly_.accept(header, piece, now_ns, [&](const wire::Whole& whole) { put(whole); });
 }
 
@@ -38,6 +41,26 @@ void Mirror::tick(i64 now_ns) {
 
 void Mirror::pass(u64 seq, i64 now_ns) {
     reassembly_.skip_to(seq, now_ns, [&](const wire::Whole& whole) { put(whole); });
+}
+
+void Mirror::gone(u64 messages) {
+    ordinal_ += messages;
+    add(counters_.lost, messages);
+}
+
+// The stack lets a message out whole: its pieces come one after the other, in any order, and agree with each other.
+void Mirror::gather(const wire::Header& header, std::span<const std::byte> piece) {
+    if (header.length > ring_.geometry().capacity || u64{header.offset} + piece.size() > header.length) return gone(1);
+    std::span<const std::byte> whole = piece;
+    if (piece.size() != header.length) {
+        if (gathered_.size() < header.length) gathered_.resize(header.length);
+        std::copy(piece.begin(), piece.end(), gathered_.begin() + header.offset);
+        gathered_bytes_ += piece.size();
+        if (gathered_bytes_ < header.length) return;
+        gathered_bytes_ = 0;
+        whole = {gathered_.data(), header.length};
+    }
+    put({header.seq, 0, header.event_ns, header.sent_ns, header.flags, whole});
 }
 
 void Mirror::put(const wire::Whole& whole) {
@@ -59,7 +82,7 @@ void Mirror::complete(const wire::Header& header) {
 }
 
 void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
-    counters_.next_seq.store(seq + 1, std::memory_order_relaxed);
+    counters_.next_seq.store(std::max(seq + 1, counters_.next_seq.load(std::memory_order_relaxed)), std::memory_order_relaxed);
     add(counters_.messages, 1);
     add(counters_.bytes, length);
     if (lost != 0) add(counters_.lost, lost);
@@ -71,6 +94,8 @@ void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
     counters_.delay_ns.store(first ? delay : mean + (delay - mean) / 16, relaxed);
     counters_.jitter_ns.store(first ? 0 : jitter + (static_cast<i64>(change) - jitter) / 16, relaxed);
     counters_.last_delay_ns.store(delay, relaxed);
+    const i64 most = counters_.most_delay_ns.load(relaxed);
+    counters_.most_delay_ns.store(first || delay > most ? delay : most - (most - delay) / 16, relaxed);
     if (first) counters_.delay_base_ns.store(delay, relaxed);
     const i64 beyond = delay - counters_.delay_base_ns.load(relaxed);
     const u64 beyond_us = std::min(magnitude(beyond) / 1000, kMostDelayUs);

@@ -1,8 +1,11 @@
 // A remote publisher's stream on this node: its pieces put together, its messages in a ring of our own.
 //
 // A mirror is written by one delivery thread. Sequence numbers and times are the origin's; `ordinal` grows by one for
-// every message the channel should have carried, so that readers see network loss as they see any other.
+// every message the channel should have carried, so that readers see network loss as they see any other. In a mirror
+// that is not ordered it grows for a lost message when that is given up: no number says where it would have been.
 #pragma once
+
+#include <vector>
 
 #include "path/sender.hpp"
 #include "ring/counters.hpp"
@@ -19,6 +22,7 @@ struct ChannelSpec {
     u64 first_seq = 0;
     bool reliable = false;
     i64 patience_ns = 2'000'000;
+    bool unordered = false;  // messages are put into the ring as they come; their numbers are not ascending
 };
 
 struct MirrorCounters {
@@ -28,6 +32,7 @@ struct MirrorCounters {
     std::atomic<u64> datagrams{0};
     std::atomic<u64> refused{0};  // longer than the mirror
     std::atomic<i64> last_delay_ns{0};
+    std::atomic<i64> most_delay_ns{0};  // the longest of late: it fades by a sixteenth with each shorter one
     std::atomic<i64> delay_ns{0};   // mean of the last sixteen or so
     std::atomic<i64> jitter_ns{0};  // mean difference between one delay and the next
     std::atomic<u64> next_seq{0};
@@ -79,6 +84,8 @@ public:
     void tick(i64 now_ns);
     // Messages before `seq` that have not come will not.
     void pass(u64 seq, i64 now_ns);
+    // Without an order: so many will not come.
+    void gone(u64 messages);
     i64 wake_at_ns() const { return reassembly_.wake_at_ns(); }
 
     // ---- streams: whole frames in order; the bytes are read straight into the ring
@@ -99,6 +106,7 @@ public:
 
 private:
     void put(const wire::Whole& whole);
+    void gather(const wire::Header& header, std::span<const std::byte> piece);
     void note(u64 seq, u64 length, u64 lost, const Stamp& stamp);
 
     ChannelSpec spec_;
@@ -107,6 +115,9 @@ private:
     MirrorCounters counters_;
     RecoveryCounters recovery_;
     u64 ordinal_ = 0;
+    // Without an order: the message whose pieces are coming, one after the other.
+    std::vector<std::byte> gathered_;
+    std::size_t gathered_bytes_ = 0;
     u64 stream_next_;
     bool news_ = false;
     std::atomic<bool> closed_{false};

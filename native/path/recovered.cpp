@@ -16,6 +16,7 @@ namespace {
 // A repair has to be made, to travel, and to find its place.
 constexpr i64 kLeastPatienceNs = 10 * recovery::kMs;
 constexpr i64 kMostPatienceNs = 500 * recovery::kMs;
+constexpr i64 kUnorderedPatience = 4;
 
 recovery::StackSpec gated(recovery::StackSpec spec, bool gate) {
     if (gate) spec.tuning.patience_ns = std::max<i64>(spec.tuning.patience_ns, 1000 * recovery::kMs);
@@ -104,7 +105,9 @@ void Recovered::follow_rate() {
     const recovery::Tuning& tuning = stack_.tuning();
     const i64 gap = stack_.window().gap_ns();
     if (gap == 0) return;
-    const i64 wanted = std::clamp(2 * recovery::flush_after_ns(tuning, gap), kLeastPatienceNs, kMostPatienceNs);
+    // Where nothing waits behind a gap, a late repair costs nobody anything.
+    const i64 times = mirror_->spec().unordered ? kUnorderedPatience : 1;
+    const i64 wanted = std::clamp(2 * times * recovery::flush_after_ns(tuning, gap), times * kLeastPatienceNs, times * kMostPatienceNs);
     if (std::abs(wanted - tuning.patience_ns) * 4 <= tuning.patience_ns) return;
     recovery::Tuning changed = tuning;
     changed.patience_ns = wanted;
@@ -133,7 +136,10 @@ void Recovered::deliver(wire::Bytes datagram) {
     if (wire::parse_untrusted(datagram, header, piece) == wire::Parse::ok) mirror_->take(header, piece, now_ns_);
 }
 
-void Recovered::lost(u64 seq, u64 messages) { mirror_->pass(seq + messages * spec_.stack.window.step, now_ns_); }
+void Recovered::lost(u64 seq, u64 messages) {
+    if (mirror_->spec().unordered) return mirror_->gone(messages);
+    mirror_->pass(seq + messages * spec_.stack.window.step, now_ns_);
+}
 
 void Recovered::send(recovery::To to, u32 peer, wire::Bytes datagram) {
     const bool nak = static_cast<wire::Kind>(datagram[3]) == wire::Kind::nak;

@@ -56,7 +56,7 @@ bool AckSender::on_control(const wire::Control& control, Bytes datagram, i64, Ou
     if (wire::parse_untrusted(datagram, ack) != wire::Parse::ok) return false;
     if (control.from >= receivers_.size() || ack.next < first_ || (ack.next - first_) % step_ != 0 || (ack.next - first_) / step_ > end_) {
         ++counters_.absurd;
-        return false;
+        return true;  // counted here
     }
     ++counters_.acks;
     const u64 next = (ack.next - first_) / step_;

@@ -1,6 +1,7 @@
-// Letting packets out: in the order of their messages, or as they come. Losses are said where they fall.
+// Letting packets out: in the order of their messages, as they come, or each message as soon as it is whole. Losses are
+// said where they fall, or, without an order, once they are given up.
 //
-// Held back is only what has a gap before it. Without a stage that asks again, a gap is waited for `patience_ns` and
+// Held back is only what has a gap before it, or, by message, the pieces of one until the last is here. Without a stage that asks again, a gap is waited for `patience_ns` and
 // then given up; with one, that stage decides. Pieces of the message whose turn it is leave at once: putting them
 // together is Reassembly's work.
 #pragma once
@@ -23,9 +24,15 @@ public:
 
 class Ordering {
 public:
-    Ordering(Window& window, bool ordered, bool patient) : window_(window), ordered_(ordered), patient_(patient) {}
+    // `by_message` counts without an order; `patient`: another stage decides when a gap is given up.
+    Ordering(Window& window, bool ordered, bool by_message, bool patient)
+        : window_(window), ordered_(ordered), by_message_(by_message && !ordered), waits_((ordered || by_message) && !patient) {}
 
-    bool holds(u64 index) const { return ordered_ && index > next_; }
+    bool holds(u64 index, u32 pieces) const { return ordered_ ? index > next_ : by_message_ && pieces > 1; }
+    // After a packet was put into the window and held: by message it leaves with its last piece.
+    void came(u64 index, Inbox& in) {
+        if (by_message_ && window_.whole(index)) window_.release(index, [&](Bytes datagram) { in.deliver(datagram); });
+    }
     // After anything that moved the window.
     void release(Inbox& in) {
         while (next_ < window_.base()) {
@@ -42,10 +49,10 @@ public:
         if (next_ < window_.end()) let_out(next_, in);
     }
     void tick(i64 now_ns, const Tuning& tuning) {
-        if (!patient_ && ordered_)
+        if (waits_)
             while (window_.base() < window_.end() && now_ns >= gap_until_ns(tuning)) window_.give_up(window_.base());
     }
-    i64 wake_at_ns(const Tuning& tuning) const { return patient_ || !ordered_ || window_.base() == window_.end() ? kForever : gap_until_ns(tuning); }
+    i64 wake_at_ns(const Tuning& tuning) const { return !waits_ || window_.base() == window_.end() ? kForever : gap_until_ns(tuning); }
 
 private:
     void let_out(u64 index, Inbox& in) {
@@ -60,7 +67,8 @@ private:
 
     Window& window_;
     bool ordered_;
-    bool patient_;
+    bool by_message_;
+    bool waits_;
     u64 next_ = 0;
 };
 

@@ -36,7 +36,7 @@ Receiving::Receiving(const StackSpec& spec)
     : spec_(checked(spec)),
       complete_(promises<&StageKind::complete>(spec)),
       window_(spec.window),
-      ordering_(window_, promises<&StageKind::ordered>(spec), complete_),
+      ordering_(window_, promises<&StageKind::ordered>(spec), spec.by_message, complete_),
       lossy_({}, 0) {
     for (const std::string& name : spec_.stages)
         if (const auto make = find_stage(name)->receiving) stages_.push_back(make(spec_, window_));
@@ -95,7 +95,7 @@ void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, O
         return;
     }
     if (window_.carries(header.seq) && !reach(window_.index_of(header.seq), now_ns, in)) return;
-    const bool hold = window_.carries(header.seq) && ordering_.holds(window_.index_of(header.seq));
+    const bool hold = window_.carries(header.seq) && ordering_.holds(window_.index_of(header.seq), wire::pieces(header.length, header.chunk));
     switch (window_.put(header, datagram, hold, now_ns)) {
         case Window::Put::fresh: break;
         case Window::Put::duplicate:
@@ -105,7 +105,10 @@ void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, O
     }
     ++counters_.delivered;
     if (recovered) ++counters_.recovered;
-    if (!hold) in.deliver(datagram);
+    if (!hold)
+        in.deliver(datagram);
+    else
+        ordering_.came(window_.index_of(header.seq), in);
     for (auto& stage : stages_) stage->on_packet(header, datagram, recovered, now_ns, out);
 }
 

@@ -28,6 +28,7 @@ struct StackSpec {
     u64 seed = 1;
     WindowSpec window;
     Tuning tuning;
+    bool by_message = false;  // without an order: messages leave whole, and a gap is given up after `patience_ns`
 };
 
 struct StackCounters {

@@ -70,6 +70,7 @@ public:
     // ---- one message
     bool remembers(u64 index) const { return slot(index).index == index; }
     bool missing(u64 index) const { return index >= base_ && index < end_ && !settled(slot(index)); }
+    bool whole(u64 index) const { return remembers(index) && slot(index).pieces != 0 && slot(index).have == slot(index).pieces; }
     bool gone(u64 index) const { return remembers(index) && slot(index).gone; }
     u32 pieces(u64 index) const { return slot(index).pieces; }  // 0 while nothing of it came
     bool has_piece(u64 index, u32 piece) const;

@@ -12,13 +12,14 @@ namespace {
 constexpr u64 kAttempts = 64;
 }  // namespace
 
-Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every, bool paced, u64 step)
+Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every, bool paced, u64 step, bool unordered)
     : ring_(std::move(ring)),
       bell_map_(std::move(bell)),
       process_(process),
       every_(std::max<u64>(every, 1)),
       scaled_(every > 1 || paced),
       step_(std::max<u64>(step, 1)),
+      unordered_(unordered && !scaled_),
       // An eighth of the ring: often enough to keep the writer going, seldom enough to leave it its cache lines.
       publish_every_(std::max<u64>(1, ring_->geometry().depth / 8)),
       publish_bytes_(std::max<u64>(1, ring_->geometry().capacity / 8)) {
@@ -64,7 +65,7 @@ void Cursor::start_at(i64 start) {
             case Start::fresh: next_ = tail; break;
             case Start::latest: next_ = std::max(oldest, tail > 0 ? tail - 1 : 0); break;
             case Start::earliest: next_ = oldest; break;
-            default: next_ = std::max(oldest, ring_->find(from_seq_));
+            default: next_ = unordered_ ? oldest : std::max(oldest, ring_->find(from_seq_));
         }
         next_ = std::min(next_, tail);
         if (tail == 0) return;
@@ -73,13 +74,13 @@ void Cursor::start_at(i64 start) {
         if (next_ == tail && ring_->outline(tail - 1, record)) {
             ordinal_ = record.ordinal + 1;
             published_pos_ = record.pos + record.length;
-            if (numbered && !scaled_ && record.seq >= from_seq_) lost_ = (record.seq - from_seq_) / step_ + 1;
+            if (numbered && !scaled_ && !unordered_ && record.seq >= from_seq_) lost_ = (record.seq - from_seq_) / step_ + 1;
             return;
         }
         if (next_ < tail && ring_->record(next_, record) == Read::ok) {
             ordinal_ = record.ordinal;
             published_pos_ = record.pos;
-            if (numbered && !scaled_ && record.seq > from_seq_ && !preceded(next_)) lost_ = (record.seq - from_seq_) / step_;
+            if (numbered && !scaled_ && !unordered_ && record.seq > from_seq_ && !preceded(next_)) lost_ = (record.seq - from_seq_) / step_;
             return;
         }
     }
@@ -158,7 +159,7 @@ bool Cursor::due(const Record& record) {
 }
 
 void Cursor::skip_unasked(u64 tail) {
-    const u64 to = std::clamp(ring_->find(from_seq_), next_ + 1, tail);
+    const u64 to = unordered_ ? next_ + 1 : std::clamp(ring_->find(from_seq_), next_ + 1, tail);
     Record before;
     ordinal_ = ring_->outline(to - 1, before) ? before.ordinal + 1 : ordinal_ + (to - next_);
     next_ = to;
@@ -167,7 +168,8 @@ void Cursor::skip_unasked(u64 tail) {
 u64 Cursor::lost_at_end() const {
     Record last;
     if (next_ == 0 || scaled_ || !ring_->outline(next_ - 1, last) || last.seq < from_seq_) return lost_;
-    const u64 lost = lost_ + std::min(last.ordinal + 1 - ordinal_, last.seq + 1 - from_seq_);
+    const u64 given_up = last.ordinal + 1 - ordinal_;
+    const u64 lost = lost_ + (unordered_ ? given_up : std::min(given_up, last.seq + 1 - from_seq_));
     return lost < kMostLost ? lost : 0;
 }
 

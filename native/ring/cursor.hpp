@@ -23,9 +23,9 @@ class Cursor {
 
 public:
     // With `every` n it reads the messages whose number is a multiple of n: scaling at the subscriber. With `paced` the
-    // factor may change while reading. `step` is what was left of the stream on its way to this ring. Throws
-    // NoReliableSlot.
-    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1, bool paced = false, u64 step = 1);
+    // factor may change while reading. `step` is what was left of the stream on its way to this ring. `unordered`: its
+    // numbers are not ascending, and `every` is 1; lost is what the ring's writer gave up. Throws NoReliableSlot.
+    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1, bool paced = false, u64 step = 1, bool unordered = false);
     ~Cursor();
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
@@ -46,11 +46,16 @@ public:
     // After the caller has the bytes of `record`. How many were lost before it. With `hold` it got a view into the
     // ring, so a reliable publisher must spare the message until the next one is asked for.
     u64 advance(const Record& record, bool hold) {
-        // What was overtaken before the first message asked for is no loss.
-        u64 lost = lost_ + std::min(record.ordinal - ordinal_, record.seq - from_seq_);
-        const u64 every = scaled_ ? every_.load(std::memory_order_relaxed) : 1;
-        if (scaled_) lost = lost_ + (record.seq - from_seq_) / every;
-        from_seq_ = record.seq + every;
+        u64 lost = lost_;
+        if (unordered_) {
+            lost += record.ordinal - ordinal_;
+            newest_ = std::max(newest_, record.seq + 1);
+        } else {
+            // What was overtaken before the first message asked for is no loss.
+            const u64 every = scaled_ ? every_.load(std::memory_order_relaxed) : 1;
+            lost += scaled_ ? (record.seq - from_seq_) / every : std::min(record.ordinal - ordinal_, record.seq - from_seq_);
+            from_seq_ = record.seq + every;
+        }
         lost_ = 0;
         ordinal_ = record.ordinal + 1;
         next_ = record.index + 1;
@@ -79,7 +84,7 @@ public:
     }
     u64 next() const { return next_; }
     // The first number that was neither read nor given up: where a ring that continues this one is to be taken up.
-    u64 next_due() const { return from_seq_; }
+    u64 next_due() const { return unordered_ ? std::max(newest_, from_seq_) : from_seq_; }
     // Begin at `seq` instead; nothing was read yet.
     void begin_at(u64 seq);
 
@@ -106,6 +111,8 @@ private:
     std::atomic<u64> every_;
     const bool scaled_;
     const u64 step_;  // what the ring has left of its stream
+    const bool unordered_;
+    u64 newest_ = 0;  // unordered: after the highest number that was read
     u64 from_seq_ = 0;  // earlier ones were read or not asked for
     bool begun_ = true;  // false until the first message of a scaled stream says where it begins
     u64 next_ = 0;

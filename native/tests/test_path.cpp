@@ -96,6 +96,42 @@ TEST(path, a_link_scales_time_by_the_origin_number) {
     for (const u64 seq : {0u, 3u, 6u, 9u}) CHECK_EQ(take(*cursor).seq, seq);
 }
 
+TEST(path, a_mirror_without_an_order_is_read_as_messages_came) {
+    ChannelSpec unordered = spec();
+    unordered.unordered = true;
+    Mirror mirror(unordered);
+    auto view = std::make_shared<const RingView>(mirror.ring().ring_fd(), mirror.ring().geometry(), mirror.ring().incarnation());
+    // From number 2 on: what is older was not asked for.
+    Cursor cursor(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), false, 2, this_process(), 1, false, 1, true);
+    const auto come = [&](u64 seq, u32 length, u32 offset = 0) {
+        wire::Header header;
+        header.seq = seq;
+        header.length = length;
+        header.chunk = 100;
+        header.offset = offset;
+        std::vector<std::byte> bytes(length);
+        fill_pattern(bytes.data(), seq, length);
+        mirror.take(header, std::span(bytes).subspan(offset, std::min<u32>(100, length - offset)), 0);
+    };
+    come(1, 8);
+    come(4, 8);
+    come(2, 250, 200);  // in pieces, in any order, one message after the other
+    come(2, 250, 0);
+    come(2, 250, 100);
+    mirror.gone(1);  // 3 will not come
+    come(6, 8);
+    come(5, 8);
+    const u64 numbers[] = {4, 2, 6, 5}, losses[] = {0, 0, 1, 0};
+    for (int i = 0; i < 4; ++i) {
+        const Taken taken = take(cursor);
+        CHECK_EQ(taken.seq, numbers[i]);
+        CHECK_EQ(taken.lost, losses[i]);
+    }
+    CHECK_EQ(cursor.next_due(), u64{7});
+    CHECK_EQ(mirror.counters().next_seq.load(), u64{7});
+    CHECK_EQ(mirror.counters().lost.load(), u64{1});
+}
+
 TEST(path, what_is_not_of_an_open_channel_is_counted_and_dropped) {
     Wire wire;
     Delivery delivery(copy_of(wire.receiver));

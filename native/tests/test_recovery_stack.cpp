@@ -11,6 +11,28 @@
 using namespace ringcast;
 using namespace ringcast::tests;
 
+TEST(recovery_stack, by_message_each_leaves_whole_and_what_is_given_up_is_said) {
+    StackSpec spec = stack_of({"parity"});
+    spec.by_message = true;
+    spec.tuning.patience_ns = 10 * kMs;
+    spec.window.most_pieces = 4;
+    Receiving stack(spec);
+    Record record;
+    const auto come = [&](u64 seq, u32 length, u32 piece, i64 now_ns) { stack.on_datagram(make_packet(seq, length, piece), now_ns, record, record); };
+    come(0, 12, 0, 0);
+    come(2, 3 * kTestChunk, 2, kMs);
+    come(3, 12, 0, kMs);  // 1 is missing, 2 is not whole: neither holds 3 back
+    CHECK(record.delivered == (std::vector<u64>{0, 3}));
+    come(2, 3 * kTestChunk, 0, 2 * kMs);
+    come(2, 3 * kTestChunk, 1, 2 * kMs);
+    CHECK(record.delivered == (std::vector<u64>{0, 3, 2, 2, 2}));  // its pieces one after the other
+    CHECK(record.gone.empty());
+    stack.tick(stack.wake_at_ns(), record, record);
+    CHECK(record.gone == (std::vector<std::pair<u64, u64>>{{1, 1}}));
+    come(1, 12, 0, 20 * kMs);  // too late
+    CHECK_EQ(record.delivered.size(), std::size_t{5});
+}
+
 TEST(recovery_stack, one_number_far_off_is_not_believed_and_two_are) {
     Receiving stack(stack_of({"ordering", "nak"}));
     Record record;

@@ -130,6 +130,10 @@ TEST(repair, what_is_not_acknowledged_is_sent_again) {
 TEST(repair, parity_and_naks_together) {
     Path path({"ordering", "parity", "nak"}, true, false, 0.1);
     everything_comes(path);
+    // Each had its part: some packets came out of parity, and what was lost together with its parity was asked for.
+    CHECK(path.mirror->recovery().recovered.load() > 0);
+    CHECK(path.mirror->recovery().repairs.load() > 0);
+    CHECK(path.sending->counters().naks.load() > 0);
 }
 
 TEST(repair, closing_while_it_flows) {
@@ -207,39 +211,81 @@ TEST(repair, the_first_message_after_a_pause_is_noticed_among_many_rings) {
     }
 }
 
-TEST(repair, repairs_of_a_fast_stream_go_together_and_none_is_kept_when_it_stops) {
-    const Descriptor receiver = loopback(), peer = loopback(), publisher = loopback();
-    Delivery delivery{Descriptor(dup(receiver.get()))};
-    const ChannelSpec channel{kKey, 0, 256, 64 * 1024, 1, 0, false, 3'600'000'000'000};
-    RecoverySpec recovery;
-    recovery.stack = {{"ordering", "lateral"}, kKey, 0, 2, false, 3, {0, 1, 256, 512, 256, 48 + kChunk}, {}};
-    recovery.publisher = endpoint(address_of(publisher.get()), AF_INET);
-    recovery.peers = {endpoint(address_of(receiver.get()), AF_INET), endpoint(address_of(peer.get()), AF_INET)};
-    const auto mirror = delivery.open(channel, recovery);
-    Descriptor sender(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    const Endpoint there = endpoint(address_of(receiver.get()), AF_INET);
-    CHECK(connect(sender.get(), there.at(), there.length) == 0);
-    Link link(std::move(sender), 1, kKey, 1, kChunk);
-    LinkCounters counters;
-    constexpr u64 kBlocks = 8;
-    for (u64 seq = 0; seq < kBlocks * 8; ++seq) {
-        std::byte bytes[40];
-        fill_pattern(bytes, seq, sizeof bytes);
-        const Outgoing message{seq, 1, 1, 0, sizeof bytes, bytes};
-        link.push({&message, 1}, counters);
+namespace {
+
+// A receiver of a lateral stream, driven by hand: the time is the test's, and its system calls can be counted.
+struct LateralReceiver {
+    LateralReceiver() : peer(loopback()), publisher(loopback()), mine(loopback()), outgoing(mine.get()) {
+        const ChannelSpec channel{kKey, 0, 256, 64 * 1024, 1, 0, false, 3'600'000'000'000};
+        RecoverySpec recovery;
+        recovery.stack = {{"ordering", "lateral"}, kKey, 0, 2, false, 3, {0, 1, 256, 512, 256, 48 + kChunk}, {}};
+        recovery.publisher = endpoint(address_of(publisher.get()), AF_INET);
+        recovery.peers = {endpoint(address_of(mine.get()), AF_INET), endpoint(address_of(peer.get()), AF_INET)};
+        mirror = std::make_shared<Mirror>(channel);
+        recovered = std::make_unique<Recovered>(mirror, recovery, outgoing);
     }
-    const timeval patience{30, 0};
-    CHECK(setsockopt(peer.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
-    // All packets are in repairs, however these were cut.
-    u64 covered = 0;
-    while (covered < kBlocks * 8) {
+
+    void come(u64 seq) {
+        wire::Header header;
+        header.key = kKey;
+        header.seq = seq;
+        header.length = 40;
+        header.chunk = kChunk;
+        std::vector<std::byte> datagram(sizeof header + header.length);
+        std::memcpy(datagram.data(), &header, sizeof header);
+        fill_pattern(datagram.data() + sizeof header, seq, header.length);
+        recovered->on_datagram(datagram, now_ns, false);
+        recovered->settle(now_ns);
+    }
+
+    // As the delivery thread does when nothing comes.
+    void wait_until_due() {
+        now_ns = recovered->wake_at_ns();
+        recovered->tick(now_ns);
+        recovered->settle(now_ns);
+    }
+
+    // How many packets the repairs that came to the peer cover.
+    u64 covered() const {
+        u64 packets = 0;
         std::byte buffer[2048];
-        const ssize_t n = recv(peer.get(), buffer, sizeof buffer, 0);
-        CHECK(n > 0);
-        wire::Repair repair;
-        CHECK(wire::parse_untrusted({buffer, static_cast<std::size_t>(n)}, repair) == wire::Parse::ok);
-        covered += repair.count;
+        for (ssize_t n; (n = recv(peer.get(), buffer, sizeof buffer, MSG_DONTWAIT)) > 0;) {
+            wire::Repair repair;
+            CHECK(wire::parse_untrusted({buffer, static_cast<std::size_t>(n)}, repair) == wire::Parse::ok);
+            packets += repair.count;
+        }
+        return packets;
     }
-    CHECK_EQ(covered, kBlocks * 8);
-    CHECK_EQ(mirror->counters().messages.load(), kBlocks * 8);
+
+    Descriptor peer, publisher, mine;
+    Bundle outgoing;
+    std::shared_ptr<Mirror> mirror;
+    std::unique_ptr<Recovered> recovered;
+    i64 now_ns = steady_ns();
+};
+
+}  // namespace
+
+TEST(repair, repairs_of_a_fast_stream_go_together_and_none_is_kept_when_it_stops) {
+    LateralReceiver receiver;
+    constexpr u64 kPackets = 64;
+    for (u64 seq = 0; seq < kPackets; ++seq, receiver.now_ns += 10'000) receiver.come(seq);
+    // 640 us: several repairs are made, and none of them is worth a system call of its own yet.
+    CHECK(receiver.mirror->recovery().repairs_sent.load() >= 4);
+    CHECK_EQ(receiver.outgoing.calls(), u64{0});
+    CHECK(!receiver.outgoing.empty());
+    for (int i = 0; i < 4 && !receiver.outgoing.empty(); ++i) receiver.wait_until_due();
+    CHECK(receiver.outgoing.empty());
+    CHECK(receiver.outgoing.calls() < receiver.mirror->recovery().repairs_sent.load());
+    CHECK_EQ(receiver.covered(), kPackets);
+    CHECK_EQ(receiver.mirror->counters().messages.load(), kPackets);
+}
+
+TEST(repair, repairs_of_a_slow_stream_go_at_once) {
+    LateralReceiver receiver;
+    for (u64 seq = 0; seq < 64; ++seq, receiver.now_ns += 5'000'000) {
+        receiver.come(seq);
+        CHECK(receiver.outgoing.empty());
+    }
+    CHECK(receiver.covered() > 0);
 }

@@ -191,8 +191,10 @@ class RingReader:
         after: int = 0,
         step: int = 1,
         paced: bool = False,
+        unordered: bool = False,
     ) -> bool:
-        """Map a ring and put a cursor on it; False when that incarnation is attached already.
+        """Map a ring and put a cursor on it; False when that incarnation is attached already. `unordered`: its numbers
+        are not ascending, and `every` is 1.
 
         `after` names a ring that this one continues: it is read up to where it is now, or was when it ended, and then
         this one from the number that follows, rounded up to a multiple of `step`; nothing is read twice.

@@ -9,6 +9,7 @@ A mirror of a remote publisher that was read in another mirror before is read on
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -20,11 +21,13 @@ from ringcast.control.messages import Done, Move, RingUp, Subscribe, UseMailbox
 from ringcast.decoding import Decoders
 from ringcast.descriptors import copies
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
-from ringcast.place import AUTO, check_place
+from ringcast.place import AUTO, check_place, node_of
 from ringcast.rights import Subscription
 from ringcast.scaling import Size, check_size
 from ringcast.scaling.temporal import check_rate
 from ringcast.tag import TagAttributes
+
+logger = logging.getLogger("ringcast")
 
 Start = Literal["new", "latest", "earliest"] | int | Mapping[int, int]
 """Where a subscription begins. A mapping gives numbers by incarnation, for whoever goes on where it once stopped; rings
@@ -56,6 +59,7 @@ class Scaling(NamedTuple):
     transport: str = ""
     size: Size | None = None
     rate_hz: float | None = None
+    ordered: bool = True
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -109,6 +113,7 @@ class Following(Subscription):
         self._counter_index = counter_index
         self._role = role
         self._bridged = False
+        self._warned = False
         self._consumer: object = None
         self._rings: dict[int, int] = {}  # by publisher, the last one that was its ring here
 
@@ -119,7 +124,7 @@ class Following(Subscription):
             mailbox=bool(mailbox), counter_index=self._counter_index,
             start="earliest" if self.standing or isinstance(self._start, Mapping) else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
-            size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0,
+            size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -128,6 +133,7 @@ class Following(Subscription):
             return
         if self.reliable:
             check_reliable(up.info.tag, up.attributes)
+        self._warn_of_detour(up)
         before = self._rings.get(up.info.incarnation, 0)
         start = _core.START_EARLIEST if before else self._start_on(up)
         if start > 0:
@@ -137,7 +143,7 @@ class Following(Subscription):
             start=start, tag=up.info.tag, publisher=up.info,
             decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
             every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
-            after=before, step=up.every,
+            after=before, step=up.every, unordered=up.unordered,
         )  # fmt: skip
         self._rings[up.info.incarnation] = up.ring
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
@@ -146,6 +152,19 @@ class Following(Subscription):
             self._connection.post(
                 UseMailbox(id=0, subscription=self.number), (self.mailbox_fd,), lambda _: self._look_again()
             )
+
+    def _warn_of_detour(self, up: RingUp) -> None:
+        """Once: a ring of this very node is read where it is, whichever node was to scale it."""
+        far = node_of(self.scaling.at)
+        own = up.ring == up.info.incarnation  # a mirror has an incarnation of its own
+        if not far or far == up.info.node or not own or self._warned:
+            return
+        self._warned = True
+        logger.warning(
+            "publisher %s and this subscriber of %r are both on node %r: the stream does not go to node %r and back, "
+            "and this subscriber scales it itself; subscribe with at='subscriber' to say so",
+            up.info, up.info.tag, up.info.node, far,
+        )  # fmt: skip
 
     def _start_on(self, up: RingUp) -> int:
         if isinstance(self._start, Mapping) and up.info.incarnation in self._start:

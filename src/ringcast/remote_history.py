@@ -72,7 +72,7 @@ class RemoteHistory:
         self._size = size
         self._incarnation = incarnation
         self._closed = False
-        self._measured: tuple[int, float] | None = None  # the period and the delay of the last pull
+        self._measured: tuple[int, float] | None = None  # the period; the delay of the last pull and of what it found
         self._unanswered: tuple[str, ...] = ()
         self._buffer: weakref.finalize[[int], RemoteHistory] | None = None
         if depth is not None and at != PUBLISHER:
@@ -135,9 +135,10 @@ class RemoteHistory:
 
     def staleness_s(self) -> float:
         """How much older than what its publisher has now the newest of what the last pull found may have been, at most:
-        the publisher's period plus the time the pull took. The period is the longest of the last 16 gaps between its
-        messages (of those that this history shows), as measured where they are held. A mirror (`at="subscriber"` or a
-        node that is not the publisher's) is behind its publisher by the way between them, which comes on top.
+        the publisher's period plus the time the pull took, plus, at a mirror (`at="subscriber"` or a node that is not
+        the publisher's), the way from the publisher to it. The period is the longest of the last 16 gaps between its
+        messages (of those that this history shows), as measured where they are held. The way is the longest that
+        messages of late took, by the clocks of the two nodes: it is as right as these agree, and never less than 0.
 
         Infinite when the publisher has left or has sent less than two messages. Asks nobody. Raises HistoryError when
         nothing was pulled yet.
@@ -176,7 +177,7 @@ class RemoteHistory:
         answer = service.decode_untrusted(_bytes_of(pulled, fds), PullAnswer)
         self._unanswered = tuple(answer.unanswered)
         if kind != "span":
-            self._measured = (answer.period_ns, time.perf_counter() - began)
+            self._measured = (answer.period_ns, time.perf_counter() - began + answer.way_ns / 1e9)
         return answer
 
     def _one(self, answer: PullAnswer) -> Message:

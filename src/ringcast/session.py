@@ -179,6 +179,7 @@ class Session:
         size: Size | None = None,
         at: str = AUTO,
         transport: str = "",
+        ordered: bool = True,
         **attributes: Any,
     ) -> Subscriber:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
@@ -190,11 +191,12 @@ class Session:
         if not is_pattern(pattern):
             tag = self.tag(pattern, **attributes)
             return tag.subscribe(
-                start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport
-            )
+                start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport,
+                ordered=ordered,
+            )  # fmt: skip
         if attributes:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
-        wish = Scaling(every, at, transport, size, rate_hz).check()
+        wish = Scaling(every, at, transport, size, rate_hz, ordered).check()
         if size is not None:
             for row in self.tags(pattern):
                 scaled(row.attributes, size)

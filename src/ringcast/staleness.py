@@ -1,4 +1,5 @@
-"""How stale what was pulled may be: T + D, a publisher's period and the delay of the pull. Pure.
+"""How stale what was pulled may be: T + D, a publisher's period and the delay: of the pull, and of the way from the
+publisher to where it was pulled. Pure.
 
 The period is the longest of the last gaps between messages, not their mean: a bound is wanted, and publishers jitter.
 Nothing bounds it when the publisher has left, or has sent less than two messages: it is infinite then.

@@ -50,6 +50,8 @@ class Subscriber(_core.RingReader):
     ) -> None:
         first_message(start)
         scaling.check()
+        if reliable and not scaling.ordered:
+            raise ValueError("reliable=True delivers in order: leave ordered=False out, or reliable=True")
         attachment.check()
         try:
             slot = attachment.counters.take()

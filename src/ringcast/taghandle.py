@@ -80,6 +80,7 @@ class Tag:
         size: Size | None = None,
         at: str = AUTO,
         transport: str = "",
+        ordered: bool = True,
     ) -> Subscriber:
         """Take the subscription right; every publisher there is is attached on return, later ones as they come.
 
@@ -91,16 +92,20 @@ class Tag:
         each publisher, and anew when its rate changes, so that on average at most so many come in a second. `size`
         (width, height) receives images and arrays at that size, by area averaging; audio as (samples per second,
         channels). `at` is where all that happens: "publisher" (in its own process, for `size`), "subscriber",
-        "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). Every message keeps
-        its number and times. `transport` carries them: where neither this nor the tag says it is "nak", or "tcp" for
-        reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
+        "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). A publisher on this
+        very node is read here, whatever node is named: no stream leaves a node to come back, and a warning says so.
+        Every message keeps its number and times. `transport` carries them: where neither this nor the tag says it is
+        "nak", or "tcp" for reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
+        `ordered=False`: a message may be received before those that are missing, where the transport recovers losses
+        without asking for them ("lateral", "parity", "multicast" alone); others go on delivering in order. `lost` then
+        counts what was given up since the message before, wherever it would have been. Not with `reliable`.
         Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more; no scaler
         understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit, ClosedError,
         ForkedError, ValueError.
         """
         if reliable:
             check_reliable(self._name, self._attributes)
-        wish = Scaling(every, at, transport, size, rate_hz).check()
+        wish = Scaling(every, at, transport, size, rate_hz, ordered).check()
         if size is not None:
             scaled(self._attributes, size)
         return Subscriber(

@@ -34,8 +34,8 @@ SCHEMA = (
 KEYS = ["loss", "rate_hz", "receivers"]
 COSTS: dict[str, Callable[[float, float, float], float]] = {
     "multicast": lambda loss, rate_hz, receivers: 1 + loss,
-    "nak": lambda loss, rate_hz, receivers: 1.5 + 5 / rate_hz + receivers / 40,
-    "parity:r=4": lambda loss, rate_hz, receivers: 1.8 + 15 / rate_hz,
+    "nak": lambda loss, rate_hz, receivers: 1.2 + 5 / rate_hz + receivers / 40,
+    "parity:r=4": lambda loss, rate_hz, receivers: 1.5 + 15 / rate_hz,
 }
 """Made up: who is best depends on all three numbers, and no transport is best often."""
 PLACES = list(product((0.1, 0.3, 0.6, 1.2, 2.5, 5), (5, 10, 20, 40, 80, 160), (2, 5, 10, 20, 40, 80)))
@@ -72,8 +72,8 @@ def test_results_are_kept_and_every_family_is_judged_on_what_it_has_not_seen(lak
     assert 36 < run.counts["held out in 1 splits"] < 72
     shares = [run.counts[f"{family}: percent within 5 %"] for family in FAMILIES]
     assert len(set(shares)) > 1
-    assert max(shares) >= 90
-    assert run.counts["always the same: percent within 5 %"] < 70, "or there would be nothing to learn"
+    assert max(shares) >= 95
+    assert run.counts["always the same: percent within 5 %"] < 65, "or there would be nothing to learn"
     wins = {name: number for name, number in run.counts.items() if name.startswith("best is ")}
     best = [min(COSTS, key=lambda name, place=place: COSTS[name](*place)) for place in PLACES]  # type: ignore[misc]
     assert wins == {f"best is {name}": best.count(name) for name in COSTS}
@@ -84,7 +84,7 @@ def test_the_exported_model_needs_no_spark_and_chooses_nearly_the_best(measured:
     rows = examples(costs(measured, "relate2"), KEYS, "relate2", 0.05).collect()
     good = [chooser.choose({name: row[name] for name in KEYS}) in row.good for row in rows]
     assert sum(good) / len(good) >= 0.95
-    assert chooser.share >= 0.9
+    assert chooser.share >= 0.95
     assert chooser.spans["receivers"] == (2, 80)
     assert model.stat().st_size < 100_000
 

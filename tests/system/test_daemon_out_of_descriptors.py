@@ -21,7 +21,9 @@ def short(daemon: Any, wire: Any) -> int:
     return limit - len(used)
 
 
-def test_newcomers_are_told_and_come_in_later(daemon: Any, wire: Any, open_wire: Any, short: int) -> None:
+def test_newcomers_are_told_and_come_in_later(
+    daemon: Any, wire: Any, open_wire: Any, short: int, eventually: Any
+) -> None:
     inside = [open_wire(daemon.socket_path) for _ in range(short)]
     outside = open_wire(daemon.socket_path, greet=False)
     told = outside.receive()
@@ -33,8 +35,7 @@ def test_newcomers_are_told_and_come_in_later(daemon: Any, wire: Any, open_wire:
     wire.ask(OpenTag, name="still/works")
     assert [row.name for row in inside[0].ask(ListTags).rows] == ["still/works"]
     inside[0].close()
-    while not isinstance(open_wire(daemon.socket_path, greet=False).ask(Hello), Welcome):
-        pass
+    eventually(lambda: isinstance(open_wire(daemon.socket_path, greet=False).ask(Hello), Welcome))
 
 
 def test_a_request_whose_descriptors_do_not_fit_is_refused_and_the_session_goes_on(wire: Any, short: int) -> None:
@@ -42,6 +43,7 @@ def test_a_request_whose_descriptors_do_not_fit_is_refused_and_the_session_goes_
     refused = None
     held = 0
     while refused is None:
+        assert held <= short, "more descriptors than there are"
         page = os.memfd_create("mailbox")
         answer = wire.ask(Subscribe, [page], pattern="lab/temp", subscription=held + 1, mailbox=True)
         os.close(page)

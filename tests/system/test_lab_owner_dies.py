@@ -116,7 +116,9 @@ def test_ctrl_c_at_any_moment_leaves_nothing(nodes: int) -> None:
 def test_what_an_impatient_ctrl_c_leaves_is_removed_by_the_next() -> None:
     process = owner("signal.pause()")
     run, _ = told(process)
+    deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None:
+        assert time.monotonic() < deadline
         process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_S)
     cleanup.sweep()

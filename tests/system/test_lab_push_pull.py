@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,9 @@ def test_interrupted_it_leaves_nothing(tmp_path: Path, number: signal.Signals, c
 
 def _wait_for_run(running: subprocess.Popen[str], before: set[str]) -> str:
     """Until it has a testbed with a process in it; which one that is."""
+    deadline = time.monotonic() + 30
     while running.poll() is None:
+        assert time.monotonic() < deadline
         for record in cleanup.records():
             if record.run not in before and record.pid == running.pid:
                 listing = subprocess.run(

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,8 +98,8 @@ def test_interrupted_it_leaves_no_namespace(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ringcast", "lab", "run", "adamant", "--quick", "--out", str(tmp_path / "out")]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        mine = ""
-        while not mine and running.poll() is None:
+        mine, deadline = "", time.monotonic() + 30
+        while not mine and running.poll() is None and time.monotonic() < deadline:
             mine = next((r.run for r in cleanup.records() if r.run not in before and r.pid == running.pid), "")
         os.kill(running.pid, signal.SIGINT)
         _, said = running.communicate(timeout=30)

@@ -92,13 +92,17 @@ def test_channels_are_watched_with_what_they_are_worth(make_mesh, eventually):
         subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as objects,
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tables,
     ):
-        while True:
+        found = {}
+
+        def is_measured():
+            nonlocal found
             for _ in range(20):
                 pub.send(bytes(100))
             (row,) = json.loads(objects.stdout.readline())["channels"]
             found = row["measured"]
-            if all(found[name] is not None for name in ("hz", "relate2_burst")) and 0 < found["loss"] < 1:
-                break
+            return all(found[name] is not None for name in ("hz", "relate2_burst")) and 0 < found["loss"] < 1
+
+        eventually(is_measured)
         shown = [tables.stdout.readline() for _ in range(8)]
         for watching in (objects, tables):
             watching.send_signal(signal.SIGINT)
@@ -131,7 +135,9 @@ def test_up_joins_nodes_and_leaves_nothing_behind(gone, eventually, number):
     with subprocess.Popen([*RINGCAST, "up", "--nodes", "2", "--json"], stdout=subprocess.PIPE, text=True) as up:
         text = ""
         while not text.endswith("\n}\n"):
-            text += up.stdout.readline()
+            line = up.stdout.readline()
+            assert line, text  # it ended
+            text += line
         nodes = json.loads(text)["nodes"]
         assert [node["name"] for node in nodes] == ["node0", "node1"]
         one, two = (ringcast.connect(node["socket"], start=False) for node in nodes)

@@ -119,7 +119,9 @@ def test_full_disk(daemon: object, session: Session, small_disk: Path) -> None:
     publisher = tag.publisher()
     recorder = start(daemon, "a/b", "--out", str(out))
     publisher.wait_for_subscribers(1, PATIENCE_S)
+    deadline = time.monotonic() + PATIENCE_S
     while recorder.poll() is None:
+        assert time.monotonic() < deadline, "the disk never gets full"
         publisher.send(os.urandom(20_000))
         committed(out)
     _, errors = recorder.communicate(timeout=PATIENCE_S)

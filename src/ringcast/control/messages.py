@@ -93,6 +93,7 @@ class Subscribe(_Wire, frozen=True, tag="subscribe"):
     start: Literal["new", "latest", "earliest"] | Annotated[int, msgspec.Meta(ge=0)] = "new"
     size: tuple[Extent, Extent] | None = None
     rate_hz: Rate = 0.0
+    ordered: bool = True
 
 
 class StageUp(_Wire, frozen=True, tag="stage_up"):
@@ -387,6 +388,8 @@ class RingUp(_Wire, frozen=True, tag="ring_up"):
     alive: bool = True
     held: bool = False
     """Say when it is attached: its writer waits for that."""
+    unordered: bool = False
+    """Its numbers are not ascending: messages are in it as they came."""
 
 
 class RingPaced(_Wire, frozen=True, tag="ring_paced"):

@@ -232,6 +232,8 @@ class PullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the messages were scaled to."""
     period_ns: Word = 0
     """The longest of the last gaps between messages of the publisher; 0 when it left or is not known."""
+    way_ns: Word = 0
+    """Of a mirror: how long messages took from the publisher's node, the longest of late."""
     unanswered: list[ShortText] = []
     """Nodes with publishers of the tag that were asked and did not answer; what they hold is not in here."""
 

@@ -24,6 +24,7 @@ from ringcast.errors import BadMessage
 from ringcast.identity import PublisherInfo, SubscriberInfo
 from ringcast.place import AUTO
 from ringcast.tag import TagAttributes
+from ringcast.transport import find
 from ringcast.transport.interface import Mirror
 
 MESH = -1
@@ -139,6 +140,16 @@ class Ring:
         return False
 
     @property
+    def unordered(self) -> bool:
+        """True for a mirror whose messages are as they came."""
+        return False
+
+    @property
+    def way_ns(self) -> int:
+        """How long messages of late took at most from the publisher's node to this one, as far as the clocks agree."""
+        return 0
+
+    @property
     def held(self) -> bool:
         """True while nothing in it is overwritten, because reliable readers are on their way."""
         return self._hold is not None
@@ -188,6 +199,7 @@ class Ring:
             subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
             capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
             next_seq=self.fresh_seq, every=self.every, size=self.size, pace=pace, alive=self.alive, held=self.held,
+            unordered=self.unordered,
         )  # fmt: skip
 
     def status(self) -> PublisherStatus:
@@ -205,6 +217,7 @@ class Asked(NamedTuple):
     reliable: bool = False
     size: tuple[int, int] | None = None
     rate_hz: float = 0.0
+    ordered: bool = True
 
 
 class Demand(NamedTuple):
@@ -256,6 +269,14 @@ class MirrorRing(Ring):
     @property
     def foreign(self) -> bool:
         return True
+
+    @property
+    def way_ns(self) -> int:
+        return max(0, self._mirror.counters().get("most_delay_ns", 0))
+
+    @property
+    def unordered(self) -> bool:
+        return not find(self.demand.transport).promises.ordered
 
 
 class Wish(NamedTuple):

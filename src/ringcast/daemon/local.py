@@ -491,7 +491,7 @@ class Local:
 def asked_of(request: Subscribe) -> Asked:
     return Asked(
         every=request.every, at=request.at, transport=request.transport, reliable=request.reliable, size=request.size,
-        rate_hz=request.rate_hz,
+        rate_hz=request.rate_hz, ordered=request.ordered,
     )  # fmt: skip
 
 

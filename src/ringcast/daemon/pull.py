@@ -218,6 +218,8 @@ class Pulls:
         histories: list[_core.RingHistory] = []
         damaged: CorruptRing | None = None
         for ring in rings:
+            if ring.unordered:  # its numbers cannot be looked up
+                continue
             step = step_of(query.every, ring.every)
             history = _core.RingHistory()
             try:
@@ -229,7 +231,7 @@ class Pulls:
             except CorruptRing as exc:  # one bad publisher must not cost the good ones theirs
                 damaged = exc
                 continue
-            held.append(Held(ring.info, ring.alive, step, history, ring.row.capacity_bytes))
+            held.append(Held(ring.info, ring.alive, step, history, ring.row.capacity_bytes, ring.way_ns))
             histories.append(history)
         if not held:
             node = self._local.table.node

@@ -43,6 +43,8 @@ class Held(NamedTuple):
     step: int
     view: RingView
     capacity_bytes: int
+    way_ns: int = 0
+    """Of a mirror: how far behind its publisher it may be."""
 
 
 def step_of(every: int, ring_every: int) -> int:
@@ -149,7 +151,9 @@ def _range(held: Sequence[Held], query: Pull) -> PullAnswer:
         messages.append(_pulled(ring, message, (message.seq - expected) // ring.step))
         size += len(messages[-1].payload)
         expected = message.seq + ring.step
-    return PullAnswer(publishers=[ring.info], messages=messages, following=following, period_ns=period_ns(ring))
+    return PullAnswer(
+        publishers=[ring.info], messages=messages, following=following, period_ns=period_ns(ring), way_ns=ring.way_ns
+    )
 
 
 def _bounds(held: Sequence[Held], query: Pull) -> PullAnswer:
@@ -158,7 +162,7 @@ def _bounds(held: Sequence[Held], query: Pull) -> PullAnswer:
     if ring.step > 1:
         oldest, newest = _ceiling(oldest, ring.step), _floor(newest, ring.step)
     found = Bounds(ring.info.incarnation, oldest, max(newest, oldest - 1))
-    return PullAnswer(publishers=[ring.info], bounds=[found], period_ns=period_ns(ring))
+    return PullAnswer(publishers=[ring.info], bounds=[found], period_ns=period_ns(ring), way_ns=ring.way_ns)
 
 
 def _span(held: Sequence[Held], query: Pull) -> PullAnswer:
@@ -245,7 +249,9 @@ def _check_due(ring: Held, seq: int) -> None:
 
 
 def _one(ring: Held, message: Message) -> PullAnswer:
-    return PullAnswer(publishers=[ring.info], messages=[_pulled(ring, message, 0)], period_ns=period_ns(ring))
+    return PullAnswer(
+        publishers=[ring.info], messages=[_pulled(ring, message, 0)], period_ns=period_ns(ring), way_ns=ring.way_ns
+    )
 
 
 def _pulled(ring: Held, message: Message, lost: int) -> Pulled:

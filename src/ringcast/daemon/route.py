@@ -2,7 +2,8 @@
 
 An administrator's setting for this node comes first, then the one for all nodes, then what the subscriber asked for,
 then the tag's attributes. Invariants: the demand of a wish is a function of the tag's row, so that a changed row moves
-streams and nothing else does; a reliable wish is never given a transport that does not promise it.
+streams and nothing else does; a reliable wish is never given a transport that does not promise it, nor one for an
+ordered stream a transport without an order.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ringcast.daemon.rows import TagRow
 from ringcast.errors import QosMismatch
 from ringcast.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, node_of
 from ringcast.transport import find
+from ringcast.transport.recipe import unordered
 from ringcast.transport.registry import reliable_names
 
 EVERY_NODE = ""
@@ -25,8 +27,13 @@ def demand(asked: Asked, row: TagRow | None, node: str) -> Demand:
     setting = setting_for(row, node)
     attributes = row.attributes if row is not None else None
     at = setting.at or (asked.at if asked.at != AUTO else "") or (attributes.proxy if attributes else "") or PUBLISHER
+    # Who scales by number counts on an order, so only the whole stream and what the publisher thins out goes without.
+    whole = asked.size is None and not asked.rate_hz and (at == PUBLISHER or asked.every == 1)
+    in_order = asked.ordered or asked.reliable or not whole
     carriers = (setting.transport, asked.transport, attributes.transport if attributes else "")
-    transport = next((name for name in carriers if name and _serves(name, asked)), _DEFAULT[asked.reliable])
+    transport = next((name for name in carriers if name and _serves(name, asked, in_order)), _DEFAULT[asked.reliable])
+    if not in_order:
+        transport = unordered(transport)
     # Scaling at the subscriber is its reader's business, so such subscriptions share the full stream. On this very node
     # a stage makes other sizes, once for all.
     if at == SUBSCRIBER or (node_of(at) == node and asked.size is None):
@@ -81,10 +88,15 @@ def check_asked(asked: Asked, row: TagRow | None, node: str) -> None:
                 "reliable delivery", f"{said}transport {name!r} does not promise it",
                 f"use {' or '.join(reliable_names())}, or subscribe with reliable=False",
             )  # fmt: skip
+    if asked.transport and asked.ordered and not find(asked.transport).promises.ordered:
+        raise QosMismatch(
+            "ordered delivery", f"transport {asked.transport!r} does not promise it", "subscribe with ordered=False"
+        )
 
 
-def _serves(transport: str, asked: Asked) -> bool:
+def _serves(transport: str, asked: Asked, in_order: bool) -> bool:
     try:
-        return find(transport).promises.reliable or not asked.reliable
+        promises = find(transport).promises
+        return (promises.reliable or not asked.reliable) and (promises.ordered or not in_order)
     except QosMismatch:  # somebody else's word, who has a transport that is not installed here
         return False

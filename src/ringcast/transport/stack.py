@@ -2,7 +2,8 @@
 
     text    = name *("+" name) [":" setting *("," setting)]
     name    = "multicast" (no stage), a stage of the native table (ordering, nak, ack, lateral, parity, yours), or
-              "lossy", which loses on purpose: lossy+nak:loss=3%,burst=4,seed=7
+              "lossy", which loses on purpose: lossy+nak:loss=3%,burst=4,seed=7. Transports (`recipe.py`) know
+              "unordered" too.
     setting = key "=" value; the keys are those of SETTINGS and LOSS, times as 5ms, 200us or 1s
 
 nak and ack bring `ordering` with them: what waits for a repair would otherwise be overtaken. A stack says what it

@@ -6,6 +6,7 @@ Time limits here only keep a failing test from hanging.
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from functools import wraps
@@ -478,19 +479,34 @@ async def test_silent_strangers_are_few_and_short_of_stay() -> None:
 # ------------------------------------------------------------------ scouting
 
 
+def _multicast_works(group: str) -> bool:
+    """Asked with sockets of our own, or a broken scouting would excuse itself."""
+    everywhere = socket.inet_aton(group) + socket.inet_aton("127.0.0.1")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
+        try:
+            ear.bind(("", 0))
+            ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, everywhere)
+            ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+            ear.settimeout(2)
+            ear.sendto(b"anybody?", (group, ear.getsockname()[1]))
+            return ear.recv(64) == b"anybody?"
+        except OSError:
+            return False
+
+
 @looped
-async def test_nodes_find_each_other_by_multicast_or_know_why_not() -> None:
+async def test_nodes_find_each_other_by_multicast_where_there_is_any() -> None:
     async with Town() as town:
         settings = ScoutSettings(groups=("239.255.74.17",), port=17418, interface="lo")
         a = await town.node("a", scouting=settings)
         b = await town.node("b", scouting=settings)
         heard = [node.mesh.status().scouting[0] for node in (a, b)]
+        if not _multicast_works(settings.groups[0]):
+            pytest.skip("multicast on the loopback interface does not work on this machine")
+        await town.until(lambda: a.others() == {"b"} and b.others() == {"a"})
         while any(status.works is None for status in heard):
             await asyncio.sleep(0.05)
-        if all(status.works for status in heard):
-            await town.until(lambda: a.others() == {"b"} and b.others() == {"a"})
-        else:
-            assert not any(status.heard_self for status in heard)
+        assert all(status.works for status in heard)
 
 
 @looped

@@ -41,7 +41,7 @@ def sleeps(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_ctrl_c_ends_a_wait(run_program: Callable[..., Any], wait: str) -> None:
+def test_ctrl_c_ends_a_wait(run_program: Callable[..., Any], eventually: Callable[..., None], wait: str) -> None:
     program = run_program(
         PRELUDE
         + f"""
@@ -55,8 +55,7 @@ except KeyboardInterrupt:
     )
     program.expect("waiting")
     if "busy" not in wait:
-        while not sleeps(program.pid):
-            pass
+        eventually(lambda: sleeps(program.pid))
     program.signal(signal.SIGINT)
     assert program.end() == "interrupted\n"
 
@@ -89,7 +88,9 @@ neighbour.join()
     assert program.end() == "interrupted\n"
 
 
-def test_handler_may_use_the_publisher_it_interrupts(run_program: Callable[..., Any]) -> None:
+def test_handler_may_use_the_publisher_it_interrupts(
+    run_program: Callable[..., Any], eventually: Callable[..., None]
+) -> None:
     # It makes room by reading, then sends on the very publisher that waits: before, it waited for itself.
     program = run_program(
         PRELUDE
@@ -112,14 +113,15 @@ print([m.data for m in reader.recv_many(9)])
         "unused",
     )
     program.expect("waiting")
-    while not sleeps(program.pid):
-        pass
+    eventually(lambda: sleeps(program.pid))
     program.signal(signal.SIGUSR1)
     program.expect("handler")
     assert program.end() == "[b'from the handler', b'waited']\n"
 
 
-def test_handler_may_close_the_publisher_it_interrupts(run_program: Callable[..., Any]) -> None:
+def test_handler_may_close_the_publisher_it_interrupts(
+    run_program: Callable[..., Any], eventually: Callable[..., None]
+) -> None:
     program = run_program(
         PRELUDE
         + """
@@ -137,13 +139,14 @@ except ClosedError:
         "unused",
     )
     program.expect("waiting")
-    while not sleeps(program.pid):
-        pass
+    eventually(lambda: sleeps(program.pid))
     program.signal(signal.SIGUSR1)
     assert program.end() == "closed\n"
 
 
-def test_handler_that_does_not_raise_does_not_end_a_wait(run_program: Callable[..., Any]) -> None:
+def test_handler_that_does_not_raise_does_not_end_a_wait(
+    run_program: Callable[..., Any], eventually: Callable[..., None]
+) -> None:
     program = run_program(
         PRELUDE
         + """
@@ -155,8 +158,7 @@ print(reader.recv().data)
         "unused",
     )
     program.expect("waiting")
-    while not sleeps(program.pid):
-        pass
+    eventually(lambda: sleeps(program.pid))
     program.signal(signal.SIGUSR1)
     assert program.end() == "b'from the handler'\n"
 

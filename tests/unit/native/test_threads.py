@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -32,12 +33,14 @@ def receive(reader: _core.RingReader) -> Any:
 
 def wait_until_receiving(reader: _core.RingReader) -> None:
     """Until another thread is inside recv. Asking is how one finds out."""
-    while True:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         try:
             with pytest.raises(WouldBlock):
                 reader.recv_nowait()
         except BusyError:
             return
+    raise AssertionError("nobody is inside recv")
 
 
 def test_second_receiver_is_refused(ring: Any, beside: Any) -> None:
@@ -175,13 +178,12 @@ def test_publisher_closed_while_others_send_on_it(make_ring: Any, beside: Any) -
                 one.result(PATIENCE_S)
 
 
-def test_publisher_closed_while_a_send_waits_for_room(make_ring: Any, beside: Any) -> None:
+def test_publisher_closed_while_a_send_waits_for_room(make_ring: Any, beside: Any, eventually: Any) -> None:
     ring = make_ring(depth=1, max_wait_s=PATIENCE_S)
     reader = ring.reader(reliable=True)
     ring.send(b"x")
     waiting = beside(ring.send, b"y")
-    while ring.writer.counters()["waits"] == 0:
-        pass
+    eventually(lambda: ring.writer.counters()["waits"])
     closing = beside(ring.writer.close)
     reader.recv()
     # Whichever of the two has its turn first: neither waits for the other for ever.

@@ -7,7 +7,7 @@ import pytest
 from ringcast.errors import QosMismatch
 from ringcast.transport import find
 from ringcast.transport.interface import GroupTransport
-from ringcast.transport.recipe import read
+from ringcast.transport.recipe import read, unordered
 from ringcast.transport.registry import reliable_names
 
 
@@ -30,6 +30,27 @@ def test_a_text_is_read(text: str, stages: tuple[str, ...], multicast: bool, rel
     assert (recipe.promises.reliable, recipe.promises.ordered) == (reliable, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("lateral:r=4,c=3", "lateral+unordered:r=4,c=3"),
+        ("multicast+parity", "multicast+parity+unordered"),
+        ("multicast", "multicast+unordered"),
+        ("lossy+parity:loss=3%", "lossy+parity+unordered:loss=3%"),
+        ("lateral+unordered", "lateral+unordered"),
+        ("nak", "nak"),
+        ("lateral+nak:r=4", "lateral+nak:r=4"),
+        ("ack", "ack"),
+        ("udp", "udp"),
+        ("tcp", "tcp"),
+    ],
+)
+def test_a_transport_goes_without_an_order_where_it_can(text: str, without: str) -> None:
+    assert unordered(text) == without
+    assert find(without).promises.ordered == (without == text and "unordered" not in text)
+    assert "ordering" not in read("lateral+unordered").shape.stages
+
+
 def test_parameters_are_no_part_of_the_shape() -> None:
     assert read("lateral:r=4").shape == read("lateral:r=8,c=2,stagger=3").shape
     assert read("lateral:r=4").tuning != read("lateral:r=8").tuning
@@ -46,7 +67,20 @@ def test_each_end_loses_by_a_seed_of_its_own() -> None:
     assert read("lossy+nak:duplicate=5%,overtake=2%").native_loss(0) == (0.0, 0.0, 1.0, 0.05, 0.02, 1)
 
 
-@pytest.mark.parametrize("text", ["nak:speed=3", "nak+pigeon", "lateral:r=0", "multicast+ack", "nak:", "nak:tries=x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nak:speed=3",
+        "nak+pigeon",
+        "lateral:r=0",
+        "multicast+ack",
+        "nak+unordered",
+        "ack+unordered",
+        "ordering+lateral+unordered",
+        "nak:",
+        "nak:tries=x",
+    ],
+)
 def test_what_cannot_be_is_refused(text: str) -> None:
     with pytest.raises(QosMismatch):
         find(text)
