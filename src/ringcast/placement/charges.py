@@ -47,9 +47,13 @@ class Loads:
         return problem.objective.of(self.links, self.nodes)
 
     def fits(self, problem: Problem) -> bool:
-        return all(
-            load <= link.bandwidth * (1 + _SLACK) for load, link in zip(self.links, problem.links, strict=True)
-        ) and all(load <= node.cpu * (1 + _SLACK) for load, node in zip(self.nodes, problem.nodes, strict=True))
+        return all(within(load, link.bandwidth) for load, link in zip(self.links, problem.links, strict=True)) and all(
+            within(load, node.cpu) for load, node in zip(self.nodes, problem.nodes, strict=True)
+        )
+
+
+def within(load: float, capacity: float) -> bool:
+    return load <= capacity * (1 + _SLACK)
 
 
 def uses(case: Case, index: int, proxy: int) -> Iterator[Use]:

@@ -2,17 +2,18 @@
 
 First every proxy takes its cheapest place on the way (`regions`). Tags that load no link above its capacity keep those
 places: each link has the least load they can give it, so nobody else is better off when they move. The other tags are
-solved together as an integer program on what capacity is left, each of their streams with the nodes on its way and, where
-its route passes a link that is too full, the nearest nodes beside it through which it avoids all such links.
+solved together as an integer program on what capacity is left, each of their streams with the nodes on its way and,
+where its route passes a link that is too full, the nearest nodes beside it through which it avoids all such links.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import math
 
 from ringcast.placement import charges, delay, plan, regions
-from ringcast.placement.case import Case, Stream
+from ringcast.placement.case import Case
 from ringcast.placement.onehot import OneHot
 from ringcast.placement.plan import Plan
 
@@ -27,11 +28,14 @@ def around(case: Case, gap: float, limit_s: float = math.inf) -> Plan | None:
     Raises SolverMissing, SolverStopped.
     """
     places = regions.nearest(case)
-    if charges.loads(case, places).fits(case.problem):
+    before = charges.loads(case, places)
+    if before.fits(case.problem):
         return plan.made(case, places, 0.0, SCOPE)
     rest, moved, choices = crowded(case, places)
     program = OneHot(rest, choices)
-    solution = program.solve(gap, limit_s)
+    # What stays costs what it costs, so where something moves the gap may be larger by the share that this is of all.
+    share = charges.loads(rest, [places[i] for i in moved]).cost(rest.problem) / before.cost(case.problem)
+    solution = program.solve(gap / share, limit_s)
     if solution is None:
         return None
     for index, place in zip(moved, program.chosen(solution), strict=True):
@@ -63,19 +67,27 @@ def crowded(case: Case, places: list[int]) -> tuple[Case, list[int], list[list[i
     demands = tuple(demand for tag, demand in enumerate(problem.demands) if tag in moving)
     rest = Case(dataclasses.replace(problem, links=links, demands=demands), case.routes)
     moved = [i for i, stream in enumerate(case.streams) if stream.tag in moving]
-    return rest, moved, [_candidates(rest, stream, full) for stream in rest.streams]
+    return rest, moved, _choices(rest, full)
 
 
-def _candidates(case: Case, stream: Stream, full: set[int]) -> list[int]:
-    way = case.on_the_way(stream)
-    found = delay.candidates(case, stream, way)
+def _choices(case: Case, full: set[int]) -> list[list[int]]:
     routes = case.routes
-    if full.isdisjoint(routes.links(stream.publisher, stream.node)):
-        return found
-    beside = []
-    for node in range(len(case.problem.nodes)):
-        passed = (*routes.links(stream.publisher, node), *routes.links(node, stream.node))
-        if node not in way and full.isdisjoint(passed):
-            beside.append((len(passed), node))
-    near = delay.candidates(case, stream, tuple(node for _, node in sorted(beside)))
-    return found + near[:BESIDE]
+    clear: dict[int, list[int]] = {}
+    found = []
+    for stream in case.streams:
+        way = case.on_the_way(stream)
+        found.append(delay.candidates(case, stream, way))
+        if full.isdisjoint(routes.links(stream.publisher, stream.node)):
+            continue
+        for root in (stream.publisher, stream.node):
+            if root not in clear:
+                clear[root] = routes.clear_of(root, full)
+        there, on = clear[stream.publisher], clear[stream.node]
+        beside = [
+            (there[node] + on[node], node)
+            for node in range(len(there))
+            if there[node] >= 0 and on[node] >= 0 and node not in way
+        ]
+        near = tuple(node for _, node in heapq.nsmallest(2 * BESIDE, beside))
+        found[-1] += delay.candidates(case, stream, near)[:BESIDE]
+    return found

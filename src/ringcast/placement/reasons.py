@@ -28,8 +28,7 @@ def too_late(case: Case) -> list[Reason]:
     return [
         _late(case, stream)
         for stream in case.streams
-        if math.isfinite(stream.deadline_s)
-        and not delay.candidates(case, stream, case.on_the_way(stream))
+        if not delay.in_time(delay.worst_case(case, stream, stream.node).total_s, stream.deadline_s)
         # A way with more hops may have less latency.
         and not delay.candidates(case, stream, range(len(case.problem.nodes)))
     ]
@@ -120,19 +119,20 @@ def _larger_factors(case: Case, everywhere: bool, limit_s: float) -> list[str]:
     """The smallest larger factor of one subscriber that fits, or else of all."""
     if not everywhere:
         return []
-    names = [(stream.demand.tag, stream.subscriber.name) for stream in case.streams]
+    factors = {(one.demand.tag, one.subscriber.name): one.wanted.every for one in case.streams}
     for times in FACTORS:
-        for i, (tag, name) in enumerate(names if len(names) <= _MOST_TRIED else []):
-            every = case.streams[i].wanted.every * times
-            other = changed(case.problem, lambda key, own=(tag, name), n=every: {"every": n} if key == own else {})
-            if _fits(other, everywhere, limit_s):
-                return [f"every = {every} for subscriber {name!r} of tag {tag!r}"]
-    factors = {key: stream.wanted.every for key, stream in zip(names, case.streams, strict=True)}
+        for key in list(factors) if len(factors) <= _MOST_TRIED else []:
+            if _fits(_slower(case.problem, factors, {key}, times), everywhere, limit_s):
+                tag, name = key
+                return [f"every = {factors[key] * times} for subscriber {name!r} of tag {tag!r}"]
     for times in FACTORS:
-        other = changed(case.problem, lambda key, n=times: {"every": factors[key] * n})
-        if _fits(other, everywhere, limit_s):
+        if _fits(_slower(case.problem, factors, set(factors), times), everywhere, limit_s):
             return [f"{times} times the factor for every subscriber"]
     return []
+
+
+def _slower(problem: Problem, factors: dict[tuple[str, str], int], whose: set[tuple[str, str]], times: int) -> Problem:
+    return changed(problem, lambda key: {"every": factors[key] * times} if key in whose else {})
 
 
 def _fits(problem: Problem, everywhere: bool, limit_s: float, **changes: object) -> bool:

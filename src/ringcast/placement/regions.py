@@ -1,11 +1,11 @@
 """Bandwidth alone, proxies on the way: the cheapest places without a solver, however many subscribers there are. Pure.
 
-From the publisher of a tag a tree of routes leads to its subscribers. With multicast, the **region** of a tag is the part
-of that tree that carries the full stream: when a link is in it, so is the one before it. A link outside carries each
-scaled content that is wanted beyond it once. Given the region, every proxy belongs where its route leaves it. A link's
-load is F inside and C outside, with F the rate of the full stream and C those of all contents wanted beyond it. C
-never grows along a route, so taking the smaller of the two on each link is a region already; and a deadline asks for a
-first part of a route to be inside, because the delay never grows when a proxy moves towards the subscriber. With
+From the publisher of a tag a tree of routes leads to its subscribers. With multicast, the **region** of a tag is the
+part of that tree that carries the full stream: when a link is in it, so is the one before it. A link outside carries
+each scaled content that is wanted beyond it once. Given the region, every proxy belongs where its route leaves it. A
+link's load is F inside and C outside, with F the rate of the full stream and C those of all contents wanted beyond it.
+C never grows along a route, so taking the smaller of the two on each link is a region already; and a deadline asks for
+a first part of a route to be inside, because the delay never grows when a proxy moves towards the subscriber. With
 unicast the same holds with a tree for each subscriber: its proxy is as near to the publisher as the deadline allows.
 
 So every link has its least load **at the same time**: capacities of links never move a proxy along the way. They

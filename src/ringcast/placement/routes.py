@@ -25,6 +25,7 @@ class Routes:
             self._beside[a].append((b, e))
             self._beside[b].append((a, e))
         self._trees: dict[int, list[tuple[int, int]]] = {}
+        self._orders: dict[int, list[int]] = {}
         self._ways: dict[tuple[int, int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
 
     def tree(self, root: int) -> list[tuple[int, int]]:
@@ -32,6 +33,17 @@ class Routes:
         if root not in self._trees:
             self._trees[root] = self._grow(root)
         return self._trees[root]
+
+    def clear_of(self, root: int, links: set[int]) -> list[int]:
+        """For every node the hops of its route to `root` when that passes none of `links`, else -1."""
+        tree = self.tree(root)
+        hops = [-1] * len(tree)
+        hops[root] = 0
+        for node in self._orders[root][1:]:
+            parent, link = tree[node]
+            if hops[parent] >= 0 and link not in links:
+                hops[node] = hops[parent] + 1
+        return hops
 
     def nodes(self, source: int, to: int) -> tuple[int, ...]:
         """The nodes of the route, both ends included."""
@@ -69,7 +81,9 @@ class Routes:
         # Latency, and the set of links as bits: the larger number is the set with the later link.
         best: dict[int, tuple[int, int]] = {root: (0, 0)}
         layer = [root]
+        order = self._orders[root] = []
         while layer:
+            order += layer
             reached: dict[int, tuple[int, int]] = {}
             for node in layer:
                 latency, used = best[node]

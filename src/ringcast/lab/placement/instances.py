@@ -9,7 +9,7 @@ from typing import get_args
 
 from ringcast.placement import regions
 from ringcast.placement.case import Case
-from ringcast.placement.charges import loads
+from ringcast.placement.charges import loads, uses
 from ringcast.placement.delay import worst_case
 from ringcast.placement.model import Charge, Costs, Demand, Link, Node, Objective, Problem, Subscriber, changed
 
@@ -37,13 +37,13 @@ def small(number: int, seed: int = SEED) -> Problem:
 
 
 def large(
-    nodes: int = 500, subscribers: int = 10_000, tags: int = 50, seed: int = SEED, tight: float = 0.9, full: int = 12
+    nodes: int = 500, subscribers: int = 10_000, tags: int = 50, seed: int = SEED, tight: float = 0.9, full: int = 3
 ) -> Problem:
     """Each node joins an earlier one, and half as many links more make ways round; multicast.
 
-    Links bind: of those that the cheapest plan without capacities loads most and that have a way round, every one of
-    the first `full` gets `tight` of that load as its capacity, and all others twice their load. A third of the
-    deadlines ask for a proxy beyond the publisher.
+    Links bind: the cheapest places on the way are computed without capacities; of the links that have a way round and
+    carry at most an eighth of the tags, the `full` most loaded get `tight` of that load as their capacity, and all
+    others twice theirs. A third of the subscribers have deadlines that a proxy at the publisher does not meet.
     """
     random = Random(seed)
     names = [f"n{i}" for i in range(nodes)]
@@ -52,15 +52,19 @@ def large(
     problem = Problem(tuple(map(Node, names)), links, demands, charge="multicast")
     problem = _with_deadlines(problem, random)
     case = Case(problem)
-    loaded = loads(case, regions.nearest(case)).links
+    places = regions.nearest(case)
+    loaded, carried = loads(case, places).links, defaultdict(set)
+    for i, place in enumerate(places):
+        for use in uses(case, i, place):
+            for e in use.links:
+                carried[e].add(case.streams[i].tag)
     bridges = _bridges(case)
-    order = sorted((e for e in range(len(links)) if e not in bridges), key=lambda e: -loaded[e])[:full]
+    able = [e for e in carried if e not in bridges and len(carried[e]) <= tags / 8]
+    chosen = set(sorted(able, key=lambda e: (-loaded[e], e))[:full])
+    capacities = [load * tight if e in chosen else 2 * load + 1e6 for e, load in enumerate(loaded)]
     return dataclasses.replace(
         problem,
-        links=tuple(
-            dataclasses.replace(link, bandwidth=loaded[e] * (tight if e in order else 2.0) + (0 if e in order else 1e6))
-            for e, link in enumerate(links)
-        ),
+        links=tuple(dataclasses.replace(link, bandwidth=found) for link, found in zip(links, capacities, strict=True)),
     )
 
 
