@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 
 from ringcast.placement.case import Case
@@ -93,7 +93,7 @@ def _columns(case: Case) -> dict[int, tuple[int, float]]:
     return {node: (c, y + (tallest - (counts[c] - 1)) / 2) for node, (c, y) in found.items()}
 
 
-def _links(plan: Plan, case: Case, at: dict[int, tuple[float, float]]) -> Iterator[str]:
+def _links(plan: Plan, case: Case, at: Mapping[int, tuple[float, float]]) -> Iterator[str]:
     most = max(plan.links, default=0.0) or 1.0
     for e, link in enumerate(plan.problem.links):
         (x1, y1), (x2, y2) = at[case.routes.number[link.a]], at[case.routes.number[link.b]]
@@ -107,7 +107,7 @@ def _links(plan: Plan, case: Case, at: dict[int, tuple[float, float]]) -> Iterat
         )
 
 
-def _nodes(plan: Plan, case: Case, at: dict[int, tuple[float, float]]) -> Iterator[str]:
+def _nodes(plan: Plan, case: Case, at: Mapping[int, tuple[float, float]]) -> Iterator[str]:
     publishers = {demand.publisher for demand in plan.problem.demands}
     proxies, who = _notes(plan, case)
     for node, (x, y) in at.items():
