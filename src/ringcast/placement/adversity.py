@@ -1,9 +1,9 @@
 """Tables 1 and 2 of paper 001: how adverse a proxy's place is to publisher, subscriber and proxy node. Pure.
 
-Derived: a publisher, a node in between and a subscriber behind it (unicast), or three subscribers with different factors
-(multicast, the paper's Figure 3). For every node and measure the three places are ranked: the lowest value is Low, the
-highest High, what lies between is Medium; a measure that all places agree in is Low. The paper's own tables stand
-beside, and `differences` says where they are not the same.
+Derived: a publisher, a node in between and a subscriber behind it (unicast), or three subscribers with different
+factors (multicast, the paper's Figure 3). For every node and measure the three places are ranked: the lowest value is
+Low, the highest High, what lies between is Medium; a measure that all places agree in is Low. The paper's own tables
+stand beside, and `differences` says where they are not the same.
 """
 
 from __future__ import annotations
