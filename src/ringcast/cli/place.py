@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ringcast.cli.output import Output, add_json
 from ringcast.cli.units import show_ns
-from ringcast.placement import PlacementError, compare, drawing, reading
+from ringcast.placement import PlacementError, compare, drawing, explain, reading
 from ringcast.placement.case import Case
 from ringcast.placement.model import Objective, Problem
 from ringcast.placement.optimise import optimise_case
@@ -33,6 +33,7 @@ The file is TOML, or JSON when it ends so. docs/placement.md has its fields and 
 examples:
   ringcast place examples/placement/star.toml
   ringcast place examples/placement/plant.toml --svg plant.svg
+  ringcast place examples/placement/tree.toml --why
   ringcast place examples/placement/tree.toml --json
 
 That no plan fits is an answer too: it says what is missing, by how much, and what would fit.
@@ -44,6 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("file", metavar="FILE", type=Path, help="network, demands and costs (TOML or JSON)")
     parser.add_argument("--svg", metavar="OUT", type=Path, help="draw the network with streams, proxies and loads")
+    parser.add_argument(
+        "--why", action="store_true", help="say of every proxy why it sits there, and the next best place"
+    )
     parser.add_argument("--limit", metavar="SECONDS", type=float, default=math.inf, help="stop solving after this long")
     add_json(parser)
 
@@ -57,6 +61,10 @@ def run(args: argparse.Namespace) -> int:
         output.document(plan.document())
     else:
         _show(output, case, plan)
+        if args.why:
+            output.line()
+            for index in range(len(plan.places)):
+                output.line(explain.sentence(case, plan, index))
     if args.svg:
         _write(args.svg, drawing.svg(plan, args.file.stem))
         output.note(f"drawn into {args.svg}")

@@ -51,6 +51,8 @@ class Case:
         """`routes` are those of the same nodes and links, when they were made before."""
         self.problem = problem
         self.routes = routes or Routes(problem.nodes, problem.links)
+        self.hosts = tuple(i for i, node in enumerate(problem.nodes) if node.host)
+        """The nodes that can hold a proxy."""
         self.streams = [
             self._stream(tag, demand, one) for tag, demand in enumerate(problem.demands) for one in demand.subscribers
         ]

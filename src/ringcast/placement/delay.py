@@ -62,11 +62,12 @@ def in_time(delay_s: float, deadline_s: float) -> bool:
     return delay_s <= deadline_s * (1 + _SLACK)
 
 
-def candidates(case: Case, stream: Stream, nodes: range | tuple[int, ...]) -> list[int]:
-    """The nodes from which the deadline is met: this presolves the delay constraint."""
+def candidates(case: Case, stream: Stream, nodes: tuple[int, ...]) -> list[int]:
+    """Those that can hold a proxy, and from which the deadline is met: this presolves the delay constraint."""
+    able = [node for node in nodes if case.problem.nodes[node].host]
     if math.isinf(stream.deadline_s):
-        return list(nodes)
-    return [node for node in nodes if in_time(worst_case(case, stream, node).total_s, stream.deadline_s)]
+        return able
+    return [node for node in able if in_time(worst_case(case, stream, node).total_s, stream.deadline_s)]
 
 
 def _on_the_wire(case: Case, source: int, to: int, size: float) -> float:

@@ -29,10 +29,12 @@ class PlacementError(RingcastError, ValueError):
 
 @dataclass(frozen=True)
 class Node:
-    """`cpu` is the share of a core that streams may take on it: 0.5 is half a core, 4 is four cores."""
+    """`cpu` is the share of a core that streams may take on it: 0.5 is half a core, 4 is four cores. Without `host` it
+    forwards and can hold no proxy; files do not say so, a running mesh does."""
 
     name: str
     cpu: float = math.inf
+    host: bool = True
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,7 @@ def optimise_case(case: Case, limit_s: float = math.inf) -> Plan:
 
 
 def _among_all(case: Case, limit_s: float) -> Plan | None:
-    everywhere = range(len(case.problem.nodes))
-    program = OneHot(case, [delay.candidates(case, stream, everywhere) for stream in case.streams])
+    program = OneHot(case, [delay.candidates(case, stream, case.hosts) for stream in case.streams])
     solution = program.solve(0.0, limit_s)
     if solution is None:
         return None

@@ -28,9 +28,9 @@ def too_late(case: Case) -> list[Reason]:
     return [
         _late(case, stream)
         for stream in case.streams
-        if not delay.in_time(delay.worst_case(case, stream, stream.node).total_s, stream.deadline_s)
+        if not delay.candidates(case, stream, (stream.node,))
         # A way with more hops may have less latency.
-        and not delay.candidates(case, stream, range(len(case.problem.nodes)))
+        and not delay.candidates(case, stream, case.hosts)
     ]
 
 
@@ -44,7 +44,7 @@ def too_full(case: Case, everywhere: bool, limit_s: float = math.inf) -> list[Re
 
 
 def _late(case: Case, stream: Stream) -> Reason:
-    best, place = min((delay.worst_case(case, stream, node).total_s, node) for node in range(len(case.problem.nodes)))
+    best, place = min((delay.worst_case(case, stream, node).total_s, node) for node in case.hosts)
     name, tag = stream.subscriber.name, stream.demand.tag
     hops = case.routes.hops(stream.publisher, stream.node)
     latency = case.routes.latency_s(stream.publisher, stream.node)
@@ -149,5 +149,6 @@ def _program(case: Case, everywhere: bool) -> Program:
 
 
 def _choices(case: Case, everywhere: bool) -> list[list[int]]:
-    every = range(len(case.problem.nodes))
-    return [delay.candidates(case, stream, every if everywhere else case.on_the_way(stream)) for stream in case.streams]
+    return [
+        delay.candidates(case, stream, case.hosts if everywhere else case.on_the_way(stream)) for stream in case.streams
+    ]

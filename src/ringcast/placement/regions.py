@@ -24,11 +24,13 @@ from ringcast.placement.model import Problem
 
 
 def suits(problem: Problem) -> bool:
-    """Whether bandwidth alone decides: no CPU in the cost or as a limit, no limit of proxies, legs not shared alone."""
+    """Whether bandwidth alone decides: no CPU in the cost or as a limit, no limit of proxies, legs not shared alone,
+    and every node can hold one."""
     costs = problem.costs
     no_cpu = all(math.isinf(node.cpu) for node in problem.nodes) or not (costs.in_s or costs.out_s or costs.scale_s)
     plain = problem.charge in ("unicast", "multicast")
-    return plain and problem.objective.cpu == 0 and no_cpu and problem.max_proxies_per_tag is None
+    able = all(node.host for node in problem.nodes)
+    return plain and able and problem.objective.cpu == 0 and no_cpu and problem.max_proxies_per_tag is None
 
 
 def nearest(case: Case) -> list[int]:

@@ -43,7 +43,7 @@ def one_proxy(case: Case, tag: int = 0) -> list[Try]:
     streams = [stream for stream in case.streams if stream.tag == tag]
     index = [i for i, stream in enumerate(case.streams) if stream.tag == tag]
     tries = []
-    for node in range(len(case.problem.nodes)):
+    for node in case.hosts:
         delays = tuple(delay.worst_case(case, stream, node).total_s for stream in streams)
         loads = charges.total(case, (use for i in index for use in charges.uses(case, i, node)))
         good = all(delay.in_time(late, stream.deadline_s) for late, stream in zip(delays, streams, strict=True))
@@ -53,8 +53,7 @@ def one_proxy(case: Case, tag: int = 0) -> list[Try]:
 
 def every_place(case: Case) -> Plan:
     """The cheapest of all combinations; infeasible when none fits. Raises TooMany."""
-    everywhere = range(len(case.problem.nodes))
-    choices = [delay.candidates(case, stream, everywhere) for stream in case.streams]
+    choices = [delay.candidates(case, stream, case.hosts) for stream in case.streams]
     if (combinations := math.prod(map(len, choices))) > MOST:
         raise TooMany(combinations)
     uses = [{node: list(charges.uses(case, i, node)) for node in nodes} for i, nodes in enumerate(choices)]
