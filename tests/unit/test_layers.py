@@ -50,6 +50,7 @@ PURE = {
     "lab/adamant_report.py",
     "lab/loss_simulation.py", "lab/field/plan.py", "lab/field/observation.py", "lab/field/comparison.py",
 }  # fmt: skip
+PURE |= {str(path.relative_to(SRC)) for path in (SRC / "placement").rglob("*.py")}
 IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 
 

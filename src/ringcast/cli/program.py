@@ -33,6 +33,7 @@ VERBS = {
     "watch": "print nodes, publishers and subscribers as they come and go",
     "nodes": "list the nodes that this one knows",
     "channels": "list the streams between this node and others, with loss and what was dropped",
+    "place": "plan where proxies belong in a network, from a file",
     "set": "decide where a tag's proxies sit and what carries it, while messages flow",
     "up": "several nodes on this machine, joined, until Ctrl-C",
     "pub": "publish values, lines of standard input, or a counter",

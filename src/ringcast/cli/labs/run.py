@@ -27,6 +27,10 @@ EXPERIMENTS = {
         "ringcast.lab.adamant",
         "paper 004: transports under loss, by rate and receivers; simulated, and a part on a real network (root)",
     ),
+    "placement": (
+        "ringcast.lab.placement.experiment",
+        "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
+    ),
 }
 """Name: (module with run(quick, steps) and write(findings, folder, words), what it is)."""
 

@@ -1,0 +1,1 @@
+"""Where proxies belong: what `ringcast lab run placement` solves, times and compares."""

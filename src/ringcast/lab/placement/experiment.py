@@ -1,0 +1,80 @@
+"""`lab run placement`: what is asked of the planner, paper 001's tables and its delays, and drawings of the examples.
+
+What needs measured round trips takes those that `lab run push-pull` left in out/push-pull; where there are none it
+measures them itself, with the same code, when this user may have network namespaces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from ringcast.lab import picture
+from ringcast.lab.cleanup import LabError
+from ringcast.lab.placement import paper, prediction, solving
+from ringcast.lab.placement.networks import star, vbns
+from ringcast.lab.push_pull import distance, network
+from ringcast.lab.push_pull.experiment import machine
+from ringcast.lab.report import Findings, Steps
+from ringcast.lab.testbed import unavailable
+from ringcast.placement import drawing
+from ringcast.placement.optimise import optimise
+
+COMMAND = "ringcast lab run placement"
+NEEDS_ROOT = False
+LEFT = Path("out/push-pull/rows.json")
+"""Where `lab run push-pull` leaves its rows."""
+
+
+def run(quick: bool, steps: Steps) -> Findings:
+    """Raises LabError."""
+    findings = Findings()
+    findings.add(solving.vbns_times(quick, steps))
+    findings.add(solving.large_network(steps))
+    findings.add(solving.oracle(steps))
+    findings.add(paper.star_by_bound())
+    findings.add(paper.adversity_tables())
+    findings.add(_predicted(quick, steps))
+    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
+    findings.notes.append(machine())
+    return findings
+
+
+def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
+    """Leave the report in `folder` and return its files. Raises LabError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        report, rows = folder / "report.md", folder / "rows.json"
+        report.write_text(findings.markdown(" ".join([COMMAND, *words])))
+        rows.write_bytes(msgspec.json.format(msgspec.json.encode([row.document() for row in findings.rows])))
+        files = [report, rows]
+        for name, problem in (("network-star", star(0.4)), ("network-vbns", vbns(5))):
+            files.append(folder / f"{name}.svg")
+            files[-1].write_text(drawing.svg(optimise(problem), name))
+        if not picture.available():
+            findings.notes.append(picture.MISSING)
+            return files
+        return files + [picture.draw(one, folder) for one in findings.pictures]
+    except OSError as exc:
+        raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc
+
+
+def _predicted(quick: bool, steps: Steps) -> Findings:
+    if LEFT.exists():
+        try:
+            return prediction.conclude(
+                prediction.points(json.loads(LEFT.read_text())), f"by lab run push-pull, in {LEFT}"
+            )
+        except (OSError, ValueError, AttributeError, TypeError) as exc:
+            raise LabError(f"{LEFT} is not what 'ringcast lab run push-pull' writes ({exc}); run that again") from exc
+    if reason := unavailable():
+        return Findings(
+            notes=[f"no round trips to compare predictions with: {reason}; run 'ringcast lab run push-pull'"]
+        )
+    with network.PushPullNetwork() as paper_network:
+        batches = network.collect(paper_network, distance.wanted(), 6 if quick else 30, steps)
+    measured = distance.conclude(batches)
+    return prediction.conclude(prediction.points([row.document() for row in measured.rows]), "in this run")

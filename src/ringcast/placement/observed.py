@@ -1,0 +1,99 @@
+"""A running mesh as a problem: what daemons measured becomes network, demands and costs. Pure: no daemon is asked here.
+
+Daemons at a distance of one hop are joined by a link. Where only a longer way leads on, because the machines between
+run no daemon, that way is a chain of hidden nodes, which forward and hold no proxy. Its links share half the round trip
+as their latency; their bandwidth is that of the slower interface.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ringcast.placement.checks import check
+from ringcast.placement.model import Costs, Demand, Link, Node, Objective, Problem, Subscriber
+
+HIDDEN = "~"
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Between two daemons: hops (1: the same wire or network), round trip, and the rate of the slower interface."""
+
+    a: str
+    b: str
+    hops: int
+    round_trip_s: float
+    bandwidth: float = math.inf
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What a message becomes on a wire: packets of at most `packet_bytes` of it, each with `header_bytes` more."""
+
+    header_bytes: float
+    packet_bytes: float
+
+    def on_the_wire(self, size: float) -> float:
+        return size + self.header_bytes * max(1, math.ceil(size / self.packet_bytes))
+
+
+def observed(
+    nodes: Sequence[Node], distances: Sequence[Distance], demands: Sequence[Demand], framing: Framing,
+    costs: Costs | None = None, objective: Objective | None = None,
+) -> Problem:  # fmt: skip
+    """What is, charged as sent; `demands` have sizes of messages, which become bytes on the wire.
+
+    Raises PlacementError when the mesh is not in one piece or says something that cannot be.
+    """
+    hidden, links = _joined([node.name for node in nodes], distances)
+    return check(
+        Problem(
+            (*nodes, *hidden), tuple(links), tuple(_framed(demand, framing) for demand in demands),
+            costs or Costs(), objective or Objective(), "sent",
+        )
+    )  # fmt: skip
+
+
+def without(problem: Problem, gone: set[str]) -> Problem:
+    """The same with no proxies on these nodes. They still forward: a daemon that died is not a machine that did."""
+    nodes = tuple(Node(node.name, node.cpu, node.host and node.name not in gone) for node in problem.nodes)
+    return Problem(
+        nodes, problem.links, problem.demands, problem.costs, problem.objective, problem.charge,
+        problem.max_proxies_per_tag,
+    )  # fmt: skip
+
+
+def _joined(names: list[str], distances: Sequence[Distance]) -> tuple[list[Node], list[Link]]:
+    """Nearest first, so that a longer way is added only where the shorter ones do not explain it."""
+    hops = {name: {name: 0} for name in names}
+    hidden: list[Node] = []
+    links: list[Link] = []
+    for one in sorted(distances, key=lambda one: (one.hops, one.round_trip_s, one.a, one.b)):
+        if one.a not in hops or one.b not in hops or hops[one.a].get(one.b, math.inf) <= one.hops:
+            continue
+        chain = [one.a, *(f"{one.a}{HIDDEN}{one.b}{HIDDEN}{i}" for i in range(1, one.hops)), one.b]
+        hidden += [Node(name, host=False) for name in chain[1:-1]]
+        latency = one.round_trip_s / 2 / one.hops
+        links += [Link(x, y, one.bandwidth, latency) for x, y in itertools.pairwise(chain)]
+        for x in names:
+            for y in names:
+                for near, far in ((one.a, one.b), (one.b, one.a)):
+                    if near in hops[x] and far in hops[y]:
+                        way = hops[x][near] + one.hops + hops[y][far]
+                        if way < hops[x].get(y, math.inf):
+                            hops[x][y] = hops[y][x] = way
+    return hidden, links
+
+
+def _framed(demand: Demand, framing: Framing) -> Demand:
+    subscribers = tuple(
+        Subscriber(
+            one.name, one.node, one.every,
+            None if one.scaled_bytes is None else framing.on_the_wire(one.scaled_bytes), one.deadline_s,
+        )
+        for one in demand.subscribers
+    )  # fmt: skip
+    return Demand(demand.tag, demand.publisher, demand.period_s, framing.on_the_wire(demand.bytes), subscribers)
