@@ -1,6 +1,6 @@
 """What does a recovery stage cost a receiver per packet, and does it allocate?
 
-The stages run alone on one thread: no socket, no peers (`ringcast.lab.recovery_bench`). Nanoseconds are of this
+The stages run alone on one thread: no socket, no peers (`ringcast.lab.adamant.recovery_bench`). Nanoseconds are of this
 machine, now; allocations must be 0 anywhere.
 """
 
@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 
-from ringcast.lab import recovery_bench
+from ringcast.lab.adamant import recovery_bench
 
 
 def main() -> int:

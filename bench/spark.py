@@ -228,10 +228,10 @@ def _join(run: Run, spark: Any, folder: Path) -> list[Row]:
 def _truth(run: Run, spark: Any, folder: Path) -> list[Row]:
     """How well survivors are found against the truth, and what clocks and loss do to it. Daemons and sensors are on
     nodes of a testbed, a recorder is at the base, and Spark works on what it wrote."""
-    from ringcast.lab.rescue import HARD, Settings
-    from ringcast.lab.rescue.field import Field
-    from ringcast.lab.testbed import unavailable
-    from ringcast.spark.trials import recorded_trial, trial
+    from ringcast.lab.testbed.network import unavailable
+    from ringcast.rescue import HARD, Settings
+    from ringcast.rescue.field import Field
+    from ringcast.rescue.trials import recorded_trial, trial
 
     what, seconds = "against the truth", 2.0 if run.quick else 6.0
     run.expect(what, 8)
@@ -287,11 +287,12 @@ def _lower(name: str, value: float, reference: float) -> Row:
 def _trained(run: Run, spark: Any, folder: Path) -> list[Row]:
     """From the simulator of `ringcast lab run adamant` to a model, judged where it was not trained."""
     from ringcast.adapt import Chooser
-    from ringcast.lab import adamant, adamant_results
-    from ringcast.lab.adamant_environments import environment_grid
-    from ringcast.lab.adamant_grid import paper_grid
-    from ringcast.lab.adamant_report import repeatable
-    from ringcast.lab.workers import workers
+    from ringcast.lab.adamant import experiment
+    from ringcast.lab.adamant import results as adamant_results
+    from ringcast.lab.adamant.environments import environment_grid
+    from ringcast.lab.adamant.grid import paper_grid
+    from ringcast.lab.adamant.report import repeatable
+    from ringcast.lab.simulation.workers import workers
     from ringcast.spark.pipelines.train import mean, train
 
     class Steps:
@@ -307,7 +308,7 @@ def _trained(run: Run, spark: Any, folder: Path) -> list[Row]:
     rows = []
     for kind, grid in (("paper's", paper), ("drawn", drawn)):
         with workers() as pool:
-            results = adamant.run_grid(kind, grid, Steps(), pool)
+            results = experiment.run_grid(kind, grid, Steps(), pool)
         path = folder / f"{grid.updates}.parquet"
         adamant_results.write_parquet(results, path, machine="simulated", version="bench")
         for metric in METRICS[:1] if run.quick or grid is paper else METRICS:

@@ -3,7 +3,7 @@
 Round trips of 64 bytes between two nodes by each transport in turn, over and over in changing order; then the same with
 a third that receives everything too, so that there are peers to send repairs to (and three daemons share this machine's
 cores). The figure is each one's median against udp's. Then a publisher under strace, with 1 and with 8 receiving nodes.
-The measuring is `ringcast.lab.field`'s, in network namespaces, so it needs root. Prints one JSON document.
+The measuring is `ringcast.lab.adamant.field`'s, in network namespaces, so it needs root. Prints one JSON document.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import argparse
 import json
 import sys
 
-from ringcast.lab.field import fan_out, round_trips
-from ringcast.lab.field.network import FieldNetwork
-from ringcast.lab.samples import paired_ratio, pooled
-from ringcast.lab.testbed import unavailable
+from ringcast.lab.adamant.field import fan_out, round_trips
+from ringcast.lab.adamant.field.network import FieldNetwork
+from ringcast.lab.measuring.samples import paired_ratio, pooled
+from ringcast.lab.testbed.network import unavailable
 
 
 class Said:

@@ -11,6 +11,7 @@ except ImportError as exc:
     ) from exc
 
 from ringcast import errors
+from ringcast.client.remote_history import RemoteHistory
 from ringcast.codec import Codec, CodecKind
 from ringcast.control.messages import (
     Status,
@@ -51,16 +52,15 @@ from ringcast.errors import (
     WouldBlock,
 )
 from ringcast.history import History
-from ringcast.identity import Presence, PublisherInfo, SubscriberInfo
+from ringcast.measure.receiving import SubscriberStats
 from ringcast.message import Message, Reservation
+from ringcast.model.identity import Presence, PublisherInfo, SubscriberInfo
+from ringcast.model.tag import TagAttributes
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue
 from ringcast.publisher import Publisher
-from ringcast.remote_history import RemoteHistory
 from ringcast.session import Session, connect
-from ringcast.stats import SubscriberStats
 from ringcast.subscriber import Subscriber
-from ringcast.tag import TagAttributes
-from ringcast.taghandle import Tag
+from ringcast.tag import Tag
 from ringcast.watch import Watch, WatchCallback
 
 __all__ = [

@@ -689,7 +689,7 @@ def simulate_loss(
     seed: int = 1,
     tuning: dict[str, int] = ...,
 ) -> dict[str, Any]:
-    """A run in virtual time; see ringcast.lab.loss_simulation."""
+    """A run in virtual time; see ringcast.lab.simulation.packet_loss."""
 
 def latency_bucket_ns(bucket: int) -> int:
     """Upper bound of a histogram bucket in nanoseconds."""

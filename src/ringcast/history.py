@@ -15,8 +15,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ringcast import _core
-from ringcast.attachment import Attachment
-from ringcast.connection import Connection
+from ringcast.client.attachment import Attachment
+from ringcast.client.connection import Connection
+from ringcast.client.decoding import Decoders
+from ringcast.client.registration import Subscription
+from ringcast.client.remote_history import RemoteHistory
 from ringcast.control.messages import (
     ListPublishers,
     PublisherListing,
@@ -24,18 +27,15 @@ from ringcast.control.messages import (
     Subscribe,
 )
 from ringcast.control.status import PublisherStatus
-from ringcast.decoding import Decoders
 from ringcast.errors import HistoryError, RingcastError
-from ringcast.identity import PublisherInfo
 from ringcast.message import Message
-from ringcast.place import PUBLISHER
+from ringcast.model.identity import PublisherInfo
+from ringcast.model.place import PUBLISHER
+from ringcast.model.staleness import GAPS, bound_s, longest_gap_ns
 from ringcast.publisher import Publisher
-from ringcast.remote_history import RemoteHistory
-from ringcast.rights import Subscription
-from ringcast.staleness import GAPS, bound_s, longest_gap_ns
 
 if TYPE_CHECKING:
-    from ringcast.taghandle import Tag
+    from ringcast.tag import Tag
 
 Whose = PublisherInfo | PublisherStatus | Publisher | int
 

@@ -21,7 +21,7 @@ from ringcast.errors import BusyError, ClosedError, ForkedError, WouldBlock
 from ringcast.message import Message
 
 if TYPE_CHECKING:
-    from ringcast.following import Following
+    from ringcast.client.ring_following import Following
     from ringcast.subscriber import Subscriber
 
 logger = logging.getLogger("ringcast")

@@ -10,15 +10,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from ringcast import _core
-from ringcast.attachment import Attachment
+from ringcast.client.attachment import Attachment
+from ringcast.client.registration import Publication
+from ringcast.client.staging import PublisherStages
 from ringcast.control.messages import StageUnwanted, StageWanted
 from ringcast.errors import ClosedError, RingcastError
-from ringcast.identity import PublisherInfo
-from ringcast.rights import Publication
-from ringcast.staging import PublisherStages
+from ringcast.model.identity import PublisherInfo
 
 if TYPE_CHECKING:
-    from ringcast.taghandle import Tag
+    from ringcast.tag import Tag
 
 
 class Publisher(_core.RingWriter):

@@ -1,7 +1,7 @@
 """A session: a program's place at its node's daemon, and the door to everything else.
 
 Thread-safe. Whatever it gives out is closed with it; closing happens at the latest when the interpreter exits. Must
-not know how any of it works: see `ringcast.attachment`.
+not know how any of it works: see `ringcast.client.attachment`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Literal
 
-from ringcast.attachment import Attachment
+from ringcast.client.attachment import Attachment
+from ringcast.client.decoding import Decoders, scaled
+from ringcast.client.ring_following import Scaling, Start
 from ringcast.codec import find
 from ringcast.control.messages import (
     ChannelListing,
@@ -31,17 +33,15 @@ from ringcast.control.messages import (
     TagOpened,
 )
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
-from ringcast.daemon.lifecycle import check_directory, default_socket_path, ensure_running
-from ringcast.decoding import Decoders, scaled
+from ringcast.daemon.clients.lifecycle import check_directory, default_socket_path, ensure_running
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
-from ringcast.following import Scaling, Start
-from ringcast.identity import PresenceKind
-from ringcast.place import AUTO, check_place
+from ringcast.model.identity import PresenceKind
+from ringcast.model.place import AUTO, check_place
+from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.publisher import Publisher
 from ringcast.scaling import Size
 from ringcast.subscriber import Subscriber
-from ringcast.tag import TagAttributes, check_name, check_pattern, is_pattern
-from ringcast.taghandle import Tag
+from ringcast.tag import Tag
 from ringcast.watch import Watch
 
 _START_ATTEMPTS = 3

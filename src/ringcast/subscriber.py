@@ -1,7 +1,7 @@
 """A subscriber: cursors over the rings that match a pattern, and the right to be shown them.
 
 `recv`, `recv_nowait`, `recv_many` are the native methods themselves. A subscriber belongs to one thread or task at a
-time; more of them share the rings, not the cursor. How rings come and go is in `ringcast.following`.
+time; more of them share the rings, not the cursor. How rings come and go is in `ringcast.client.ring_following`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from ringcast import _core
-from ringcast.attachment import Attachment
-from ringcast.decoding import Decoders, Undecoded
+from ringcast.client.attachment import Attachment
+from ringcast.client.decoding import Decoders, Undecoded
+from ringcast.client.ring_following import Following, Scaling, Start, first_message
 from ringcast.errors import ClosedError, ResourceLimit
-from ringcast.following import Following, Scaling, Start, first_message
+from ringcast.measure.receiving import SubscriberStats, summarise
 from ringcast.message import Message
+from ringcast.model.place import check_place
+from ringcast.model.tag import is_pattern
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
-from ringcast.place import check_place
-from ringcast.stats import SubscriberStats, summarise
-from ringcast.tag import is_pattern
 
 if TYPE_CHECKING:
-    from ringcast.readiness import Readiness
-    from ringcast.taghandle import Tag
+    from ringcast.client.readiness import Readiness
+    from ringcast.tag import Tag
 
 
 class Subscriber(_core.RingReader):
@@ -141,7 +141,7 @@ class Subscriber(_core.RingReader):
     async def recv_async(self, timeout: float | None = None, copy: bool = True) -> Message:
         """`recv` for asyncio. Raises as `recv` does, and DaemonUnavailable when its first call finds no daemon."""
         if self._ready is None:
-            from ringcast.readiness import Readiness  # loads asyncio, which most programs do without
+            from ringcast.client.readiness import Readiness  # loads asyncio, which most programs do without
 
             self._ready = Readiness(self.fileno())
             weakref.finalize(self, self._ready.close).atexit = False

@@ -1,141 +1,214 @@
-"""What a distribution tag is: its name, its attributes, and the patterns that match it. Pure values.
-
-A name is a path of one or more segments (`lab/bench1/temp`). In a pattern `*` stands for exactly one segment and
-`**`, as the last or any other whole segment, for any number of them, none included. Names that begin with `@` are
-the system's own and only a pattern that begins with `@` matches them.
-"""
+"""A distribution tag as a session holds it. What a tag is as a value, is in `ringcast.model.tag`."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from functools import lru_cache
-from typing import Any
+from typing import Literal
 
-import msgspec
-
-from ringcast.errors import BadTagName
-
-MAX_NAME_BYTES = 255
-DEFAULT_DEPTH = 4096
-DEFAULT_CAPACITY_BYTES = 4 * 1024 * 1024
-DEFAULT_MAX_WAIT_S = 0.1
-
-_SEGMENT = re.compile(r"@?[A-Za-z0-9_.:+=~-]+")
-
-
-class TagAttributes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything a tag's users have agreed on."""
-
-    codec: str = "bytes"
-    schema: dict[str, Any] | None = None
-    depth: int = DEFAULT_DEPTH
-    capacity_bytes: int = DEFAULT_CAPACITY_BYTES
-    max_wait_s: float = DEFAULT_MAX_WAIT_S
-    prefault: bool = False
-    proxy: str = ""
-    """Where subscribers' proxies sit unless they say otherwise; '' is at the publisher."""
-    transport: str = ""
-    """What carries the tag to other nodes unless subscribers say otherwise; '' is the default for what they ask."""
+from ringcast.client.attachment import Attachment
+from ringcast.client.decoding import Decoders, Undecoded, bind, scaled, scaling
+from ringcast.client.remote_history import RemoteHistory
+from ringcast.client.ring_following import Scaling, Start, check_reliable
+from ringcast.codec import Codec
+from ringcast.control.messages import (
+    DestroyTag,
+    Done,
+    ListHistories,
+    ListPublishers,
+    ListSubscribers,
+    PublisherListing,
+    SubscriberListing,
+    TagOpened,
+)
+from ringcast.control.status import PublisherStatus, SubscriberStatus
+from ringcast.history import History, Whose, incarnation_of
+from ringcast.model.place import AUTO
+from ringcast.model.tag import TagAttributes
+from ringcast.publisher import Publisher
+from ringcast.scaling import Size, check_size
+from ringcast.subscriber import Subscriber
+from ringcast.watch import Watch
 
 
-def check_name(name: str) -> str:
-    """Return `name` when it can be a tag's. Raises BadTagName."""
-    _check(name, wild=False)
-    return name
+class Tag:
+    """Made by `session.tag(name)`. Many handles of one tag may exist; what they give is independent of them."""
 
+    def __init__(self, attachment: Attachment, opened: TagOpened, schema: object) -> None:
+        self._attachment = attachment
+        self._name = opened.name
+        self._id = opened.tag_id
+        self._attributes = opened.attributes
+        self._codec = bind(opened.attributes, schema)
+        attachment.holdings.opened(self)
 
-def check_pattern(pattern: str) -> str:
-    """Return `pattern` when it can select tags; a plain name is a pattern too. Raises BadTagName."""
-    _check(pattern, wild=True)
-    return pattern
+    @property
+    def name(self) -> str:
+        return self._name
 
+    @property
+    def id(self) -> int:
+        """The tag's number, the same on every node."""
+        return self._id
 
-def is_pattern(name: str) -> bool:
-    return "*" in name
+    @property
+    def attributes(self) -> TagAttributes:
+        """What the tag's users have agreed on."""
+        return self._attributes
 
+    @property
+    def codec(self) -> Codec:
+        return self._codec
 
-def tag_id(name: str) -> int:
-    """The tag's number: the same on every node, without asking anyone."""
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
+    def publisher(self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False) -> Publisher:
+        """Take the publication right and make a ring.
 
+        `on_slow` says what `send` does when a reliable reader made no room within the tag's `max_wait_s`: raise
+        SlowSubscriber, or send all the same and let that reader lose. `encoded`: what is sent are bytes that the tag's
+        codec has written already, as in a recording; nothing is encoded or checked then.
+        Raises DaemonUnavailable, UnknownTag (destroyed meanwhile), NoSpace (the node's memory budget), ResourceLimit,
+        ClosedError, ForkedError, ValueError.
+        """
+        return Publisher(self._attachment, self, on_slow, encoded)
 
-def matches(pattern: str, name: str) -> bool:
-    """Whether `pattern` selects the tag `name`. Takes at most len(pattern) x len(name) steps, whatever the pattern."""
-    if pattern == name:
-        return True
-    if "*" not in pattern or (name.startswith("@") and not pattern.startswith("@")):
-        return False
-    return _matches(_segments(pattern), name.split("/"))
+    def subscribe(
+        self,
+        start: Start = "new",
+        reliable: bool = False,
+        busy_poll: bool = False,
+        *,
+        every: int = 1,
+        rate_hz: float | None = None,
+        size: Size | None = None,
+        at: str = AUTO,
+        transport: str = "",
+        ordered: bool = True,
+    ) -> Subscriber:
+        """Take the subscription right; every publisher there is is attached on return, later ones as they come.
 
+        `start` is what is received first of rings that are there already: "new" (sent from now on), "latest" (the
+        newest and what follows), "earliest" (all that is held) or a sequence number. Rings of publishers that come
+        later are read from their first message. `reliable`: publishers wait for this reader, up to the tag's
+        `max_wait_s`. `busy_poll`: burn a core instead of sleeping.
+        `every` n receives the messages whose number is a multiple of n; scaling is not loss. `rate_hz` chooses n for
+        each publisher, and anew when its rate changes, so that on average at most so many come in a second. `size`
+        (width, height) receives images and arrays at that size, by area averaging; audio as (samples per second,
+        channels). `at` is where all that happens: "publisher" (in its own process, for `size`), "subscriber",
+        "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). A publisher on this
+        very node is read here, whatever node is named: no stream leaves a node to come back, and a warning says so.
+        Every message keeps its number and times. `transport` carries them: where neither this nor the tag says it is
+        "nak", or "tcp" for reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
+        `ordered=False`: a message may be received before those that are missing, where the transport recovers losses
+        without asking for them ("lateral", "parity", "multicast" alone); others go on delivering in order. `lost` then
+        counts what was given up since the message before, wherever it would have been. Not with `reliable`.
+        Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more; no scaler
+        understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit, ClosedError,
+        ForkedError, ValueError.
+        """
+        if reliable:
+            check_reliable(self._name, self._attributes)
+        wish = Scaling(every, at, transport, size, rate_hz, ordered).check()
+        if size is not None:
+            scaled(self._attributes, size)
+        return Subscriber(
+            self._attachment, self._name, self._decoders(size), start=start, reliable=reliable, busy_poll=busy_poll,
+            scaling=wish, tag=self,
+        )  # fmt: skip
 
-def _check(name: str, *, wild: bool) -> None:
-    if not isinstance(name, str):
-        raise BadTagName(repr(name), "it must be a string")
-    if not name:
-        raise BadTagName(name, "it is empty")
-    if len(name.encode(errors="replace")) > MAX_NAME_BYTES:
-        raise BadTagName(name[:40] + "...", f"it is longer than {MAX_NAME_BYTES} bytes")
-    for segment in name.split("/"):
-        if not segment:
-            raise BadTagName(name, "it has an empty segment")
-        if "*" in segment:
-            if not wild:
-                raise BadTagName(name, "only subscriptions may use '*'")
-            if segment not in ("*", "**"):
-                raise BadTagName(name, "'*' and '**' must be whole segments")
-        elif not _SEGMENT.fullmatch(segment):
-            raise BadTagName(name, f"segment {segment!r} may hold letters, digits and _ . : + = ~ - only")
+    def history(
+        self,
+        depth: int | None = None,
+        publisher: Whose | None = None,
+        *,
+        at: str | None = None,
+        every: int = 1,
+        size: Size | None = None,
+    ) -> History | RemoteHistory:
+        """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`
+        shows one publisher's only (one of `publishers(left=True)`, say); `every` n shows the messages
+        whose number is a multiple of n; `size` shows them at that size, as `subscribe` does.
 
+        `at` is where: "publisher" (at the publishers' nodes), "subscriber" (this node) or "node:NAME". Left out it is
+        "publisher"; if there is no publisher on another node then, rings are read without asking anybody, and only
+        publishers of this node are followed later. At the subscriber or on a named node there is what came there for
+        subscriptions, and with `depth` a buffer of that many messages is held there for this history: deeper or
+        shallower than the publisher's ring, and there when the publisher has left.
+        Raises BrokenError (the node is not there), DaemonUnavailable, QosMismatch (no scaler understands the tag's
+        codec), ScaleError, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
+        """
+        incarnation = 0 if publisher is None else incarnation_of(publisher)
+        if at in (None, "publisher") and every == 1:
+            node = self._attachment.connection.welcome.node
+            nodes = {row.info.incarnation: row.info.node for row in self.publishers(left=True)}
+            if nodes.get(incarnation) == node or (at is None and all(owner == node for owner in nodes.values())):
+                return self.local_history(depth, publisher, size)
+        decode, scale = self._codec.decode, None
+        if size is not None:
+            decode = bind(scaled(self._attributes, check_size(size))).decode
+            scale = scaling(self._attributes, size)
+        return RemoteHistory(
+            self._attachment, self, decode, scale, at=at or "publisher", depth=depth, every=every, size=size,
+            incarnation=incarnation,
+        )  # fmt: skip
 
-@lru_cache(maxsize=1024)
-def _segments(pattern: str) -> tuple[str, ...]:
-    return tuple(pattern.split("/"))
+    def local_history(
+        self, depth: int | None = None, publisher: Whose | None = None, size: Size | None = None
+    ) -> History:
+        """The same for publishers of this node only, whoever publishes elsewhere: no other node is ever asked.
 
+        Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
+        """
+        if size is not None:
+            scaled(self._attributes, check_size(size))
+        return History(self._attachment, self, self._decoders(size), depth=depth, publisher=publisher)
 
-def _matches(pattern: tuple[str, ...], name: list[str]) -> bool:
-    # Only the last '**' seen is ever retried, which is enough for a glob and cannot explode as a regular expression
-    # does: patterns come from clients, and the daemon matches them in its only thread.
-    at = begin = 0
-    star = -1
-    for_name = 0
-    while for_name < len(name):
-        if at < len(pattern) and pattern[at] == "**":
-            star, begin = at, for_name
-            at += 1
-        elif at < len(pattern) and pattern[at] in ("*", name[for_name]):
-            at += 1
-            for_name += 1
-        elif star >= 0:
-            begin += 1
-            at, for_name = star + 1, begin
-        else:
-            return False
-    return all(segment == "**" for segment in pattern[at:])
+    def undecoded(self, publisher: Whose | None = None, *, remote: bool = False) -> History | RemoteHistory:
+        """Look into rings for bytes as they were sent: those of this node, or with `remote` one publisher's elsewhere.
 
+        Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, TypeError.
+        """
+        if not remote:
+            return History(self._attachment, self, Undecoded(), publisher=publisher)
+        incarnation = 0 if publisher is None else incarnation_of(publisher)
+        return RemoteHistory(self._attachment, self, None, at="publisher", incarnation=incarnation)
 
-def overlap(one: str, other: str) -> bool:
-    """Whether some tag could be selected by both patterns. Takes at most len(one) x len(other) steps."""
-    if not is_pattern(one) or not is_pattern(other):
-        return matches(one, other) or matches(other, one)
-    if one.startswith("@") != other.startswith("@"):
-        return False  # a pattern that does not say '@' selects no tag of the system
-    return _overlap(_segments(one), _segments(other))
+    def publishers(self, left: bool = False, local: bool = False) -> list[PublisherStatus]:
+        """Who publishes, on whichever node; of publishers on other nodes the counters are empty. With `left`, also
+        those that left a ring behind (`alive` is False). With `local`, what this node has: its publishers, and the
+        streams that come here from others, all with counters.
 
+        Raises DaemonUnavailable, ClosedError, ForkedError.
+        """
+        what = ListPublishers(id=0, tag=self._name) if local else ListHistories(id=0, tag=self._name)
+        pages = self._attachment.connection.call_pages(what, PublisherListing)
+        return [row for page in pages for row in page.rows if left or row.alive]
 
-def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    # fits[j]: the segments of `one` seen so far have a tag in common with the first j of `other`.
-    fits = [True] + [False] * len(other)
-    for j, segment in enumerate(other):
-        fits[j + 1] = fits[j] and segment == "**"
-    for mine in one:
-        before, fits = fits, [False] * (len(other) + 1)
-        fits[0] = before[0] and mine == "**"
-        for j, theirs in enumerate(other):
-            same = mine == theirs or "*" in (mine, theirs)
-            fits[j + 1] = (
-                (before[j] and same)
-                or (mine == "**" and (before[j + 1] or fits[j]))
-                or (theirs == "**" and (fits[j] or before[j + 1]))
-            )
-    return fits[-1]
+    def subscribers(self, local: bool = False) -> list[SubscriberStatus]:
+        """Who receives this tag, on whichever node and wildcards included; of subscribers on other nodes the counters
+        are empty. With `local`, those of this node only.
+
+        Raises DaemonUnavailable, ClosedError, ForkedError.
+        """
+        pages = self._attachment.connection.call_pages(
+            ListSubscribers(id=0, tag=self._name, local=local), SubscriberListing
+        )
+        return [row for page in pages for row in page.rows]
+
+    def watch(self) -> Watch:
+        """Be told which publishers and subscribers of this tag, on whichever node and wildcards included, come and go.
+
+        Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError.
+        """
+        return Watch(self._attachment, self._name, ("publisher", "subscriber"))
+
+    def destroy(self, force: bool = False) -> None:
+        """Remove the tag from the table. With `force`, whoever holds a right on it gets TagDestroyed.
+
+        Raises TagInUse (others hold rights), UnknownTag, DaemonUnavailable, ClosedError, ForkedError.
+        """
+        self._attachment.connection.call(DestroyTag(id=0, name=self._name, force=force), Done)
+        self._attachment.holdings.destroyed(self._name)
+
+    def _decoders(self, size: Size | None) -> Decoders:
+        return Decoders((self._name, self._attributes, self._codec), size)
+
+    def __repr__(self) -> str:
+        return f"<Tag {self._name!r} of {self._attributes.codec}>"

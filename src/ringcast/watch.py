@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ringcast.attachment import Attachment
+from ringcast.client.attachment import Attachment
+from ringcast.client.descriptors import Waker
 from ringcast.control import messages
 from ringcast.control.messages import Done, Presences
-from ringcast.descriptors import Waker
 from ringcast.errors import ClosedError, ForkedError, RingcastError, WouldBlock
-from ringcast.identity import Presence, PresenceKind
+from ringcast.model.identity import Presence, PresenceKind
 from ringcast.notify import Interrupted, OnError, Service
 
 if TYPE_CHECKING:
-    from ringcast.readiness import Readiness
+    from ringcast.client.readiness import Readiness
 
 KINDS: tuple[PresenceKind, ...] = ("node", "publisher", "subscriber")
 MAX_WAITING = 65536
@@ -172,7 +172,7 @@ class Watch:
     async def recv_async(self, timeout: float | None = None) -> Presence:
         """`recv` for asyncio."""
         if self._ready is None:
-            from ringcast.readiness import Readiness  # loads asyncio, which most programs do without
+            from ringcast.client.readiness import Readiness  # loads asyncio, which most programs do without
 
             self._ready = Readiness(self.fileno(), "watch")
             weakref.finalize(self, self._ready.close).atexit = False

@@ -7,10 +7,10 @@ import pytest
 
 from ringcast.codec.audio import AudioBlock
 from ringcast.errors import QosMismatch, ScaleError
+from ringcast.model.tag import TagAttributes
 from ringcast.scaling import codecs, scaler_for
 from ringcast.scaling.audio import Audio
 from ringcast.scaling.spatial import Spatial
-from ringcast.tag import TagAttributes
 from ringcast.testing.scalers import CHECKS, Example, Violation, check_all
 
 RNG = np.random.default_rng(3)

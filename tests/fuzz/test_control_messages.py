@@ -12,7 +12,7 @@ from ringcast.control import messages as m
 from ringcast.control.framing import decode_reply_untrusted, decode_request_untrusted, encode
 from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
-from ringcast.identity import Presence
+from ringcast.model.identity import Presence
 
 KINDS = [
     "hello", "open", "destroy", "publish", "unpublish", "subscribe", "mailbox", "unsubscribe", "list_tags",

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from ringcast.control import limits
 from ringcast.control import peering as p
-from ringcast.daemon.admission import admit
-from ringcast.daemon.cluster import Cluster
-from ringcast.daemon.events import Connect, LinkUp, LocalChanges, Received, Send, Tick
-from ringcast.daemon.pages import cut, decode_page_untrusted
-from ringcast.daemon.rows import Delta, Entry, PublisherRow, SubscriberRow, TagRow
-from ringcast.daemon.table import TagTable
+from ringcast.daemon.mesh.core.cluster import Cluster
+from ringcast.daemon.mesh.core.events import Connect, LinkUp, LocalChanges, Received, Send, Tick
+from ringcast.daemon.table.admission import admit
+from ringcast.daemon.table.pages import cut, decode_page_untrusted
+from ringcast.daemon.table.rows import Delta, Entry, PublisherRow, SubscriberRow, TagRow
+from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage
-from ringcast.identity import PublisherInfo, SubscriberInfo
-from ringcast.tag import TagAttributes
+from ringcast.model.identity import PublisherInfo, SubscriberInfo
+from ringcast.model.tag import TagAttributes
 
 KINDS = [msgspec.inspect.type_info(kind).tag for kind in get_args(p.PeerMessage)] + ["scout"]  # type: ignore[attr-defined]
 FIELDS = [

@@ -9,8 +9,8 @@ import pytest
 
 from ringcast.control.limits import MAX_BORN, MAX_LIFE, MAX_TERM, MAX_VERSION, PLAUSIBLE_LIFE
 from ringcast.control.peering import Rumour, Rumours, TableDigest
-from ringcast.daemon.rows import TagRow
-from ringcast.tag import TagAttributes
+from ringcast.daemon.table.rows import TagRow
+from ringcast.model.tag import TagAttributes
 
 
 def tag(name: str, primary: str, **fields: Any) -> TagRow:

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 import ringcast
 from ringcast.errors import TagConflict
-from ringcast.lab.rescue import Mission, Settings, bronze_rows
+from ringcast.rescue import Mission, Settings, bronze_rows
+from ringcast.rescue.trials import declared, store
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
@@ -19,7 +20,6 @@ from ringcast.spark.streams import Streams
 from ringcast.spark.tables.bronze import MESSAGES
 from ringcast.spark.tables.gold import DETECTIONS
 from ringcast.spark.tables.upkeep import CLOCKS, QUALITY, SENSORS
-from ringcast.spark.trials import declared, store
 
 TAG = "sar/detections"
 MISSION = Mission(Settings(seconds=0.5, uavs=1, cameras=2))

@@ -10,7 +10,7 @@ from bronze_rows import frame
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ringcast.lab.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
+from ringcast.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
 from ringcast.spark.pipelines.fire import fire
 from ringcast.spark.pipelines.fuse import Fusion, aimed, fuse, survivors, tally
 from ringcast.spark.pipelines.pairing import pair, pair_both

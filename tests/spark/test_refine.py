@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ringcast.codec import find
+from ringcast.model.tag import matches
 from ringcast.spark.pipelines.ingest import ingest
 from ringcast.spark.pipelines.refine import of_pattern, refine
 from ringcast.spark.tables.silver import GPS, INFRARED
-from ringcast.tag import matches
 
 MS = 1_000_000
 FIX = {"x": 1, "y": 2.5, "z": 3.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}

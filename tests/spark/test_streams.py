@@ -12,7 +12,8 @@ import pytest
 from bronze_rows import clocks, ending, frame, message, plain
 from pyspark.sql import DataFrame, SparkSession
 
-from ringcast.lab.rescue import Mission, Settings, bronze_rows
+from ringcast.rescue import Mission, Settings, bronze_rows
+from ringcast.rescue.trials import declared
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
@@ -21,7 +22,6 @@ from ringcast.spark.tables.bronze import MESSAGES
 from ringcast.spark.tables.gold import DETECTIONS, FIRES, QOS
 from ringcast.spark.tables.silver import GPS, INFRARED, POSE, VIDEO
 from ringcast.spark.tables.upkeep import QUALITY, QUARANTINE, SENSORS
-from ringcast.spark.trials import declared
 
 MS = 1_000_000
 FIX = msgspec.json.encode({"x": 1.0, "y": 2.5, "z": 3.0, "vx": 0.0, "vy": 0.0, "vz": 0.0})

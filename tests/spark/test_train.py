@@ -17,9 +17,11 @@ from pyspark.sql import functions as F
 
 from ringcast.adapt import Chooser
 from ringcast.cli import main
-from ringcast.lab import adamant, adamant_environments, adamant_results
-from ringcast.lab.adamant_grid import Grid
-from ringcast.lab.workers import workers
+from ringcast.lab.adamant import environments as adamant_environments
+from ringcast.lab.adamant import experiment
+from ringcast.lab.adamant import results as adamant_results
+from ringcast.lab.adamant.grid import Grid
+from ringcast.lab.simulation.workers import workers
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
@@ -147,15 +149,15 @@ def test_from_simulated_experiments_to_a_choice_by_commands(
 
     cells, some = adamant_environments.environments(24), ("multicast", "nak", "parity:r=4,c=3")
     with workers() as pool:
-        found = adamant.run_grid(adamant.ENVIRONMENTS, Grid(cells, some, 100, 1), Silent(), pool)
-        other = adamant.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), Silent(), pool)
+        found = experiment.run_grid(experiment.ENVIRONMENTS, Grid(cells, some, 100, 1), Silent(), pool)
+        other = experiment.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), Silent(), pool)
     path, model = tmp_path / "results.parquet", tmp_path / "best.json"
     adamant_results.write_parquet([*found, *other], path, machine="here", version="1")
     module = types.ModuleType("ringcast.spark.session")
     module.open_session = lambda *args, **settings: spark  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ringcast.spark.session", module)
     words = ["--lake", str(tmp_path / "lake"), "--input", str(path), "--metric", "relate2_net", "--splits", "1"]
-    words += ["--experiment", adamant.ENVIRONMENTS, "--model", str(model), "--json"]
+    words += ["--experiment", experiment.ENVIRONMENTS, "--model", str(model), "--json"]
     assert main(["pipeline", "run", "train", *words]) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert said["counts"]["environments"] == 24

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ringcast.lab import cleanup
-from ringcast.lab.testbed import Testbed, unavailable
-from ringcast.lab.topology import pair
+from ringcast.lab.testbed import cleanup
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.topology import pair
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.lab.testbed import FAMILIES, Testbed, unavailable
-from ringcast.lab.topology import chain
+from ringcast.lab.testbed.network import FAMILIES, Testbed, unavailable
+from ringcast.lab.testbed.topology import chain
 
 pytestmark = [
     pytest.mark.skipif(unavailable() is not None, reason=unavailable() or ""),

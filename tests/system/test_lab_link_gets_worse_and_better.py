@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.lab.testbed import Node, Testbed, unavailable
-from ringcast.lab.topology import Topology, TopologyError, Wire, chain, pair, star
+from ringcast.lab.testbed.network import Node, Testbed, unavailable
+from ringcast.lab.testbed.topology import Topology, TopologyError, Wire, chain, pair, star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 

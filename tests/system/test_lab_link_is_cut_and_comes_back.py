@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import ringcast
-from ringcast.lab.testbed import Testbed, unavailable
-from ringcast.lab.topology import pair, star
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.topology import pair, star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ringcast.lab.testbed import CommandFailed, Node, Testbed, unavailable
-from ringcast.lab.topology import Family, Topology, TopologyError, chain, star
+from ringcast.lab.testbed.network import CommandFailed, Node, Testbed, unavailable
+from ringcast.lab.testbed.topology import Family, Topology, TopologyError, chain, star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 

@@ -14,18 +14,18 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from ringcast.lab import cleanup
-from ringcast.lab.cleanup import LabError, Record
-from ringcast.lab.testbed import Testbed, unavailable
-from ringcast.lab.topology import chain, pair, star
+from ringcast.lab.testbed import cleanup
+from ringcast.lab.testbed.cleanup import LabError, Record
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.topology import chain, pair, star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 
 PATIENCE_S = 30.0
 OWNER = """
 import signal
-from ringcast.lab.testbed import Testbed
-from ringcast.lab.topology import chain
+from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.topology import chain
 with Testbed(chain({nodes}), keep={keep}) as bed:
     sleeper = bed.nodes[0].spawn(["sleep", "1000"])
     print(bed.run_id, sleeper.pid, flush=True)
@@ -141,7 +141,7 @@ def test_an_exception_in_the_block_leaves_nothing() -> None:
 
 
 def test_an_exception_while_building_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringcast.lab.testbed._node_script", lambda plan, name: "echo no luck >&2; exit 1")
+    monkeypatch.setattr("ringcast.lab.testbed.network._node_script", lambda plan, name: "echo no luck >&2; exit 1")
     bed = Testbed(pair())
     with pytest.raises(LabError, match="cannot set up the nodes: no luck; no luck"), bed:
         pass

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from ringcast.lab.mesh_nodes import MeshNodes
-from ringcast.lab.testbed import Testbed, unavailable
-from ringcast.lab.topology import pair
+from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.topology import pair
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ringcast.cli import lab
-from ringcast.lab import cleanup, peers
-from ringcast.lab.actor import Actor, ActorFailed
+from ringcast.cli.experiment import lab
 from ringcast.lab.push_pull.network import HERE, INTERMEDIATE, NONE, Arrangement, PushPullNetwork, collect
 from ringcast.lab.push_pull.wire import ONE, OURS, WireNetwork, round_trips
-from ringcast.lab.testbed import Testbed, unavailable
-from ringcast.lab.topology import pair
+from ringcast.lab.testbed import cleanup, peers
+from ringcast.lab.testbed.actor import Actor, ActorFailed
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.topology import pair
 
 root = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 

@@ -15,8 +15,8 @@ from contextlib import ExitStack
 import pytest
 
 import ringcast
-from ringcast.lab.testbed import FAMILIES, Testbed, unavailable
-from ringcast.lab.topology import star
+from ringcast.lab.testbed.network import FAMILIES, Testbed, unavailable
+from ringcast.lab.testbed.topology import star
 from ringcast.transport.addressing import widen_receive_buffer
 
 PATIENCE_S = 30.0

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ringcast.lab import cleanup
-from ringcast.lab.adamant_grid import Cell
-from ringcast.lab.field import comparison, experiment, fan_out, round_trips
-from ringcast.lab.field.network import FieldNetwork
-from ringcast.lab.field.plan import CONTENDERS, QuickPlan
-from ringcast.lab.testbed import unavailable
-from ringcast.lab.workers import workers
+from ringcast.lab.adamant.field import comparison, experiment, fan_out, round_trips
+from ringcast.lab.adamant.field.network import FieldNetwork
+from ringcast.lab.adamant.field.plan import CONTENDERS, QuickPlan
+from ringcast.lab.adamant.grid import Cell
+from ringcast.lab.simulation.workers import workers
+from ringcast.lab.testbed import cleanup
+from ringcast.lab.testbed.network import unavailable
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 

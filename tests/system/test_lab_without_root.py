@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from ringcast.cli import lab
-from ringcast.lab import cleanup
-from ringcast.lab.cleanup import LabUnavailable
-from ringcast.lab.testbed import Testbed, unavailable
-from ringcast.lab.topology import pair
+from ringcast.cli.experiment import lab
+from ringcast.lab.testbed import cleanup
+from ringcast.lab.testbed.cleanup import LabUnavailable
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.topology import pair
 
 # Gives up root only after the imports: another user may not be allowed to read this directory.
 AS_NOBODY = """
 import os
-from ringcast.lab.cleanup import LabUnavailable
-from ringcast.lab.testbed import Testbed
-from ringcast.lab.topology import pair
+from ringcast.lab.testbed.cleanup import LabUnavailable
+from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.topology import pair
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.lab.rescue import Mission, Settings
-from ringcast.lab.rescue.live import open_publishers, publish
+from ringcast.rescue import Mission, Settings
+from ringcast.rescue.live import open_publishers, publish
 
 pyspark = pytest.importorskip("pyspark")
 
@@ -122,7 +122,7 @@ from ringcast.cli.program import main
 from ringcast.spark.lake import Lake
 from ringcast.spark.session import open_session
 from ringcast.spark.tables.upkeep import SENSORS
-from ringcast.spark.trials import declared
+from ringcast.rescue.trials import declared
 
 master, socket, place = sys.argv[1:]
 told = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import ringcast
-from ringcast.daemon.lifecycle import running_pid
+from ringcast.daemon.clients.lifecycle import running_pid
 
 CLIENT = """
     import ringcast

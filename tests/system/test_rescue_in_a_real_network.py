@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ringcast.lab.rescue import Settings
-from ringcast.lab.rescue.field import EYES, Field, Recorded
-from ringcast.lab.testbed import unavailable
+from ringcast.lab.testbed.network import unavailable
+from ringcast.rescue import Settings
+from ringcast.rescue.field import EYES, Field, Recorded
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 

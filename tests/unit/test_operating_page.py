@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ringcast.cli.program import VERBS, parser_of
-from ringcast.daemon.configuration import read
-from ringcast.daemon.metrics import families
+from ringcast.daemon.observe.metrics import families
+from ringcast.daemon.operate.configuration import read
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "operating.md").read_text()

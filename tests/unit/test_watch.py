@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.control.messages import Presences
-from ringcast.identity import Presence
+from ringcast.model.identity import Presence
 from ringcast.watch import Ledger
 
 

@@ -19,8 +19,8 @@ from ringcast.control.status import (
     SubscriberStatus,
     TagStatus,
 )
-from ringcast.identity import Presence, PresenceKind, PublisherInfo
-from ringcast.tag import TagAttributes
+from ringcast.model.identity import Presence, PresenceKind, PublisherInfo
+from ringcast.model.tag import TagAttributes
 
 PROTOCOL_VERSION = 1
 

@@ -144,7 +144,7 @@ class TableDigest(_Wire, frozen=True, kw_only=True, tag="table_digest"):
 
 
 class TableDelta(_Wire, frozen=True, kw_only=True, tag="table_delta"):
-    """A page of changes, encoded by the one who knows rows (`ringcast.daemon.pages`)."""
+    """A page of changes, encoded by the one who knows rows (`ringcast.daemon.table.pages`)."""
 
     page: bytes
 

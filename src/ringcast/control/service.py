@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from ringcast.errors import BadMessage
-from ringcast.identity import PublisherInfo
+from ringcast.model.identity import PublisherInfo
 
 _T = TypeVar("_T")
 

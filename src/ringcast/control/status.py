@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from ringcast.identity import PublisherInfo, SubscriberInfo
-from ringcast.place import Setting
-from ringcast.tag import TagAttributes
+from ringcast.model.identity import PublisherInfo, SubscriberInfo
+from ringcast.model.place import Setting
+from ringcast.model.tag import TagAttributes
 
 
 class TagStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ringcast.control.descriptor import Descriptor
 from ringcast.control.messages import Answer, Notice, SubscriberCount
-from ringcast.daemon.descriptor import Descriptor
-from ringcast.daemon.fanout import FanOut, Flushed
-from ringcast.daemon.rings import Rings
-from ringcast.daemon.rows import Change, SubscriberRow
-from ringcast.daemon.table import TagTable
+from ringcast.daemon.rings.fanout import FanOut, Flushed
+from ringcast.daemon.rings.inventory import Rings
+from ringcast.daemon.table.rows import Change, SubscriberRow
+from ringcast.daemon.table.table import TagTable
 
 
 class Send(NamedTuple):

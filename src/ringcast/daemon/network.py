@@ -34,29 +34,30 @@ from ringcast.control.service import (
     StartChannel,
 )
 from ringcast.control.status import ChannelStatus, NodeStatus
-from ringcast.daemon import addresses, route
-from ringcast.daemon.buffers import Buffers
-from ringcast.daemon.complaints import Complaints
-from ringcast.daemon.delivery import Delivery
-from ringcast.daemon.distribution import Distribution
+from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
-from ringcast.daemon.events import NameCleared, NameConflict
-from ringcast.daemon.fanout import FanOut
-from ringcast.daemon.local import Local
-from ringcast.daemon.mesh import CONTROL_PORT, Mesh
-from ringcast.daemon.pull import Pulls
-from ringcast.daemon.receiving_ends import ReceivingEnds
-from ringcast.daemon.rows import Change, ChangeKind, PublisherRow, TagRow
-from ringcast.daemon.scouting import ScoutSettings
-from ringcast.daemon.senders import REQUEST_TIMEOUT_S, Senders
-from ringcast.daemon.stages import Stages
-from ringcast.daemon.system_tags import check_published
-from ringcast.daemon.telemetry import Telemetry
-from ringcast.daemon.watchers import Watchers
+from ringcast.daemon.mesh import addresses
+from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
+from ringcast.daemon.mesh.scouting import ScoutSettings
+from ringcast.daemon.mesh.shell import CONTROL_PORT, Mesh
+from ringcast.daemon.observe.complaints import Complaints
+from ringcast.daemon.observe.telemetry import Telemetry
+from ringcast.daemon.observe.watchers import Watchers
+from ringcast.daemon.pull.buffers import Buffers
+from ringcast.daemon.pull.pulls import Pulls
+from ringcast.daemon.rings.fanout import FanOut
+from ringcast.daemon.stages.proxies import Stages
+from ringcast.daemon.streams import routes
+from ringcast.daemon.streams.ends import ReceivingEnds
+from ringcast.daemon.streams.incoming import Delivery
+from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders
+from ringcast.daemon.streams.outgoing import Distribution
+from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, TagRow
+from ringcast.daemon.table.system_tags import check_published
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit, RingcastError, UnknownTag
-from ringcast.identity import Presence
-from ringcast.place import check_place
-from ringcast.tag import check_name
+from ringcast.model.identity import Presence
+from ringcast.model.place import check_place
+from ringcast.model.tag import check_name
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -142,7 +143,7 @@ class Network:
             raise UnknownTag(request.tag)
         nodes = {node.name for node in self.mesh.nodes() if node.state == "here"}
         reliable = sum(subscriber.info.reliable for subscriber in self._local.table.subscribers(request.tag))
-        route.check_setting(request.at, request.transport, nodes, reliable)
+        routes.check_setting(request.at, request.transport, nodes, reliable)
         if row.primary == self._local.table.node:
             self._put_setting(request)
         else:

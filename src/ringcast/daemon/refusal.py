@@ -1,4 +1,4 @@
-"""An error of this process as an answer that a client raises again (`ringcast.refusal` is the client's half)."""
+"""An error of this process as an answer that a client raises again (`ringcast.control.refusal` is the client's half)."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from ringcast.control.descriptor import Descriptor
 from ringcast.control.messages import (
     DestroyTag,
     Done,
@@ -31,17 +32,17 @@ from ringcast.control.messages import (
     Watch,
 )
 from ringcast.control.status import NodeStatus
-from ringcast.daemon import listing, route
-from ringcast.daemon.buffers import without_network
-from ringcast.daemon.connection import Connection
-from ringcast.daemon.descriptor import Descriptor
+from ringcast.daemon.clients.connection import Connection
+from ringcast.daemon.clients.local import Local, asked_of
 from ringcast.daemon.effects import Send
-from ringcast.daemon.local import Local, asked_of
 from ringcast.daemon.network import Network
-from ringcast.daemon.pull import INLINE_BYTES, Pulls, beside, inline
+from ringcast.daemon.observe import listing
+from ringcast.daemon.observe.watchers import Watchers
+from ringcast.daemon.pull.buffers import without_network
+from ringcast.daemon.pull.pulls import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.refusal import refuse
-from ringcast.daemon.stages import Stages
-from ringcast.daemon.watchers import Watchers
+from ringcast.daemon.stages.proxies import Stages
+from ringcast.daemon.streams import routes
 from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
 
 MAX_PULLS = 32
@@ -95,7 +96,7 @@ class Requests:
             connection.push(Done(id=request.id))
         elif isinstance(request, Subscribe) and (self._network is not None or request.size is not None):
             try:
-                route.check_asked(asked_of(request), self._local.table.tag(request.pattern), self._local.table.node)
+                routes.check_asked(asked_of(request), self._local.table.tag(request.pattern), self._local.table.node)
             except QosMismatch as exc:
                 connection.push(refuse(request.id, exc))
                 return

@@ -19,6 +19,7 @@ from importlib import metadata
 
 from ringcast import _core
 from ringcast.control import link
+from ringcast.control.descriptor import Descriptor, own
 from ringcast.control.messages import (
     PROTOCOL_VERSION,
     Bye,
@@ -30,29 +31,29 @@ from ringcast.control.messages import (
     Status,
     Welcome,
 )
-from ringcast.daemon import in_force, listing
-from ringcast.daemon.budget import Budget
-from ringcast.daemon.connection import Connection
-from ringcast.daemon.declared import Declared
-from ringcast.daemon.descriptor import Descriptor, own
-from ringcast.daemon.door import Door, no_descriptors
+from ringcast.daemon.clients.connection import Connection
+from ringcast.daemon.clients.lifecycle import Claim
+from ringcast.daemon.clients.listener import Door, no_descriptors
+from ringcast.daemon.clients.local import OWN_CLIENT, Local
+from ringcast.daemon.clients.processes import Processes
 from ringcast.daemon.effects import Send
-from ringcast.daemon.events import NameCleared, NameConflict
-from ringcast.daemon.fanout import FanOut, Flushed
-from ringcast.daemon.holdings import Core
-from ringcast.daemon.in_force import Settings
-from ringcast.daemon.leases import Leases
-from ringcast.daemon.lifecycle import Claim
-from ringcast.daemon.liveliness import Liveliness
-from ringcast.daemon.local import OWN_CLIENT, Local
 from ringcast.daemon.machine import Peer, peer_of
+from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.network import Network, NetworkSettings
-from ringcast.daemon.processes import Processes
+from ringcast.daemon.observe import listing
+from ringcast.daemon.observe.liveliness import Liveliness
+from ringcast.daemon.observe.watchers import Watchers
+from ringcast.daemon.operate import in_force
+from ringcast.daemon.operate.declared import Declared
+from ringcast.daemon.operate.in_force import Settings
 from ringcast.daemon.refusal import failed, refuse
 from ringcast.daemon.requests import Requests
-from ringcast.daemon.stages import Stages
-from ringcast.daemon.table import TagTable
-from ringcast.daemon.watchers import Watchers
+from ringcast.daemon.rings.budget import Budget
+from ringcast.daemon.rings.fanout import FanOut, Flushed
+from ringcast.daemon.rings.registrations import Core
+from ringcast.daemon.stages.proxies import Stages
+from ringcast.daemon.table.leases import Leases
+from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, NameTaken, RingcastError
 
 logger = logging.getLogger("ringcast.daemon")

@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from ringcast.placement import delay, detours, regions
+from ringcast.placement import delay
 from ringcast.placement.case import Case, Stream
 from ringcast.placement.model import Problem, changed
-from ringcast.placement.onehot import OneHot
 from ringcast.placement.plan import Reason
-from ringcast.placement.program import Program
+from ringcast.placement.solve import detours, regions
+from ringcast.placement.solve.onehot import OneHot
+from ringcast.placement.solve.program import Program
 
 FACTORS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64, 128)
 """Times the factor of a subscriber, tried in this order."""

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ringcast.identity import PublisherInfo
-from ringcast.tag import TagAttributes
+from ringcast.model.identity import PublisherInfo
+from ringcast.model.tag import TagAttributes
 
 SCHEMA = pa.schema(
     [

@@ -20,10 +20,10 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 
 from ringcast.errors import DiskFull, RecordingError
+from ringcast.model.tag import TagAttributes
 from ringcast.record.bronze import SCHEMA
 from ringcast.record.recording import BATCH_ROWS
 from ringcast.record.writer import FULL
-from ringcast.tag import TagAttributes
 
 _ENCODINGS = {"json": "json", "msgpack": "msgpack", "numpy": "x-numpy", "bytes": "application/octet-stream"}
 _WORD = 2**32

@@ -27,14 +27,14 @@ from ringcast.errors import (
     RingcastError,
     TagDestroyed,
 )
-from ringcast.identity import PublisherInfo
+from ringcast.model.identity import PublisherInfo
+from ringcast.model.tag import TagAttributes, check_pattern, is_pattern, matches
 from ringcast.record.bronze import Batch, Format, format_of, publisher_name, schema_id, to_arrow
 from ringcast.record.commits import StreamKey
 from ringcast.record.rings import Rings
 from ringcast.record.writer import RecordingWriter
 from ringcast.session import Session
 from ringcast.subscriber import Subscriber
-from ringcast.tag import TagAttributes, check_pattern, is_pattern, matches
 
 logger = logging.getLogger("ringcast.record")
 

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ringcast.errors import RecordingError
+from ringcast.model.tag import matches
 from ringcast.record.bronze import SCHEMA
 from ringcast.record.commits import Commit, Span, StreamKey, decode_untrusted, positions, schema_path
-from ringcast.tag import matches
 
 BATCH_ROWS = 50_000
 

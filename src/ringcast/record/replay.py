@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringcast.errors import RecordingError
+from ringcast.model.tag import TagAttributes, check_name, matches
 from ringcast.publisher import Publisher
 from ringcast.record.recording import Recording
 from ringcast.session import NOT_NAMED, Session
-from ringcast.tag import TagAttributes, check_name, matches
 
 Source = Iterator[tuple[pa.RecordBatch, dict[str, TagAttributes]]]
 

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ringcast.client.remote_history import RemoteHistory
 from ringcast.errors import BrokenError, HistoryError, UnknownTag
 from ringcast.history import History
-from ringcast.identity import PublisherInfo
 from ringcast.message import Message
+from ringcast.model.identity import PublisherInfo
+from ringcast.model.tag import TagAttributes, is_pattern
 from ringcast.record.bronze import Batch
-from ringcast.remote_history import RemoteHistory
 from ringcast.session import Session
-from ringcast.tag import TagAttributes, is_pattern
-from ringcast.taghandle import Tag
+from ringcast.tag import Tag
 
 BATCH_ROWS = 50_000
 BATCH_BYTES = 64 * 1024 * 1024

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ringcast.codec.audio import AUDIO, AudioBlock
 from ringcast.errors import CodecError, ScaleError
+from ringcast.model.tag import TagAttributes
 from ringcast.scaling.averaging import averaged
 from ringcast.scaling.interface import Size
-from ringcast.tag import TagAttributes
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

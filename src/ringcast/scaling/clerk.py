@@ -12,9 +12,9 @@ import sys
 import msgspec
 
 from ringcast.errors import RingcastError
+from ringcast.model.tag import TagAttributes
 from ringcast.scaling.interface import Size
 from ringcast.scaling.registry import scaler_for
-from ringcast.tag import TagAttributes
 
 LENGTH_BYTES = 4
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ringcast.tag import TagAttributes
+from ringcast.model.tag import TagAttributes
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

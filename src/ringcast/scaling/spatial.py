@@ -13,9 +13,9 @@ import numpy as np
 
 from ringcast.codec import find
 from ringcast.errors import CodecError, ScaleError
+from ringcast.model.tag import TagAttributes
 from ringcast.scaling.averaging import averaged
 from ringcast.scaling.interface import Size
-from ringcast.tag import TagAttributes
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

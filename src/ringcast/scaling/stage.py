@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from ringcast import _core
 from ringcast.errors import ClosedError, CorruptRing, RingcastError, WouldBlock
+from ringcast.model.tag import TagAttributes
 from ringcast.scaling.interface import Size
 from ringcast.scaling.registry import scaler_for
-from ringcast.tag import TagAttributes
 
 logger = logging.getLogger("ringcast")
 

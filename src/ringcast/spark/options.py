@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from ringcast.tag import check_name, check_pattern
+from ringcast.model.tag import check_name, check_pattern
 
 
 class Time(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ringcast.errors import DataLoss
-from ringcast.identity import PublisherInfo
+from ringcast.model.identity import PublisherInfo
 from ringcast.record.bronze import Format, format_of, incarnation_text, publisher_name
 from ringcast.record.recording import Recording
 from ringcast.record.rings import Ring, Rings

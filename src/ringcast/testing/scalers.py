@@ -15,8 +15,8 @@ import msgspec
 
 from ringcast.codec import find
 from ringcast.errors import ScaleError
+from ringcast.model.tag import TagAttributes
 from ringcast.scaling.interface import Scaler, Size
-from ringcast.tag import TagAttributes
 
 _DAMAGES = 200
 

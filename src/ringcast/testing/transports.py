@@ -19,8 +19,8 @@ from types import TracebackType
 import msgspec
 
 from ringcast import _core
-from ringcast.daemon.descriptor import Descriptor
-from ringcast.daemon.fanout import FanOut
+from ringcast.control.descriptor import Descriptor
+from ringcast.daemon.rings.fanout import FanOut
 from ringcast.errors import SlowSubscriber, WouldBlock
 from ringcast.message import Message
 from ringcast.transport.interface import (

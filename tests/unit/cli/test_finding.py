@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ringcast.cli.checks import extras, kernel, limits, scheduling, software
-from ringcast.cli.checks.finding import Finding, healthy
+from ringcast.cli.parts.checks import extras, kernel, limits, scheduling, software
+from ringcast.cli.parts.checks.finding import Finding, healthy
 
 
 def test_what_is_not_ok_has_a_remedy_and_what_is_ok_needs_none() -> None:
@@ -46,7 +46,7 @@ def test_what_the_lab_and_spark_need_is_missing_by_name(monkeypatch: pytest.Monk
     """Nothing is said to be there that is not: with empty paths, no Java and no package of that name."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    monkeypatch.setattr("ringcast.lab.cleanup.SEARCH", str(tmp_path))
+    monkeypatch.setattr("ringcast.lab.testbed.cleanup.SEARCH", str(tmp_path))
     monkeypatch.setattr("ringcast.spark.java._bundled", lambda: None)
 
     def absent(name: str) -> str:

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from ringcast.cli.labs import run as lab_run
-from ringcast.lab.cleanup import LabError
+from ringcast.cli.parts.labs import run as lab_run
+from ringcast.lab.measuring.report import Findings, Picture, Series, Table
+from ringcast.lab.measuring.rows import at_most, figure
 from ringcast.lab.push_pull import experiment
-from ringcast.lab.report import Findings, Picture, Series, Table
-from ringcast.lab.rows import at_most, figure
+from ringcast.lab.testbed.cleanup import LabError
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ringcast.cli.checks import network
-from ringcast.cli.checks.finding import Finding
+from ringcast.cli.parts.checks import network
+from ringcast.cli.parts.checks.finding import Finding
 
 Look = Callable[[dict[str, str]], Finding]
 

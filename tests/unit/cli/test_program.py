@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import ringcast.cli
-from ringcast.cli import doctor, main
+from ringcast.cli import main
 from ringcast.cli.program import VERBS, Misuse
+from ringcast.cli.run import doctor
 from ringcast.errors import RingcastError
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from ringcast.cli.showcase.actor import _PLAY
-from ringcast.cli.showcase.cast import PUBLISHERS, STARTER, SUBSCRIBERS, TAGS
-from ringcast.cli.showcase.scene import (
+from ringcast.demo.small.actor import _PLAY
+from ringcast.demo.small.cast import PUBLISHERS, STARTER, SUBSCRIBERS, TAGS
+from ringcast.demo.small.scene import (
     PUBLISHER_HEADS,
     SUBSCRIBER_HEADS,
     PublisherSeen,
@@ -12,7 +12,7 @@ from ringcast.cli.showcase.scene import (
     publisher_cells,
     subscriber_cells,
 )
-from ringcast.tag import matches
+from ringcast.model.tag import matches
 
 SCENE = Scene(
     publishers={"sensor": PublisherSeen(sent=10, bytes=640, rate_hz=1000.0)},

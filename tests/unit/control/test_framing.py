@@ -10,8 +10,8 @@ from ringcast.control import messages as m
 from ringcast.control.framing import MAX_PACKET_BYTES, decode_reply_untrusted, decode_request_untrusted, encode
 from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
-from ringcast.identity import Presence, PublisherInfo, SubscriberInfo
-from ringcast.tag import TagAttributes
+from ringcast.model.identity import Presence, PublisherInfo, SubscriberInfo
+from ringcast.model.tag import TagAttributes
 
 PUBLISHER = PublisherInfo(id=1, node="n", tag="a/b", incarnation=2**64 - 1, pid=4, user="u")
 SUBSCRIBER = SubscriberInfo(id=1, node="n", pattern="a/*", pid=4, user="u")

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from ringcast.control.descriptor import Descriptor
 from ringcast.control.messages import Hello, OpenTag, Publish, Published, Subscribe
-from ringcast.daemon.budget import Budget
-from ringcast.daemon.descriptor import Descriptor
+from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
-from ringcast.daemon.local import Local
-from ringcast.daemon.table import TagTable
+from ringcast.daemon.rings.budget import Budget
+from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, CorruptRing
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ringcast.control.service import OpenChannel
-from ringcast.daemon import route
-from ringcast.daemon.distribution import wish_for
-from ringcast.daemon.holdings import Asked, Demand, Wish, wish_of
-from ringcast.daemon.rows import PublisherRow
-from ringcast.identity import PublisherInfo
+from ringcast.daemon.rings.registrations import Asked, Demand, Wish, wish_of
+from ringcast.daemon.streams import routes
+from ringcast.daemon.streams.outgoing import wish_for
+from ringcast.daemon.table.rows import PublisherRow
+from ringcast.model.identity import PublisherInfo
 
 SIZE = (4, 3)
 
@@ -20,7 +20,7 @@ def row(node):
 
 
 def asked(**how):
-    return route.demand(Asked(**how), None, "me")
+    return routes.demand(Asked(**how), None, "me")
 
 
 def test_scaling_at_the_subscriber_asks_nothing_of_anybody():

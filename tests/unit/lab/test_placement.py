@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from ringcast.lab.measuring.report import Findings
 from ringcast.lab.placement import experiment, paper, prediction, solving
 from ringcast.lab.placement.instances import large, small
 from ringcast.lab.placement.prediction import Calibration, Hop, Point, calibrate, conclude, points, predict
 from ringcast.lab.push_pull.network import INTERMEDIATE, PUBLISHER, SIZES, SUBSCRIBER
-from ringcast.lab.report import Findings
 from ringcast.placement.checks import check
 
 US = 1e-6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.lab.peers import MISSING
 from ringcast.lab.push_pull import agreement, components, distance, fan_out, streams, tables, wire
 from ringcast.lab.push_pull.network import BETWEEN, INTERMEDIATE, PUBLISHER, SUBSCRIBER, Arrangement, collect
+from ringcast.lab.testbed.peers import MISSING
 
 
 def made_up(arrangement: Arrangement, size: int) -> int:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ringcast.codec import find
-from ringcast.lab.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
-from ringcast.lab.rescue.world import Wall
+from ringcast.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
+from ringcast.rescue.world import Wall
 
 SMALL = Settings(seconds=0.4, uavs=1, cameras=2)
 

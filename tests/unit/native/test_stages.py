@@ -12,9 +12,9 @@ import pytest
 from ringcast import _core
 from ringcast.codec import find
 from ringcast.errors import ClosedError, MessageTooLarge, WouldBlock
+from ringcast.model.tag import TagAttributes
 from ringcast.scaling.averaging import averaged
 from ringcast.scaling.stage import Stage, StageSource
-from ringcast.tag import TagAttributes
 
 IMAGE = TagAttributes(codec="image", max_wait_s=0.0)
 CODEC = find("image").bind(None)

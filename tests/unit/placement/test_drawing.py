@@ -9,7 +9,7 @@ import pytest
 from ringcast.lab.placement.networks import T, chain, star
 from ringcast.placement import Demand, Link, Node, Problem, Subscriber
 from ringcast.placement.drawing import amount, svg, text
-from ringcast.placement.optimise import optimise
+from ringcast.placement.solve.optimise import optimise
 
 
 def test_svg_has_every_node_link_and_proxy():

@@ -13,8 +13,8 @@ import pytest
 
 from ringcast.lab.placement.networks import chain
 from ringcast.placement import Subscriber
-from ringcast.placement.optimise import optimise
-from ringcast.placement.program import Program
+from ringcast.placement.solve.optimise import optimise
+from ringcast.placement.solve.program import Program
 
 FULL, SCALED = 8.0, 2.0
 COSTS = [p * FULL + (6 - p) * SCALED for p in range(7)]

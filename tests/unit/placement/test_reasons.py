@@ -7,9 +7,10 @@ import dataclasses
 import pytest
 
 from ringcast.lab.placement.networks import F, T, chain, star
-from ringcast.placement import Costs, Link, Node, Subscriber, optimise
+from ringcast.placement import Costs, Link, Node, Subscriber
 from ringcast.placement.model import changed
-from ringcast.placement.optimise import optimise as solve
+from ringcast.placement.solve import optimise
+from ringcast.placement.solve.optimise import optimise as solve
 
 
 def test_a_deadline_that_no_place_meets():
@@ -82,7 +83,7 @@ def test_what_is_printed_when_nothing_fits():
 def test_without_the_solver_it_says_what_to_install(monkeypatch):
     import sys
 
-    from ringcast.placement.program import SolverMissing
+    from ringcast.placement.solve.program import SolverMissing
 
     monkeypatch.setitem(sys.modules, "highspy", None)
     with pytest.raises(SolverMissing, match=r"pip install 'ringcast\[placement\]'"):

@@ -10,8 +10,8 @@ from ringcast.lab.placement.networks import T, chain, star
 from ringcast.placement import Demand, Link, Node, PlacementError, Subscriber, explain
 from ringcast.placement.case import Case
 from ringcast.placement.observed import Distance, Framing, observed, without
-from ringcast.placement.optimise import optimise, optimise_case
 from ringcast.placement.settling import Settling, wrong
+from ringcast.placement.solve.optimise import optimise, optimise_case
 
 PUBLISHER, HUB = 0, 4
 

@@ -6,8 +6,8 @@ import pytest
 
 from ringcast.lab.placement.networks import SCALED, F, N, T, star
 from ringcast.placement.case import Case
-from ringcast.placement.optimise import optimise
-from ringcast.placement.search import every_place, one_proxy
+from ringcast.placement.solve.optimise import optimise
+from ringcast.placement.solve.search import every_place, one_proxy
 
 SLOW = N * T
 

@@ -10,11 +10,11 @@ import pytest
 
 import ringcast
 from ringcast.errors import RecordingError
+from ringcast.model.tag import TagAttributes
 from ringcast.record.bronze import SCHEMA, schema_id
 from ringcast.record.mcap_file import McapSink, read_mcap
 from ringcast.record.replay import AS_FAST_AS_POSSIBLE, Renaming, Replay, Timeline, open_recording
 from ringcast.record.writer import RecordingWriter
-from ringcast.tag import TagAttributes
 
 
 class Pose(msgspec.Struct):

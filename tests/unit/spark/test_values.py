@@ -55,7 +55,7 @@ def test_there_and_back() -> None:
 
 def test_telemetry_is_a_table() -> None:
     from ringcast.control.status import ChannelStatus
-    from ringcast.daemon.system_tags import ATTRIBUTES, encode
+    from ringcast.daemon.table.system_tags import ATTRIBUTES, encode
 
     kind = arrow_type(ATTRIBUTES.schema)
     assert kind is not None

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import msgspec
 
-from ringcast.lab import picture
-from ringcast.lab.cleanup import LabError
+from ringcast.lab.measuring import picture
+from ringcast.lab.measuring.report import Findings, Steps
 from ringcast.lab.placement import paper, prediction, solving
 from ringcast.lab.placement.networks import star, vbns
 from ringcast.lab.push_pull import distance, network
 from ringcast.lab.push_pull.experiment import machine
-from ringcast.lab.report import Findings, Steps
-from ringcast.lab.testbed import unavailable
+from ringcast.lab.testbed.cleanup import LabError
+from ringcast.lab.testbed.network import unavailable
 from ringcast.placement import drawing
-from ringcast.placement.optimise import optimise
+from ringcast.placement.solve.optimise import optimise
 
 COMMAND = "ringcast lab run placement"
 NEEDS_ROOT = False
@@ -54,9 +54,6 @@ def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[P
         for name, problem in (("network-star", star(0.4)), ("network-vbns", vbns(5))):
             files.append(folder / f"{name}.svg")
             files[-1].write_text(drawing.svg(optimise(problem), name))
-        if not picture.available():
-            findings.notes.append(picture.MISSING)
-            return files
         return files + [picture.draw(one, folder) for one in findings.pictures]
     except OSError as exc:
         raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc

@@ -7,11 +7,11 @@ from collections import defaultdict
 from random import Random
 from typing import get_args
 
-from ringcast.placement import regions
 from ringcast.placement.case import Case
 from ringcast.placement.charges import loads, uses
 from ringcast.placement.delay import worst_case
 from ringcast.placement.model import Charge, Costs, Demand, Link, Node, Objective, Problem, Subscriber, changed
+from ringcast.placement.solve import regions
 
 SEED = 15
 _PERIODS = (0.5, 1.0, 2.0)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ringcast.lab.measuring.report import Findings, Picture, Series, Table
+from ringcast.lab.measuring.rows import at_least
 from ringcast.lab.placement.networks import N, T, star
-from ringcast.lab.report import Findings, Picture, Series, Table
-from ringcast.lab.rows import at_least
 from ringcast.placement import adversity
 from ringcast.placement.adversity import MEASURES, PAPER, PLACES, ROWS, Cell
 from ringcast.placement.case import Case
 from ringcast.placement.model import Charge
-from ringcast.placement.optimise import optimise
-from ringcast.placement.search import one_proxy
+from ringcast.placement.solve.optimise import optimise
+from ringcast.placement.solve.search import one_proxy
 
 SLOW = N * T
 _LITTLE = T / 100

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ringcast.lab.measuring.report import Findings, Picture, Series, Table
+from ringcast.lab.measuring.rows import figure
 from ringcast.lab.push_pull.network import HOPS, INTERMEDIATE, PUBLISHER, SIZES, SUBSCRIBER
-from ringcast.lab.report import Findings, Picture, Series, Table
-from ringcast.lab.rows import figure
 from ringcast.placement.case import Case
 from ringcast.placement.delay import measured
 from ringcast.placement.model import Costs, Demand, Link, Node, Problem, Subscriber

@@ -7,16 +7,17 @@ import math
 import statistics
 import time
 
-from ringcast.lab import reference
+from ringcast.lab.measuring import reference
+from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
+from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.placement.instances import large, small
 from ringcast.lab.placement.networks import vbns
-from ringcast.lab.report import Findings, Picture, Series, Steps, Table
-from ringcast.lab.rows import at_least, at_most, figure
-from ringcast.placement import charges, regions
+from ringcast.placement import charges
 from ringcast.placement.case import Case
 from ringcast.placement.model import Problem, changed
-from ringcast.placement.optimise import optimise, optimise_case
-from ringcast.placement.search import every_place
+from ringcast.placement.solve import regions
+from ringcast.placement.solve.optimise import optimise, optimise_case
+from ringcast.placement.solve.search import every_place
 
 SUBSCRIBERS = (1, 2, 5, 10)
 SMALL = 1000

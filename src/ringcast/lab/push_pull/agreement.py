@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 
-from ringcast.lab import mesh_agreement
-from ringcast.lab.cleanup import LabError
-from ringcast.lab.mesh_nodes import MeshNodes
-from ringcast.lab.report import Findings, Steps, Table
-from ringcast.lab.rows import Row, at_most, figure, tidy
-from ringcast.lab.samples import summarise
-from ringcast.lab.testbed import Testbed
-from ringcast.lab.topology import star
+from ringcast.lab.measuring.report import Findings, Steps, Table
+from ringcast.lab.measuring.rows import Row, at_most, figure, tidy
+from ringcast.lab.measuring.samples import summarise
+from ringcast.lab.simulation import agreement
+from ringcast.lab.testbed.cleanup import LabError
+from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.topology import star
 
 NODES = 10
 SIMULATED = 1000
@@ -56,13 +56,13 @@ def simulated(quick: bool, steps: Steps) -> Findings:
     """With `quick` only what is asked for: the nodes find each other, and a tag is created."""
     steps.expect(2 if quick else 4)
     try:
-        seen = mesh_agreement.measure(SIMULATED, progress=lambda what: steps.step(f"simulation: {what}"), brief=quick)
+        seen = agreement.measure(SIMULATED, progress=lambda what: steps.step(f"simulation: {what}"), brief=quick)
     except RuntimeError as exc:
         return Findings([Row(f"tag table in simulation, {SIMULATED} nodes: {exc}", None, "s", met=False, kind="asked")])
     asked = Row(
         f"tag table in simulation, {SIMULATED} nodes: all agree on a new tag (in {seen.change_rounds} rounds, with "
         f"{seen.change_bytes:.0f} bytes sent per node)", tidy(seen.change_s), "s", None, None, True, "asked",
     )  # fmt: skip
-    rows = [Row(**{**row, "value": tidy(row["value"])}) for row in mesh_agreement.rows(seen)]
+    rows = [Row(**{**row, "value": tidy(row["value"])}) for row in agreement.rows(seen)]
     cells = [[row.name.partition(": ")[2], f"{row.value:.4g}", row.unit] for row in rows]
     return Findings([asked, *rows], [Table(f"{SIMULATED} nodes in simulation", ["", "", "unit"], cells)])

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import time
 
-from ringcast.lab import affinity, reference
+from ringcast.lab.measuring import reference
+from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
+from ringcast.lab.measuring.rows import figure
+from ringcast.lab.measuring.samples import quantile
 from ringcast.lab.push_pull.network import BETWEEN, HERE, THERE, PushPullNetwork
-from ringcast.lab.report import Findings, Picture, Series, Steps, Table
-from ringcast.lab.rows import figure
-from ringcast.lab.samples import quantile
+from ringcast.lab.testbed import affinity
 
 PLACES = {
     "proxy at subscriber": "subscriber",

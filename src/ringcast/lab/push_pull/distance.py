@@ -7,10 +7,10 @@ a remote proxy that costs more, about 2.5 ms of the round trips of 6 in Experime
 
 from __future__ import annotations
 
+from ringcast.lab.measuring.report import Findings, Picture, Series, Table
+from ringcast.lab.measuring.rows import Row, at_least, figure
+from ringcast.lab.measuring.samples import fit, paired_difference, paired_ratio, typical
 from ringcast.lab.push_pull.network import INTERMEDIATE, PUBLISHER, SIZES, SUBSCRIBER, Arrangement, Batches
-from ringcast.lab.report import Findings, Picture, Series, Table
-from ringcast.lab.rows import Row, at_least, figure
-from ringcast.lab.samples import fit, paired_difference, paired_ratio, typical
 
 US = 1e-3
 _NAMES = {0: "same node", 1: "one hop", 2: "two hops", 3: "three hops"}

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from ringcast.lab import affinity, picture
-from ringcast.lab.cleanup import LabError
-from ringcast.lab.disturbance import Disturbance
+from ringcast.lab.measuring import picture
+from ringcast.lab.measuring.report import Findings, Steps
 from ringcast.lab.push_pull import agreement, components, distance, fan_out, network, streams, tables, wire
-from ringcast.lab.report import Findings, Steps
+from ringcast.lab.testbed import affinity
+from ringcast.lab.testbed.cleanup import LabError
+from ringcast.lab.testbed.disturbance import Disturbance
 
 COMMAND = "ringcast lab run push-pull"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from ringcast.lab.actor import Actor
+from ringcast.lab.measuring.report import Findings, Steps, Table
+from ringcast.lab.measuring.rows import at_most
+from ringcast.lab.measuring.samples import paired_ratio, pooled
 from ringcast.lab.push_pull.wire import HERE, THERE, TWO, WireNetwork
-from ringcast.lab.report import Findings, Steps, Table
-from ringcast.lab.rows import at_most
-from ringcast.lab.samples import paired_ratio, pooled
+from ringcast.lab.testbed.actor import Actor
 
 MANY = 10
 SIZE = 64

@@ -21,12 +21,12 @@ from typing import Self
 
 import msgspec
 
-from ringcast.lab import affinity
-from ringcast.lab.actor import Actor
-from ringcast.lab.mesh_nodes import MeshNodes
-from ringcast.lab.report import Steps
-from ringcast.lab.testbed import Testbed
-from ringcast.lab.topology import Topology, Wire
+from ringcast.lab.measuring.report import Steps
+from ringcast.lab.testbed import affinity
+from ringcast.lab.testbed.actor import Actor
+from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.topology import Topology, Wire
 
 NONE, PUBLISHER, SUBSCRIBER, INTERMEDIATE = (
     "no proxy", "proxy at publisher", "proxy at subscriber", "proxy at intermediate node",

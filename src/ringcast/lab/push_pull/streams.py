@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from ringcast.lab.actor import Actor, ActorFailed
-from ringcast.lab.cleanup import LabError
-from ringcast.lab.peers import MISSING, Peer
+from ringcast.lab.measuring.report import Findings, Steps, Table
+from ringcast.lab.measuring.rows import Row, at_least, figure, scaled
+from ringcast.lab.measuring.samples import median
 from ringcast.lab.push_pull.wire import HERE, OURS, THERE, TWO, WireNetwork
-from ringcast.lab.report import Findings, Steps, Table
-from ringcast.lab.rows import Row, at_least, figure, scaled
-from ringcast.lab.samples import median
+from ringcast.lab.testbed.actor import Actor, ActorFailed
+from ringcast.lab.testbed.cleanup import LabError
+from ringcast.lab.testbed.peers import MISSING, Peer
 
 LARGE = 1 << 20
 WITH, WITHOUT = "segmentation offload", "packet by packet"

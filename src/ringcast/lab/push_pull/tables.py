@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from ringcast.lab import reference
+from ringcast.lab.measuring import reference
+from ringcast.lab.measuring.report import Findings, Picture, Series, Table
+from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
+from ringcast.lab.measuring.samples import fit, paired_ratio, typical
 from ringcast.lab.push_pull.network import INTERMEDIATE, NONE, PUBLISHER, SUBSCRIBER, Arrangement, Batches
-from ringcast.lab.report import Findings, Picture, Series, Table
-from ringcast.lab.rows import Row, at_least, at_most, figure
-from ringcast.lab.samples import fit, paired_ratio, typical
 
 PLACES = (NONE, SUBSCRIBER, PUBLISHER, INTERMEDIATE)
 TABLE_2_SIZES = (64, 256, 512, 1024, 1536, 1792)

@@ -15,15 +15,15 @@ from typing import Any, Self
 
 import msgspec
 
-from ringcast.lab import affinity
-from ringcast.lab.actor import Actor, ActorFailed
-from ringcast.lab.mesh_nodes import MeshNodes
-from ringcast.lab.peers import MISSING, Peer, Peers
-from ringcast.lab.report import Findings, Picture, Series, Steps, Table
-from ringcast.lab.rows import Row, at_most, scaled
-from ringcast.lab.samples import paired_ratio, pooled
-from ringcast.lab.testbed import Testbed
-from ringcast.lab.topology import pair
+from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
+from ringcast.lab.measuring.rows import Row, at_most, scaled
+from ringcast.lab.measuring.samples import paired_ratio, pooled
+from ringcast.lab.testbed import affinity
+from ringcast.lab.testbed.actor import Actor, ActorFailed
+from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.peers import MISSING, Peer, Peers
+from ringcast.lab.testbed.topology import pair
 
 HERE, THERE = "a", "b"
 ONE, TWO = "all on one core", "each node on its own core"

@@ -11,7 +11,7 @@ import numpy as np
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from ringcast.lab.drawing import COLOURS, Drawing
+from ringcast.lab.measuring.drawing import COLOURS, Drawing
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import code_version
 from ringcast.spark.pipelines.refine import of_pattern, refine

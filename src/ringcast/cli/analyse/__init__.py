@@ -1,0 +1,1 @@
+"""Verbs that analyse what was recorded."""

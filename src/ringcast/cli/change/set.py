@@ -1,0 +1,84 @@
+"""`ringcast set`: an administrator's word on a tag's channels, while messages flow."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ringcast.cli.parts.access import add_access, connect
+from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.program import Misuse
+from ringcast.errors import UnknownTag
+from ringcast.model.place import check_place
+
+if TYPE_CHECKING:
+    from ringcast.control.status import TagStatus
+
+HELP = "Decide where a tag's proxies sit and what carries it between nodes, while messages flow."
+
+_EPILOG = """\
+Streams that are open move at once, on every node: nothing comes twice or out of order, and nothing is lost but what the
+transport loses. What is set counts before what subscribers ask for and the tag's attributes say. Without options it
+shows what is set. When the halves of a broken network meet again, settings of both are kept; of two for the same node
+the one made on the half where more was set wins, else the one written by the node whose name sorts later.
+
+examples:
+  ringcast set cam/front --proxy node:edge1      scale on the node edge1
+  ringcast set cam/front --transport tcp         carry it by tcp
+  ringcast set cam/front --transport lateral+nak:r=4,c=3
+                                                 by one that survives loss; its numbers may change while it runs
+  ringcast set cam/front --node tablet --proxy publisher
+                                                 only for what goes to the node called tablet
+  ringcast set cam/front --proxy auto --transport ''
+                                                 leave it to the subscribers again
+  ringcast set cam/front                         show what is set
+"""
+
+_HEADS = ("tag", "to node", "proxy", "transport")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument("tag", metavar="TAG", help="the tag's name")
+    parser.add_argument("--proxy", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to take it back")
+    parser.add_argument(
+        "--transport",
+        metavar="NAME",
+        help="nak, udp, tcp, multicast+nak, ... (see docs/transports.md); '' to take it back",
+    )
+    parser.add_argument("--node", default="", metavar="NAME", help="only for streams to this node (default: all)")
+    add_access(parser)
+    add_json(parser, "what is set then, as one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    output = Output(args.json)
+    if args.proxy is not None:
+        try:
+            check_place(args.proxy)
+        except ValueError as exc:
+            raise Misuse(f"--proxy: {exc}") from exc
+    if args.node and args.proxy is None and args.transport is None:
+        raise Misuse("--node says for whom; say also what, with --proxy or --transport")
+    with connect(args, "set") as session:
+        if args.proxy is not None or args.transport is not None:
+            session.set_channel(args.tag, node=args.node, proxy=args.proxy, transport=args.transport)
+        found = session.tags(args.tag)
+        if not found:
+            raise UnknownTag(args.tag)
+        _show(output, found[0])
+    return 0
+
+
+def _show(output: Output, status: TagStatus) -> None:
+    if output.json:
+        output.document({"tag": status.name, "settings": status.settings})
+        return
+    cells = [
+        [status.name, node or "all", setting.at or "auto", setting.transport or "as asked"]
+        for node, setting in sorted(status.settings.items())
+    ]
+    if cells:
+        output.table(_HEADS, cells, "")
+    else:
+        output.line(f"nothing is set for {status.name}: subscribers choose")

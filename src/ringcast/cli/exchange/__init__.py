@@ -1,0 +1,1 @@
+"""Verbs that send, receive and pull messages."""

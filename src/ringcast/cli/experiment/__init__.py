@@ -1,0 +1,1 @@
+"""Verbs that measure: benchmarks, the lab, the planner."""

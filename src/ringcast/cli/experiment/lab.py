@@ -1,0 +1,39 @@
+"""`ringcast lab`: networks of several nodes on this machine (`net`), and experiments that run on them (`run`)."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+from ringcast.cli.parts.labs import net as lab_net
+from ringcast.cli.parts.labs import run as lab_run
+from ringcast.lab.testbed.cleanup import LabUnavailable
+from ringcast.lab.testbed.network import unavailable
+
+HELP = "networks of several nodes on this machine, and experiments on them (network namespaces; needs root)"
+_PARTS = {"net": lab_net, "run": lab_run}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parts = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    for name, part in _PARTS.items():
+        part.configure(
+            parts.add_parser(
+                name, help=part.HELP, description=part.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+            )
+        )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Raises LabError, TopologyError, Misuse."""
+    if _needs_network(args) and (reason := unavailable()):
+        raise LabUnavailable(reason)
+    # As Ctrl-C: what is being built is removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    code: int = _PARTS[args.what].run(args)
+    return code
+
+
+def _needs_network(args: argparse.Namespace) -> bool:
+    return args.what != "run" or lab_run.needs_network(args)

@@ -1,0 +1,163 @@
+"""`ringcast place`: where proxies would sit in a network that need not exist. Needs neither a daemon nor a network."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.units import show_ns
+from ringcast.placement import PlacementError, compare, drawing, explain, reading
+from ringcast.placement.case import Case
+from ringcast.placement.model import Objective, Problem
+from ringcast.placement.plan import Plan
+from ringcast.placement.solve.optimise import optimise_case
+
+HELP = "Where proxies belong in a network: the cheapest places that meet all deadlines and capacities."
+
+_EPILOG = """\
+The file is TOML, or JSON when it ends so. docs/placement.md has its fields and the formulae; a small one:
+
+  nodes = [{name = "lab"}, {name = "switch"}, {name = "office", cpu = 0.5}]
+  links = [{a = "lab", b = "switch"}, {a = "switch", b = "office", bandwidth = 125e3}]
+  charge = "sent"                                           # or "multicast", "unicast"
+
+  [[demands]]
+  tag = "lab/temp"
+  publisher = "lab"
+  period_s = 0.01
+  bytes = 1024
+  subscribers = [{name = "desk", node = "office", every = 10, deadline_s = 0.5}]
+
+examples:
+  ringcast place examples/placement/star.toml
+  ringcast place examples/placement/plant.toml --svg plant.svg
+  ringcast place examples/placement/tree.toml --why
+  ringcast place examples/placement/tree.toml --json
+
+That no plan fits is an answer too: it says what is missing, by how much, and what would fit.
+"""
+_MOST_ROWS = 40
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument("file", metavar="FILE", type=Path, help="network, demands and costs (TOML or JSON)")
+    parser.add_argument("--svg", metavar="OUT", type=Path, help="draw the network with streams, proxies and loads")
+    parser.add_argument(
+        "--why", action="store_true", help="say of every proxy why it sits there, and the next best place"
+    )
+    parser.add_argument("--limit", metavar="SECONDS", type=float, default=math.inf, help="stop solving after this long")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Raises PlacementError, SolverMissing, SolverStopped."""
+    output = Output(args.json)
+    case = Case(_read(args.file))
+    plan = optimise_case(case, args.limit)
+    if output.json:
+        output.document(plan.document())
+    else:
+        _show(output, case, plan)
+        if args.why:
+            output.line()
+            for index in range(len(plan.places)):
+                output.line(explain.sentence(case, plan, index))
+    if args.svg:
+        _write(args.svg, drawing.svg(plan, args.file.stem))
+        output.note(f"drawn into {args.svg}")
+    return 0
+
+
+def _read(path: Path) -> Problem:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        raise PlacementError(str(path), f"cannot be read: {reason}") from exc
+    try:
+        return reading.read(text, toml=path.suffix.lower() != ".json")
+    except PlacementError as exc:
+        raise PlacementError(f"{path}: {exc.field}" if exc.field else str(path), exc.reason) from exc
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise PlacementError(str(path), f"cannot be written: {exc.strerror or exc}") from exc
+
+
+def _show(output: Output, case: Case, plan: Plan) -> None:
+    if not plan.feasible:
+        output.line("No plan fits.")
+        for reason in plan.reasons:
+            output.line(f"- {reason.sentence}")
+            for nearest in reason.nearest:
+                output.line(f"    would fit: {nearest}")
+        return
+    _streams(output, plan)
+    if len(case.problem.nodes) <= _MOST_ROWS:
+        output.line()
+        for line in drawing.text(plan):
+            output.line(line)
+    _loads(output, plan)
+    output.line()
+    _compared(output, case, plan)
+
+
+def _streams(output: Output, plan: Plan) -> None:
+    rows = [
+        [
+            one.tag, one.subscriber, one.proxy, " ".join(one.path), _time(one.delay.total_s),
+            f"{_time(one.delay.full_s)} + {_time(one.delay.scaled_s)} + {_time(one.delay.latency_s)}",
+            _time(one.deadline_s), _time(one.measured.total_s), _time(one.age_s),
+        ]
+        for one in plan.streams[:_MOST_ROWS]
+    ]  # fmt: skip
+    heads = [
+        "tag", "subscriber", "proxy", "path", "worst delay", "before + after + links", "deadline", "measured", "age",
+    ]  # fmt: skip
+    output.table(heads, rows, "Streams")
+    if len(plan.streams) > _MOST_ROWS:
+        output.note(f"{len(plan.streams) - _MOST_ROWS} streams more: --json lists all")
+
+
+def _loads(output: Output, plan: Plan) -> None:
+    busy = [(node, load) for node, load in zip(plan.problem.nodes, plan.nodes, strict=True) if load > 0]
+    if busy:
+        output.line()
+        rows = [[node.name, f"{load:.3%}", "" if math.isinf(node.cpu) else f"{node.cpu:.1%}"] for node, load in busy]
+        output.table(["node", "of a core", "allowed"], rows[:_MOST_ROWS], "CPU")
+
+
+def _compared(output: Output, case: Case, plan: Plan) -> None:
+    objective = case.problem.objective
+    rows = [["this plan", _cost(objective, plan.cost), "", _worst(plan), "yes"]]
+    for other in compare.others(case):
+        ratio = f"{other.plan.cost / plan.cost:.2f} times" if plan.cost else ""
+        wrong = [f"{other.late} late"] * bool(other.late) + [f"{other.full} overloaded"] * bool(other.full)
+        rows.append(
+            [other.name, _cost(objective, other.plan.cost), ratio, _worst(other.plan), ", ".join(wrong) or "yes"]
+        )
+    output.table(["proxies", "cost", "against this", "longest delay", "fits"], rows, "Compared")
+    if plan.gap:
+        output.note(f"at most {plan.gap:.2%} above the optimum among {plan.scope}")
+
+
+def _worst(plan: Plan) -> str:
+    return _time(max((one.delay.total_s for one in plan.streams), default=0.0))
+
+
+def _cost(objective: Objective, cost: float) -> str:
+    if objective.cpu == 0:
+        return drawing.amount(cost) if objective.bandwidth == 1 else f"{cost:.6g}"
+    return f"{cost:.4%} of a core" if objective.bandwidth == 0 and objective.cpu == 1 else f"{cost:.6g}"
+
+
+def _time(seconds: float) -> str:
+    if math.isinf(seconds):
+        return "-"
+    return "0" if seconds == 0 else show_ns(seconds * 1e9)

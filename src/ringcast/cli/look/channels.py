@@ -1,0 +1,159 @@
+"""`ringcast channels`: the streams between this node and others, and what came over the network that nobody wanted."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from ringcast.cli.parts.access import add_access, connect
+from ringcast.cli.parts.gauges import Gauges, carrier, order, records, sheets
+from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.scaling import show_size
+from ringcast.cli.parts.units import show_bytes, show_hz, show_ns
+from ringcast.cli.parts.watching import add_watch, watch
+from ringcast.daemon.table.system_tags import channels_tag, decode
+from ringcast.errors import RingcastError
+from ringcast.measure.channel import LOOKS
+
+if TYPE_CHECKING:
+    from ringcast.cli.parts.watching import Sheet
+    from ringcast.control.status import ChannelStatus
+    from ringcast.measure.channel import Reading
+    from ringcast.session import Session
+
+HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
+
+_EPILOG = """\
+'in' comes to this node, 'out' leaves it. A publisher sends datagrams by itself, so an 'out' of them is counted at its
+other end. 'every' n carries the messages whose number is a multiple of n; with a 'rate', n follows the publisher.
+'size' is what messages are scaled to. 'repeated' are pieces that came twice or too late; 'recovered' came out of
+repairs; 'naks' are requests sent or, going out, answered; 'repairs' came, or were sent; delay and jitter are of the
+last messages, by the clocks of both nodes. '(unicast)': multicast does not reach the node, so it is sent to by itself.
+With --watch there are two tables: what flowed from (<) and to (>) other nodes, and how well, since the tenth look
+before. 'overhead' is bytes on the wire for each byte of messages; ReLate is the mean latency by the share that came,
+ReLate2 the latency times (percent lost + 1); 2Jit (us2), 2Net and 2Burst (bytes) are ReLate2 times the latency's
+deviation, the bandwidth and its deviation. Less is better. --json has them as 'measured', in seconds and bytes per
+second, and without --watch since the channel began.
+Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
+programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
+(absurd, forged, mismatched). Of tcp, connections that were not let in: crowded (more than 128 said no channel) and
+no_room (the daemon had no descriptor left). 'mesh' counts what other daemons said or asked and this one refused.
+
+examples:
+  ringcast channels                 all channels
+  ringcast channels --watch         what flows and how well, again every second
+  ringcast channels --watch --json  the same, an object a line
+"""
+
+_HEADS = (
+    "tag", "direction", "node", "transport", "every", "rate", "size", "reliable", "messages", "bytes",
+    "lost", "repeated", "recovered", "naks", "repairs", "delay", "jitter", "relate", "relate2",
+)  # fmt: skip
+_FORGED = ("malformed", "absurd", "forged", "mismatched")
+"""What came under a channel's own key and cannot be its sender's."""
+REMEMBERED_NS = 15_000_000_000
+_DROPPED_HEADS = ("transport", "reason", "dropped")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    add_watch(parser)
+    add_access(parser)
+    add_json(parser, "one JSON document (with --watch: one object per line)")
+
+
+def run(args: argparse.Namespace) -> int:
+    output = Output(args.json)
+    gauges = Gauges()
+    with connect(args, "channels") as session:
+        if args.watch is not None:
+            for taken_ns, rows in _remembered(session):
+                gauges.look(rows, taken_ns * 1e-9)
+            watch(output, args.watch, lambda: _look(session, gauges), _watched, _record)
+        seen = _look(session, gauges)
+        if args.json:
+            output.document(_document(seen))
+            return 0
+        for title, heads, cells in _sheets(seen):
+            output.table(heads, cells, title)
+        if not seen.rows:
+            output.line("there are no channels: nobody here reads another node's publisher, or the other way round")
+    return 0
+
+
+class _Seen(NamedTuple):
+    rows: list[ChannelStatus]
+    readings: list[Reading]
+    dropped: dict[str, dict[str, int]]
+
+
+def _look(session: Session, gauges: Gauges) -> _Seen:
+    rows = session.channels()
+    return _Seen(rows, gauges.look(rows, time.time()), session.dropped())
+
+
+def _remembered(session: Session) -> list[tuple[int, list[ChannelStatus]]]:
+    """What the daemon said of its channels in the last seconds, from its ring in shared memory: so the first view has
+    rates already. Nothing where it never had channels."""
+    oldest_ns = time.time_ns() - REMEMBERED_NS
+    try:
+        with session.tag(channels_tag(session.node)).local_history() as history:
+            first, last = history.bounds()
+            looks = [decode(message.data) for message in history.range(max(first, last - LOOKS + 1), last)]
+    except (RingcastError, msgspec.ValidationError):
+        return []
+    return [look for look in looks if oldest_ns <= look[0] <= time.time_ns()]
+
+
+def _document(seen: _Seen) -> dict[str, Any]:
+    return {"channels": records(seen.rows, seen.readings), "dropped": seen.dropped}
+
+
+def _record(seen: _Seen) -> dict[str, Any]:
+    return {"time_ns": time.time_ns(), **_document(seen)}
+
+
+def _watched(seen: _Seen) -> list[Sheet]:
+    return [*sheets(seen.rows, seen.readings), *_dropped(seen)]
+
+
+def _sheets(seen: _Seen) -> list[Sheet]:
+    listing: list[Sheet] = []
+    if seen.rows:
+        cells = [
+            [
+                row.tag, row.direction, row.node, carrier(row), str(row.every),
+                show_hz(row.rate_hz or None), show_size(row.size), "yes" if row.reliable else "no",
+                _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), _number(row.lost),
+                str(sum(row.counters.get(name, 0) for name in ("duplicates", "late", "again"))),
+                *(_number(row.counters.get(name)) for name in ("recovered", "naks", "repairs")),
+                *(_time(row.counters.get(name)) for name in ("delay_ns", "jitter_ns")),
+                *("-" if score is None else show_ns(score * 1e9) for score in (reading.relate, reading.relate2)),
+            ]
+            for row, reading in sorted(zip(seen.rows, seen.readings, strict=True), key=lambda pair: order(pair[0]))
+        ]  # fmt: skip
+        listing.append(("", _HEADS, cells))
+    return [*listing, *_dropped(seen)]
+
+
+def _dropped(seen: _Seen) -> list[Sheet]:
+    dropped = [
+        [f"{row.transport} from {row.node}", reason, str(row.counters[reason])]
+        for row in seen.rows for reason in _FORGED if row.counters.get(reason)
+    ]  # fmt: skip
+    dropped += [
+        [transport, reason, str(count)]
+        for transport, reasons in seen.dropped.items() for reason, count in reasons.items() if count
+    ]  # fmt: skip
+    return [("\ndropped", _DROPPED_HEADS, dropped)] if dropped else []
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _time(ns: int | None) -> str:
+    return "-" if ns is None else show_ns(ns)

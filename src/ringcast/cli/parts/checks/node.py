@@ -1,0 +1,91 @@
+"""This node: the directory of the daemon's socket, and the daemon if it runs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from importlib import metadata
+from pathlib import Path
+
+from ringcast.cli.parts.checks.finding import Finding
+from ringcast.cli.parts.units import show_bytes, show_ns
+
+
+def look(socket_path: str | None) -> list[Finding]:
+    from ringcast.daemon.clients.lifecycle import default_socket_path
+
+    path = os.path.abspath(socket_path) if socket_path else default_socket_path()
+    return [_directory(Path(path)), _daemon(path)]
+
+
+def _directory(path: Path) -> Finding:
+    directory = path.parent
+    existing = next(place for place in (directory, *directory.parents) if place.exists())
+    if not _writable(existing):
+        return Finding(
+            name="socket directory", state="missing", value=str(directory), needed=True,
+            remedy=f"This user may not write to {existing}; choose another place with --socket or RINGCAST_SOCKET.",
+        )  # fmt: skip
+    if existing != directory:
+        return Finding(name="socket directory", state="ok", value=f"{directory} (made when needed)", needed=True)
+    mode = stat.S_IMODE(directory.stat().st_mode)
+    if mode & 0o022 and not mode & stat.S_ISVTX:
+        return Finding(
+            name="socket directory", state="limited", value=f"{directory} (mode {mode:o})",
+            remedy=f"Others may put a socket of their own in its place; 'chmod go-w {directory}', or choose another.",
+        )  # fmt: skip
+    return Finding(name="socket directory", state="ok", value=f"{directory} (mode {mode:o})", needed=True)
+
+
+def _writable(directory: Path) -> bool:
+    """By making a file without a name there, which leaves nothing behind; permissions alone are not the whole truth."""
+    try:
+        os.close(os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as exc:
+        return exc.errno == errno.EOPNOTSUPP and os.access(directory, os.W_OK | os.X_OK)
+    return True
+
+
+def _daemon(path: str) -> Finding:
+    import ringcast
+
+    if not os.path.exists(path):
+        return Finding(name="daemon", state="ok", value="not running; the first program that needs one starts it")
+    try:
+        with ringcast.connect(path, start=False, program="ringcast doctor") as session:
+            status = session.status()
+    except ringcast.RingcastError as exc:
+        return Finding(
+            name="daemon", state="limited", value=f"does not answer at {path}",
+            remedy=f"The next program that connects tries to start one ({exc}).",
+        )  # fmt: skip
+    ours = metadata.version("ringcast")
+    value = (
+        f"process {status.pid}, version {status.version}, up {show_ns(status.uptime_s * 1e9)}, "
+        f"{status.clients - 1} other client(s), {status.tags} tag(s), "
+        f"rings {show_bytes(status.used_bytes)} of {show_bytes(status.budget_bytes)}"
+    )
+    if status.used_bytes > 0.9 * status.budget_bytes:
+        return Finding(
+            name="daemon", state="limited", value=value,
+            remedy="Its memory for rings is nearly used up; close publishers, or start it with a larger --budget.",
+        )  # fmt: skip
+    if ours != status.version:
+        return Finding(
+            name="daemon",
+            state="limited",
+            value=value,
+            remedy=f"This program is version {ours}; start the daemon anew.",
+        )
+    if status.mistakes:
+        return Finding(
+            name="daemon", state="limited", value=f"{value}, {status.mistakes} internal error(s)",
+            remedy="It failed to do something by an error of its own; its log says what. Start it again.",
+        )  # fmt: skip
+    if status.refusals:
+        said = "; ".join(f"{address}: {reason}" for address, reason in sorted(status.refusals.items()))
+        return Finding(
+            name="daemon", state="limited", value=value, remedy=f"It does not get along with others. {said}."
+        )
+    return Finding(name="daemon", state="ok", value=value)

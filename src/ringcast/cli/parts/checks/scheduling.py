@@ -1,0 +1,103 @@
+"""Whether threads may run with real-time policies. Tried in a child process, so that nothing here changes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from ringcast.cli.parts.checks.finding import Finding
+
+_TRY_S = 10.0
+# Each policy is tried in a fork of its own: one that was granted would change what the next is allowed.
+_TRIAL = """\
+import ctypes, json, os, platform, struct
+def attempt(change):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            change()
+        except OSError as exc:
+            os._exit(exc.errno)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def fifo():
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+def deadline():
+    # struct sched_attr: 1 ms of every 10 ms
+    attr = struct.pack('IIQiIQQQ', 48, 6, 0, 0, 0, 1_000_000, 10_000_000, 10_000_000)
+    number = {'x86_64': 314, 'aarch64': 274}.get(platform.machine())
+    if number is None:
+        raise OSError(38, 'unknown machine')
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(number, 0, attr, 0) != 0:
+        raise OSError(ctypes.get_errno(), 'refused')
+print(json.dumps({'fifo': attempt(fifo), 'deadline': attempt(deadline)}))
+"""
+
+
+def look() -> list[Finding]:
+    tried = _try()
+    return [_fifo(tried.get("fifo")), _deadline(tried.get("deadline")), _throttling()]
+
+
+def _try() -> dict[str, int]:
+    """errno of each attempt, 0 for granted; empty when nothing could be tried."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _TRIAL], capture_output=True, timeout=_TRY_S, check=True
+        )
+        return msgspec.json.decode(done.stdout, type=dict[str, int])
+    except (OSError, subprocess.SubprocessError, msgspec.MsgspecError):
+        return {}
+
+
+def _fifo(code: int | None) -> Finding:
+    most = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
+    priority = "no limit" if most < 0 else f"RLIMIT_RTPRIO {most}"
+    if code == 0:
+        return Finding(name="SCHED_FIFO", state="ok", value=f"allowed ({priority})")
+    return Finding(
+        name="SCHED_FIFO", state="limited", value=f"{_refusal(code)} ({priority})",
+        remedy="Threads get no priority over others; it takes rtprio in limits.conf, LimitRTPRIO= or CAP_SYS_NICE.",
+    )  # fmt: skip
+
+
+def _deadline(code: int | None) -> Finding:
+    if code == 0:
+        return Finding(name="SCHED_DEADLINE", state="ok", value="allowed")
+    return Finding(
+        name="SCHED_DEADLINE", state="limited", value=_refusal(code),
+        remedy="Processor time cannot be reserved; it takes CAP_SYS_NICE, and a process free to use all cores.",
+    )  # fmt: skip
+
+
+def _throttling() -> Finding:
+    name = "kernel.sched_rt_runtime_us"
+    try:
+        runtime, period = (
+            int(Path(f"/proc/sys/kernel/sched_rt_{kind}_us").read_text()) for kind in ("runtime", "period")
+        )
+    except (OSError, ValueError):
+        return Finding(
+            name=name, state="limited", value="cannot be read",
+            remedy="How much of a core real-time threads get is not known; look with 'sysctl -a'.",
+        )  # fmt: skip
+    if runtime == 0:
+        return Finding(
+            name=name, state="limited", value="0",
+            remedy="Real-time threads get no time at all; set 'sysctl kernel.sched_rt_runtime_us=950000'.",
+        )  # fmt: skip
+    share = "no limit" if runtime < 0 else f"{100 * runtime / period:.0f} % of a core for real-time threads"
+    return Finding(name=name, state="ok", value=f"{runtime} ({share})")
+
+
+def _refusal(code: int | None) -> str:
+    if code is None:
+        return "could not be tried"
+    return "not permitted" if code in (errno.EPERM, errno.EACCES) else os.strerror(code)

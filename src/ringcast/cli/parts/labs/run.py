@@ -1,0 +1,124 @@
+"""`ringcast lab run`: the experiments of the papers. A table of them; each is a module with `run` and `write`.
+
+Invariant: however it ends, no namespace, daemon or measuring process of it stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ringcast.cli.parts.output import Output
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+HELP = "run the experiments of a paper beside its own figures"
+
+EXPERIMENTS = {
+    "push-pull": (
+        "ringcast.lab.push_pull.experiment",
+        "papers 000 and 001: round trips by place of the proxy, size, subscribers and hops; peers; the tag table",
+    ),
+    "adamant": (
+        "ringcast.lab.adamant.experiment",
+        "paper 004: transports under loss, by rate and receivers; simulated, and a part on a real network (root)",
+    ),
+    "placement": (
+        "ringcast.lab.placement.experiment",
+        "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
+    ),
+}
+"""Name: (module with run(quick, steps) and write(findings, folder, words), what it is)."""
+
+_EXAMPLES = """\
+experiments:
+{listing}
+
+examples:
+  ringcast lab run push-pull                     everything, some minutes; tables here, pictures in out/push-pull
+  ringcast lab run push-pull --quick --json      about a minute, one list of rows
+  ringcast lab run adamant                       everything, about 22 minutes on two cores, 10 of them a real network
+                                                 (root); tables here, pictures in out/adamant
+  ringcast lab run adamant --quick --json        about a minute, one list of rows
+  ringcast lab run adamant --out /tmp/figures    report.md, rows.json, results and pictures go there
+
+The peers are those of the benchmarks: 'sh bench/setup_peers.sh' in a source checkout installs them. Without them the
+rows that compare have no reference. See docs/experiments.md for how to read the results.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    width = max(map(len, EXPERIMENTS))
+    parser.epilog = _EXAMPLES.format(
+        listing="\n".join(f"  {name:{width}}  {what}" for name, (_, what) in EXPERIMENTS.items())
+    )
+    parser.add_argument("experiment", metavar="NAME", choices=sorted(EXPERIMENTS), help=", ".join(EXPERIMENTS))
+    parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
+    parser.add_argument(
+        "--json", action="store_true", help="print one list of {name, value, unit, reference, target, met}"
+    )
+    # After the experiment too, where people write it; the program looks for the word itself.
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
+def needs_network(args: argparse.Namespace) -> bool:
+    """Whether the experiment runs in network namespaces, and so needs root."""
+    needed: bool = getattr(importlib.import_module(EXPERIMENTS[args.experiment][0]), "NEEDS_ROOT", True)
+    return needed
+
+
+def run(args: argparse.Namespace) -> int:
+    """Raises LabError."""
+    experiment = importlib.import_module(EXPERIMENTS[args.experiment][0])
+    output = Output(args.json)
+    with Bar() as bar:
+        findings = experiment.run(args.quick, bar)
+    words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
+    files = experiment.write(findings, args.out or Path("out") / args.experiment, words)
+    if output.json:
+        output.document([row.document() for row in findings.rows])
+    else:
+        for table in (*findings.tables, *findings.summaries()):
+            output.table(table.heads, table.rows, table.title)
+            output.line()
+    for note in findings.notes:
+        output.note(note)
+    output.note(f"written into {files[0].parent}: {', '.join(path.name for path in files)}")
+    return 0
+
+
+class Bar:
+    """How far it is, on a terminal; a log has no use for it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress: Progress = Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal, refresh_per_second=2
+        )
+        self._total = 0
+        self._task = self._progress.add_task("starting", total=None)
+
+    def expect(self, number: int) -> None:
+        self._total += number
+        self._progress.update(self._task, total=self._total)
+
+    def step(self, what: str) -> None:
+        self._progress.update(self._task, description=what, advance=1)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()

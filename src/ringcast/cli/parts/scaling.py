@@ -1,0 +1,41 @@
+"""The options by which `sub` and `pull` ask for less: every n-th message, a rate, a size, and where it is made."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from ringcast.cli.parts.units import count, positive
+
+_EXTENTS = re.compile(r"(\d{1,7})[xX](\d{1,7})")
+_MAX_EXTENT = 2**20
+
+
+def extents(text: str) -> tuple[int, int]:
+    """`320x240`."""
+    found = _EXTENTS.fullmatch(text)
+    if found is None or not all(1 <= int(extent) <= _MAX_EXTENT for extent in found.groups()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write width and height as 320x240")
+    return int(found[1]), int(found[2])
+
+
+def place(text: str) -> str:
+    if text in ("publisher", "subscriber") or (text.startswith("node:") and len(text) > len("node:")):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is not a place; write publisher, subscriber or node:NAME")
+
+
+def add_scaling(parser: argparse.ArgumentParser, *, rate: bool = False) -> None:
+    how_many = parser.add_mutually_exclusive_group()
+    how_many.add_argument("--every", type=count, default=1, metavar="N", help="only numbers that are multiples of N")
+    if rate:
+        how_many.add_argument("--rate", type=positive, metavar="HZ", help="at most so many a second, on average")
+    parser.add_argument(
+        "--size", type=extents, metavar="WxH", help="images and arrays at this size; audio as samples/s x channels"
+    )
+    parser.add_argument("--at", type=place, metavar="PLACE", help="publisher, subscriber or node:NAME")
+
+
+def show_size(size: tuple[int, int] | None) -> str:
+    """`320x240`; a dash for as it is."""
+    return "-" if size is None else f"{size[0]}x{size[1]}"

@@ -1,0 +1,32 @@
+"""`ringcast completion`: what makes a shell complete verbs, options and their values, printed."""
+
+from __future__ import annotations
+
+import argparse
+
+from ringcast.cli.parts.grammar import grammar
+from ringcast.cli.parts.output import Output
+from ringcast.cli.parts.shells import SHELLS
+from ringcast.cli.program import VERBS, parser_of
+
+HELP = "Print what makes a shell complete verbs, options and their values."
+
+_EPILOG = """\
+It is made from what the verbs understand, so print it again after an upgrade.
+
+examples:
+  ringcast completion bash > ~/.local/share/bash-completion/completions/ringcast
+  ringcast completion zsh > ~/.zfunc/_ringcast        with 'fpath+=~/.zfunc' before compinit in ~/.zshrc
+  ringcast completion fish > ~/.config/fish/completions/ringcast.fish
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument("shell", metavar="SHELL", choices=sorted(SHELLS), help="bash, zsh or fish")
+
+
+def run(args: argparse.Namespace) -> int:
+    levels = grammar(VERBS, parser_of)
+    Output(False).line(SHELLS[args.shell](levels).rstrip("\n"))
+    return 0

@@ -1,0 +1,76 @@
+"""`ringcast stop`: end this node's daemon, and wait until it has."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import signal
+import socket
+
+from ringcast.cli.parts.output import Output
+from ringcast.cli.parts.units import positive
+from ringcast.errors import BrokenError, DaemonUnavailable
+
+HELP = "End this node's daemon, and wait until it has. Programs go on with the rings they have, and attach to the next."
+
+_EPILOG = """\
+The daemon says goodbye to other nodes before it ends. One that does not within the time is left alone, and the exit
+code is 1; --kill ends it then. A daemon that systemd runs is ended by 'systemctl stop ringcast'.
+
+examples:
+  ringcast stop
+  ringcast stop --timeout 30
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "--socket", metavar="PATH", help="the daemon's socket (default: RINGCAST_SOCKET, or the usual place)"
+    )
+    parser.add_argument("--timeout", type=positive, default=10.0, metavar="S", help="wait so long (default: 10)")
+    parser.add_argument("--kill", action="store_true", help="kill a daemon that has not ended by then")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ringcast.daemon.clients.lifecycle import default_socket_path
+
+    path = os.path.abspath(args.socket) if args.socket else default_socket_path()
+    pid, process = find(path)
+    try:
+        signal.pidfd_send_signal(process, signal.SIGTERM)
+        if not _ended(process, args.timeout):
+            if not args.kill:
+                raise BrokenError(
+                    f"the daemon, process {pid}, has not ended within {args.timeout:g} s; wait longer with --timeout, "
+                    "or use --kill"
+                )
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            _ended(process, args.timeout)
+    except ProcessLookupError:  # it ended meanwhile
+        pass
+    except PermissionError as exc:
+        raise BrokenError(f"the daemon, process {pid}, belongs to another user; ask as that user, or as root") from exc
+    finally:
+        os.close(process)
+    Output(False).line(f"the daemon, process {pid}, has ended")
+    return 0
+
+
+def find(path: str) -> tuple[int, int]:
+    """The process that listens at `path`, as the kernel knows it: its number, and a descriptor that stands for it
+    whatever becomes of the number. Raises DaemonUnavailable."""
+    from ringcast.daemon.machine import peer_of, pidfd_of
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+        try:
+            sock.connect(path)
+            pid = peer_of(sock).pid
+            return pid, pidfd_of(sock, pid)
+        except OSError as exc:
+            raise DaemonUnavailable(path, exc.strerror or str(exc)) from exc
+
+
+def _ended(process: int, timeout: float) -> bool:
+    return bool(select.select([process], [], [], timeout)[0])

@@ -1,0 +1,1 @@
+"""The session's machinery: connection, pending calls, registrations, ring following, staging, lifetime."""

@@ -1,0 +1,1 @@
+"""This node among others: the pure core in `core/`, and its shell: links, services, scouting."""

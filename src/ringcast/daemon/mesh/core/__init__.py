@@ -1,0 +1,1 @@
+"""Membership, failure detection and gossip: `(event, now_ns) -> actions`. Pure."""

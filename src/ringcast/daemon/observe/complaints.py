@@ -1,0 +1,72 @@
+"""What a daemon logs because of others: each kind about each peer a few times a minute, then how many more there were.
+
+Whoever can reach a daemon can make it complain, and a log fills a disk. One place for all such lines. Call it from the
+event loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from ringcast.daemon.observe.rate_limit import RateLimit
+
+
+class Complaints:
+    """Writes to `logger`; lines are told apart by their text before it is filled in, and by `about`."""
+
+    def __init__(self, logger: logging.Logger, limit: RateLimit | None = None) -> None:
+        self._logger = logger
+        self._limit = limit or RateLimit()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def suppressed(self) -> int:
+        return self._limit.suppressed
+
+    def warning(self, about: str, text: str, *args: object) -> None:
+        self._say(logging.WARNING, about, text, args)
+
+    def error(self, about: str, text: str, *args: object) -> None:
+        self._say(logging.ERROR, about, text, args)
+
+    def exception(self, about: str, text: str, *args: object) -> None:
+        self._say(logging.ERROR, about, text, args, exc_info=True)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _say(
+        self, level: int, about: str, text: str, args: tuple[object, ...], *, exc_info: bool = False
+    ) -> None:  # fmt: skip
+        now_ns = self._now_ns()
+        self._sum_up(now_ns)
+        if self._limit.admits((text, about), now_ns, (level, printable(text % args))):
+            self._logger.log(level, "%s", printable(text % args), exc_info=exc_info)
+        due_ns = self._limit.due_ns()
+        if self._timer is None and due_ns is not None:
+            self._tick_at(due_ns, now_ns)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._sum_up(self._now_ns())
+        due_ns = self._limit.due_ns()
+        if due_ns is not None:
+            self._tick_at(due_ns, self._now_ns())
+
+    def _sum_up(self, now_ns: int) -> None:
+        for count, (level, text) in self._limit.take_sums(now_ns):
+            self._logger.log(level, "... and %d more in the last minute; the last one: %s", count, text)
+
+    def _tick_at(self, due_ns: int, now_ns: int) -> None:
+        # A millisecond late, or rounding could have it wake before its time again and again.
+        self._timer = asyncio.get_running_loop().call_later(max(0, due_ns - now_ns) / 1e9 + 1e-3, self._tick)
+
+    def _now_ns(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1e9)
+
+
+def printable(text: str) -> str:
+    """What others said may not end a line of the log, nor command the terminal that shows it."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -1,0 +1,192 @@
+"""A snapshot as Prometheus metrics. Names follow its conventions: `_total` only grows, units are seconds and bytes.
+
+A label set is one channel, publisher or subscriber; `publisher` is its incarnation, so that one that is started again
+begins a series of its own and no counter ever falls. What is not measured has no sample: an end that does not count
+messages says nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+from ringcast.control.status import ChannelStatus
+from ringcast.daemon.observe.snapshot import Snapshot
+
+_CHANNEL = ("direction", "node", "tag", "publisher", "transport", "every", "size")
+_COUNTERS = {
+    "recovered": ("recovered_messages", "Pieces that came out of repairs."),
+    "naks": ("naks", "Requests for repairs: sent on the way in, answered on the way out."),
+    "repairs": ("repairs", "Repairs that came (in) or were sent (out)."),
+    "duplicates": ("duplicate_datagrams", "Datagrams that came twice."),
+    "late": ("late_datagrams", "Datagrams that came too late to be used."),
+    "forged": ("forged_datagrams", "Datagrams under the channel's key that cannot be its sender's."),
+}
+"""{what the native end counts: (metric, help)}"""
+
+
+class DaemonCollector(Collector):
+    """`take` gives a snapshot; called once per scrape, on the scrape's thread."""
+
+    def __init__(self, take: Callable[[], Snapshot]) -> None:
+        self._take = take
+
+    def describe(self) -> Iterable[Metric]:
+        return []  # registering must not take a snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        yield from families(self._take())
+
+
+def families(snapshot: Snapshot) -> Iterator[Metric]:
+    yield from _node(snapshot)
+    yield from _mesh(snapshot)
+    yield from _publishers(snapshot)
+    yield from _subscribers(snapshot)
+    yield from _channels(snapshot.channels)
+
+
+def _node(snapshot: Snapshot) -> Iterator[Metric]:
+    status = snapshot.status
+    yield InfoMetricFamily(
+        "ringcast_node", "This daemon.", {"node": status.node, "mesh": status.mesh, "version": status.version}
+    )
+    live = status.rings - status.lingering
+    yield GaugeMetricFamily("ringcast_uptime_seconds", "How long the daemon has run.", status.uptime_s)
+    yield GaugeMetricFamily("ringcast_clients", "Programs of this node that are connected.", status.clients)
+    yield GaugeMetricFamily("ringcast_tags", "Tags that this node knows.", status.tags)
+    rings = GaugeMetricFamily("ringcast_rings", "Rings on this node, mirrors included.", labels=("state",))
+    rings.add_metric(("live",), live)
+    rings.add_metric(("lingering",), status.lingering)
+    yield rings
+    yield GaugeMetricFamily("ringcast_ring_memory_bytes", "Memory that rings may come to occupy.", status.used_bytes)
+    yield GaugeMetricFamily(
+        "ringcast_ring_memory_limit_bytes", "Memory that rings may have at most.", status.budget_bytes
+    )
+    yield GaugeMetricFamily(
+        "ringcast_snapshot_longest_slice_seconds", "How long this scrape held the daemon's loop up at most.",
+        snapshot.longest_slice_s,
+    )  # fmt: skip
+    yield CounterMetricFamily("ringcast_bad_messages", "Packets of clients that were no message.", status.bad_messages)
+    yield CounterMetricFamily(
+        "ringcast_slow_clients", "Clients disconnected because they did not read.", status.slow_clients
+    )
+
+
+def _mesh(snapshot: Snapshot) -> Iterator[Metric]:
+    nodes = GaugeMetricFamily("ringcast_nodes", "Nodes that this one knows, itself among them.", labels=("state",))
+    for state in ("here", "suspect", "gone", "conflict"):
+        nodes.add_metric((state,), snapshot.nodes.get(state, 0))
+    yield nodes
+    dropped = CounterMetricFamily(
+        "ringcast_dropped_datagrams", "What came over the network and belongs to no channel.",
+        labels=("transport", "reason"),
+    )  # fmt: skip
+    for transport, reasons in snapshot.dropped.items():
+        for reason, count in reasons.items():
+            dropped.add_metric((transport, reason), count)
+    yield dropped
+    mesh = snapshot.mesh
+    if mesh is None:
+        return
+    yield GaugeMetricFamily("ringcast_mesh_links", "Nodes that this one is linked with.", mesh.links)
+    yield GaugeMetricFamily(
+        "ringcast_mesh_serving", "0 while another daemon has this node's name.", float(mesh.serving)
+    )
+    refused = CounterMetricFamily(
+        "ringcast_mesh_refused_links", "Links between daemons that ended.", labels=("reason",)
+    )
+    for reason, count in (
+        ("mesh", mesh.foreign), ("stranger", mesh.strangers_refused), ("bad message", mesh.bad_messages),
+        ("slow", mesh.slow_links),
+    ):  # fmt: skip
+        refused.add_metric((reason,), count)
+    yield refused
+
+
+def _publishers(snapshot: Snapshot) -> Iterator[Metric]:
+    counts = {
+        counter: _many("counter", f"ringcast_publisher_{name}", said)
+        for counter, name, said in (
+            ("sent", "messages", "Messages that a publisher of this node sent."),
+            ("bytes", "bytes", "Bytes of those messages."),
+            ("waits", "waits", "How often it waited for reliable subscribers."),
+            ("overruns", "overruns", "How often it went on without one that was too slow."),
+        )
+    }
+    last = _many("gauge", "ringcast_publisher_last_message_timestamp_seconds", "When it sent last.")
+    for row in snapshot.publishers:
+        labels = {
+            "tag": row.info.tag, "publisher": f"{row.info.incarnation:016x}", "program": row.info.program
+        }  # fmt: skip
+        for counter, family in counts.items():
+            _add(family, labels, row.counters.get(counter, 0))
+        if row.last_sent_ns:
+            _add(last, labels, row.last_sent_ns / 1e9)
+    yield from counts.values()
+    yield last
+
+
+def _subscribers(snapshot: Snapshot) -> Iterator[Metric]:
+    counts = {
+        counter: _many("counter", f"ringcast_subscriber_{counter}_messages", said)
+        for counter, said in (
+            ("received", "Messages that a subscriber of this node read."),
+            ("lost", "Messages that it should have had and did not get."),
+        )
+    }
+    for row in snapshot.subscribers:
+        labels = {"pattern": row.info.pattern, "subscriber": str(row.info.id), "program": row.info.program}
+        for counter, family in counts.items():
+            if counter in row.counters:
+                _add(family, labels, row.counters[counter])
+    yield from counts.values()
+
+
+def _channels(rows: Sequence[ChannelStatus]) -> Iterator[Metric]:
+    yield GaugeMetricFamily("ringcast_channels", "Streams between this node and others.", len(rows))
+    fields = {
+        field: _many("counter", f"ringcast_channel_{name}", said)
+        for field, name, said in (
+            ("messages", "messages", "Messages that the channel carried."),
+            ("bytes", "bytes", "Bytes of those messages."),
+            ("lost", "lost_messages", "Messages that the channel lost."),
+        )
+    }
+    counters = {
+        counter: _many("counter", f"ringcast_channel_{name}", said) for counter, (name, said) in _COUNTERS.items()
+    }
+    delay = _many("gauge", "ringcast_channel_delay_seconds", "Recent delay, by the clocks of both nodes.")
+    jitter = _many("gauge", "ringcast_channel_jitter_seconds", "Recent jitter of that delay.")
+    # Two channels may be alike for a moment, while one takes over from the other: of those the later is shown.
+    for row in {_key(row): row for row in rows}.values():
+        labels = dict(zip(_CHANNEL, _key(row), strict=True))
+        for field, family in fields.items():
+            if (value := getattr(row, field)) is not None:
+                _add(family, labels, value)
+        for counter, family in counters.items():
+            if value := row.counters.get(counter):  # most never move; a series begins with what happens first
+                _add(family, labels, value)
+        if row.messages and "delay_ns" in row.counters:
+            _add(delay, labels, row.counters["delay_ns"] / 1e9)
+            _add(jitter, labels, row.counters["jitter_ns"] / 1e9)
+    yield from (*fields.values(), *counters.values(), delay, jitter)
+
+
+def _key(row: ChannelStatus) -> tuple[str, ...]:
+    size = f"{row.size[0]}x{row.size[1]}" if row.size else ""
+    return row.direction, row.node, row.tag, f"{row.incarnation:016x}", row.transport, str(row.every), size
+
+
+def _many(kind: str, name: str, said: str) -> Metric:
+    """A family of which every row of a listing has a sample."""
+    return Metric(name, said, kind)
+
+
+def _add(family: Metric, labels: dict[str, str], value: float) -> None:
+    """All samples of a row share `labels`: `ringcast.daemon.observe.exposition` writes them once."""
+    name = f"{family.name}_total" if family.type == "counter" else family.name
+    family.samples.append(Sample(name, labels, value))

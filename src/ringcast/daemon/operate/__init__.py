@@ -1,0 +1,1 @@
+"""The daemon as a program: settings and where they come from, signals, the service manager, logs."""

@@ -1,0 +1,81 @@
+"""Where a daemon's configuration file is looked for, and what holds when nothing is said.
+
+The first of these counts: `--config`, RINGCAST_CONFIG (empty: no file), the user's own, the machine's. A file that was
+named must be there; one that is only looked for need not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ringcast.daemon.clients.lifecycle import default_socket_path
+from ringcast.daemon.machine import max_files, memory_bytes, node_name
+from ringcast.daemon.operate.configuration import File, read
+from ringcast.daemon.operate.in_force import SOCKET_VARIABLE, Settings, resolve
+from ringcast.daemon.rings.budget import MAX_LINGERING_PER_TAG
+from ringcast.daemon.table.leases import DEFAULT_LEASE_S
+from ringcast.errors import BadConfiguration
+
+ENVIRONMENT_VARIABLE = "RINGCAST_CONFIG"
+MACHINE_FILE = "/etc/ringcast/ringcast.toml"
+MAX_BYTES = 1024 * 1024
+
+
+def search_path() -> list[str]:
+    """Where a file is looked for when none is named."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return [os.path.join(home, "ringcast", "ringcast.toml"), MACHINE_FILE]
+
+
+def find_file(given: str | None) -> str | None:
+    """The file to read, or None. Raises BadConfiguration when one that was named is not there."""
+    named = os.environ.get(ENVIRONMENT_VARIABLE) if given is None else given
+    if named == "":
+        return None
+    if named is None:
+        return next((path for path in search_path() if os.path.isfile(path)), None)
+    if not os.path.isfile(named):
+        who = "--config" if given is not None else ENVIRONMENT_VARIABLE
+        raise BadConfiguration(os.path.abspath(named), 0, f"there is no such file, and {who} names it")
+    return os.path.abspath(named)
+
+
+def load(path: str) -> File:
+    """Raises BadConfiguration."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(MAX_BYTES + 1).decode()
+    except OSError as exc:
+        raise BadConfiguration(path, 0, f"it cannot be read: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise BadConfiguration(path, 0, "it is not text in UTF-8") from exc
+    if len(text) > MAX_BYTES:
+        raise BadConfiguration(path, 0, f"it is larger than {MAX_BYTES} bytes")
+    return read(text, path)
+
+
+def settle(given: str | None, flags: Mapping[str, Any]) -> Settings:
+    """What is in force with this --config ('' is none) and these flags, which were checked. Raises BadConfiguration,
+    ValueError."""
+    path = find_file(given)
+    socket = os.environ.get(SOCKET_VARIABLE)
+    environment = {"socket": os.path.abspath(socket) if socket else None}
+    settings = resolve(defaults(), load(path) if path is not None else None, environment, flags)
+    if settings.values["peers"] and not settings.values["listen"]:
+        where = settings.origins["peers"]
+        raise ValueError(
+            f'peers need listen = ["HOST:PORT"] (--listen): the others must be able to reach this node ({where})'
+        )
+    return settings
+
+
+def defaults() -> dict[str, Any]:
+    return {
+        "name": node_name(), "mesh": "", "socket": default_socket_path(), "listen": (), "peers": (), "scout": True,
+        "metrics": None, "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
+        "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
+        "limits.tag_lease_s": DEFAULT_LEASE_S,
+        "tags": {}, "transports": (),
+    }  # fmt: skip

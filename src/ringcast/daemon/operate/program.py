@@ -1,0 +1,131 @@
+"""The daemon as a process: its settings, the server, signals, the service manager, and metrics, from start to end.
+
+Invariant: a configuration that cannot be used changes nothing, neither at the start nor when it is reloaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from ringcast import _core
+from ringcast.daemon.clients.lifecycle import Claim
+from ringcast.daemon.machine import raise_file_limit
+from ringcast.daemon.operate import logs
+from ringcast.daemon.operate.in_force import Settings, changed, taken_over
+from ringcast.daemon.operate.systemd import Notifier
+from ringcast.daemon.server import Server
+from ringcast.errors import BadConfiguration, DaemonUnavailable
+
+logger = logging.getLogger("ringcast.daemon")
+
+
+class Program:
+    """`settle` reads the settings anew; it raises BadConfiguration, ValueError."""
+
+    def __init__(
+        self, settings: Settings, settle: Callable[[], Settings], *, idle_linger_s: float | None, ready_fd: int | None
+    ) -> None:
+        self._settings = settings
+        self._settle = settle
+        self._idle_linger_s = idle_linger_s
+        self._ready_fd = ready_fd
+        self._notifier = Notifier()
+        self._server: Server | None = None
+
+    def run(self) -> None:
+        """Until SIGTERM or SIGINT, or until idle. Raises DaemonRunning, DaemonUnavailable, OSError (no address to
+        listen on)."""
+        self._set_up_logs()
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        raise_file_limit()
+        claim = Claim(self._settings.values["socket"])
+        try:
+            self._server = Server(claim, _core, self._settings, idle_linger_s=self._idle_linger_s)
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self._stop)
+            loop.add_signal_handler(signal.SIGHUP, self._reload)
+            if sys.stderr.isatty():
+                print(f"ringcast daemon: listening on {claim.socket_path}; Ctrl-C ends it", file=sys.stderr)
+            await self._with_metrics(self._server)
+        finally:
+            self._notifier.close()
+            claim.close()
+
+    async def _with_metrics(self, server: Server) -> None:
+        address = self._settings.values["metrics"]
+        if not address:
+            await server.run(self._ready)
+            return
+        from ringcast.daemon.observe.metrics_server import MetricsServer
+
+        try:
+            metrics = MetricsServer(server, address)
+        except OSError as exc:
+            raise DaemonUnavailable(
+                server.socket_path, f"metrics cannot be served at {address}: {exc.strerror}; choose another --metrics"
+            ) from exc
+        try:
+            await server.run(self._ready)
+        finally:
+            metrics.close()
+
+    def _ready(self) -> None:
+        # What was made until now is here to stay. Left to the collector, each full collection looks through all of it
+        # and holds the loop up for tens of milliseconds.
+        gc.collect()
+        gc.freeze()
+        self._notifier.ready(_words(self._settings))
+        if self._ready_fd is not None:
+            try:
+                os.write(self._ready_fd, b"ready\n")
+                os.close(self._ready_fd)
+            except OSError:  # whoever asked for us is gone; others may come
+                pass
+
+    def _stop(self) -> None:
+        self._notifier.stopping()
+        if self._server is not None:
+            self._server.stop()
+
+    # ------------------------------------------------------------------ reloading
+
+    def _reload(self) -> None:
+        """SIGHUP. What can be changed while running is changed; what cannot is said."""
+        self._notifier.reloading()
+        try:
+            self._take_over(self._settle())
+        except (BadConfiguration, ValueError) as exc:
+            logger.error("the configuration was not reloaded, and what was in force stays: %s", exc)
+        self._notifier.ready(_words(self._settings))
+
+    def _take_over(self, wanted: Settings) -> None:
+        live, fixed = changed(self._settings, wanted)
+        self._settings = taken_over(self._settings, wanted)
+        self._set_up_logs()
+        if self._server is not None:
+            self._server.take_over(self._settings)
+        for key in fixed:
+            logger.warning(
+                "%s is %r until the daemon is restarted; %s says %r",
+                key, self._settings.values[key], wanted.origins[key], wanted.values[key],
+            )  # fmt: skip
+        logger.warning("the configuration was reloaded; changed: %s", ", ".join(live) or "nothing")
+
+    def _set_up_logs(self) -> None:
+        values = self._settings.values
+        logs.set_up(values["log"], values["log_level"], self._settings.name)
+
+
+def _words(settings: Settings) -> str:
+    where = ", ".join(settings.values["listen"]) or "no network"
+    mesh = f", mesh {settings.mesh}" if settings.mesh else ""
+    return f"node {settings.name}{mesh}, {where}"

@@ -1,0 +1,1 @@
+"""Pull requests of clients and other nodes, and pull buffers."""

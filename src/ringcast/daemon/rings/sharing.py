@@ -1,0 +1,265 @@
+"""Which rings of this node are shown to which subscriptions, and how those are to come by what they asked for.
+
+Invariants: of one stream a subscription is shown one ring at a time, each the continuation of the one before; a ring
+that somebody wants all of overwrites nothing until that one has a place in it; a publisher's fan-out names exactly the
+mailboxes of the subscriptions that read its ring. Must not know requests, nor who may ask for what.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from ringcast.control.messages import RingDown, RingPaced, RingUp
+from ringcast.daemon.effects import Effects, Send
+from ringcast.daemon.rings.budget import Budget
+from ringcast.daemon.rings.fanout import Mailbox
+from ringcast.daemon.rings.inventory import Rings
+from ringcast.daemon.rings.pacing import Paces
+from ringcast.daemon.rings.registrations import Asked, Core, Demand, Ring, Subscription, Wish, wish_of
+from ringcast.daemon.streams import routes
+from ringcast.daemon.table.matching import PatternIndex
+from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, publisher_key
+from ringcast.daemon.table.table import TagTable
+from ringcast.model.tag import matches
+
+
+class Sharing:
+    """The rings here and who reads them; `on_taken` is told of another node's publisher when all here who subscribed
+    have its stream."""
+
+    def __init__(self, table: TagTable, budget: Budget, core: Core) -> None:
+        self.rings = Rings()
+        self.effects = Effects(table, self.rings)
+        self.paces = Paces()
+        self.on_taken: Callable[[PublisherRow], None] = lambda _: None
+        self._table = table
+        self._budget = budget
+        self._core = core
+        self.subscriptions: PatternIndex[int, Subscription] = PatternIndex()
+        self.sized = 0
+        """Of those, expected ones included, how many want a size."""
+        self._expected: Counter[tuple[str, Asked]] = Counter()
+        self._paced: dict[int, Subscription] = {}
+
+    @contextmanager
+    def expecting(self, pattern: str, asked: Asked) -> Iterator[None]:
+        """Within, streams are wanted for such a subscription though it is not here yet."""
+        self._expected[pattern, asked] += 1
+        self.sized += asked.size is not None
+        try:
+            yield
+        finally:
+            self._expected -= Counter([(pattern, asked)])
+            self.sized -= asked.size is not None
+
+    def add(self, subscription: Subscription) -> None:
+        """Show it what is there."""
+        self.subscriptions.add(subscription.pattern, subscription.info.id, subscription)
+        self.sized += subscription.asked.size is not None
+        if subscription.rate_hz:
+            self._paced[subscription.info.id] = subscription
+        for ring in self.rings.matching(subscription.pattern):
+            if (ring.alive or not subscription.counts) and self.accepts(subscription, ring):
+                self.hand_over(subscription, ring, born_after=False)
+
+    def discard(self, subscription: Subscription) -> None:
+        self.set_mailbox(subscription, None)
+        for ring in self.rings.matching(subscription.pattern):
+            ring.forget_reader(subscription.key)
+        self.subscriptions.discard(subscription.pattern, subscription.info.id)
+        self.sized -= subscription.asked.size is not None
+        self._paced.pop(subscription.info.id, None)
+
+    def set_mailbox(self, subscription: Subscription, new: Mailbox | None) -> None:
+        old, subscription.mailbox = subscription.mailbox, new
+        for ring in self.rings.matching(subscription.pattern):
+            if ring.alive and subscription.reads(ring):
+                if new is not None:
+                    ring.fanout.add(new)
+                if old is not None:
+                    ring.fanout.remove(old)
+                self.effects.announce(ring.fanout)
+
+    # ------------------------------------------------------------------ who reads which ring
+
+    def show(self, ring: Ring, to: Iterable[Subscription] | None = None) -> None:
+        """Give a new ring to everybody whom it concerns."""
+        concerned = self.subscriptions.matching(ring.tag) if to is None else to
+        concerned = [subscription for subscription in concerned if self.accepts(subscription, ring)]
+        if ring.foreign and any(subscription.reliable for subscription in concerned):
+            ring.keep(self._core)
+        for subscription in concerned:
+            self.hand_over(subscription, ring, born_after=True)
+        if ring.row.owner != self._table.node and self._is_taken(ring):
+            self.on_taken(ring.row)
+
+    def accepts(self, subscription: Subscription, ring: Ring) -> bool:
+        return subscription.accepts(ring, self._demand(subscription, ring.tag))
+
+    def hand_over(self, subscription: Subscription, ring: Ring, *, born_after: bool) -> None:
+        if subscription.mailbox is not None and ring.alive:
+            ring.fanout.add(subscription.mailbox)
+            self.effects.announce(ring.fanout)
+        for other in self._rings_of(ring.tag, ring.info.incarnation):  # which this one continues
+            if other is not ring and subscription.reads(other):
+                self._take_back(subscription, other)
+            elif other is not ring:
+                other.attached(subscription.key)
+        ring.readers.add(subscription.key)
+        if ring.held and subscription.reliable:
+            ring.awaited.add(subscription.key)
+        self.effects.send(subscription.client.number, self._up(ring, subscription, born_after=born_after), ring.fds)
+
+    def _take_back(self, subscription: Subscription, ring: Ring) -> None:
+        ring.forget_reader(subscription.key)
+        if subscription.mailbox is not None and ring.alive:
+            ring.fanout.remove(subscription.mailbox)
+            self.effects.announce(ring.fanout)
+
+    def _rings_of(self, tag: str, incarnation: int) -> list[Ring]:
+        return [ring for ring in self.rings.matching(tag) if ring.info.incarnation == incarnation]
+
+    def rematch(self, tag: str) -> None:
+        """What is wanted of a tag may be wanted in another way now: show rings that are here already."""
+        for ring in self.rings.matching(tag):
+            for subscription in self.subscriptions.matching(tag) if ring.alive else ():
+                if self.accepts(subscription, ring) and not any(
+                    subscription.reads(other) and self.accepts(subscription, other)
+                    for other in self._rings_of(tag, ring.info.incarnation)
+                ):
+                    self.hand_over(subscription, ring, born_after=True)
+
+    def _up(self, ring: Ring, subscription: Subscription, *, born_after: bool) -> RingUp:
+        pace = self.paces.every(ring, subscription.rate_hz) if subscription.paces(ring) else 0
+        subscription.pace_told[ring.ring] = pace
+        return ring.up(subscription.number, born_after=born_after, pace=pace)
+
+    def ring_down(self, subscription: Subscription, ring: Ring) -> None:
+        notice = RingDown(subscription=subscription.number, incarnation=ring.ring)
+        self.effects.send(subscription.client.number, notice)
+
+    def continuing(self, incarnation: int) -> int | None:
+        """How far the slowest of a publisher's rings is that somebody here reads: what takes its place begins there, or
+        before. None when nobody reads any."""
+        read = [ring.next_seq for ring in self.rings if ring.info.incarnation == incarnation and ring.readers]
+        return min(read, default=None)
+
+    # ------------------------------------------------------------------ those who want everything
+
+    def await_readers(self, ring: Ring) -> None:
+        """Nothing in a new publisher's ring is overwritten before those have a place in it, or in what is made of it,
+        who wanted all of it before it came. Raises CorruptRing, QosMismatch."""
+        elsewhere = [row for row in self._table.subscribers(ring.tag) if row.owner != self._table.node]
+        ring.untaken = {row.owner for row in elsewhere}
+        if ring.attributes.max_wait_s == 0 or ring.next_seq > 0:  # one that comes back has its readers
+            return
+        ring.awaited |= {s.key for s in self.subscriptions.matching(ring.tag) if s.reliable}
+        ring.awaited |= {row.owner for row in elsewhere if row.info.reliable}
+        if ring.awaited:
+            ring.keep(self._core)
+
+    def taken(self, node: str, incarnation: int) -> None:
+        """Another node has channels for all its subscribers."""
+        ring = self.rings.of_incarnation(incarnation)
+        if ring is not None:
+            ring.untaken.discard(node)
+            ring.attached(node)
+
+    def await_no_longer(self, left: SubscriberRow) -> None:
+        """A subscriber of another node is gone."""
+        for ring in self.rings.matching(left.info.pattern):
+            if left.owner not in ring.untaken | ring.awaited:
+                continue
+            others = [row.info for row in self._table.subscribers(ring.tag) if row.owner == left.owner]
+            if not others:
+                ring.untaken.discard(left.owner)
+            if not any(info.reliable for info in others):
+                ring.attached(left.owner)
+
+    def _is_taken(self, ring: Ring) -> bool:
+        wanting = [s for s in self.subscriptions.matching(ring.tag) if s.counts]
+        known = self._rings_of(ring.tag, ring.info.incarnation)
+        return bool(wanting) and all(any(s.reads(ring) for ring in known) for s in wanting)
+
+    # ------------------------------------------------------------------ rings that are no publisher's here
+
+    def add_mirror(self, ring: Ring) -> list[Send]:
+        """Show a mirror, or what a stage makes, to those who asked for such a one. Raises NoSpace."""
+        size = self._core.ring_memory_bytes(ring.row.depth, ring.row.capacity_bytes)
+        for number in self._budget.admit(ring.number, size):
+            self.forget(self.rings[number], released=True)
+        self.rings.add(ring)
+        self.show(ring)
+        return self.effects.finish()
+
+    def drop_mirror(self, ring: Ring) -> list[Send]:
+        """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
+        self.effects.forget(ring.fanout)
+        for client, number in sorted(ring.readers):
+            self.effects.send(client, RingDown(subscription=number, incarnation=ring.ring))
+        self._budget.release(ring.number)
+        self.rings.remove(ring)
+        ring.close()
+        return self.effects.finish()
+
+    def show_plain(self, ring: Ring, wish: Wish) -> list[Send]:
+        """Nobody can scale it on its way: let those who wanted that have the ring itself."""
+        ring.plain_for.add(wish)
+        concerned = [
+            subscription
+            for subscription in self.subscriptions.matching(ring.tag)
+            if wish_of(ring.row, self._demand(subscription, ring.tag), self._table.node) == wish
+        ]
+        self.show(ring, concerned)
+        if not ring.alive:
+            for subscription in concerned:
+                self.ring_down(subscription, ring)
+        return self.effects.finish()
+
+    def forget(self, ring: Ring, *, released: bool = False) -> None:
+        if not released:
+            self._budget.release(ring.number)
+        self.rings.remove(ring)
+        self.effects.note(self._table.remove(publisher_key(ring.number)))
+        for subscription in self.subscriptions.matching(ring.tag):
+            if not subscription.counts:
+                self.ring_down(subscription, ring)
+        ring.close()
+
+    def announce(self, ring: Ring) -> list[Send]:
+        """Links were added to the ring's fan-out, or removed."""
+        self.effects.announce(ring.fanout)
+        return self.effects.finish()
+
+    # ------------------------------------------------------------------ how streams are wanted
+
+    def demands(self, tag: str) -> set[Demand]:
+        """How this node's subscribers of a tag want it, each way once."""
+        here = {wanting.asked for wanting in self.subscriptions.matching(tag) if wanting.counts}
+        expected = {asked for pattern, asked in self._expected if matches(pattern, tag)}
+        return {self.demand(asked, tag) for asked in here | expected}
+
+    def demand(self, asked: Asked, tag: str) -> Demand:
+        """How streams of a tag are to come here for somebody who asks so."""
+        return routes.demand(asked, self._table.tag(tag), self._table.node)
+
+    def _demand(self, subscription: Subscription, tag: str) -> Demand:
+        return self.demand(subscription.asked, tag)
+
+    def follow_rates(self) -> list[Send]:
+        """Publishers may send faster or slower than before: tell those who leave messages out for a rate."""
+        for subscription in self._paced.values():
+            for ring in self.rings.matching(subscription.pattern):
+                if ring.alive and subscription.reads(ring) and subscription.paces(ring):
+                    pace = self.paces.follow(ring, subscription.rate_hz)
+                    if subscription.pace_told.get(ring.ring) != pace:
+                        subscription.pace_told[ring.ring] = pace
+                        notice = RingPaced(subscription=subscription.number, ring=ring.ring, pace=pace)
+                        self.effects.send(subscription.client.number, notice)
+        return self.effects.finish()
+
+    @property
+    def has_rates(self) -> bool:
+        return bool(self._paced)

@@ -1,0 +1,1 @@
+"""Streams between nodes: routes, opening, outgoing, incoming, and the receiving ends."""

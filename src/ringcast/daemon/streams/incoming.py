@@ -1,0 +1,396 @@
+"""The paper's delivery manager: streams of other nodes' publishers that come to this node, as mirror rings.
+
+Which there should be follows from the table: for each way in which this node's subscribers want a tag, one channel from
+each live publisher on another node. `follow` makes it so, whatever changed. Invariants: equal demands share one channel
+and one mirror; after a broken channel the next one begins where the last one ended; a stream that moves, to another
+proxy or transport, is closed only when what continues it flows, and a move that fails leaves it where it is; a
+publisher that left is received to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+
+from ringcast.control.service import RegroupChannel, Start
+from ringcast.daemon.clients.local import Local
+from ringcast.daemon.effects import Send
+from ringcast.daemon.rings.fanout import FanOut
+from ringcast.daemon.rings.registrations import Asked, Demand, Ring, Wish
+from ringcast.daemon.stages.proxies import Stages
+from ringcast.daemon.streams.ends import ReceivingEnds
+from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Mesh, Senders, patience_s
+from ringcast.daemon.streams.ring_source import RingSource
+from ringcast.daemon.streams.wanted import Incoming, Resumption, Stream, end_of
+from ringcast.daemon.table.rows import PublisherRow
+from ringcast.errors import PublisherGone, RingcastError
+from ringcast.model.place import node_of
+from ringcast.model.tag import matches
+from ringcast.transport import find
+from ringcast.transport.interface import GroupTransport
+
+logger = logging.getLogger("ringcast.daemon")
+
+RETRY_S = 0.5
+ENDED_S = 0.1
+DRAIN_S = 1.0
+_PLAIN, _RELIABLE = "udp", "tcp"
+
+
+def relay(transport: str, reliable: bool) -> Demand:
+    """What a proxy on this node reads, to send on by that transport: everything, and no less surely. A stream of tcp is
+    always reliable: it would lose what its pump is too late for, and nobody would ask for it again."""
+    kind = find(transport)
+    if kind.promises.reliable:
+        return Demand(at="", transport=transport, reliable=reliable or not isinstance(kind, GroupTransport))
+    return Demand(at="")
+
+
+class Delivery:
+    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer."""
+
+    def __init__(
+        self, local: Local, mesh: Mesh, ends: ReceivingEnds, senders: Senders, deliver: Callable[[list[Send]], None],
+        on_linked: Callable[[FanOut], None], stages: Stages,
+    ) -> None:  # fmt: skip
+        self._local = local
+        self._stages = stages
+        self._mesh = mesh
+        self._deliver = deliver
+        self._on_linked = on_linked
+        self._ends = ends
+        self._senders = senders
+        self.channels: dict[Stream, Incoming] = {}
+        self._opening: dict[Stream, asyncio.Task[None]] = {}
+        self._resume: dict[Stream, Resumption] = {}
+        self._complained: set[Stream] = set()
+        self._relayed: Counter[Stream] = Counter()
+        self._kept: Counter[tuple[str, Demand]] = Counter()
+        self._leaving = False
+        self._retry: asyncio.TimerHandle | None = None
+        self._watching: asyncio.TimerHandle | None = None
+
+    # ------------------------------------------------------------------ what there should be
+
+    def wanted(self) -> dict[Stream, PublisherRow]:
+        """Every stream that this node's subscribers and proxies ask for, with its publisher's row."""
+        streams: dict[Stream, PublisherRow] = {}
+        for row in self._remote_publishers():
+            for demand in self._demands(row.info.tag):
+                streams[Stream(row.info.incarnation, demand)] = row
+        for tag, demand in self._kept:
+            for row in self._local.table.publishers(tag):
+                if row.alive and row.owner != self._local.table.node:
+                    streams[Stream(row.info.incarnation, demand)] = row
+                elif row.alive and row.depth < demand.depth:  # by way of a socket to ourselves, which must lose nothing
+                    streams[Stream(row.info.incarnation, demand._replace(transport="tcp"))] = row
+        rows = {row.info.incarnation: row for row in self._remote_publishers()} if self._relayed else {}
+        return streams | {stream: rows[stream.incarnation] for stream in self._relayed if stream.incarnation in rows}
+
+    def follow(self) -> None:
+        """Open what is missing and close what nobody wants."""
+        streams = self.wanted()
+        for stream in list(streams):
+            self._retune(stream, streams)
+        self._leaving = False
+        alive = {row.info.incarnation for row in self._remote_publishers()}
+        for stream in [stream for stream in self.channels if stream not in streams]:
+            if self.channels[stream].ring.readers and stream.incarnation in alive:
+                self._leaving = True  # to where its readers have not been shown the way yet
+            elif stream.incarnation not in alive and self._drains(stream):
+                self._leaving = True  # with its publisher, when the last message is here
+            elif not self._is_kept(stream):
+                if self._row(stream) is None:  # perhaps only because its node is away
+                    self._remember(stream)
+                self._close(stream)
+        for stream, (tag, _) in list(self._resume.items()):
+            if stream.demand not in self._demands(tag) and stream not in self._relayed:
+                del self._resume[stream]
+        for stream, row in streams.items():
+            if stream in self._opening:
+                continue
+            incoming = self.channels.get(stream)
+            if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
+                start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, "earliest")
+                self._open_soon(stream, row, start)
+        self._stages.follow()
+
+    def _drains(self, stream: Stream) -> bool:
+        """Whether more is to come of a publisher that left."""
+        incoming = self.channels[stream]
+        row = self._row(stream)
+        if row is None or row.alive or incoming.broken:
+            return False
+        if stream in self._relayed:  # to be released by those who have it from here
+            return True
+        if incoming.has_all_before(row.end) or not incoming.ring.readers:
+            return False
+        if incoming.leaves_at is None:
+            incoming.leaves_at = asyncio.get_running_loop().time() + DRAIN_S
+        return stream.demand.reliable or asyncio.get_running_loop().time() < incoming.leaves_at
+
+    def _row(self, stream: Stream) -> PublisherRow | None:
+        """Of a channel's publisher, as the table has it now."""
+        rows = self._local.table.publishers(self.channels[stream].row.info.tag)
+        return next((row for row in rows if row.info.incarnation == stream.incarnation), None)
+
+    def _retune(self, wanted: Stream, streams: dict[Stream, PublisherRow]) -> None:
+        """Of a stream that is to be carried with other parameters, keep the channel and tell both its ends."""
+        if wanted in self.channels or wanted in self._opening:
+            return
+        for stream, incoming in self.channels.items():
+            if stream not in streams and not incoming.broken and stream.differs_in_parameters(wanted):
+                break
+        else:
+            return
+        transport = wanted.demand.transport
+        self._ends.group_end(transport).retune(incoming.key, transport)
+        del self.channels[stream]
+        self.channels[wanted] = incoming
+        incoming.transport = transport
+        incoming.ring.demand = wanted.demand
+        self._senders.retuned(incoming)
+
+    def regroup(self, request: RegroupChannel) -> None:
+        """Somebody else shares a stream with a channel here, or left."""
+        for incoming in self.channels.values():
+            if incoming.key == request.key:
+                self._ends.group_end(incoming.transport).regroup(request.key, request.peers)
+
+    def _continuing(self, incarnation: int, otherwise: Start) -> Start:
+        """Where a stream begins that some other one comes before, if there is one."""
+        known = [known.mirror.next_seq for stream, known in self.channels.items() if stream.incarnation == incarnation]
+        behind = self._local.sharing.continuing(incarnation)  # a stage here may not have come as far as what it reads
+        return min([*known, *([] if behind is None else [behind])], default=otherwise)
+
+    async def prepare(self, pattern: str, asked: Asked, start: Start) -> None:
+        """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
+        cannot be opened now are tried again later."""
+        tasks = []
+        longest_s = 0.0
+        for row in self._remote_publishers():
+            demand = self._local.sharing.demand(asked, row.info.tag)
+            stream = Stream(row.info.incarnation, demand)
+            if matches(pattern, row.info.tag) and stream not in self.channels and not self._made_here(demand):
+                longest_s = max(longest_s, patience_s(demand))
+                tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
+        if tasks:
+            await asyncio.wait(tasks, timeout=longest_s)
+
+    async def keep(self, tag: str, demand: Demand) -> None:
+        """Hold mirrors of a tag's publishers, of the demand's own depth, whoever subscribes."""
+        self._kept[tag, demand] += 1
+        await self.settled(tag)
+
+    def let_go(self, tag: str, demand: Demand) -> None:
+        self._kept[tag, demand] -= 1
+        if not self._kept[tag, demand]:
+            del self._kept[tag, demand]
+            self.follow()
+
+    def _is_kept(self, stream: Stream) -> bool:
+        """Of a publisher that left, what is held goes on being held."""
+        tag, wanted = self.channels[stream].row.info.tag, stream.demand
+        return any((tag, wanted.every, wanted.depth) == (t, kept.every, kept.depth) for t, kept in self._kept)
+
+    async def settled(self, pattern: str) -> None:
+        """Returns when streams that match come as they should, or after a moment."""
+        self.follow()
+        tasks = [task for stream, task in self._opening.items() if self._concerns(stream, pattern)]
+        if tasks:
+            await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)
+
+    def _concerns(self, stream: Stream, pattern: str) -> bool:
+        return any(
+            row.info.incarnation == stream.incarnation and matches(pattern, row.info.tag)
+            for row in self._local.table.all_publishers()
+        )
+
+    # ------------------------------------------------------------------ streams of this node, for others
+
+    async def source(
+        self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None, start: Start = "new"
+    ) -> RingSource:
+        """See `Sources`. A publisher of this node, a mirror that is held for the sake of a proxy here, or what a stage
+        here makes of one of the two."""
+        if wish is not None:
+            return RingSource(await self._stages.hold(wish, start), self._flush, self._local.sharing.paces)
+        return RingSource(
+            await self._whole(incarnation, transport, reliable, start), self._flush, self._local.sharing.paces
+        )
+
+    def release(self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None) -> None:
+        if wish is not None:
+            self._stages.release(wish)
+        else:
+            self._release_whole(incarnation, transport, reliable)
+
+    async def base(self, wish: Wish, start: Start) -> Ring:
+        """See `Bases`."""
+        return await self._whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable, start)
+
+    def release_base(self, wish: Wish) -> None:
+        self._release_whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable)
+
+    async def _whole(self, incarnation: int, transport: str, reliable: bool, start: Start) -> Ring:
+        ring = self._local.rings.of_incarnation(incarnation)
+        stream = Stream(incarnation, relay(transport, reliable))
+        self._relayed[stream] += 1
+        if ring is None:
+            try:
+                ring = (await self._relay(stream, start)).ring
+            except BaseException:
+                self._release_whole(incarnation, transport, reliable)
+                raise
+        return ring
+
+    def _release_whole(self, incarnation: int, transport: str, reliable: bool) -> None:
+        stream = Stream(incarnation, relay(transport, reliable))
+        self._relayed[stream] -= 1
+        if not self._relayed[stream]:
+            del self._relayed[stream]
+            self.follow()
+
+    async def _relay(self, stream: Stream, start: Start) -> Incoming:
+        if stream not in self.channels:
+            row = next((row for row in self._remote_publishers() if row.info.incarnation == stream.incarnation), None)
+            if row is None:
+                raise PublisherGone(stream.incarnation, self._local.table.node)
+            start = self._continuing(stream.incarnation, start)
+            await asyncio.wait([self._opening.get(stream) or self._open_soon(stream, row, start)])
+        if stream not in self.channels:
+            raise PublisherGone(stream.incarnation, self._local.table.node)
+        return self.channels[stream]
+
+    def _demands(self, tag: str) -> set[Demand]:
+        return {demand for demand in self._local.sharing.demands(tag) if not self._made_here(demand)}
+
+    def _made_here(self, demand: Demand) -> bool:
+        """A stage on this node scales for it, and reads the whole stream."""
+        return demand.size is not None and demand.at == f"node:{self._local.table.node}"
+
+    def _remote_publishers(self) -> list[PublisherRow]:
+        table = self._local.table
+        return [row for row in table.all_publishers() if row.alive and row.owner != table.node]
+
+    def _flush(self, ring: Ring) -> None:
+        if ring.fanout.closed:
+            return
+        self._on_linked(ring.fanout)
+        self._deliver(self._local.sharing.announce(ring))
+
+    # ------------------------------------------------------------------ opening and closing
+
+    def _open_soon(self, stream: Stream, row: PublisherRow, start: Start) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(self._open(stream, row, start))
+        self._opening[stream] = task
+        task.add_done_callback(lambda _: self._opening.pop(stream, None))
+        return task
+
+    async def _open(self, stream: Stream, row: PublisherRow, start: Start) -> None:
+        demand = stream.demand
+        via = self._proxy(demand, row)
+        try:
+            begin: Start = await self._resume[stream].end if stream in self._resume else start
+            hold = demand.reliable and demand in self._demands(row.info.tag)
+            incoming = await self._senders.open(stream, row, via, begin, hold=hold)
+            try:
+                shown = self._local.sharing.add_mirror(incoming.ring)
+            except BaseException:
+                incoming.ring.let_go()
+                self._ends.end(demand.transport).close_channel(incoming.key)
+                raise
+        except (TimeoutError, RingcastError, OSError) as exc:
+            if stream not in self._complained:
+                self._complained.add(stream)
+                logger.warning("no channel from %s on %s yet: %s", row.info, row.info.tag, exc)
+            self._try_again()
+            return
+        self._complained.discard(stream)
+        self._resume.pop(stream, None)
+        before = self.channels.pop(stream, None)
+        self.channels[stream] = incoming
+        self._deliver(shown)
+        if before is not None:
+            self._end_channel(before)
+        # Who wanted it may have left while it was opened, and so may its publisher.
+        asyncio.get_running_loop().call_soon(self.follow)
+        if self._watching is None:
+            self._watch()
+
+    def _proxy(self, demand: Demand, row: PublisherRow) -> str:
+        """The node to have it from. When the one asked for is away, the publisher's scales the same way."""
+        asked = node_of(demand.at)
+        return asked if asked and self._mesh.node(asked) is not None else row.owner
+
+    def _remember(self, stream: Stream) -> None:
+        incoming = self.channels[stream]
+        end = asyncio.get_running_loop().create_task(end_of(incoming.mirror))
+        self._resume[stream] = Resumption(incoming.row.info.tag, end)
+
+    def _close(self, stream: Stream, *, tell: bool = True) -> None:
+        self._end_channel(self.channels.pop(stream), tell=tell)
+
+    def _end_channel(self, incoming: Incoming, *, tell: bool = True) -> None:
+        self._ends.end(incoming.transport).close_channel(incoming.key)
+        if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
+            self._deliver(self._local.sharing.drop_mirror(incoming.ring))
+        if tell:
+            self._senders.farewell(incoming)
+
+    def lost(self, stream: Stream, *, tell: bool = False) -> None:
+        """Its sender is gone, or whom that has it from; go on where it ended, when there is a way again."""
+        if stream in self.channels and self._is_kept(stream):
+            self.channels[stream].broken = True
+            self._try_again()
+        elif stream in self.channels:
+            self._remember(stream)
+            self._close(stream, tell=tell)
+            self._try_again()
+
+    def again(self, node: str, key: int) -> None:
+        """The sender closed the channel and wants to be asked again."""
+        for stream, incoming in list(self.channels.items()):
+            if incoming.key == key and incoming.via == node:
+                self._remember(stream)
+                self._close(stream, tell=False)
+                self.follow()
+
+    def node_gone(self, node: str) -> None:
+        for stream, incoming in list(self.channels.items()):
+            if node in (incoming.via, incoming.row.owner):
+                self.lost(stream, tell=incoming.via != node)
+
+    def close(self) -> None:
+        """End all channels that come here, without a word to the others: they see the node go."""
+        for timer in (self._retry, self._watching):
+            if timer is not None:
+                timer.cancel()
+        for task in self._opening.values():
+            task.cancel()
+        self._senders.close()
+        for resumption in self._resume.values():
+            resumption.end.cancel()
+        self._ends.close()
+
+    def _watch(self) -> None:
+        """Some transports notice that a sender is gone before the mesh does, or that multicast ceased to reach us."""
+        deaf = self._ends.take_deaf({incoming.transport for incoming in self.channels.values()})
+        for incoming in [incoming for incoming in self.channels.values() if incoming.key in deaf]:
+            self._senders.direct(incoming)
+        ended = self._ends.ended()
+        for stream in [stream for stream, incoming in self.channels.items() if incoming.key in ended]:
+            self.lost(stream)
+        if self._leaving:
+            self.follow()
+        self._watching = asyncio.get_running_loop().call_later(ENDED_S, self._watch) if self.channels else None
+
+    def _try_again(self) -> None:
+        if self._retry is None:
+            self._retry = asyncio.get_running_loop().call_later(RETRY_S, self._again)
+
+    def _again(self) -> None:
+        self._retry = None
+        self.follow()

@@ -1,0 +1,374 @@
+"""The paper's distribution manager: streams that leave this node, a channel for each node that asked.
+
+It serves `channel.open`, `channel.start`, `channel.retune` and `channel.close` for other daemons. A channel reads a
+publisher's own ring, or, when this node stands in between, the mirror of one: the proxy's stage is nothing but a
+channel out of a mirror. Receivers that share a stream are told of each other.
+Invariant: a channel lives no longer than its ring here and its node there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import msgspec
+
+from ringcast.control.service import (
+    ChannelOpened,
+    CloseChannel,
+    DirectChannel,
+    OpenChannel,
+    RegroupChannel,
+    RetuneChannel,
+    Seat,
+    Start,
+    StartChannel,
+)
+from ringcast.daemon.observe.complaints import Complaints
+from ringcast.daemon.rings.fanout import Answer
+from ringcast.daemon.rings.registrations import Wish
+from ringcast.daemon.stages.quota import StageQuota
+from ringcast.daemon.streams.resolving import resolved
+from ringcast.errors import BadMessage, QosMismatch
+from ringcast.transport import Channel, Sending, Source, find
+from ringcast.transport.interface import GroupTransport
+
+logger = logging.getLogger("ringcast.daemon")
+
+CLOSERS = 4
+"""Threads that end sending ends; nothing else runs there."""
+
+SETTLE_S = 0.01
+HOLD_S = 5.0
+DRAIN_S = 5.0
+"""Between opening and starting, a relayed stream is kept, and a seat in a group."""
+CHECK_S = 1.0
+"""How often it is looked whether groups can still be reached, and whether a sending end broke."""
+
+
+class HeldSource(Source, Protocol):
+    @property
+    def oldest_seq(self) -> int: ...
+    @property
+    def fresh_seq(self) -> int: ...
+    def factor(self, every: int, rate_hz: float) -> int:
+        """The n of a channel out of it."""
+
+    def changed_factor(self, every: int, rate_hz: float) -> bool:
+        """Whether another one is right by now."""
+
+
+class Sources(Protocol):
+    """Where a stream can be had on this node."""
+
+    async def source(
+        self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None, start: Start = "new"
+    ) -> HeldSource:
+        """The ring of a publisher, or what a stage makes of it, to be sent on by that transport.
+
+        Raises PublisherGone, QosMismatch, BrokenError.
+        """
+
+    def release(self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None) -> None:
+        """One channel fewer reads it."""
+
+
+class OpenedChannel(msgspec.Struct):
+    """A channel in use, as `ringcast channels` shows it."""
+
+    node: str
+    incarnation: int
+    transport: str
+    every: int
+    reliable: bool
+    sending: Sending
+    source: HeldSource
+    wish: Wish | None
+    size: tuple[int, int] | None
+    rate_hz: float
+
+    link: int
+    """The number under which the ring's writer gives the channel back."""
+    source_transport: str
+    """What its source was asked for with; the channel may have been retuned since."""
+
+
+class Distribution:
+    """`tell` sends word to the receiving end of a channel: the node, and who shares the stream with it now. `on_again`
+    is told of channels that were closed and are to be opened again by the node they lead to; `refused` counts what
+    is not done for others."""
+
+    def __init__(
+        self, sources: Sources, tell: Callable[[str, RegroupChannel], None] = lambda node, word: None,
+        on_again: Callable[[str, int], None] = lambda node, key: None, refused: Counter[str] | None = None,
+    ) -> None:  # fmt: skip
+        self._quota = StageQuota(refused if refused is not None else Counter())
+        self._complaints = Complaints(logger)
+        self._sources = sources
+        self._tell = tell
+        self._on_again = on_again
+        self.channels: dict[int, OpenedChannel] = {}
+        self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
+        self._settling: set[asyncio.Task[None]] = set()
+        self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
+        self._checking: asyncio.TimerHandle | None = None
+        self._complained: set[tuple[str, int]] = set()
+
+    async def open(self, node: str, host: str, request: OpenChannel) -> ChannelOpened:
+        """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), ResourceLimit (too many
+        stages), OSError."""
+        transport = find(request.transport)
+        wish = wish_for(request)
+        wanted = (request.incarnation, request.transport, request.reliable, wish)
+        source = await self._source(node, wanted, request.start)
+        asyncio.get_running_loop().call_later(HOLD_S, self._release, node, *wanted)
+        every = source.factor(request.every, request.rate_hz)
+        match request.start:
+            case "new":
+                first = source.fresh_seq
+            case "latest":
+                first = max(source.oldest_seq, source.next_seq - 1)
+            case "earliest":
+                first = source.oldest_seq
+            case int(number):
+                # What a stage passed over is not held anywhere, and shows as lost.
+                first = number if wish is not None else max(source.oldest_seq, number)
+        first = -(-first // every) * every
+        seat = None
+        if isinstance(transport, GroupTransport):
+            channel = Channel(
+                key=request.key, incarnation=request.incarnation, depth=source.depth,
+                capacity_bytes=source.capacity_bytes, first_seq=first, every=every, reliable=request.reliable,
+                transport=request.transport,
+            )  # fmt: skip
+            seat = self._seat(transport, channel, source, await resolved(host), _port(request.address))
+        return ChannelOpened(
+            first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat
+        )  # fmt: skip
+
+    async def start(self, node: str, host: str, request: StartChannel) -> None:
+        """Let it flow. Raises PublisherGone, QosMismatch, ResourceLimit, OSError."""
+        transport = find(request.transport)
+        if request.key in self.channels:  # whoever asked did not get our answer
+            return
+        wish = wish_for(request)
+        wanted = (request.incarnation, request.transport, request.reliable, wish)
+        source = await self._source(node, wanted, "new")
+        channel = Channel(
+            key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
+            first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
+            direct=request.direct,
+        )  # fmt: skip
+        if request.key in self._seats:
+            seat, timer = self._seats.pop(request.key)
+            timer.cancel()
+            channel = msgspec.structs.replace(channel, seat=seat)
+        try:
+            sending = transport.send(channel, source, await resolved(host), _port(request.address))
+            await sending.ready()
+        except BaseException:
+            self._release(node, *wanted)
+            raise
+        self.channels[request.key] = OpenedChannel(
+            node=node, incarnation=request.incarnation, transport=request.transport, every=request.every,
+            reliable=request.reliable, sending=sending, source=source, wish=wish, size=request.size,
+            rate_hz=request.rate_hz, link=getattr(sending, "link", request.key), source_transport=request.transport,
+        )  # fmt: skip
+        if isinstance(transport, GroupTransport):
+            self._tell_changes(transport)
+        if self._checking is None:
+            self._check()
+        if request.rate_hz:  # it may be another one since the channel was opened
+            self.follow_rates()
+        self._settle_soon(request.key, sending)
+
+    def close_channel(self, request: CloseChannel) -> None:
+        self._drop(request.key)
+
+    def node_gone(self, node: str) -> None:
+        for key in [key for key, channel in self.channels.items() if channel.node == node]:
+            self._drop(key)
+
+    def ring_gone(self, incarnation: int) -> None:
+        for key in [key for key, channel in self.channels.items() if channel.incarnation == incarnation]:
+            self._drop(key)
+
+    def ring_left(self, incarnation: int) -> None:
+        """Its publisher left. Receivers close their channels when they have everything; those that may lose some are
+        not given for ever."""
+        asyncio.get_running_loop().call_later(DRAIN_S, self._end_unreliable, incarnation)
+
+    def _end_unreliable(self, incarnation: int) -> None:
+        for key, channel in list(self.channels.items()):
+            if channel.incarnation == incarnation and not channel.reliable:
+                self._drop(key)
+
+    def stage_gone(self, wish: Wish) -> None:
+        """The ring that such channels read has ended; there is another one, or will be."""
+        self._again(lambda channel: channel.wish == wish)
+
+    def follow_rates(self) -> None:
+        """Publishers may send faster or slower than before. What a stage makes follows with the stage."""
+        self._again(
+            lambda channel: channel.wish is None and channel.source.changed_factor(channel.every, channel.rate_hz)
+        )
+
+    @property
+    def has_rates(self) -> bool:
+        return any(channel.rate_hz for channel in self.channels.values())
+
+    def _again(self, concerned: Callable[[OpenedChannel], bool]) -> None:
+        for key, channel in list(self.channels.items()):
+            if concerned(channel):
+                self._drop(key)
+                self._on_again(channel.node, key)
+
+    def retune(self, request: RetuneChannel) -> None:
+        """Raises QosMismatch when that takes another channel."""
+        channel = self.channels.get(request.key)
+        if channel is None:
+            raise BadMessage(f"channel {request.key:x} is not open")
+        old, new = find(channel.transport), find(request.transport)
+        if not (isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape):
+            asked = f"{request.transport!r} on a channel of {channel.transport!r}"
+            raise QosMismatch(asked, "its stages are others", "open another channel")
+        new.retune(request.key)
+        channel.transport = request.transport
+
+    def direct(self, request: DirectChannel) -> None:
+        channel = self.channels.get(request.key)
+        transport = find(channel.transport) if channel is not None else None
+        if channel is not None and isinstance(transport, GroupTransport):
+            text = "multicast does not reach node %s; sending to it by itself"
+            self._complaints.warning(channel.node, text, channel.node)
+            transport.direct(request.key)
+            channel.link = getattr(channel.sending, "link", channel.link)
+            self._settle_soon(request.key, channel.sending)
+
+    def given_back(self, answer: Answer) -> None:
+        """A publisher pushes to a link no more."""
+        for key, channel in list(self.channels.items()):
+            if channel.link == answer.link and answer.behind:
+                channel.sending.behind(answer.seq)
+                self._settle_soon(key, channel.sending)
+            elif channel.link == answer.link:
+                channel.sending.too_long(answer.seq)
+
+    def close(self) -> None:
+        self._complaints.close()
+        if self._checking is not None:
+            self._checking.cancel()
+        for _, timer in self._seats.values():
+            timer.cancel()
+        for key in list(self.channels):
+            self._drop(key)
+        for task in self._settling:
+            task.cancel()
+        self._closers.shutdown(wait=False)  # what was begun is ended before the process is
+
+    def _drop(self, key: int) -> None:
+        channel = self.channels.pop(key, None)
+        if channel is None:
+            return
+        channel.sending.release()
+        # Joining a pump may take a moment, and the loop has none to spare.
+        self._closers.submit(channel.sending.close)
+        self._release(channel.node, channel.incarnation, channel.source_transport, channel.reliable, channel.wish)
+        transport = find(channel.transport)
+        if isinstance(transport, GroupTransport):
+            self._tell_changes(transport)
+
+    async def _source(self, node: str, wanted: tuple[int, str, bool, Wish | None], start: Start) -> HeldSource:
+        self._quota.take(node, wanted[-1])
+        try:
+            return await self._sources.source(*wanted, start)
+        except BaseException:
+            self._quota.release(node, wanted[-1])
+            raise
+
+    def _release(self, node: str, incarnation: int, transport: str, reliable: bool, wish: Wish | None) -> None:
+        self._quota.release(node, wish)
+        self._sources.release(incarnation, transport, reliable, wish)
+
+    def _settle_soon(self, key: int, sending: Sending) -> None:
+        if sending.unsettled:
+            task = asyncio.get_running_loop().create_task(self._settle(key, sending))
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
+
+    async def _settle(self, key: int, sending: Sending) -> None:
+        while sending.unsettled:
+            await asyncio.sleep(SETTLE_S)
+            if key not in self.channels:  # closed meanwhile
+                return
+            sending.settle()
+
+    # ------------------------------------------------------------------ groups
+
+    def _seat(self, transport: GroupTransport, channel: Channel, source: Source, host: str, port: int) -> Seat:
+        if channel.key in self._seats:  # whoever asked did not get our answer
+            return self._seats[channel.key][0]
+        if channel.key in self.channels:
+            raise BadMessage(f"channel {channel.key:x} is open already")
+        seat = transport.admit(channel, source, host, port)
+        timer = asyncio.get_running_loop().call_later(HOLD_S, self._unseat, transport, channel.key)
+        self._seats[channel.key] = (seat, timer)
+        return seat
+
+    def _unseat(self, transport: GroupTransport, key: int) -> None:
+        """Whoever asked for it did not come."""
+        if self._seats.pop(key, None) is not None:
+            transport.dismiss(key)
+
+    def _tell_changes(self, transport: GroupTransport) -> None:
+        for key, peers in transport.take_changes():
+            channel = self.channels.get(key)
+            if channel is not None:
+                self._tell(channel.node, RegroupChannel(key=key, peers=peers))
+
+    def _check(self) -> None:
+        self._open_broken_again()
+        kinds = [find(channel.transport) for channel in self.channels.values()]
+        grouped = [kind for kind in kinds if isinstance(kind, GroupTransport)]
+        for kind in {kind.end: kind for kind in grouped}.values():
+            kind.check()
+        for key, channel in self.channels.items():
+            if channel.link != (link := getattr(channel.sending, "link", channel.link)):  # it fell back
+                channel.link = link
+                self._settle_soon(key, channel.sending)
+        self._checking = asyncio.get_running_loop().call_later(CHECK_S, self._check) if self.channels else None
+
+    def _open_broken_again(self) -> None:
+        """A sending end may fail by itself while both nodes live: its ring is damaged, or the way was cut."""
+        for channel in self.channels.values():
+            stream = (channel.node, channel.incarnation)
+            if not channel.sending.broken:
+                self._complained.discard(stream)
+            elif stream not in self._complained:  # once, while it breaks again and again
+                self._complained.add(stream)
+                logger.warning(
+                    "the channel of publisher %x to node %s by %s broke; it is opened again where it ended",
+                    channel.incarnation, channel.node, channel.transport,
+                )  # fmt: skip
+        self._again(lambda channel: channel.sending.broken)
+
+
+def wish_for(request: OpenChannel | StartChannel) -> Wish | None:
+    """What a stage on this node has to make for the channel; None when it carries messages as they are."""
+    if request.size is None:
+        return None
+    every = 1 if request.rate_hz else request.every
+    reliable = request.here and find(request.transport).promises.reliable
+    return Wish(request.incarnation, request.size, every, request.rate_hz, request.here, reliable)
+
+
+def _port(address: str) -> int:
+    """Raises BadMessage."""
+    try:
+        return int(address.rpartition(":")[2])
+    except ValueError as exc:
+        raise BadMessage(f"{address!r} has no port") from exc

@@ -1,0 +1,60 @@
+"""A ring of this node as a sending end reads it: a publisher's, a mirror, or what a stage makes.
+
+Invariant: whoever pushes into the ring is told of links at once, or has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ringcast.daemon.rings.pacing import Paces
+from ringcast.daemon.rings.registrations import Ring
+from ringcast.daemon.stages.derivation import oldest_seq
+from ringcast.transport.interface import FanOutLinks
+
+
+class RingSource:
+    """See `Source`. `flush` tells the ring's writer what was added to its fan-out."""
+
+    def __init__(self, ring: Ring, flush: Callable[[Ring], None], paces: Paces) -> None:
+        self._ring = ring
+        self._flush = flush
+        self._paces = paces
+        self.ring_fd = ring.fds[0].fileno()
+        self.bell_fd = ring.fds[1].fileno()
+        self.ring = ring.ring
+        self.depth = ring.row.depth
+        self.capacity_bytes = ring.row.capacity_bytes
+
+    @property
+    def next_seq(self) -> int:
+        return self._ring.next_seq
+
+    @property
+    def oldest_seq(self) -> int:
+        """The oldest number held, or the next one when nothing is."""
+        return oldest_seq(self._ring)
+
+    @property
+    def fresh_seq(self) -> int:
+        return self._ring.fresh_seq
+
+    def factor(self, every: int, rate_hz: float) -> int:
+        if self._ring.size is not None:
+            return self._ring.every
+        return self._paces.every(self._ring, rate_hz) if rate_hz else every
+
+    def changed_factor(self, every: int, rate_hz: float) -> bool:
+        return rate_hz > 0 and self._paces.follow(self._ring, rate_hz) != every
+
+    @property
+    def links(self) -> FanOutLinks:
+        return self
+
+    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None:
+        self._ring.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq)
+        self._flush(self._ring)
+
+    def remove_link(self, number: int) -> None:
+        self._ring.fanout.remove_link(number)
+        self._flush(self._ring)

@@ -1,0 +1,68 @@
+"""Channels that come to this node, as values: what is wanted, what is open, where a broken one goes on.
+
+The rules are in `ringcast.daemon.streams.incoming`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+import msgspec
+
+from ringcast.daemon.rings.registrations import Demand, MirrorRing
+from ringcast.daemon.table.rows import PublisherRow
+from ringcast.transport import find
+from ringcast.transport.interface import GroupTransport, Mirror
+
+SETTLE_S = 0.001
+
+
+class Stream(NamedTuple):
+    """What is wanted: one publisher's messages in one way."""
+
+    incarnation: int
+    demand: Demand
+
+    def differs_in_parameters(self, other: Stream) -> bool:
+        """Whether both have the same stages, and nothing else is different."""
+        same = other.demand._replace(transport=self.demand.transport)
+        if self.incarnation != other.incarnation or self.demand != same:
+            return False
+        old, new = find(self.demand.transport), find(other.demand.transport)
+        return isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape
+
+
+class Incoming(msgspec.Struct):
+    """A channel that is open."""
+
+    key: int
+    via: str
+    transport: str
+    row: PublisherRow
+    mirror: Mirror
+    ring: MirrorRing
+    first_seq: int
+    broken: bool = False
+    """Nothing comes any more; kept for what its mirror holds."""
+    leaves_at: float | None = None
+    """When it is closed, its publisher being gone, though it has not come to the end."""
+
+    def has_all_before(self, end: int) -> bool:
+        """Whether everything came that was due of what a publisher sent."""
+        return -(-self.mirror.next_seq // self.ring.every) * self.ring.every >= end
+
+
+class Resumption(NamedTuple):
+    """Where a stream that broke goes on: where its mirror ended, once that has ended."""
+
+    tag: str
+    end: asyncio.Task[int]
+
+
+async def end_of(mirror: Mirror) -> int:
+    """The number after its last. A message that comes while its channel is being closed is in it or is not; asking
+    earlier would leave that open, and the message might come again with the next channel."""
+    while not mirror.closed:
+        await asyncio.sleep(SETTLE_S)
+    return mirror.next_seq

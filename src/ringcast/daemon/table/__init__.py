@@ -1,0 +1,1 @@
+"""The replicated tag table: rows, replicas, matching, succession. Pure."""

@@ -1,0 +1,104 @@
+"""Which rows of other nodes are taken in: the same checks of names and attributes as for local clients. Pure.
+
+A row that fails is left out of its delta and counted. The rest of the delta is good: one bad row must not keep a node's
+other rows from spreading, nor cost the peer that passed it on its link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import msgspec
+
+from ringcast.control.limits import (
+    MAX_BORN,
+    MAX_LABEL_CHARS,
+    MAX_SETTINGS_PER_TAG,
+    MAX_TERM,
+)
+from ringcast.control.peering import NAME_PATTERN
+from ringcast.daemon.table.attributes import MAX_PLACE_CHARS, MAX_TRANSPORT_CHARS, check_geometry, resolve
+from ringcast.daemon.table.rows import Delta, Entry, PublisherRow, Row, SubscriberRow, TagRow
+from ringcast.errors import RingcastError
+from ringcast.model.tag import check_name, check_pattern
+
+_NODE = re.compile(NAME_PATTERN)
+_MAX_ID = 2**62
+_MAX_SEQ = 2**63
+_MAX_PID = 2**31
+
+
+def admit(delta: Delta, refused: Counter[str]) -> Delta:
+    """The delta without the rows that no honest node writes."""
+    good = [entry for entry in delta.entries if _is_good(entry, refused)]
+    return delta if len(good) == len(delta.entries) else msgspec.structs.replace(delta, entries=good)
+
+
+def _is_good(entry: Entry, refused: Counter[str]) -> bool:
+    if entry.row is None:
+        return True
+    if not _plausible(entry.row):
+        refused["implausible row"] += 1
+        return False
+    if not _well_named(entry.row):
+        refused["bad name in a row"] += 1
+        return False
+    return True
+
+
+def _plausible(row: Row) -> bool:
+    if isinstance(row, TagRow):
+        return 0 <= row.born <= MAX_BORN and 0 <= row.term <= MAX_TERM and _good_attributes(row)
+    if not (0 <= row.info.id <= _MAX_ID and 0 <= row.info.pid <= _MAX_PID):
+        return False
+    if isinstance(row, SubscriberRow):
+        return True
+    return 0 <= row.info.incarnation < 2**64 and 0 <= row.end <= _MAX_SEQ and _good_geometry(row)
+
+
+def _good_attributes(row: TagRow) -> bool:
+    try:
+        resolve(row.name, msgspec.structs.asdict(row.attributes), None)
+    except RingcastError:
+        return False
+    return True
+
+
+def _good_geometry(row: PublisherRow) -> bool:
+    try:
+        check_geometry(row.depth, row.capacity_bytes)
+    except RingcastError:
+        return False
+    return True
+
+
+def _well_named(row: Row) -> bool:
+    try:
+        if isinstance(row, TagRow):
+            check_name(row.name)
+            return (not row.backup or _is_node(row.backup)) and _good_settings(row)
+        if isinstance(row, PublisherRow):
+            check_name(row.info.tag)
+        else:
+            check_pattern(row.info.pattern)
+    except RingcastError:
+        return False
+    return _is_label(row.info.user) and _is_label(row.info.program)
+
+
+def _good_settings(row: TagRow) -> bool:
+    return len(row.settings) <= MAX_SETTINGS_PER_TAG and all(
+        (not node or _is_node(node))
+        and len(setting.at) <= MAX_PLACE_CHARS and setting.at.isprintable()
+        and len(setting.transport) <= MAX_TRANSPORT_CHARS and setting.transport.isprintable()
+        for node, setting in row.settings.items()
+    )  # fmt: skip
+
+
+def _is_node(name: str) -> bool:
+    return _NODE.fullmatch(name) is not None
+
+
+def _is_label(text: str) -> bool:
+    return len(text) <= MAX_LABEL_CHARS and text.isprintable()

@@ -1,0 +1,103 @@
+"""Tags that daemons publish on: names that begin with `@`. Pure.
+
+`@ringcast/<node>/channels` has the counters of the channels of a node, once a second: what `ringcast channels` shows,
+as messages, so that whatever reads tags can read them. Everybody may subscribe, even before a daemon
+sent something; only the daemon of that node publishes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from ringcast.codec.schema import describe
+from ringcast.control.status import ChannelStatus
+from ringcast.errors import BadTagName
+from ringcast.model.tag import TagAttributes, matches
+
+PREFIX = "@"
+_PATTERN = "@ringcast/*/channels"
+
+
+class Channel(msgspec.Struct, frozen=True, kw_only=True):
+    """A ChannelStatus. The incarnation as 16 hexadecimal digits: JSON's readers have no unsigned 64-bit numbers."""
+
+    direction: str
+    node: str
+    tag: str
+    incarnation: str
+    transport: str
+    every: int
+    rate_hz: float
+    width: int
+    height: int
+    """0 where nothing is scaled in space, as a rate of 0 is none."""
+    reliable: bool
+    messages: int | None
+    bytes: int | None
+    lost: int | None
+    counters: dict[str, int]
+
+
+class Channels(msgspec.Struct, frozen=True, kw_only=True):
+    """One message: the counters of all channels of `node`, since each was opened."""
+
+    node: str
+    taken_ns: Annotated[int, msgspec.Meta(description="UTC")]
+    channels: list[Channel]
+    dropped: dict[str, dict[str, int]]
+
+
+# Nobody may make a daemon wait, and an hour is remembered.
+ATTRIBUTES = TagAttributes(
+    codec="json", schema=describe(Channels), depth=3600, capacity_bytes=4 * 1024 * 1024, max_wait_s=0
+)
+
+
+def channels_tag(node: str) -> str:
+    return f"@ringcast/{node}/channels"
+
+
+def is_system(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def check_opened(name: str) -> dict[str, Any] | None:
+    """What a tag of that name has to be like; None when its users decide. Raises BadTagName for nobody's."""
+    if not is_system(name):
+        return None
+    if not matches(_PATTERN, name):
+        raise BadTagName(name, "names that begin with @ are the daemons' own")
+    return {field: getattr(ATTRIBUTES, field) for field in ATTRIBUTES.__struct_fields__}
+
+
+def check_published(name: str, own: bool) -> None:
+    """Raises BadTagName when somebody who is not the daemon wants to publish on, or destroy, a tag of its."""
+    if is_system(name) and not own:
+        raise BadTagName(name, "names that begin with @ are the daemons' own; everybody else may subscribe")
+
+
+def encode(node: str, taken_ns: int, rows: list[ChannelStatus], dropped: dict[str, dict[str, int]]) -> bytes:
+    channels = [_channel(row) for row in rows]
+    return msgspec.json.encode(Channels(node=node, taken_ns=taken_ns, channels=channels, dropped=dropped))
+
+
+def _channel(row: ChannelStatus) -> Channel:
+    fields = msgspec.structs.asdict(row)
+    width, height = fields.pop("size") or (0, 0)
+    return Channel(**{**fields, "incarnation": f"{row.incarnation:016x}", "width": width, "height": height})
+
+
+def decode(message: Any) -> tuple[int, list[ChannelStatus]]:
+    """When it was taken, and the rows that `encode` was given, of a message as the tag's codec reads it. Raises
+    msgspec.ValidationError."""
+    found = msgspec.convert(message, Channels)
+    return found.taken_ns, [_status(channel) for channel in found.channels]
+
+
+def _status(channel: Channel) -> ChannelStatus:
+    fields = msgspec.structs.asdict(channel)
+    size = (fields.pop("width"), fields.pop("height"))
+    changed = {"incarnation": int(channel.incarnation, 16), "size": size if any(size) else None}
+    return msgspec.convert({**fields, **changed}, ChannelStatus)

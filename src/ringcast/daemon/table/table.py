@@ -1,0 +1,319 @@
+"""The tag table: every node's tags, publishers and subscribers, as this node sees them. Pure: no socket, clock, thread.
+
+Each node writes its own rows only; copies converge by exchanging digests and deltas (`ringcast.daemon.table.replica`).
+Invariant: the answers to queries are a function of the replicas of the nodes that are present, and every mutation
+returns the changes it made to those answers, so that a shell can react without comparing tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from ringcast.control.limits import (
+    MAX_BORN,
+    MAX_ROWS_OF_OTHERS,
+    MAX_TAGS_PER_NODE,
+    MAX_TERM,
+    PLAUSIBLE_BORN,
+    PLAUSIBLE_LIFE,
+)
+from ringcast.daemon.table.attributes import resolve
+from ringcast.daemon.table.matching import PatternIndex
+from ringcast.daemon.table.replica import Replica
+from ringcast.daemon.table.rows import Change, ChangeKind, Delta, PublisherRow, Row, SubscriberRow, TagRow
+from ringcast.errors import BadMessage, ResourceLimit, UnknownTag
+from ringcast.model.place import Setting
+from ringcast.model.tag import is_pattern, matches
+
+Digest = dict[str, tuple[int, int]]
+"""{node: (incarnation, version known without gaps)}"""
+
+MAX_DESTROYED = 256
+"""Destroyed tags of which a node reminds the others."""
+
+_ID = tuple[str, str]
+"""(owner, key)"""
+
+
+class TagTable:
+    """The table of the node called `node`, which leads the life `incarnation` (larger than all before it)."""
+
+    def __init__(self, node: str, incarnation: int, max_tombstones: int = 1024) -> None:
+        self.node = node
+        self._max_tombstones = max_tombstones
+        self._own = Replica(node, incarnation, max_tombstones)
+        self._replicas: dict[str, Replica] = {node: self._own}
+        self._absent: set[str] = set()
+        self._tags: dict[str, dict[str, TagRow]] = {}
+        self._orphans: dict[str, TagRow] = {}  # tags whose last row went, but were not destroyed
+        self._destroyed: dict[str, None] = {}  # keys of this node's own, longest ago first
+        self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
+        self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
+        self._contested: set[str] = set()
+        self._youngest = 0
+        self._rows_of_others = 0
+        self.refused: Counter[str] = Counter()
+        """What was not believed of others, by reason."""
+
+    # ------------------------------------------------------------------ queries
+
+    def tag(self, name: str) -> TagRow | None:
+        """The row that counts for a tag: of several, the one born first, in its latest term."""
+        held = self._tags.get(name, {})
+        if len(held) == 1:  # as nearly always
+            (row,) = held.values()
+            if not row.destroyed:
+                return row
+        rows = [row for row in held.values() if not self.is_destroyed(row)]
+        if not rows:
+            return self._orphans.get(name)
+        return min(rows, key=lambda row: (row.born, -row.term, row.owner))
+
+    def is_destroyed(self, row: TagRow) -> bool:
+        """Whether somebody destroyed that tag, rather than that its row is only not there."""
+        return any(other.destroyed and other.born == row.born for other in self._tags.get(row.name, {}).values())
+
+    def rivals(self, name: str) -> list[TagRow]:
+        """Rows of the tag, not destroyed, that do not count because another does."""
+        counts = self.tag(name)
+        rows = self._tags.get(name, {}).values()
+        return [row for row in rows if row is not counts and not row.destroyed and not self.is_destroyed(row)]
+
+    def contested(self) -> list[str]:
+        """The tags of which several nodes have rows."""
+        return sorted(self._contested)
+
+    def tags(self, pattern: str = "**") -> list[TagRow]:
+        names: Iterable[str] = sorted({*self._tags, *self._orphans}) if is_pattern(pattern) else (pattern,)
+        rows = (self.tag(name) for name in names if matches(pattern, name))
+        return [row for row in rows if row is not None]
+
+    def publishers(self, tag: str) -> list[PublisherRow]:
+        """Who publishes on the tag, with the rings left behind (`alive` False)."""
+        return self._publishers.exact(tag)
+
+    def all_publishers(self) -> list[PublisherRow]:
+        """Of every tag, the system's own too."""
+        return list(self._publishers.items())
+
+    def subscribers(self, tag: str) -> list[SubscriberRow]:
+        """Whose pattern selects the tag."""
+        return list(self._subscribers.matching(tag))
+
+    def __len__(self) -> int:
+        return sum(self.tag(name) is not None for name in {*self._tags, *self._orphans})
+
+    # ------------------------------------------------------------------ this node's own rows
+
+    def open_tag(
+        self, name: str, requested: dict[str, Any], create: bool = True, settings: dict[str, Setting] | None = None
+    ) -> tuple[TagRow, list[Change]]:
+        """Join the tag, or create it here, with these settings. Raises UnknownTag, TagConflict, QosMismatch,
+        ResourceLimit."""
+        known = self.tag(name)
+        attributes = resolve(name, requested, known.attributes if known else None)
+        if known is not None:
+            return known, []
+        if not create:
+            raise UnknownTag(name)
+        if not self.has_room:
+            kept = f"node {self.node!r} keeps {MAX_TAGS_PER_NODE} tags already, and other nodes take in no more of it"
+            raise ResourceLimit(kept, "destroy tags that nobody needs, or create this one on another node")
+        born = max([self._youngest, *(row.born for row in self._tags.get(name, {}).values())])
+        row = TagRow(
+            name=name, attributes=attributes, primary=self.node, born=min(born + 1, MAX_BORN), settings=settings or {}
+        )
+        return row, self.put(row)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether this node may keep another tag: its peers take in so many of one node."""
+        return self._own.count(TagRow) < MAX_TAGS_PER_NODE
+
+    def put(self, row: Row) -> list[Change]:
+        """Write a row of this node, in place of the one with its key."""
+        if row.owner != self.node:
+            raise ValueError(f"{row.key} belongs to node {row.owner!r}, not to {self.node!r}")
+        before = self._own.row(row.key)
+        self._own.write(row.key, row)
+        return self._show(before, row)
+
+    def destroy(self, name: str) -> list[Change]:
+        """Say that a tag of this node is no more. Rows of the same birth that turn up later do not bring it back."""
+        row = self.tag(name)
+        if row is None or row.owner != self.node:
+            return []
+        self._destroyed.pop(row.key, None)
+        self._destroyed[row.key] = None
+        changes = self.put(replace(row, destroyed=True, term=next_term(row)))
+        while len(self._destroyed) > MAX_DESTROYED:
+            oldest = next(iter(self._destroyed))
+            del self._destroyed[oldest]
+            if isinstance(known := self._own.row(oldest), TagRow) and known.destroyed:
+                changes += self.remove(oldest)
+        return changes
+
+    def remove(self, key: str) -> list[Change]:
+        """Withdraw a row of this node; nothing happens when there is none."""
+        before = self._own.row(key)
+        if before is None:
+            return []
+        self._own.write(key, None)
+        return self._show(before, None)
+
+    # ------------------------------------------------------------------ replication
+
+    @property
+    def incarnation(self) -> int:
+        return self._own.incarnation
+
+    def digest(self) -> Digest:
+        return {node: (replica.incarnation, replica.through) for node, replica in self._replicas.items()}
+
+    def delta(self, theirs: Digest, max_entries: int | None = None) -> list[Delta]:
+        """What the sender of a digest lacks."""
+        found = []
+        for node, replica in self._replicas.items():
+            incarnation, version = theirs.get(node, (-1, 0))
+            if incarnation <= replica.incarnation:
+                delta = replica.delta(version if incarnation == replica.incarnation else None, max_entries)
+                if delta is not None:
+                    found.append(delta)
+        return found
+
+    def apply(self, deltas: Iterable[Delta]) -> list[Change]:
+        """Take in deltas: any of them, in any order, any number of times.
+
+        Raises BadMessage, before anything changed, when a delta speaks for a node about rows that are not its own.
+        """
+        deltas = list(deltas)
+        for delta in deltas:
+            _check_untrusted(delta)
+        changes: list[Change] = []
+        for delta in deltas:
+            changes += self._apply(delta)
+        return changes
+
+    def set_present(self, node: str, present: bool) -> list[Change]:
+        """Hide or show a node's rows: membership decides who is there, what the node wrote is kept."""
+        if present == (node not in self._absent):
+            return []
+        replica = self._replicas.get(node)
+        rows = list(replica.rows().values()) if replica else []
+        if present:
+            self._absent.discard(node)
+            return [change for row in rows for change in self._show(None, row)]
+        changes = []
+        for row in rows:
+            changes += self._show(row, None)
+        self._absent.add(node)
+        return changes
+
+    def orphans(self) -> list[TagRow]:
+        """Tags whose node went, or gave them up for a row that is not here yet. They are seen as they were until
+        somebody takes them over or they are given up."""
+        return list(self._orphans.values())
+
+    def give_up(self, name: str) -> list[Change]:
+        """Nobody takes over an orphan: it is no longer seen, unless its node returns."""
+        row = self._orphans.pop(name, None)
+        return _difference(row, self.tag(name)) if row is not None else []
+
+    def forget(self, node: str) -> None:
+        """Keep nothing of an absent node: it will not be back, as far as anybody knows, or leads another life."""
+        if node in self._absent:
+            replica = self._replicas.pop(node, None)
+            self._rows_of_others -= len(replica) if replica else 0
+            self._absent.discard(node)
+
+    def _apply(self, delta: Delta) -> list[Change]:
+        if delta.node == self.node:
+            # Peers remember an earlier life of this node with a clock that was ahead: outlive it.
+            # Not one far beyond what can be: nobody takes in rows of such a life before we lead it.
+            if delta.incarnation > max(PLAUSIBLE_LIFE, self._own.incarnation + 1):
+                self.refused["implausible life"] += 1
+            elif delta.incarnation > self._own.incarnation:
+                self._own.incarnation = delta.incarnation + 1
+            return []
+        replica = self._replicas.get(delta.node)
+        before: dict[str, Row] = {}
+        if replica is None or replica.incarnation < delta.incarnation:
+            before = replica.rows() if replica else {}
+            replica = Replica(delta.node, delta.incarnation, self._max_tombstones)
+            self._replicas[delta.node] = replica
+        elif replica.incarnation > delta.incarnation:
+            return []
+        room = MAX_ROWS_OF_OTHERS - self._rows_of_others + len(before)
+        held = len(replica) + len(before)
+        touched = {key: (row, None) for key, row in before.items()} | {
+            key: (before.get(key, old), new) for key, (old, new) in replica.merge(delta, room).items()
+        }
+        self._rows_of_others += len(replica) - held
+        self.refused["too many rows"] += replica.take_left_out()
+        return [change for old, new in touched.values() for change in self._show(old, new)]
+
+    # ------------------------------------------------------------------ what is seen
+
+    def _show(self, old: Row | None, new: Row | None) -> list[Change]:
+        row = new if new is not None else old
+        if row is None or row.owner in self._absent:
+            return []
+        if isinstance(row, TagRow):
+            return self._show_tag(row.name, row.owner, new if isinstance(new, TagRow) else None)
+        where = (row.owner, row.key)
+        if isinstance(old, PublisherRow):
+            self._publishers.discard(old.info.tag, where)
+        if isinstance(old, SubscriberRow):
+            self._subscribers.discard(old.info.pattern, where)
+        if isinstance(new, PublisherRow):
+            self._publishers.add(new.info.tag, where, new)
+        if isinstance(new, SubscriberRow):
+            self._subscribers.add(new.info.pattern, where, new)
+        return _difference(old, new)
+
+    def _show_tag(self, name: str, owner: str, new: TagRow | None) -> list[Change]:
+        before = self.tag(name)
+        rows = self._tags.setdefault(name, {})
+        rows.pop(owner, None)
+        if new is not None:
+            rows[owner] = new
+            if owner == self.node or new.born <= PLAUSIBLE_BORN:
+                self._youngest = max(self._youngest, new.born)
+            self._orphans.pop(name, None)
+        if not rows:
+            del self._tags[name]
+        if len(rows) > 1:
+            self._contested.add(name)
+        else:
+            self._contested.discard(name)
+        after = self.tag(name)
+        if after is None and new is None and before is not None and not self.is_destroyed(before):
+            after = self._orphans[name] = before
+        return _difference(before, after)
+
+
+def _difference(old: Row | None, new: Row | None) -> list[Change]:
+    if old == new:
+        return []
+    if new is None:
+        return [Change(ChangeKind.REMOVED, old)] if old is not None else []
+    return [Change(ChangeKind.ADDED if old is None else ChangeKind.CHANGED, new)]
+
+
+def next_term(row: TagRow) -> int:
+    """Of the same tag, written by another node or destroyed. It ends somewhere, so that all take the row in."""
+    return min(row.term + 1, MAX_TERM)
+
+
+def _check_untrusted(delta: Delta) -> None:
+    if not 0 <= delta.since <= delta.through:
+        raise BadMessage(f"a delta from version {delta.since} to {delta.through}")
+    for entry in delta.entries:
+        if not delta.since < entry.version <= delta.through:
+            raise BadMessage(f"version {entry.version} in a delta from {delta.since} to {delta.through}")
+        if entry.row is not None and (entry.row.owner != delta.node or entry.row.key != entry.key):
+            raise BadMessage(f"node {delta.node!r} speaks for {entry.row.owner!r} about {entry.key!r}")

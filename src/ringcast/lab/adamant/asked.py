@@ -1,0 +1,131 @@
+"""What the project is asked to show of its transports under loss, line by line, from simulated runs.
+
+What only real sockets can answer is in `field`; what the recovery code costs, in `recovery_bench`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from statistics import fmean
+
+from ringcast.lab.adamant.grid import BASELINES, RECOVERING, Cell
+from ringcast.lab.adamant.results import Result
+from ringcast.lab.measuring.report import Steps
+from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
+from ringcast.lab.simulation import packet_loss
+from ringcast.lab.simulation.packet_loss import Scenario
+
+SEEDS = range(1, 6)
+UPDATES = 20_000
+NAK_RUNS = 1_000
+RATES = (10.0, 25.0, 50.0, 100.0)
+DELIVERED = (
+    # transport, receivers, loss, at least (%)
+    ("nak", 3, 0.03, 100.0),
+    ("nak", 25, 0.03, 100.0),
+    ("lateral+nak:r=4,c=3", 3, 0.03, 100.0),
+    ("lateral+nak:r=4,c=3", 25, 0.03, 100.0),
+    ("lateral:r=4,c=3", 3, 0.01, 99.96),
+    ("lateral:r=4,c=3", 25, 0.01, 99.94),
+    ("lateral:r=8,c=3", 3, 0.03, 99.5),
+)
+STEPS = 1 + len(DELIVERED) + 1 + 1
+
+
+def stalls(quick: bool, steps: Steps, pool: Executor) -> Row:
+    """1,000 runs: what the paper's reliable multicast failed at."""
+    steps.step("1,000 runs of nak")
+    updates = 500 if quick else 5_000
+    scenarios = [
+        Scenario(transport="nak", loss=0.03, rate_hz=RATES[run % len(RATES)], updates=updates, seed=run + 1)
+        for run in range(NAK_RUNS)
+    ]
+    stalled = sum(pool.map(_stalled, scenarios))
+    name = f"stalled receivers in {NAK_RUNS} nak runs of {updates} updates, 3 receivers, 3 % loss, 10 to 100 Hz"
+    return at_most(name, stalled, "receivers", 0)
+
+
+def _stalled(scenario: Scenario) -> int:
+    return packet_loss.run(scenario).stalled
+
+
+def _delivered(scenario: Scenario) -> float:
+    return packet_loss.run(scenario).delivered_share
+
+
+def delivered(steps: Steps, pool: Executor) -> list[Row]:
+    rows = []
+    for transport, receivers, loss, target in DELIVERED:
+        steps.step(f"{transport}, {receivers} receivers")
+        scenarios = [
+            Scenario(transport=transport, receivers=receivers, loss=loss, rate_hz=50, updates=UPDATES, seed=seed)
+            for seed in SEEDS
+        ]
+        shares = list(pool.map(_delivered, scenarios))
+        name = f"delivered, {transport}, {100 * loss:g} % loss, {receivers} receivers, 50 Hz"
+        value = 100 * fmean(shares)
+        # Six digits, or 99.9996 would look like 100.
+        rows.append(Row(name, round(value, 6), "%", None, target, value >= target, "asked"))
+    return rows
+
+
+def implosion(steps: Steps) -> Row:
+    """The most that any of five seeds gave: a mean could hide one storm."""
+    steps.step("1,000 receivers lose the same packet")
+    naks = [
+        packet_loss.run(
+            Scenario(transport="nak", receivers=1_000, updates=20, rate_hz=50, lost_by_all=10, rest_s=1, seed=seed)
+        ).receivers["nak"][0]
+        for seed in SEEDS
+    ]
+    name = "nak requests when 1,000 receivers lose the same packet, most of five seeds"
+    return Row(name, max(naks), "requests", None, 10, max(naks) < 10, "asked")
+
+
+def relate2(cells: Mapping[Cell, Mapping[str, float]]) -> list[Row]:
+    """`cells`: mean ReLate2 by transport, of each environment."""
+    ratios = {
+        cell: min(values[name] for name in RECOVERING) / min(values[name] for name in BASELINES)
+        for cell, values in cells.items()
+        if cell.loss > 0
+    }
+    if not ratios:
+        return []
+    worst = max(ratios, key=lambda cell: ratios[cell])
+    lower = sum(1 for ratio in ratios.values() if ratio < 1)
+    alone = sum(1 for cell in ratios if cells[cell]["nak"] < min(cells[cell][name] for name in BASELINES))
+    asked = "ReLate2, the least of nak, lateral, parity, lateral+nak by the least of udp, multicast, tcp"
+    return [
+        at_least(f"{asked}: lossy cells where it is lower", lower, "cells", len(ratios)),
+        Row(f"{asked}: worst cell ({worst.label})", round(ratios[worst], 4), "x", None, 1, ratios[worst] < 1, "asked"),
+        figure(
+            "ReLate2, lossy cells where nak alone is lower than udp, multicast and tcp", alone, "cells", len(ratios)
+        ),
+    ]
+
+
+def wire(steps: Steps) -> Row:
+    """As the simulator counts it; `field.fan_out` counts on a wire."""
+    steps.step("packets on the wire")
+    counts = {
+        n: packet_loss.run(Scenario(transport="multicast", receivers=n, updates=1_000)).publisher["data"][0] / 1_000
+        for n in (1, 8)
+    }
+    return figure(
+        "packets on the wire per message, multicast, 8 nodes against 1, simulated", counts[8], "packets", counts[1]
+    )
+
+
+def cell_of(result: Result) -> Cell:
+    c = result.configuration
+    return Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
+
+
+def mean_by_cell(results: Iterable[Result], metric: str) -> dict[Cell, dict[str, float]]:
+    """A metric's mean over the repetitions, by environment and transport."""
+    gathered: dict[Cell, dict[str, list[float]]] = {}
+    for result in results:
+        by_transport = gathered.setdefault(cell_of(result), {})
+        by_transport.setdefault(result.configuration["transport"], []).append(result.metrics[metric])
+    return {cell: {transport: fmean(values) for transport, values in found.items()} for cell, found in gathered.items()}

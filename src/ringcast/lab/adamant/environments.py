@@ -1,0 +1,57 @@
+"""Environments drawn at random, far beyond paper 004's: what a model of which transport is best where is trained on.
+
+Receivers, loss, bursts, rate, size and delay are drawn independently, each over the span where it changes who wins, and
+most of them by their magnitude; the bandwidth follows from how much of its line a publisher would need for a datagram
+to each receiver in turn. That is never more than half: on a line that is full only the queue would be measured. One
+seed decides all of it. Pure values.
+"""
+
+from __future__ import annotations
+
+import random
+
+from ringcast.lab.adamant.grid import BASELINES, Cell, Grid
+
+SEED = 4
+LOAD = (0.02, 0.5)
+"""Of its line, that a publisher needs for a datagram to each receiver: least and most."""
+HEADS_BYTES = 120
+"""Of a datagram, in our header and those below it, at most."""
+
+LATERAL = tuple(f"lateral:r={r},c={c}" for r, c in ((4, 2), (4, 5), (8, 3)))
+PARITY = ("parity:r=4,c=1,flush=1s", "parity:r=4,c=2,flush=1s", "parity:r=8,c=2,flush=1s", "parity:r=4,c=3",
+          "parity:r=16,c=1,flush=1s")  # fmt: skip
+BOTH = ("lateral+nak:r=4,c=3", "parity+nak:r=4,c=1,flush=1s", "parity+nak:r=8,c=2,flush=1s", "parity+nak:r=4,c=3")
+CANDIDATES = (*BASELINES, "nak", *LATERAL, *PARITY, *BOTH)
+"""Transports and settings to choose from. Not `ack`: an answer from every receiver to every message is what it costs,
+and the one thing the simulator has no price for."""
+
+
+def environments(number: int, seed: int = SEED) -> tuple[Cell, ...]:
+    """The first of them are the same however many are asked for."""
+    chance = random.Random(seed)
+    return tuple(_drawn(chance) for _ in range(number))
+
+
+def environment_grid(quick: bool) -> Grid:
+    if quick:
+        return Grid(environments(160), CANDIDATES, 500, 2)
+    return Grid(environments(2_000), CANDIDATES, 600, 2, losses=120)
+
+
+def _drawn(chance: random.Random) -> Cell:
+    def magnitude(low: float, high: float) -> float:
+        return float(f"{low * (high / low) ** chance.random():.3g}")
+
+    lossless = chance.random() < 0.1
+    receivers, payload_bytes, rate_hz = round(magnitude(2, 25)), round(magnitude(12, 1_200)), magnitude(5, 1_000)
+    in_turn_mbit = receivers * (payload_bytes + HEADS_BYTES) * 8e-6 * rate_hz
+    return Cell(
+        receivers=receivers,
+        loss=0.0 if lossless else magnitude(0.002, 0.1),
+        burst=1.0 if lossless or chance.random() < 0.5 else magnitude(1.5, 6),
+        rate_hz=rate_hz,
+        payload_bytes=payload_bytes,
+        delay_us=magnitude(50, 40_000),
+        bandwidth_mbit=float(f"{in_turn_mbit / magnitude(*LOAD):.3g}"),
+    )

@@ -1,0 +1,123 @@
+"""`ringcast lab run adamant`: the experiments of paper 004 (ADAMANT), and what is asked of our transports beside them.
+
+The grid is simulated with the very recovery code that daemons run (`loss_simulation`); a part of it, and what only
+sockets can answer, is measured on a real network first (`field`; without root it is left out, which is said). It leaves
+`report.md`, `rows.json`, `results.parquet` and the pictures in a folder.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+from ringcast.lab.adamant import asked as adamant_asked
+from ringcast.lab.adamant import recovery_bench
+from ringcast.lab.adamant import report as adamant_report
+from ringcast.lab.adamant import results as adamant_results
+from ringcast.lab.adamant.environments import environment_grid
+from ringcast.lab.adamant.field import experiment as field
+from ringcast.lab.adamant.grid import Cell, Grid, crowd_grid, paper_grid
+from ringcast.lab.adamant.results import Result
+from ringcast.lab.measuring import picture
+from ringcast.lab.measuring.report import Findings, Steps
+from ringcast.lab.measuring.rows import Row
+from ringcast.lab.simulation import packet_loss
+from ringcast.lab.simulation.workers import workers
+from ringcast.lab.testbed.cleanup import LabError
+
+COMMAND = "ringcast lab run adamant"
+NEEDS_ROOT = False
+ENVIRONMENTS = "adamant environments"
+"""The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
+
+
+class AdamantFindings(Findings):
+    """With every run's figures, for Parquet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.results: list[Result] = []
+
+
+def run(quick: bool, steps: Steps) -> AdamantFindings:
+    """Raises LabError."""
+    paper, crowd, drawn = paper_grid(quick), crowd_grid(quick), environment_grid(quick)
+    steps.expect(adamant_asked.STEPS + 1 + len(paper.cells) + len(crowd.cells) + len(drawn.cells))
+    findings = AdamantFindings()
+    with workers() as pool:
+        # What is measured first, while nothing else runs here.
+        real, measured = field.run(quick, steps, pool)
+        steps.step("what the stages cost")
+        costs = _costs(quick, findings)
+        findings.rows.append(adamant_asked.stalls(quick, steps, pool))
+        findings.rows += adamant_asked.delivered(steps, pool)
+        findings.rows.append(adamant_asked.implosion(steps))
+        grid = run_grid("adamant", paper, steps, pool)
+        many = run_grid("adamant crowd", crowd, steps, pool)
+        elsewhere = run_grid(ENVIRONMENTS, drawn, steps, pool)
+    findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(grid, "relate2"))
+    findings.add(real)
+    findings.rows += [adamant_asked.wire(steps), *costs]
+    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
+    findings.results = [*grid, *many, *elsewhere, *measured]
+    findings.add(adamant_report.conclude(grid, many))
+    findings.tables.append(adamant_report.winners(elsewhere))
+    findings.notes += [
+        "where it says simulated, hosts and links are a model (docs/experiments-loss.md); recovery code is real",
+        f"run on {_machine()}",
+    ]
+    return findings
+
+
+def _costs(quick: bool, findings: Findings) -> list[Row]:
+    if not recovery_bench.available():
+        findings.notes.append(recovery_bench.MISSING)
+        return recovery_bench.unanswered()
+    packets = recovery_bench.packets(quick)
+    return recovery_bench.rows(recovery_bench.measure(packets), packets)
+
+
+def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[Result]:
+    """In the order of the cells; a step is a cell."""
+    seeds = range(1, grid.repetitions + 1)
+    jobs = [(cell, transport, seed) for cell in grid.cells for transport in grid.transports for seed in seeds]
+    # All at once: a core that waited for the last run of a cell would wait as often as there are cells.
+    running = pool.map(partial(_one, experiment, grid), jobs)
+    results = []
+    for number, result in enumerate(running):
+        if number % (len(jobs) // len(grid.cells)) == 0:
+            steps.step(jobs[number][0].label)
+        results.append(result)
+    return results
+
+
+def _one(experiment: str, grid: Grid, job: tuple[Cell, str, int]) -> Result:
+    cell, transport, seed = job
+    scenario = cell.scenario(transport, grid.length(cell), seed)
+    return adamant_results.summarise(experiment, packet_loss.run(scenario))
+
+
+def _machine() -> str:
+    return f"{platform.machine()}, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+
+
+def write(findings: AdamantFindings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
+    """Leave the report in `folder` and return its files. Raises LabError, ParquetMissing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        report, rows, results = folder / "report.md", folder / "rows.json", folder / "results.parquet"
+        adamant_results.write_parquet(
+            findings.results, results, machine=_machine(), version=metadata.version("ringcast")
+        )
+        rows.write_bytes(msgspec.json.format(msgspec.json.encode([row.document() for row in findings.rows])))
+        drawn = [picture.draw(one, folder) for one in findings.pictures]
+        report.write_text(findings.markdown(" ".join([COMMAND, *words])))
+        return [report, rows, results, *drawn]
+    except OSError as exc:
+        raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc

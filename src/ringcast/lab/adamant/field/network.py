@@ -1,0 +1,140 @@
+"""A publisher's node and its receivers' around a switch, a daemon on each, and a stream across them while the kernel
+loses packets.
+
+Packets are lost where they arrive at the receivers, and only there, as in the simulator and in the paper: data, what
+repairs it, heartbeats, the receivers' repairs for each other, and tcp's segments alike; also what daemons tell each
+other. One process per receiver, one for the publisher.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from ringcast.lab.adamant.field import observation
+from ringcast.lab.adamant.field.plan import PAYLOAD_BYTES, Contender
+from ringcast.lab.adamant.grid import Cell
+from ringcast.lab.simulation.packet_loss import Outcome
+from ringcast.lab.testbed.actor import Actor
+from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.topology import star
+
+WARM_UP = 20
+"""Updates that are not counted: addresses get resolved, the receivers learn the rate."""
+REST_S = {True: 5.0, False: 1.0}
+"""How long the last update is waited for, by whether the transport promises it."""
+HUB = "hub"
+
+
+class FieldNetwork:
+    """Entering raises LabError. The first node publishes."""
+
+    def __init__(self, receivers: int) -> None:
+        self._stack = ExitStack()
+        self._topology = star(receivers + 1)
+        self._numbers = itertools.count()
+        self._actors: dict[str, Actor] = {}
+        self.mesh: MeshNodes
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            bed = stack.enter_context(Testbed(self._topology))
+            names = [node.name for node in bed.nodes]
+            self.mesh = stack.enter_context(MeshNodes(bed, names))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def here(self) -> str:
+        return self.mesh.names[0]
+
+    def there(self, count: int) -> list[str]:
+        return self.mesh.names[1 : count + 1]
+
+    def tag(self) -> str:
+        return f"field/{next(self._numbers)}"
+
+    def actor(self, node: str) -> Actor:
+        """The measuring process on that node, started when it is first asked for."""
+        if node not in self._actors:
+            self._actors[node] = self._stack.enter_context(Actor(self.mesh.bed.node(node)))
+        return self._actors[node]
+
+    def start(self, nodes: Sequence[str]) -> None:
+        """Have processes there, all at once, and wait for them: who starts while others measure is measured too.
+
+        Raises ActorFailed.
+        """
+        for node in nodes:
+            self.actor(node).post("connect")
+        for node in nodes:
+            self.actor(node).reply()
+
+    def lose(self, share: float, nodes: Sequence[str]) -> None:
+        """Of what arrives at these. Raises LabError."""
+        for node in nodes:
+            self.mesh.bed.link(node, HUB).set_loss(share or None, to=node)
+
+    def packets(self, node: str) -> tuple[int, int]:
+        """(packets, bytes) that left a node so far."""
+        lines = Path(f"/proc/{self.mesh.pids[node]}/net/dev").read_text().splitlines()
+        fields = next(line for line in lines if line.strip().startswith(f"to-{HUB}:")).split()
+        return int(fields[10]), int(fields[9])
+
+    def run(self, cell: Cell, contender: Contender, updates: int) -> Outcome:
+        """One stream through real daemons and sockets. Raises ActorFailed, LabError."""
+        tag, nodes = self.tag(), self.there(cell.receivers)
+        beat, ears = self.actor(self.here), [self.actor(node) for node in nodes]
+        beat.ask("open", end="beat", name=tag, tag=tag)
+        self.mesh.wait_for_publisher(tag)
+        for ear in ears:
+            ear.post("open", end="ear", name=tag, tag=tag, transport=contender.asked)
+        for ear in ears:
+            ear.reply()
+        for node in nodes:
+            self.mesh.wait_for_way(tag, self.here, node)
+        beat.ask("match", name=tag, subscribers=len(nodes))
+        self.lose(cell.loss, nodes)
+        try:
+            heard, sent = self._stream(cell, contender, tag, updates)
+        finally:
+            self.lose(0.0, nodes)
+        for actor in (*ears, beat):
+            actor.ask("close", name=tag)
+        return observation.outcome(cell, contender, updates, heard, WARM_UP, sent)
+
+    def _stream(
+        self, cell: Cell, contender: Contender, tag: str, updates: int
+    ) -> tuple[list[observation.Heard], observation.Sent]:
+        nodes = self.there(cell.receivers)
+        beat, ears = self.actor(self.here), [self.actor(node) for node in nodes]
+        seconds = (updates + WARM_UP) / cell.rate_hz
+        limit_s = seconds + REST_S[contender.complete]
+        for ear in ears:
+            ear.post("listen", name=tag, last=updates + WARM_UP - 1, limit_s=limit_s)
+        beat.ask("beat", name=tag, count=WARM_UP, rate_hz=cell.rate_hz, size=PAYLOAD_BYTES)
+        time.sleep(1 / cell.rate_hz)
+        everywhere = [self.here, *nodes]
+        before = [self.packets(node) for node in everywhere]
+        late_ns = beat.ask("beat", seconds + 10, name=tag, count=updates, rate_hz=cell.rate_hz, size=PAYLOAD_BYTES)
+        heard = [ear.reply(limit_s + 10) for ear in ears]
+        after = [self.packets(node) for node in everywhere]
+        gone = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(before, after, strict=True)]
+        counters = [self._counters(node, tag) for node in nodes]
+        return (
+            [observation.Heard(h["seqs"], h["latencies_ns"]) for h in heard],
+            observation.Sent(gone[0], (sum(g[0] for g in gone[1:]), sum(g[1] for g in gone[1:])),
+                             sum(c.get("naks", 0) for c in counters), late_ns),
+        )  # fmt: skip
+
+    def _counters(self, node: str, tag: str) -> dict[str, int]:
+        rows = [row for row in self.mesh.sessions[node].channels() if (row.tag, row.direction) == (tag, "in")]
+        return rows[0].counters if rows else {}

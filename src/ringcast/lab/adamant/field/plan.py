@@ -1,0 +1,121 @@
+"""Which part of the grid is run on a real network, and what the simulator is asked to predict of it. Pure.
+
+A daemon's stack differs from the grid's simulated one in three ways, and a prediction has to be of the daemon's:
+
+- it delivers in order, because a ring is read in order, and so holds back what follows a gap for its patience
+  (`native/path/recovered.cpp`: twice as long as a repair takes to be made, from 10 to 500 ms; without repairs 2 ms,
+  udp's too);
+- its round trip within the group is the default of 1 ms and not the scenario's;
+- ack goes to each receiver by itself, there is no multicast for it.
+
+Links are the machine's own: their delay is taken from what udp measured where nothing was lost.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+
+from ringcast.lab.adamant.grid import Cell
+from ringcast.lab.measuring.samples import quantile
+from ringcast.lab.simulation.packet_loss import TCP, Scenario
+
+RATE_HZ = 100.0
+PAYLOAD_BYTES = 12
+SEEDS = range(1, 6)
+NOTHING_LOST = 0.0
+_GRTT = "grtt=1ms"
+_LATERAL_PATIENCE_MS = 2 * 4 * 1000 / RATE_HZ
+_PARITY_PATIENCE_MS = 10.0
+
+
+class Contender(msgspec.Struct, frozen=True):
+    """A transport by the grid's name: as daemons are asked for it, and as the simulator is."""
+
+    name: str
+    asked: str
+    simulated: str
+    multicast: bool = True
+    complete: bool = False
+    """Whether it promises everything."""
+
+
+CONTENDERS = (
+    Contender("udp", "udp", "ordering", multicast=False),
+    Contender("multicast", "multicast", "ordering"),
+    Contender("tcp", "tcp", TCP, multicast=False, complete=True),
+    Contender("nak", "multicast+nak", f"nak:{_GRTT}", complete=True),
+    Contender(
+        "lateral:r=4,c=3",
+        "multicast+lateral:r=4,c=3",
+        f"ordering+lateral:r=4,c=3,{_GRTT},patience={_LATERAL_PATIENCE_MS:g}ms",
+    ),
+    Contender(
+        "lateral+nak:r=4,c=3", "multicast+lateral+nak:r=4,c=3", f"lateral+nak:r=4,c=3,{_GRTT}", complete=True
+    ),
+    Contender(
+        "parity:r=4,c=3",
+        "multicast+parity:r=4,c=3",
+        f"ordering+parity:r=4,c=3,{_GRTT},patience={_PARITY_PATIENCE_MS:g}ms",
+    ),
+    Contender("ack", "ack", f"ack:{_GRTT}", multicast=False, complete=True),
+)  # fmt: skip
+
+
+class FieldPlan(msgspec.Struct, frozen=True):
+    receivers: tuple[int, ...]
+    losses: tuple[float, ...]
+    contenders: tuple[Contender, ...]
+    updates: int
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [Cell(n, loss, 1.0, RATE_HZ) for n, loss in itertools.product(self.receivers, self.losses)]
+
+    def contenders_of(self, cell: Cell) -> tuple[Contender, ...]:
+        """udp comes first, for it tells what the links are like."""
+        return self.contenders
+
+    @property
+    def runs(self) -> int:
+        return sum(len(self.contenders_of(cell)) for cell in self.cells)
+
+
+class QuickPlan(FieldPlan, frozen=True):
+    """Where nothing is lost only udp is run."""
+
+    def contenders_of(self, cell: Cell) -> tuple[Contender, ...]:
+        return self.contenders if cell.loss else self.contenders[:1]
+
+
+def field_plan(quick: bool) -> FieldPlan:
+    if quick:
+        few = tuple(c for c in CONTENDERS if c.name not in ("multicast", "ack"))
+        return QuickPlan((3,), (NOTHING_LOST, 0.03), few, 250)
+    return FieldPlan((3, 10), (NOTHING_LOST, 0.01, 0.03), CONTENDERS, 1_000)
+
+
+class Links(msgspec.Struct, frozen=True):
+    """What the simulator is told of a network: it takes from `delay_us` to `delay_us + jitter_us`, evenly."""
+
+    delay_us: float
+    jitter_us: float
+
+
+def links_of(latencies_us: Sequence[float]) -> Links:
+    """From what udp took where nothing was lost: the quick ones, and as much spread as gives the median.
+
+    The median and not the mean: a pause of the machine is no property of a link. Raises ValueError for no samples.
+    """
+    least = quantile(latencies_us, 0.05)
+    return Links(least, 2 * (quantile(latencies_us, 0.5) - least))
+
+
+def prediction(cell: Cell, contender: Contender, links: Links, updates: int, seed: int) -> Scenario:
+    return Scenario(
+        transport=contender.simulated, multicast=contender.multicast, receivers=cell.receivers, loss=cell.loss,
+        burst=cell.burst, rate_hz=cell.rate_hz, updates=updates, payload_bytes=PAYLOAD_BYTES,
+        delay_us=links.delay_us, jitter_us=links.jitter_us, send_us=0.0, seed=seed,
+    )  # fmt: skip

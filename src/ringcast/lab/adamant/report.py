@@ -1,0 +1,242 @@
+"""Tables and pictures of the simulated grid, beside what paper 004 states. Pure: results in, findings out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from statistics import fmean
+
+from ringcast.lab.adamant.asked import cell_of, mean_by_cell
+from ringcast.lab.adamant.grid import Cell
+from ringcast.lab.adamant.results import Result
+from ringcast.lab.measuring.report import Findings, Picture, Series, Table
+from ringcast.lab.measuring.rows import number
+
+TRANSPORT_OF = {
+    "tcp": ["tcp"],
+    "rmcast": ["nak"],
+    "ricochet r=8 c=3": ["lateral:r=8,c=3"],
+    "ricochet r=4 c=3": ["lateral:r=4,c=3"],
+    "ricochet r=4": ["lateral:r=4,c=3"],
+}
+"""The paper's word: what is run here."""
+PAPERS_OWN = ("tcp", "udp", "multicast", "nak", "lateral:r=4,c=3", "lateral:r=8,c=3")
+FIGURES_14_15 = (
+    ("relate", "lowest ReLate (Figure 14)", "UDP, IP Mcast, ANT Baseline"),
+    ("relate2", "lowest ReLate2 (Figure 15)", "RMcast, ANT Ricochet"),
+)
+QUANTITY_OF = {"delivered_percent": "delivered", "delivered_percent worst runs": "delivered"}
+SHOWN = (
+    ("latency_mean", "Mean latency (ms)"),
+    ("latency_p99", "p99 latency (ms)"),
+    ("delivered", "Updates received (%)"),
+    ("usable_frames", "Usable video frames (%)"),
+    ("relate", "ReLate (ms)"),
+    ("relate2", "ReLate2 (ms)"),
+    ("wire_datagrams_per_update", "Datagrams on the wire per update"),
+)
+COMPARED = ("relate2", "relate", "relate2_net", "latency_mean", "delivered")
+DRAWN = ("latency_mean", "delivered", "usable_frames", "relate", "relate2")
+SHARES = ("delivered", "usable_frames")
+CROWD = ("latency_mean", "delivered", "usable_frames", "relate", "relate2", "wire_datagrams_per_update")
+PAPERS_MOST = 25
+"""Receivers."""
+MAIN_PANELS = ((3, 0.03), (25, 0.01))
+"""Receivers and loss of the environments that are drawn over the rate, as the paper's Figures 11 to 22 are."""
+
+
+def statements() -> list[dict[str, str]]:
+    """The paper's own, as this package carries them."""
+    text = (resources.files("ringcast.lab") / "tables" / "adamant_statements.csv").read_text()
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def conclude(results: Sequence[Result], crowd: Sequence[Result]) -> Findings:
+    findings = Findings()
+    findings.tables.append(_beside_the_paper(results))
+    for metric, title in SHOWN:
+        means = mean_by_cell(results, metric)
+        findings.tables.append(_table(f"{title}, simulated", means))
+        if metric in DRAWN:
+            findings.pictures += _pictures(metric, title, means)
+    for metric, title in SHOWN:
+        if metric in CROWD:
+            findings.tables.append(_table(f"{title}, 100 and 1,000 receivers, simulated", mean_by_cell(crowd, metric)))
+            findings.pictures += _by_receivers(metric, title, mean_by_cell([*results, *crowd], metric))
+    return findings
+
+
+def _by_receivers(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]) -> list[Picture]:
+    """From the paper's numbers of receivers to ours, in environments that both grids have."""
+    made = []
+    for loss, rate_hz in sorted({(cell.loss, cell.rate_hz) for cell in means if cell.receivers > PAPERS_MOST}):
+        cells = sorted(c for c in means if (c.loss, c.burst, c.rate_hz) == (loss, 1.0, rate_hz))
+        # The grid of many has fewer transports.
+        transports = [name for name in means[cells[-1]] if all(name in means[cell] for cell in cells)]
+        series = [
+            Series(name, [(float(at), means[cell][name]) for at, cell in enumerate(cells)]) for name in transports
+        ]
+        where = f"{100 * loss:g} % loss, {rate_hz:g} Hz"
+        made.append(
+            Picture(
+                f"{metric}-by-receivers-{100 * loss:g}-percent-{rate_hz:g}-hz", f"{title}: {where} (simulated)",
+                "receivers", title, series, labels=[f"{cell.receivers:,}" for cell in cells],
+                bottom=_bottom(metric, series),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _bottom(metric: str, series: Sequence[Series]) -> float:
+    """Shares near 100 % differ by little."""
+    return math.floor(min(y for one in series for _, y in one.points)) if metric in SHARES else 0.0
+
+
+def winners(results: Sequence[Result]) -> Table:
+    """In how many environments each transport was the best, metric by metric. Lower is better but for `delivered`."""
+    means = {metric: environment_means(results, metric) for metric in COMPARED}
+    transports = list(dict.fromkeys(result.configuration["transport"] for result in results))
+    best = {
+        metric: [(max if metric == "delivered" else min)(found, key=found.__getitem__) for found in by_place.values()]
+        for metric, by_place in means.items()
+    }
+    rows = [[name, *(str(best[metric].count(name)) for metric in COMPARED)] for name in transports]
+    number = len(means[COMPARED[0]])
+    return Table(
+        f"Best of {len(transports)} in how many of {number} drawn environments", ["transport", *COMPARED], rows
+    )
+
+
+def repeatable(results: Sequence[Result], metric: str, within: float = 0.05) -> float:
+    """Share of environments where the best of the first repetition is the best of the second too, or within so much of
+    it: no model can be seen to do better than the experiment itself."""
+    first, second = (environment_means([r for r in results if r.repetition == n], metric) for n in (0, 1))
+    good = 0
+    for place, found in first.items():
+        again = second[place]
+        good += again[min(found, key=found.__getitem__)] <= min(again.values()) * (1 + within)
+    return good / len(first)
+
+
+def environment_means(results: Sequence[Result], metric: str) -> dict[str, dict[str, float]]:
+    """The mean over repetitions by environment, as text, and transport."""
+    gathered: dict[str, dict[str, list[float]]] = {}
+    for result in results:
+        keys = ", ".join(f"{name}={value}" for name, value in result.configuration.items() if name != "transport")
+        gathered.setdefault(keys, {}).setdefault(result.configuration["transport"], []).append(result.metrics[metric])
+    return {keys: {name: fmean(values) for name, values in found.items()} for keys, found in gathered.items()}
+
+
+def _table(title: str, means: Mapping[Cell, Mapping[str, float]]) -> Table:
+    transports = list(dict.fromkeys(name for values in means.values() for name in values))
+    rows = [
+        [cell.label, *(_cell_text(values.get(name)) for name in transports)] for cell, values in sorted(means.items())
+    ]
+    return Table(title, ["environment", *transports], rows)
+
+
+def _cell_text(value: float | None) -> str:
+    # Shares close to 100 differ in the third digit after the point.
+    return f"{value:.3f}" if value is not None and 90 <= value < 100 else number(value)
+
+
+def _pictures(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]) -> list[Picture]:
+    made = []
+    for receivers, loss in MAIN_PANELS:
+        cells = sorted(c for c in means if (c.receivers, c.loss, c.burst) == (receivers, loss, 1.0))
+        if not cells:
+            continue
+        transports = list(means[cells[0]])
+        series = [Series(name, [(cell.rate_hz, means[cell][name]) for cell in cells]) for name in transports]
+        made.append(
+            Picture(
+                f"{metric}-{receivers}-receivers-{100 * loss:g}-percent",
+                f"{title}: {receivers} receivers, {100 * loss:g} % loss (simulated)",
+                "updates per second", title, series, bottom=_bottom(metric, series),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _beside_the_paper(results: Sequence[Result]) -> Table:
+    rows = []
+    for line in statements():
+        transports = TRANSPORT_OF.get(line["transport"])
+        metric = QUANTITY_OF.get(line["quantity"])
+        here = "-"
+        if transports and metric and "worst" in line["quantity"]:
+            here = _worst(results, metric, line, transports)
+        elif transports and metric:
+            found = _matching(mean_by_cell(results, metric), line, transports)
+            here = f"{min(found):.3f} to {max(found):.3f}" if found else "not in this grid"
+        elif line["quantity"].startswith("lowest"):
+            here = _wins(results, line)
+        elif line["quantity"].startswith("acceptable loss"):
+            here = _acceptable(results, float(line["value"]))
+        where = f"{line['receivers']} receivers, {line['loss_percent']} % loss, {line['rate_hz']} Hz"
+        rows.append([line["transport"], line["quantity"].replace("_", " "), where, line["value"], here])
+    rows += [
+        ["all", what, "3 receivers, 3 % loss, 50 Hz", paper, _ascending(results, metric)]
+        for metric, what, paper in FIGURES_14_15
+    ]
+    return Table("Beside the paper's statements", ["paper's transport", "quantity", "where", "paper", "here"], rows)
+
+
+def _matching(
+    means: Mapping[Cell, Mapping[str, float]], line: Mapping[str, str], transports: Sequence[str]
+) -> list[float]:
+    return [
+        values[name] for cell, values in means.items() if _within(cell, line) for name in transports if name in values
+    ]
+
+
+def _ascending(results: Sequence[Result], metric: str) -> str:
+    """The paper's transports in the environment of its Figures 14 and 15, the best first."""
+    means = mean_by_cell(results, metric).get(Cell(3, 0.03, 1.0, 50.0), {})
+    ordered = sorted((means[name], name) for name in PAPERS_OWN if name in means)
+    return ", ".join(f"{name} {number(value)}" for value, name in ordered) or "not in this grid"
+
+
+def _worst(results: Sequence[Result], metric: str, line: Mapping[str, str], transports: Sequence[str]) -> str:
+    """Of single runs, not of means."""
+    found = sorted(
+        result.metrics[metric]
+        for result in results
+        if result.configuration["transport"] in transports and _within(cell_of(result), line)
+    )
+    return " and ".join(f"{value:.3f}" for value in found[:2]) if found else "not in this grid"
+
+
+def _acceptable(results: Sequence[Result], most_lost: float) -> str:
+    """Transports that lost no more than that in any environment of the grid."""
+    worst: dict[str, float] = {}
+    for values in mean_by_cell(results, "delivered").values():
+        for name, share in values.items():
+            worst[name] = min(worst.get(name, 100.0), share)
+    return "kept everywhere by " + ", ".join(name for name, share in worst.items() if 100 - share <= most_lost)
+
+
+def _within(cell: Cell, line: Mapping[str, str]) -> bool:
+    least, _, most = line["rate_hz"].partition("-")
+    rate_fits = float(least) <= cell.rate_hz <= float(most or least)
+    return (
+        cell.burst <= 1
+        and rate_fits
+        and cell.receivers == int(line["receivers"])
+        and abs(100 * cell.loss - float(line["loss_percent"])) < 1e-9
+    )
+
+
+def _wins(results: Sequence[Result], line: Mapping[str, str]) -> str:
+    """In how many runs the paper's two rivals, Ricochet and its reliable multicast, ended in that order."""
+    metric = "relate2" if "ReLate2" in line["quantity"] else "latency_mean"
+    runs: dict[tuple[str, int], dict[str, float]] = {}
+    for result in results:
+        c = result.configuration
+        if _within(cell_of(result), line):
+            runs.setdefault((c["rate_hz"], result.repetition), {})[c["transport"]] = result.metrics[metric]
+    wins = sum(1 for values in runs.values() if values["lateral:r=4,c=3"] < values["nak"])
+    return f"{wins} in {len(runs)}"

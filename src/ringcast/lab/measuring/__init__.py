@@ -1,0 +1,1 @@
+"""What experiments measure with and what they hand back: ends, samples, rows, pictures, the papers' figures."""

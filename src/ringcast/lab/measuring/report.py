@@ -1,0 +1,95 @@
+"""What experiments hand back: rows, tables for people, and what is to be drawn. Pure values.
+
+`Findings` add up. A drawing is described here and made by `picture`, so that whoever measures needs no library for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ringcast.lab.measuring.rows import HEADS, Kind, Row, cells
+
+US = 1e-6
+TITLES: dict[Kind, str] = {
+    "asked": "What is asked for",
+    "shape": "The shapes of the paper",
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a chart, or one group of bars. `paper` ones have another scale, on the right."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+    paper: bool = False
+    errors: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing, by the name of its file without the ending. For bars the x of points count the `labels`."""
+
+    name: str
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    kind: Literal["lines", "bars"] = "lines"
+    labels: Sequence[str] = ()
+    paper_y: str = "paper: round trip (ms)"
+    bottom: float = 0.0
+    """Where the scale of y begins: for shares close to 100, not at nothing."""
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        lines = [f"## {self.title}", "", _line(self.heads), _line(["---"] * len(self.heads))]
+        return "\n".join([*lines, *map(_line, self.rows), ""])
+
+
+@dataclass
+class Findings:
+    rows: list[Row] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, other: Findings) -> None:
+        self.rows += other.rows
+        self.tables += other.tables
+        self.pictures += other.pictures
+        self.notes += [note for note in other.notes if note not in self.notes]
+
+    def summaries(self) -> list[Table]:
+        """The rows that are judged, what is asked for first. Mere figures stand in the tables."""
+        found = {kind: [row for row in self.rows if row.kind == kind] for kind in TITLES}
+        return [Table(title, HEADS, cells(found[kind])) for kind, title in TITLES.items() if found[kind]]
+
+    def markdown(self, command: str) -> str:
+        """The whole report, with its pictures beside it."""
+        parts = [f"# {command}", "", *(table.markdown() for table in (*self.summaries(), *self.tables))]
+        parts += [f"![{picture.title}]({picture.name}.svg)\n" for picture in self.pictures]
+        parts += [f"- {note}" for note in self.notes]
+        return "\n".join(parts) + "\n"
+
+
+class Steps(Protocol):
+    """How far an experiment is, for whoever watches."""
+
+    def expect(self, number: int) -> None:
+        """So many steps more will be taken."""
+
+    def step(self, what: str) -> None:
+        """The next one begins."""
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

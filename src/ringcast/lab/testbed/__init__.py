@@ -1,0 +1,1 @@
+"""A network of namespaces on this machine, and processes on its nodes."""

@@ -1,0 +1,116 @@
+"""A real daemon on nodes of a testbed, all joined to each other, and a session with each for looking on.
+
+The sessions are this process's own: a daemon's socket is a file, which all nodes of a testbed see.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Self
+
+import ringcast
+from ringcast.lab.testbed import affinity
+from ringcast.lab.testbed.cleanup import LabError
+from ringcast.lab.testbed.network import Testbed
+
+PORT = 7417
+PATIENCE_S = 30.0
+_POLL_S = 0.002
+# Nobody reads what it says: a pipe would fill up and stop it.
+_SILENT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+class MeshNodes:
+    """Leaving the `with` block closes the sessions; the daemons end with the testbed. Entering raises LabError."""
+
+    def __init__(
+        self, bed: Testbed, names: Sequence[str], environments: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """`environments` have, by a node's name, what its daemon finds in the environment besides."""
+        self.bed = bed
+        self.names = list(names)
+        self._environments = environments or {}
+        self.sessions: dict[str, ringcast.Session] = {}
+        self.pids: dict[str, int] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        addresses = {name: f"{self.bed.node(name).address()}:{PORT}" for name in self.names}
+        for number, name in enumerate(self.names):
+            peers = [word for other in self.names[:number] for word in ("--peer", addresses[other])]
+            command = [sys.executable, "-m", "ringcast", "daemon", "--no-config", "--name", name]
+            command += ["--listen", addresses[name]]
+            environment = {**os.environ, **self._environments.get(name, {})}
+            process = self.bed.node(name).spawn([*command, "--no-scout", *peers], **_SILENT, env=environment)
+            self.pids[name] = process.pid
+        try:
+            for name in self.names:
+                self.sessions[name] = self._stack.enter_context(self._connect(name))
+            self.wait(lambda: all(self._sees_all(name) for name in self.names), "the nodes did not find each other")
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def pin(self, cores: dict[str, int]) -> None:
+        """Bind each node's daemon to a core. Raises ProcessLookupError."""
+        for name, core in cores.items():
+            affinity.pin(self.pids[name], {core})
+
+    def wait(self, condition: Callable[[], bool], problem: str) -> None:
+        """Raises LabError."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > deadline:
+                raise LabError(f"{problem} within {PATIENCE_S:g} s")
+            time.sleep(_POLL_S)
+
+    def wait_for_publisher(self, *tags: str) -> None:
+        """Until all nodes know of a publisher on each of these. Raises LabError."""
+
+        def known() -> bool:
+            return all(any(row.publishers for row in s.tags(tag)) for s in self.sessions.values() for tag in tags)
+
+        self.wait(known, f"not all nodes heard of the publishers on {', '.join(tags)}")
+
+    def wait_for_way(self, tag: str, *nodes: str) -> None:
+        """Until the tag's messages go from the first of these nodes to the last through those between, and each leg
+        is open. Raises LabError."""
+
+        def open_() -> bool:
+            return all(
+                any(row.direction == "in" and row.node == before and row.tag == tag for row in channels(after))
+                for before, after in itertools.pairwise(nodes)
+            )
+
+        def channels(name: str) -> list[ringcast.ChannelStatus]:
+            return self.sessions[name].channels()
+
+        self.wait(open_, f"no channel of {tag!r} by way of {', '.join(nodes)}")
+
+    def _sees_all(self, name: str) -> bool:
+        here = {row.name for row in self.sessions[name].nodes() if row.state == "here"}
+        return here >= set(self.names)
+
+    def _connect(self, name: str) -> ringcast.Session:
+        socket = self.bed.node(name).environment["RINGCAST_SOCKET"]
+        found: list[ringcast.Session] = []
+
+        def connected() -> bool:
+            try:
+                found.append(ringcast.connect(socket, start=False, program="ringcast lab"))
+            except ringcast.DaemonUnavailable:
+                return False
+            return True
+
+        self.wait(connected, f"the daemon of node {name!r} did not start")
+        return found[0]

@@ -1,0 +1,1 @@
+"""Values that everybody shares: names, attributes, identities, places. Pure."""

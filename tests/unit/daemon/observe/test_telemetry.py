@@ -1,0 +1,59 @@
+"""A daemon goes on publishing its counters, whatever becomes of the tag."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ringcast import _core
+from ringcast.control.status import ChannelStatus
+from ringcast.daemon.clients.local import Local
+from ringcast.daemon.observe.telemetry import Telemetry
+from ringcast.daemon.rings.budget import Budget
+from ringcast.daemon.table.system_tags import ATTRIBUTES, channels_tag
+from ringcast.daemon.table.table import TagTable
+
+TAG = channels_tag("n1")
+ROW = ChannelStatus(
+    direction="in", node="b", tag="t", incarnation=1, transport="udp", every=1, reliable=False, messages=1, bytes=1,
+    lost=0, counters={},
+)  # fmt: skip
+
+
+def make(budget_bytes: int) -> tuple[Local, Telemetry]:
+    local = Local(TagTable("n1", 1), Budget(budget_bytes, max_lingering=10), _core)
+    telemetry = Telemetry(local, lambda: ([ROW], {}), lambda out: None, lambda: None)
+    return local, telemetry
+
+
+def sent(local: Local) -> list[int]:
+    return [ring.monitor.counters()["sent"] for ring in local.rings.matching(TAG)]
+
+
+def test_it_comes_back_when_its_tag_is_gone() -> None:
+    async def body() -> None:
+        local, telemetry = make(1 << 30)
+        telemetry._tick()
+        assert sent(local) == [1]
+        local.destroy(TAG, "n1", [], force=True)
+        assert sent(local) == []
+        telemetry._tick()
+        telemetry._tick()
+        assert sent(local) == [2]
+        telemetry.close()
+        local.close()
+
+    asyncio.run(body())
+
+
+def test_it_is_tried_again_when_there_was_no_room() -> None:
+    async def body() -> None:
+        local, telemetry = make(1000)
+        telemetry._tick()
+        assert sent(local) == []
+        local.budget = Budget(4 * ATTRIBUTES.capacity_bytes, max_lingering=10)
+        telemetry._tick()
+        assert sent(local) == [1]
+        telemetry.close()
+        local.close()
+
+    asyncio.run(body())

@@ -1,0 +1,115 @@
+"""What may stand in ringcast.toml; every mistake is a sentence with its line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ringcast.daemon.operate.configuration import KEYS, Rule, check, read, settings_for
+from ringcast.errors import BadConfiguration
+from ringcast.model.place import Setting
+
+WHOLE = """\
+name = "edge1"
+mesh = "team-a"
+socket = "/run/ringcast/daemon.sock"
+listen = ["0.0.0.0:7417", "[::1]:7417"]
+peers = ["10.0.0.2"]
+scout = false
+metrics = "127.0.0.1"
+log = "json"
+log_level = "info"
+
+[limits]
+memory = "1.5G"
+lingering_rings = 10
+lingering_rings_per_tag = 2
+
+[tags."lab/temperature"]
+codec = "json"
+schema = { type = "number" }
+depth = 100
+transport = "tcp"
+
+[[transports]]
+tags = "cam/**"
+node = "tablet"
+transport = "lateral+nak:r=4,c=3"
+proxy = "node:edge1"
+"""
+
+
+def test_a_whole_file() -> None:
+    file = read(WHOLE, "f")
+    assert set(file.values) == set(KEYS)
+    assert file.values["peers"] == ("10.0.0.2:7417",)
+    assert file.values["metrics"] == "127.0.0.1:9417"
+    assert file.values["limits.memory"] == 1536 * 1024 * 1024
+    assert file.values["tags"]["lab/temperature"]["depth"] == 100
+    assert file.values["transports"][0].node == "tablet"
+    assert file.place("limits", "memory") == "f:12"
+
+
+def test_an_empty_file_says_nothing() -> None:
+    assert read("", "f").values == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('nam = "x"', 1, "there is no key 'nam'; did you mean 'name'?"),
+        ('mesh = "a"\n\nname = 3', 3, "name must be the name of a node"),
+        ('mesh = "a b"', 1, "mesh must be the name of a mesh"),
+        ("[limits]\nmemory = true", 2, 'limits.memory must be a size such as "512M" or "2G", not true'),
+        ("[limits]\nmemry = 1", 2, "did you mean 'limits.memory'?"),
+        ("limits = 3", 1, "there is no key 'limits'"),
+        ('scout = "yes"', 1, 'scout must be true or false, not "yes"'),
+        ('listen = "0.0.0.0:1"', 1, "listen must be a list of at most 8 addresses"),
+        ('name = "a"\npeers = ["a:1", 3]', 2, "3 is not an address"),
+        ('socket = "here"', 1, "socket must be a path that begins with /"),
+        ('log = "xml"', 1, 'log must be "text" or "json", not "xml"'),
+        ("tags = 3", 1, "tags must be tables"),
+        ('[tags]\n"a//b" = {}', 2, "'a//b' is not a tag name"),
+        ('[tags."@ringcast/x"]\ndepth = 1', 1, "daemons' own"),
+        ("[tags.x]\ncodec = 'json'\ndepth = 0", 3, "tag 'x', depth = 0: depth must be a whole number"),
+        ("[tags.x]\ndeph = 1", 2, "a tag has no such attribute"),
+        ("[tags.x]\ntransport = 'pigeon'", 2, "pigeon"),
+        ("[[transports]]\ntags = 'a'", 1, "a rule needs"),
+        ("[[transports]]\ntags = 'a'\ntransport='nak'\n[[transports]]\ntags = 'a*'", 5, "must be whole segments"),
+        ("[[transports]]\ntags = 'a'\ntransport = 'pigeon'", 3, "pigeon"),
+        ("[[transports]]\ntags = 'a'\nproxy = 'moon'", 3, "'publisher', 'subscriber'"),
+        ("[[transports]]\ntag = 'a'", 2, "did you mean 'tags'?"),
+        ('name = "a"\nmesh = ', 2, "this is not TOML"),
+        ('name = "a"\nname = "b"', 2, "this is not TOML"),
+    ],
+)
+def test_a_mistake_is_a_sentence_with_its_line(text: str, line: int, words: str) -> None:
+    with pytest.raises(BadConfiguration) as caught:
+        read(text, "/etc/f.toml")
+    assert caught.value.line == line
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(f"/etc/f.toml:{line}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("name", "a b"), ("listen", ["x y"]), ("limits.memory", "much"), ("log_level", "loud")]
+)
+def test_flags_are_held_to_the_same(key: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=r"^--flag must be|is not an address"):
+        check(key, value, "--flag")
+
+
+def test_the_first_rule_that_says_something_counts() -> None:
+    rules = (
+        Rule(tags="cam/front", transport="tcp"),
+        Rule(tags="cam/**", transport="udp", proxy="subscriber"),
+        Rule(tags="cam/**", node="tablet", transport="nak"),
+        Rule(tags="lab/**", transport="nak"),
+    )
+    assert settings_for(rules, "cam/front") == {
+        "": Setting(at="subscriber", transport="tcp"), "tablet": Setting(transport="nak")
+    }  # fmt: skip
+    assert settings_for(rules, "cam/back")[""] == Setting(at="subscriber", transport="udp")
+    assert settings_for(rules, "other") == {}

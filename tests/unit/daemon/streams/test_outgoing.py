@@ -1,0 +1,130 @@
+"""Channels that break by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from ringcast.control.service import StartChannel
+from ringcast.daemon.rings.fanout import Answer
+from ringcast.daemon.streams import outgoing
+from ringcast.daemon.streams.outgoing import Distribution
+
+
+class Sending:
+    def __init__(self) -> None:
+        self.broken = False
+        self.unsettled = False
+        self.calls: list[tuple[str, int]] = []
+
+    async def ready(self) -> None:
+        return
+
+    def settle(self) -> None:
+        self.calls.append(("settle", 0))
+        self.unsettled = False
+
+    def too_long(self, seq: int) -> None:
+        self.calls.append(("too long", seq))
+
+    def behind(self, seq: int) -> None:
+        self.calls.append(("behind", seq))
+        self.unsettled = True
+
+    def release(self) -> None:
+        self.calls.append(("release", 0))
+
+    def close(self) -> None:
+        return
+
+
+class Transport:
+    name = "fake"
+
+    def __init__(self) -> None:
+        self.made: list[Sending] = []
+
+    def send(self, *_: object) -> Sending:
+        self.made.append(Sending())
+        return self.made[-1]
+
+
+class Source:
+    depth, capacity_bytes = 8, 4096
+
+
+class Sources:
+    def __init__(self) -> None:
+        self.released = 0
+
+    async def source(self, *_: object) -> Source:
+        return Source()
+
+    def release(self, *_: object) -> None:
+        self.released += 1
+
+
+@pytest.fixture
+def transport(monkeypatch: pytest.MonkeyPatch) -> Transport:
+    made = Transport()
+    monkeypatch.setattr(outgoing, "find", lambda _: made)
+    monkeypatch.setattr(outgoing, "CHECK_S", 0.001)
+    monkeypatch.setattr(outgoing, "SETTLE_S", 0.001)
+    return made
+
+
+def request(key: int) -> StartChannel:
+    return StartChannel(key=key, incarnation=0xAB, first_seq=0, address=":7", transport="fake")
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def test_a_channel_that_broke_is_said_and_opened_again(transport: Transport, caplog: pytest.LogCaptureFixture) -> None:
+    asyncio.run(_breaks(transport, caplog))
+
+
+async def _breaks(transport: Transport, caplog: pytest.LogCaptureFixture) -> None:
+    sources: Any = Sources()
+    again: list[tuple[str, int]] = []
+    manager = Distribution(sources, on_again=lambda node, key: again.append((node, key)))
+    with caplog.at_level(logging.WARNING, "ringcast.daemon"):
+        await manager.start("b", "127.0.0.1", request(1))
+        await manager.start("c", "127.0.0.1", request(2))
+        transport.made[0].broken = True
+        await until(lambda: again)
+        assert again == [("b", 1)]
+        assert list(manager.channels) == [2]
+        assert transport.made[0].calls == [("release", 0)]
+        assert sources.released == 1
+        # It breaks again before anything came of it: not said again.
+        await manager.start("b", "127.0.0.1", request(3))
+        transport.made[2].broken = True
+        await until(lambda: len(again) == 2)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["the channel of publisher ab to node b by fake broke; it is opened again where it ended"]
+    manager.close()
+
+
+def test_what_a_publisher_gives_back_is_pumped(transport: Transport) -> None:
+    asyncio.run(_gives_back(transport))
+
+
+async def _gives_back(transport: Transport) -> None:
+    sources: Any = Sources()
+    manager = Distribution(sources)
+    await manager.start("b", "127.0.0.1", request(1))
+    sending = transport.made[0]
+    manager.given_back(Answer(link=9, seq=4, behind=True))
+    assert sending.calls == []
+    manager.given_back(Answer(link=1, seq=5, behind=True))
+    await until(lambda: not sending.unsettled)
+    manager.given_back(Answer(link=1, seq=6, behind=False))
+    assert sending.calls == [("behind", 5), ("settle", 0), ("too long", 6)]
+    manager.close()

@@ -1,0 +1,72 @@
+import pytest
+
+from ringcast.daemon.rings.registrations import Asked, Demand
+from ringcast.daemon.streams import routes
+from ringcast.daemon.table.rows import TagRow
+from ringcast.errors import QosMismatch
+from ringcast.model.place import Setting
+from ringcast.model.tag import TagAttributes
+
+
+def row(settings=None, **attributes):
+    return TagRow(name="t", attributes=TagAttributes(**attributes), primary="a", settings=settings or {})
+
+
+@pytest.mark.parametrize(
+    ("wish", "tag", "expected"),
+    [
+        (Asked(), None, Demand(1, "", "nak")),
+        (Asked(reliable=True), None, Demand(1, "", "tcp", True)),
+        (Asked(every=4), row(), Demand(4, "publisher", "nak")),
+        (Asked(every=4, at="subscriber"), row(), Demand(1, "", "nak")),
+        (Asked(every=4, at="node:here"), row(), Demand(1, "", "nak")),
+        (Asked(every=4, at="node:c"), row(), Demand(4, "node:c", "nak")),
+        # A proxy that leaves out nothing is a proxy all the same.
+        (Asked(at="node:c"), row(), Demand(1, "node:c", "nak")),
+        (Asked(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
+        (Asked(every=4, at="publisher", transport="udp"), row(proxy="node:c", transport="tcp"), Demand(4, "publisher")),
+        (Asked(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c", "nak")),
+        (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d", "nak")),
+        (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}), Demand(4, "node:c", "tcp")),
+        (Asked(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher", "nak")),
+        # Nobody's word makes a reliable stream unreliable, or stops a stream where a transport is not installed.
+        (Asked(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
+        (Asked(), row(transport="pigeon"), Demand(1, "", "nak")),
+    ],
+)
+def test_who_decides(wish, tag, expected):
+    assert routes.demand(wish, tag, "here") == expected
+
+
+def test_settings_are_changed_one_by_one_and_taken_back():
+    tag = row()
+    settings = routes.changed(tag, "", "node:c", None)
+    assert settings == {"": Setting(at="node:c")}
+    settings = routes.changed(row(settings), "", None, "tcp")
+    assert settings == {"": Setting(at="node:c", transport="tcp")}
+    settings = routes.changed(row(settings), "b", "publisher", None)
+    settings = routes.changed(row(settings), "", "", "")
+    assert settings == {"b": Setting(at="publisher")}
+    assert routes.changed(row(settings), "b", "", None) == {}
+
+
+def test_a_setting_that_cannot_be():
+    routes.check_setting("node:c", "tcp", {"c"}, 5)
+    routes.check_setting(None, "udp", set(), 0)
+    with pytest.raises(QosMismatch, match="the nodes are a, b"):
+        routes.check_setting("node:c", None, {"b", "a"}, 0)
+    with pytest.raises(QosMismatch, match="2 of the tag's subscribers asked for reliable delivery"):
+        routes.check_setting(None, "udp", set(), 2)
+    with pytest.raises(QosMismatch, match="pigeon"):
+        routes.check_setting(None, "pigeon", set(), 0)
+
+
+def test_a_wish_that_cannot_be():
+    routes.check_asked(Asked(transport="udp"), row(), "here")
+    routes.check_asked(Asked(reliable=True), row(transport="udp"), "here")
+    with pytest.raises(QosMismatch, match="'udp' does not promise it"):
+        routes.check_asked(Asked(transport="udp", reliable=True), None, "here")
+    with pytest.raises(QosMismatch, match="an administrator chose it"):
+        routes.check_asked(Asked(reliable=True), row({"": Setting(transport="udp")}), "here")
+    with pytest.raises(QosMismatch, match="pigeon"):
+        routes.check_asked(Asked(transport="pigeon"), None, "here")

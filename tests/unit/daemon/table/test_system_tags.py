@@ -1,0 +1,24 @@
+"""What daemons publish of their channels can be read back as it was."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ringcast.control.status import ChannelStatus
+from ringcast.daemon.table.system_tags import decode, encode
+
+
+@pytest.mark.parametrize("size", [None, (320, 240)])
+@pytest.mark.parametrize("counted", [None, 7])
+def test_rows_come_back(size: tuple[int, int] | None, counted: int | None) -> None:
+    row = ChannelStatus(
+        direction="in", node="a", tag="x", incarnation=2**64 - 1, transport="nak", every=2, reliable=True,
+        messages=counted, bytes=counted, lost=counted, counters={"delay_sum_ns": -5}, size=size, rate_hz=1.5,
+    )  # fmt: skip
+    assert decode(msgspec.json.decode(encode("b", 123, [row], {}))) == (123, [row])
+
+
+def test_what_is_something_else_is_refused() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        decode({"channels": 3})

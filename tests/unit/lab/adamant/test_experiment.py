@@ -1,0 +1,185 @@
+"""The experiment of paper 004, on a grid small enough for a test."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from ringcast.cli.parts.labs import run as lab_run
+from ringcast.lab.adamant import asked as adamant_asked
+from ringcast.lab.adamant import environments as adamant_environments
+from ringcast.lab.adamant import experiment
+from ringcast.lab.adamant import report as adamant_report
+from ringcast.lab.adamant import results as adamant_results
+from ringcast.lab.adamant.grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
+from ringcast.lab.simulation.workers import workers
+from ringcast.lab.testbed.cleanup import LabError
+
+
+class Silent:
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def expect(self, number: int) -> None:
+        pass
+
+    def step(self, what: str) -> None:
+        self.steps += 1
+
+
+CELLS = (Cell(3, 0.03, 1.0, 50.0), Cell(3, 0.01, 1.0, 100.0))
+
+
+@pytest.fixture(scope="module")
+def results() -> list[adamant_results.Result]:
+    with workers() as pool:
+        return experiment.run_grid("adamant", Grid(CELLS, TRANSPORTS, 600, 2), Silent(), pool)
+
+
+def test_every_run_is_there(results: list[adamant_results.Result]) -> None:
+    assert len(results) == len(CELLS) * len(TRANSPORTS) * 2
+    assert {result.repetition for result in results} == {0, 1}
+
+
+def test_the_papers_grid_is_all_there() -> None:
+    grid = paper_grid(quick=False)
+    assert {cell.rate_hz for cell in grid.cells} == {10, 25, 50, 100}
+    assert {cell.loss for cell in grid.cells if cell.burst == 1} == {0, 0.01, 0.02, 0.03, 0.05}
+    assert {3, 25} <= {cell.receivers for cell in grid.cells}
+    assert any(cell.burst > 1 for cell in grid.cells)
+    assert (grid.updates, grid.repetitions) == (20_000, 5)
+
+
+def test_relate2_row_compares_the_best_with_the_best() -> None:
+    values = dict.fromkeys(TRANSPORTS, 3.0)
+    lossless, lossy = Cell(3, 0.0, 1.0, 10.0), Cell(3, 0.01, 1.0, 10.0)
+    better = {**values, "nak": 1.0, **dict.fromkeys(BASELINES, 2.0)}
+    count, worst, alone = adamant_asked.relate2({lossless: values, lossy: better})
+    assert (alone.value, alone.met) == (1, None)
+    assert (count.value, count.target, count.met) == (1, 1, True)
+    assert (worst.value, worst.met) == (0.5, True)
+    count, worst, _ = adamant_asked.relate2({lossy: values})
+    assert (count.value, count.met, worst.value, worst.met) == (0, False, 1.0, False)
+
+
+def test_statements_stand_beside_results(results: list[adamant_results.Result]) -> None:
+    table = adamant_report.conclude(results, results).tables[0]
+    assert len(table.rows) == len(adamant_report.statements()) + 2
+    # Figure 14: without a reward for repairs those that repair nothing come first; Figure 15: with one they do not.
+    relate, relate2 = (row[4].split(" ")[0] for row in table.rows[-2:])
+    assert relate in ("udp", "multicast")
+    assert relate2 in ("nak", "lateral:r=4,c=3", "lateral:r=8,c=3")
+    by_transport = {row[0]: row for row in table.rows}
+    assert by_transport["tcp"][4] == "100.000 to 100.000"
+    assert by_transport["ricochet r=4"][4].endswith(" in 2")
+    # The worst of single runs, two of them as the paper names two.
+    assert by_transport["rmcast"][4] == "100.000 and 100.000"
+
+
+def test_pictures_go_from_the_papers_receivers_to_a_thousand(results: list[adamant_results.Result]) -> None:
+    with workers() as pool:
+        crowd = experiment.run_grid(
+            "adamant crowd", Grid((Cell(100, 0.03, 1.0, 50.0),), ("nak",), 50, 1), Silent(), pool
+        )
+    findings = adamant_report.conclude(results, crowd)
+    drawn = {picture.name: picture for picture in findings.pictures}
+    picture = drawn["usable_frames-by-receivers-3-percent-50-hz"]
+    assert list(picture.labels) == ["3", "100"]
+    assert [series.label for series in picture.series] == ["nak"]
+    # Shares are drawn from a little below the least, latencies from nothing.
+    assert picture.bottom == 100
+    assert drawn["relate2-by-receivers-3-percent-50-hz"].bottom == 0
+    titles = {table.title for table in findings.tables}
+    for name in ("Usable video frames (%)", "ReLate (ms)", "ReLate2 (ms)", "Updates received (%)"):
+        assert {f"{name}, simulated", f"{name}, 100 and 1,000 receivers, simulated"} <= titles
+
+
+def test_results_are_read_back(results: list[adamant_results.Result], tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "results.parquet"
+    adamant_results.write_parquet(results, path, machine="here", version="1")
+    table = parquet.read_table(path)
+    assert table.column_names == [
+        "experiment", "configuration", "repetition", "metric", "value", "unit", "machine", "version",
+    ]  # fmt: skip
+    assert table.num_rows == len(results) * len(adamant_results.METRICS)
+    first = table.slice(0, 1).to_pylist()[0]
+    configuration = json.loads(first["configuration"])
+    assert configuration["transport"] == "tcp"
+    assert all(isinstance(value, int | float) for name, value in configuration.items() if name != "transport")
+    assert (first["metric"], first["value"], first["unit"]) == ("delivered", 100.0, "%")
+
+
+def test_a_folder_with_report_rows_results_and_pictures(results: list[adamant_results.Result], tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    findings = experiment.AdamantFindings()
+    findings.results = results
+    findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(results, "relate2"))
+    findings.add(adamant_report.conclude(results, results))
+    names = {path.name for path in experiment.write(findings, tmp_path / "out", ["--quick"])}
+    assert {"report.md", "rows.json", "results.parquet"} <= names
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert report.startswith("# ringcast lab run adamant --quick\n")
+    assert "Beside the paper's statements" in report
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match="--out"):
+        experiment.write(findings, tmp_path / "file")
+
+
+def test_the_experiment_is_in_the_table_and_needs_no_root() -> None:
+    parser = argparse.ArgumentParser()
+    lab_run.configure(parser)
+    assert not lab_run.needs_network(parser.parse_args(["adamant", "--quick"]))
+
+
+def test_drawn_environments_are_the_same_ones_and_no_line_is_full() -> None:
+    many = adamant_environments.environments(60)
+    assert adamant_environments.environments(20) == many[:20]
+    assert adamant_environments.environments(20, seed=5) != many[:20]
+    assert len(set(many)) == 60
+    loads = [cell.receivers * cell.payload_bytes * 8e-6 * cell.rate_hz / cell.bandwidth_mbit for cell in many]
+    assert 0.2 < max(loads) <= adamant_environments.LOAD[1]
+    assert min(cell.delay_us for cell in many) < 200
+    assert max(cell.delay_us for cell in many) > 10_000
+
+
+def test_runs_are_longer_where_little_is_lost() -> None:
+    grid = Grid((), (), 1_000, 1, losses=300)
+    assert grid.length(Cell(25, 0.1, 1.0, 50.0)) == 1_000
+    assert grid.length(Cell(10, 0.01, 1.0, 50.0)) == 3_000
+    assert grid.length(Cell(10, 0.01, 2.0, 50.0)) == 6_000
+    assert grid.length(Cell(2, 0.002, 1.0, 50.0)) == 6_000
+    assert grid.length(Cell(10, 0.0, 1.0, 50.0)) == 1_000
+    assert Grid((), (), 1_000, 1).length(Cell(2, 0.002, 1.0, 50.0)) == 1_000
+
+
+def test_winners_are_counted_and_compared_with_themselves() -> None:
+    def result(place: int, repetition: int, transport: str, cost: float) -> adamant_results.Result:
+        metrics = {**dict.fromkeys(adamant_report.COMPARED, cost), "delivered": 100 - cost}
+        where = {"transport": transport, "receivers": str(place)}
+        return adamant_results.Result("e", where, repetition, metrics)
+
+    costs = {(1, 0): (1.0, 2.0), (1, 1): (1.0, 2.0), (2, 0): (3.0, 2.0), (2, 1): (1.0, 2.0), (3, 0): (1.0, 1.1),
+             (3, 1): (1.04, 1.0)}  # fmt: skip
+    found = [
+        result(*where, name, cost) for where, pair in costs.items() for name, cost in zip(("a", "b"), pair, strict=True)
+    ]
+    assert adamant_report.repeatable(found, "relate2") == pytest.approx(2 / 3)
+    table = adamant_report.winners(found)
+    assert table.title == "Best of 2 in how many of 3 drawn environments"
+    assert table.rows == [["a", "3", "3", "3", "3", "3"], ["b", "0", "0", "0", "0", "0"]]
+
+
+def test_everything_that_is_drawn_is_in_the_results() -> None:
+    cell = adamant_environments.environments(1)[0]
+    with workers() as pool:
+        (result,) = experiment.run_grid("e", Grid((cell,), ("nak",), 50, 1), Silent(), pool)
+    c = result.configuration
+    assert [float(c[name]) for name in ("receivers", "rate_hz", "payload_bytes", "delay_us", "bandwidth_mbit")] == [
+        cell.receivers, cell.rate_hz, cell.payload_bytes, cell.delay_us, cell.bandwidth_mbit,
+    ]  # fmt: skip
+    net, plain = result.metrics["relate2_net"], result.metrics["relate2"]
+    assert net == pytest.approx(plain * result.metrics["wire_bytes_per_update"] * cell.rate_hz / 1e3)
