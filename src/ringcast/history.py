@@ -11,7 +11,6 @@ import heapq
 import math
 import weakref
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ringcast import _core
@@ -29,6 +28,7 @@ from ringcast.control.messages import (
 from ringcast.control.status import PublisherStatus
 from ringcast.errors import HistoryError, RingcastError
 from ringcast.message import Message
+from ringcast.model.closing import Closing
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.place import PUBLISHER
 from ringcast.model.staleness import GAPS, bound_s, longest_gap_ns
@@ -53,7 +53,7 @@ def incarnation_of(whose: Whose) -> int:
     raise TypeError(f"publisher is a PublisherInfo, PublisherStatus, Publisher or an incarnation, not {whose!r}")
 
 
-class History(_core.RingHistory):
+class History(_core.RingHistory, Closing):
     """Made by `tag.history()`.
 
     - `latest(back=0)`: the newest message, or the one `back` before it, by send time over all publishers
@@ -200,14 +200,6 @@ class History(_core.RingHistory):
             return
         self._finalizer.detach()
         self._attachment.holdings.release(self._right)
-
-    def __enter__(self) -> History:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<History of {self._tag.name!r}{' closed' if self.closed else ''}>"

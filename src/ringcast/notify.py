@@ -15,10 +15,11 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ringcast.errors import BusyError, ClosedError, ForkedError, WouldBlock
 from ringcast.message import Message
+from ringcast.model.closing import Closing
 
 if TYPE_CHECKING:
     from ringcast.client.ring_following import Following
@@ -48,7 +49,7 @@ class Source(Protocol):
     def failure(self) -> BaseException | None: ...
 
 
-class Service(ABC):
+class Service(Closing, ABC):
     """A thread at work for one subscriber, or one watch. `delivered`, `skipped` and `failed` count messages."""
 
     def __init__(self, subscriber: object, right: Source, on_error: OnError | None) -> None:
@@ -116,12 +117,6 @@ class Service(ABC):
                 self._on_error(error, message)
             except Exception:
                 logger.exception("%s: on_error itself failed", self._thread.name)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class _Reading(Service):

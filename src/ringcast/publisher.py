@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import weakref
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from ringcast import _core
@@ -15,13 +14,14 @@ from ringcast.client.registration import Publication
 from ringcast.client.staging import PublisherStages
 from ringcast.control.messages import StageUnwanted, StageWanted
 from ringcast.errors import ClosedError, RingcastError
+from ringcast.model.closing import Closing
 from ringcast.model.identity import PublisherInfo
 
 if TYPE_CHECKING:
     from ringcast.tag import Tag
 
 
-class Publisher(_core.RingWriter):
+class Publisher(_core.RingWriter, Closing):
     """Made by `tag.publisher()` or `session.publisher(name)`.
 
     `send(data, event_ns=None, discardable=False)` returns the message's sequence number. Raises ClosedError,
@@ -124,14 +124,6 @@ class Publisher(_core.RingWriter):
             self._right.changed.notify_all()
         self._finalizer.detach()
         self._attachment.holdings.release(self._right)
-
-    def __enter__(self) -> Publisher:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Publisher on {self._tag.name!r}{' closed' if self.closed else ''}>"

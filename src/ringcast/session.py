@@ -15,6 +15,7 @@ from typing import Any, Literal
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, scaled
 from ringcast.client.ring_following import Scaling, Start
+from ringcast.client.starting import ensure_running
 from ringcast.codec import find
 from ringcast.control.messages import (
     ChannelListing,
@@ -32,9 +33,10 @@ from ringcast.control.messages import (
     TagListing,
     TagOpened,
 )
+from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
-from ringcast.daemon.clients.lifecycle import check_directory, default_socket_path, ensure_running
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
+from ringcast.model.closing import Closing
 from ringcast.model.identity import PresenceKind
 from ringcast.model.place import AUTO, check_place
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
@@ -82,7 +84,7 @@ def connect(socket: str | os.PathLike[str] | None = None, start: bool = True, pr
     raise AssertionError("unreachable")
 
 
-class Session:
+class Session(Closing):
     """Made by `ringcast.connect()`; use it with `with` or `async with`, or call `close`."""
 
     def __init__(self, attachment: Attachment) -> None:
@@ -268,14 +270,6 @@ class Session:
         """Close everything this session gave out and say goodbye. A second call does nothing, and so does one in a
         forked child."""
         self._attachment.close()
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     async def __aenter__(self) -> Session:
         return self

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from ringcast import _core
@@ -18,6 +17,7 @@ from ringcast.client.ring_following import Following, Scaling, Start, first_mess
 from ringcast.errors import ClosedError, ResourceLimit
 from ringcast.measure.receiving import SubscriberStats, summarise
 from ringcast.message import Message
+from ringcast.model.closing import Closing
 from ringcast.model.place import check_place
 from ringcast.model.tag import is_pattern
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ringcast.tag import Tag
 
 
-class Subscriber(_core.RingReader):
+class Subscriber(_core.RingReader, Closing):
     """Made by `tag.subscribe()` or `session.subscribe(pattern)`.
 
     `recv(timeout=None, copy=True)` returns the next Message. Raises TimeoutError, ClosedError, ForkedError, BusyError
@@ -216,14 +216,6 @@ class Subscriber(_core.RingReader):
         self._finalizer.detach()
         self._attachment.dismiss(self)
         self._attachment.holdings.release(self._right)
-
-    def __enter__(self) -> Subscriber:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Subscriber to {self.pattern!r}{' closed' if self.closed else ''}>"

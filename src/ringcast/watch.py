@@ -12,7 +12,6 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +21,7 @@ from ringcast.client.descriptors import Waker
 from ringcast.control import messages
 from ringcast.control.messages import Done, Presences
 from ringcast.errors import ClosedError, ForkedError, RingcastError, WouldBlock
+from ringcast.model.closing import Closing
 from ringcast.model.identity import Presence, PresenceKind
 from ringcast.notify import Interrupted, OnError, Service
 
@@ -90,7 +90,7 @@ def _gone(thing: Presence) -> Presence:
     return msgspec.structs.replace(thing, came=False)
 
 
-class Watch:
+class Watch(Closing):
     """Made by `session.watch()` or `tag.watch()`. Any number of threads may take from it, each presence once."""
 
     def __init__(self, attachment: Attachment, pattern: str, kinds: Sequence[PresenceKind]) -> None:
@@ -271,14 +271,6 @@ class Watch:
         self._finalizer.detach()
         self._attachment.dismiss(self)
         self._attachment.holdings.unwatch(self.number)
-
-    def __enter__(self) -> Watch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Watch of {self.pattern!r}{' closed' if self._closed else ''}>"

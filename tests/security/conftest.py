@@ -28,8 +28,8 @@ from ringcast.control.peering import (
     decode_untrusted,
     encode_frame,
 )
-from ringcast.daemon.mesh.addresses import split
 from ringcast.daemon.table.rows import Delta, Entry
+from ringcast.model.addresses import split
 
 PATIENCE_S = 30.0
 _ports = random.SystemRandom()

@@ -11,7 +11,7 @@ import pytest
 import ringcast
 from ringcast.control.limits import MAX_AGE_NS
 from ringcast.control.peering import Hello, NodeRecord, Refusal, encode_frame
-from ringcast.daemon.mesh.addresses import split
+from ringcast.model.addresses import split
 
 
 @pytest.mark.parametrize("where", ["nowhere", "nobody listens", "at the victim", "at another node"])

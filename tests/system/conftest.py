@@ -18,10 +18,10 @@ import ringcast
 from ringcast import _core
 from ringcast.control import link
 from ringcast.control.messages import GetStatus, Hello, Publish, Published, Status
-from ringcast.daemon.mesh.addresses import join
 from ringcast.daemon.mesh.shell import CONTROL_PORT
 from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.topology import Family
+from ringcast.model.addresses import join
 
 PATIENCE_S = 30.0
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from ringcast.client.starting import ensure_running
 from ringcast.control.locks import FileLock
 from ringcast.control.messages import Bye, Done
-from ringcast.daemon.clients.lifecycle import ensure_running, log_path, running_pid, start_lock_path
+from ringcast.control.socket_path import log_path, running_pid, start_lock_path
 from ringcast.errors import DaemonUnavailable
 
 
@@ -85,7 +86,8 @@ def test_it_opens_no_port_and_inherits_nothing(directory: Path, open_wire: Any) 
 def test_programs_that_start_together_share_one(directory: Path, open_wire: Any, gone: Any) -> None:
     path = str(directory / "d.sock")
     source = (
-        "import sys; from ringcast.daemon.clients.lifecycle import *; ensure_running(sys.argv[1]); "
+        "import sys; from ringcast.client.starting import ensure_running; "
+        "from ringcast.control.socket_path import running_pid; ensure_running(sys.argv[1]); "
         "print(running_pid(sys.argv[1]), flush=True); input()"
     )
     programs = [

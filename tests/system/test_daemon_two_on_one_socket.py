@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ringcast.daemon.clients.lifecycle import running_pid
+from ringcast.control.socket_path import running_pid
 
 
 def run_daemon(*options: str) -> subprocess.CompletedProcess[str]:

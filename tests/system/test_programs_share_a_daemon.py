@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import ringcast
-from ringcast.daemon.clients.lifecycle import running_pid
+from ringcast.control.socket_path import running_pid
 
 CLIENT = """
     import ringcast

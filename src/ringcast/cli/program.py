@@ -1,7 +1,7 @@
 """The program `ringcast`: finds the verb, runs it, and turns what went wrong into one sentence and an exit code.
 
-A verb is the module `ringcast.cli.<verb>` with `HELP`, `configure(parser)` and `run(args) -> int`; only the one that
-was asked for is imported. Invariant: a user's mistake never shows a traceback (unless `--debug` asks for it). Exit
+A verb is the module `ringcast.cli.<group>.<verb>` with `HELP`, `configure(parser)` and `run(args) -> int`; only the one
+that was asked for is imported. Invariant: a user's mistake never shows a traceback (unless `--debug` asks for it). Exit
 codes: 0 done, 1 it could not be done, 2 it was asked for wrongly, 130 ended by Ctrl-C.
 """
 
@@ -16,41 +16,59 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from types import ModuleType
 
 from ringcast.errors import RingcastError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
-VERBS = {
-    "demo": "see publishers and subscribers of every kind at work, for some seconds",
-    "doctor": "what this machine allows, and how to get the rest",
-    "daemon": "run this node's daemon (programs start one by themselves when none runs)",
-    "status": "is the daemon up, and what does it hold",
-    "stop": "end the daemon, and wait until it has",
-    "config": "the daemon's settings: what is in force and where it came from; check a file",
-    "service": "print the systemd unit that runs the daemon",
-    "tags": "list tags, and who publishes and subscribes",
-    "watch": "print nodes, publishers and subscribers as they come and go",
-    "nodes": "list the nodes that this one knows",
-    "channels": "list the streams between this node and others, with loss and what was dropped",
-    "place": "plan where proxies belong in a network, from a file",
-    "set": "decide where a tag's proxies sit and what carries it, while messages flow",
-    "up": "several nodes on this machine, joined, until Ctrl-C",
-    "pub": "publish values, lines of standard input, or a counter",
-    "sub": "subscribe, and print what arrives",
-    "pull": "read from a tag's history: latest, n-th latest, by number",
-    "hz": "how often publishers send, by their own count",
-    "bw": "how many bytes publishers send, by their own count",
-    "delay": "how long messages take from sending to receiving",
-    "record": "write what is sent on tags to disk: Parquet or MCAP",
-    "replay": "publish a recording again, with the timing it had or another",
-    "pipeline": "run the data pipelines on Spark; see what their tables hold and where it came from",
-    "choose": "which transport suits an environment, by a model that 'pipeline run train' wrote",
-    "bench": "measure this library beside others",
-    "lab": "a network of several nodes on this machine, and the papers' experiments on it",
-    "completion": "print what makes bash, zsh or fish complete these verbs and their options",
-}
-"""What `ringcast --help` lists. A table, so that listing verbs imports none of them."""
+GROUPS: dict[str, tuple[str, dict[str, str]]] = {
+    "run": ("run a node", {
+        "demo": "see publishers and subscribers of every kind at work, for some seconds",
+        "daemon": "run this node's daemon (programs start one by themselves when none runs)",
+        "up": "several nodes on this machine, joined, until Ctrl-C",
+        "doctor": "what this machine allows, and how to get the rest",
+        "status": "is the daemon up, and what does it hold",
+        "stop": "end the daemon, and wait until it has",
+        "config": "the daemon's settings: what is in force and where it came from; check a file",
+        "service": "print the systemd unit that runs the daemon",
+        "completion": "print what makes bash, zsh or fish complete these verbs and their options",
+    }),
+    "exchange": ("exchange messages", {
+        "pub": "publish values, lines of standard input, or a counter",
+        "sub": "subscribe, and print what arrives",
+        "pull": "read from a tag's history: latest, n-th latest, by number",
+    }),
+    "look": ("look at a mesh", {
+        "tags": "list tags, and who publishes and subscribes",
+        "nodes": "list the nodes that this one knows",
+        "channels": "list the streams between this node and others, with loss and what was dropped",
+        "watch": "print nodes, publishers and subscribers as they come and go",
+        "hz": "how often publishers send, by their own count",
+        "bw": "how many bytes publishers send, by their own count",
+        "delay": "how long messages take from sending to receiving",
+    }),
+    "change": ("change a mesh", {
+        "set": "choose where a tag's proxies sit and which transport carries it, while messages flow",
+    }),
+    "record": ("record", {
+        "record": "write what is sent on tags to disk: Parquet or MCAP",
+        "replay": "publish a recording again, with the timing it had or another",
+    }),
+    "analyse": ("analyse", {
+        "pipeline": "run the data pipelines on Spark; see what their tables hold and where it came from",
+        "choose": "which transport suits an environment, by a model that 'pipeline run train' wrote",
+    }),
+    "experiment": ("experiment", {
+        "bench": "measure this library beside others",
+        "place": "plan where proxies belong in a network, from a file",
+        "lab": "a network of several nodes on this machine, and the papers' experiments on it",
+    }),
+}  # fmt: skip
+"""What `ringcast --help` lists, by folder: (heading, verbs). A table, so that listing imports no verb."""
+
+VERBS = {verb: line for _, verbs in GROUPS.values() for verb, line in verbs.items()}
+_FOLDER = {verb: folder for folder, (_, verbs) in GROUPS.items() for verb in verbs}
 
 _EXAMPLES = """\
 examples:
@@ -94,12 +112,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(exc, FAILED, debug)
 
 
+def module_of(verb: str) -> ModuleType:
+    """The module of a verb of `VERBS`."""
+    return importlib.import_module(f"ringcast.cli.{_FOLDER[verb]}.{verb}")
+
+
 def _run(verb: str, rest: list[str]) -> int:
     if verb not in VERBS:
         close = difflib.get_close_matches(verb, VERBS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "'ringcast --help' lists all"
         raise Misuse(f"there is no verb {verb!r}; {hint}")
-    module = importlib.import_module(f"ringcast.cli.{verb}")
+    module = module_of(verb)
     code: int = module.run(parser_of(verb).parse_args(rest))
     sys.stdout.flush()
     return code
@@ -107,7 +130,7 @@ def _run(verb: str, rest: list[str]) -> int:
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
     """What the verb understands."""
-    module = importlib.import_module(f"ringcast.cli.{verb}")
+    module = module_of(verb)
     parser = argparse.ArgumentParser(
         prog=f"ringcast {verb}", description=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -118,11 +141,14 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
 
 def _program() -> argparse.ArgumentParser:
     width = max(map(len, VERBS))
-    listing = "\n".join(f"  {verb:{width}}  {line}" for verb, line in VERBS.items())
+    listing = "\n".join(
+        f"{heading}:\n" + "\n".join(f"  {verb:{width}}  {line}" for verb, line in verbs.items()) + "\n"
+        for heading, verbs in GROUPS.values()
+    )
     parser = argparse.ArgumentParser(
         prog="ringcast",
         usage="ringcast VERB [options]",
-        description=f"Real-time push-pull messaging: publish, subscribe, and pull from history.\n\nverbs:\n{listing}",
+        description=f"Real-time push-pull messaging: publish, subscribe, and pull from history.\n\n{listing}",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -10,7 +10,6 @@ import heapq
 import os
 import time
 import weakref
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ringcast import _core
@@ -23,6 +22,7 @@ from ringcast.control.messages import HistoryPulled, PullHistory
 from ringcast.control.service import Pull, PullAnswer
 from ringcast.errors import BadMessage, ClosedError, HistoryError
 from ringcast.message import Message
+from ringcast.model.closing import Closing
 from ringcast.model.place import PUBLISHER
 from ringcast.model.staleness import bound_s
 from ringcast.scaling import Size
@@ -37,7 +37,7 @@ _LAST = 2**64 - 1
 _Kind = Literal["latest", "before", "at", "range", "bounds", "span", "heads"]
 
 
-class RemoteHistory:
+class RemoteHistory(Closing):
     """Made by `tag.history()` when rings of other nodes are meant. Use it from any thread.
 
     All methods raise Empty (nothing is held there), HistoryError (it does not go back that far; several publishers
@@ -209,14 +209,6 @@ class RemoteHistory:
         self._closed = True
         if self._buffer is not None:
             self._buffer()
-
-    def __enter__(self) -> RemoteHistory:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<RemoteHistory of {self._tag.name!r} at {self._place}{' closed' if self._closed else ''}>"

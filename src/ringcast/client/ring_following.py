@@ -25,7 +25,7 @@ from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.model.place import AUTO, check_place, node_of
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size, check_size
-from ringcast.scaling.temporal import check_rate
+from ringcast.scaling.temporal import check_rate, first_due
 
 logger = logging.getLogger("ringcast")
 
@@ -137,7 +137,7 @@ class Following(Subscription):
         before = self._rings.get(up.info.incarnation, 0)
         start = _core.START_EARLIEST if before else self._start_on(up)
         if start > 0:
-            start = -(-start // up.every) * up.every  # what the ring has left out is not loss
+            start = first_due(start, up.every)  # what the ring has left out is not loss
         reader.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
             start=start, tag=up.info.tag, publisher=up.info,

@@ -36,7 +36,6 @@ from ringcast.control.service import (
 from ringcast.control.status import ChannelStatus, NodeStatus
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
-from ringcast.daemon.mesh import addresses
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.mesh.scouting import ScoutSettings
 from ringcast.daemon.mesh.shell import CONTROL_PORT, Mesh
@@ -55,6 +54,7 @@ from ringcast.daemon.streams.outgoing import Distribution
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.table.system_tags import check_published
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit, RingcastError, UnknownTag
+from ringcast.model import addresses
 from ringcast.model.identity import Presence
 from ringcast.model.place import check_place
 from ringcast.model.tag import check_name
@@ -336,7 +336,7 @@ class Network:
     # ------------------------------------------------------------------ what `ringcast nodes` and `channels` show
 
     def nodes(self) -> list[NodeStatus]:
-        return [NodeStatus(**msgspec.structs.asdict(row)) for row in self.mesh.nodes()]
+        return self.mesh.nodes()
 
     def refusals(self) -> dict[str, str]:
         return self.mesh.status().refusals

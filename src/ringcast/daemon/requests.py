@@ -31,6 +31,7 @@ from ringcast.control.messages import (
     Unwatch,
     Watch,
 )
+from ringcast.control.refusal import refuse
 from ringcast.control.status import NodeStatus
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.local import Local, asked_of
@@ -40,7 +41,6 @@ from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.pull.buffers import without_network
 from ringcast.daemon.pull.pulls import INLINE_BYTES, Pulls, beside, inline
-from ringcast.daemon.refusal import refuse
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams import routes
 from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError

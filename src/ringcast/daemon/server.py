@@ -31,8 +31,9 @@ from ringcast.control.messages import (
     Status,
     Welcome,
 )
+from ringcast.control.refusal import failed, refuse
+from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
-from ringcast.daemon.clients.lifecycle import Claim
 from ringcast.daemon.clients.listener import Door, no_descriptors
 from ringcast.daemon.clients.local import OWN_CLIENT, Local
 from ringcast.daemon.clients.processes import Processes
@@ -46,7 +47,6 @@ from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.operate import in_force
 from ringcast.daemon.operate.declared import Declared
 from ringcast.daemon.operate.in_force import Settings
-from ringcast.daemon.refusal import failed, refuse
 from ringcast.daemon.requests import Requests
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.fanout import FanOut, Flushed

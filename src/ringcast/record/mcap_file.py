@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 import msgspec
@@ -20,6 +19,7 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 
 from ringcast.errors import DiskFull, RecordingError
+from ringcast.model.closing import Closing
 from ringcast.model.tag import TagAttributes
 from ringcast.record.bronze import SCHEMA
 from ringcast.record.recording import BATCH_ROWS
@@ -29,7 +29,7 @@ _ENCODINGS = {"json": "json", "msgpack": "msgpack", "numpy": "x-numpy", "bytes":
 _WORD = 2**32
 
 
-class McapSink:
+class McapSink(Closing):
     """Call it with batches, then `close`; only that gives the file its name."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -70,14 +70,6 @@ class McapSink:
             os.replace(self._part, self.path)
         except OSError as exc:
             raise self._failure(exc) from exc
-
-    def __enter__(self) -> McapSink:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _failure(self, error: OSError) -> RecordingError:
         if error.errno in FULL:

@@ -20,6 +20,7 @@ from ringcast.message import Message
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes, is_pattern
 from ringcast.record.bronze import Batch
+from ringcast.scaling.temporal import first_due
 from ringcast.session import Session
 from ringcast.tag import Tag
 
@@ -157,14 +158,14 @@ class Rings:
             yield Stretch(columns, following, columns.lost_at_end)
 
     def _remote_stretches(self, info: PublisherInfo, first: int, last: int, every: int) -> Iterator[Stretch]:
-        following = -(-first // every) * every
+        following = first_due(first, every)
         with self._remote(info) as history:
             _, newest = history.bounds()
             last = min(last, newest)
             while following <= last:
                 end = min(last, following + REMOTE_ROWS * every - 1)
                 messages = [m for m in history.range(following, end) if m.seq % every == 0]
-                begin, following = following, -(-(end + 1) // every) * every
+                begin, following = following, first_due(end + 1, every)
                 columns = MessageColumns(messages, [info], following)
                 # What the daemon counts as lost knows nothing of scaling.
                 expected = np.concatenate(([begin], columns.seq[:-1] + every)) if messages else columns.seq

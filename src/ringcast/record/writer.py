@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn
 
 import msgspec
@@ -23,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ringcast.errors import DiskFull, RecordingError
+from ringcast.model.closing import Closing
 from ringcast.record.bronze import SCHEMA
 from ringcast.record.commits import Commit, Span, StreamKey, commit_path, data_path, schema_path
 from ringcast.record.recording import Recording
@@ -34,7 +34,7 @@ _GROUP_BYTES = 64 * 1024 * 1024
 _REPEATING = ["tag", "publisher", "incarnation", "node", "every", "codec", "schema_id", "lost"]
 
 
-class RecordingWriter:
+class RecordingWriter(Closing):
     """Raises RecordingError: somebody else records there, or it is no place to write to."""
 
     def __init__(self, path: str | os.PathLike[str], now_ns: Callable[[], int] = time.time_ns) -> None:
@@ -135,14 +135,6 @@ class RecordingWriter:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
-
-    def __enter__(self) -> RecordingWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # ---------------------------------------------------------------- parts
 

@@ -74,7 +74,9 @@ class Field:
             for node, plays in PLAYS.items():
                 actor = stack.enter_context(Actor(bed.node(node), extra=ahead.get(node)))
                 settings = {**asdict(self._settings), "skew_ns": {}}
-                self._tags += actor.ask("open", end="sensors", name="sensors", settings=settings, plays=plays)
+                self._tags += actor.ask(
+                    "open", end="ringcast.rescue.sensors:Sensors", name="sensors", settings=settings, plays=plays
+                )
                 actor.ask("open", end="timekeeper", name="timekeeper", node=node)
                 self._sensors[node] = actor
             self._mesh.wait_for_publisher(*self._tags)

@@ -1,4 +1,4 @@
-"""The end of a measuring process (`lab/testbed/end.py`) that plays some of a mission's sensors, by this process's clock."""
+"""An end of a measuring process (`lab/testbed/end.py`) that plays sensors of a mission, by this process's clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the format `ringcast`, checked once, where they are given. Pure values.
+"""The options of the format `ringcast`, checked once, where they are given. Values.
 
 Spark hands options over as a case-insensitive mapping of strings; here they become what they mean. Must not be turned
 into a plain dict on the way, which would lower their names.

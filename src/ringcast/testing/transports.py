@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 
 import msgspec
 
@@ -23,6 +22,7 @@ from ringcast.control.descriptor import Descriptor
 from ringcast.daemon.rings.fanout import FanOut
 from ringcast.errors import SlowSubscriber, WouldBlock
 from ringcast.message import Message
+from ringcast.model.closing import Closing
 from ringcast.transport.interface import (
     Channel,
     FanOutLinks,
@@ -103,7 +103,7 @@ class Publisher:
         self.writer.close()
 
 
-class Path:
+class Path(Closing):
     """From a ring, by the transport, to a reader of the mirror. `settle` stands in for the daemon's event loop."""
 
     def __init__(
@@ -169,14 +169,6 @@ class Path:
         """Let a transport with groups see that the channel is gone."""
         if isinstance(self._transport, GroupTransport):
             self._transport.take_changes()
-
-    def __enter__(self) -> Path:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class Bench:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+HEADER_BYTES = 48
+"""Of every datagram (`native/wire/datagram.hpp`)."""
 DSCP_SHIFT = 2
 _IP_MTU = 14
 _IPV6_MTU = 24

@@ -18,15 +18,15 @@ import msgspec
 
 from ringcast import _core
 from ringcast.control.service import Seat
+from ringcast.model import addresses
 from ringcast.transport import multicast
-from ringcast.transport.addressing import bound, connected_datagrams, payload_room, widen_receive_buffer
+from ringcast.transport.addressing import HEADER_BYTES, bound, connected_datagrams, payload_room, widen_receive_buffer
 from ringcast.transport.interface import Channel, Source
 from ringcast.transport.member import PACE_BYTES_PER_S, MemberSending
 from ringcast.transport.recipe import Recipe, Shape
 
 logger = logging.getLogger("ringcast.transport")
 
-HEADER_BYTES = 48
 MOST_PAYLOAD_BYTES = 1472
 """Of a datagram: windows keep room for whole packets, so they are no larger than Ethernet's, on loopback either."""
 REPAIR_BYTES = 162
@@ -52,7 +52,7 @@ class Member(msgspec.Struct):
 
     @property
     def address(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return addresses.join(self.host, self.port)
 
 
 class Answering(NamedTuple):

@@ -10,14 +10,14 @@ import logging
 import socket
 
 from ringcast import _core
-from ringcast.transport.addressing import bound, widen_receive_buffer
+from ringcast.model import addresses
+from ringcast.transport.addressing import HEADER_BYTES, bound, widen_receive_buffer
 from ringcast.transport.interface import Channel, Mirror
 from ringcast.transport.multicast import Ears, local_address, send_from, without_port
 from ringcast.transport.recipe import read
 
 logger = logging.getLogger("ringcast.transport")
 
-HEADER_BYTES = 48
 LEAST_WINDOW, MOST_WINDOW = 256, 4096
 """Messages that may be under way: as many as the ring holds, since older ones cannot be had again."""
 WINDOW_CELLS = 2048
@@ -50,7 +50,7 @@ class StackReceiving:
             first_seq=channel.first_seq, reliable=channel.reliable, stages=list(recipe.shape.stages), tuning=tuning,
             me=seat.number, messages=_window(channel.depth, most_pieces),
             most_pieces=most_pieces, cells=WINDOW_CELLS, cell_bytes=HEADER_BYTES + seat.chunk,
-            publisher=_address(channel.sender, seat.feedback), group=seat.multicast if joined else "",
+            publisher=addresses.join(channel.sender, seat.feedback), group=seat.multicast if joined else "",
             peers=list(seat.peers), gate_seq=seat.next_seq, patient=recipe.patient,
             loss=recipe.native_loss(seat.number + 1),
         )  # fmt: skip
@@ -122,7 +122,3 @@ class StackReceiving:
 
 def _window(depth: int, most_pieces: int) -> int:
     return max(16, min(max(depth, LEAST_WINDOW), MOST_WINDOW, MOST_WINDOW_BITS // most_pieces))
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

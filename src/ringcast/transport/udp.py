@@ -9,11 +9,10 @@ from __future__ import annotations
 import socket
 
 from ringcast import _core
-from ringcast.transport.addressing import bound, connected_datagrams, payload_room, widen_receive_buffer
+from ringcast.transport.addressing import HEADER_BYTES, bound, connected_datagrams, payload_room, widen_receive_buffer
 from ringcast.transport.handover import Handover
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
 
-HEADER_BYTES = 48
 PACE_BYTES_PER_S = 100_000_000
 PATIENCE_NS = 2_000_000
 """A gap is waited for so long after something later came. Pieces that keep coming are no gap."""

@@ -7,8 +7,7 @@ import pytest
 from ringcast import errors
 from ringcast.control.framing import decode_reply_untrusted, encode
 from ringcast.control.messages import Refused
-from ringcast.control.refusal import refusal
-from ringcast.daemon.refusal import refuse
+from ringcast.control.refusal import refusal, refuse
 
 ERRORS = [
     errors.BadMessage("why"),

@@ -12,7 +12,7 @@ import pytest
 import ringcast
 from ringcast import _core
 from ringcast.control.messages import Done, HoldBuffer, SetChannel, Subscribe
-from ringcast.daemon.clients.lifecycle import Claim
+from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.server import Server
 
 PATIENCE_S = 30.0

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ringcast.daemon.clients.lifecycle import default_socket_path
+    from ringcast.control.socket_path import default_socket_path
 
     path = os.path.abspath(args.socket) if args.socket else default_socket_path()
     pid, process = find(path)

@@ -17,8 +17,9 @@ from collections.abc import Callable
 
 from ringcast.control import link
 from ringcast.control.locks import FileLock
-from ringcast.daemon.clients.lifecycle import Claim, start_lock_path
-from ringcast.daemon.refusal import refuse
+from ringcast.control.refusal import refuse
+from ringcast.control.socket_path import start_lock_path
+from ringcast.daemon.clients.claim import Claim
 from ringcast.errors import ResourceLimit
 
 logger = logging.getLogger("ringcast.daemon")

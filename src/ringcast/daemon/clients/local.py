@@ -36,10 +36,10 @@ from ringcast.control.messages import (
     Unsubscribe,
     UseMailbox,
 )
+from ringcast.control.refusal import refuse
 from ringcast.control.status import SubscriberStatus
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe import listing
-from ringcast.daemon.refusal import refuse
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.fanout import FanOut, Flushed
 from ringcast.daemon.rings.registrations import Asked, Client, Core, DerivedRing, Ring, Subscription

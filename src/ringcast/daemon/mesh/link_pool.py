@@ -12,9 +12,9 @@ import itertools
 from collections.abc import Callable
 
 from ringcast.control.peering import MAX_ADDRESSES, PeerMessage
-from ringcast.daemon.mesh import addresses
 from ringcast.daemon.mesh.core.events import Announce, DialFailed, Event, LinkDown, LinkUp
 from ringcast.daemon.mesh.peer_link import PeerLink
+from ringcast.model import addresses
 
 MAX_STRANGERS = 64
 """Links whose other side has not said who it is."""

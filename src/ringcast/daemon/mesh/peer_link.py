@@ -23,8 +23,8 @@ from ringcast.control.peering import (
     decode_untrusted,
     encode_frame,
 )
-from ringcast.daemon.mesh.addresses import join
 from ringcast.errors import BadMessage
+from ringcast.model.addresses import join
 
 MAX_OUTBOX_BYTES = 64 * 1024 * 1024
 """Of messages waiting for the peer to read."""

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from ringcast.control.peering import PROTOCOL_VERSION, Scout, decode_scout_untrusted, encode_scout
-from ringcast.daemon.mesh.addresses import is_ipv6, is_wildcard, join
 from ringcast.errors import BadMessage
+from ringcast.model.addresses import is_ipv6, is_wildcard, join
 
 logger = logging.getLogger("ringcast.mesh")
 

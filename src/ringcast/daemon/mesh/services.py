@@ -26,10 +26,9 @@ from ringcast.control.peering import (
     Service,
     encode_frame,
 )
-from ringcast.control.refusal import refusal
+from ringcast.control.refusal import refusal, refuse
 from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.daemon.observe.complaints import Complaints
-from ringcast.daemon.refusal import refuse
 from ringcast.errors import BadMessage, BrokenError, MessageTooLarge, QosMismatch, ResourceLimit, RingcastError
 
 logger = logging.getLogger("ringcast.mesh")

@@ -1,4 +1,4 @@
-"""The mesh's shell: what `ringcast.daemon.mesh.core.cluster` decides becomes sockets, timers and callbacks in the event loop.
+"""The mesh's shell: what `ringcast.daemon.mesh.core` decides becomes sockets, timers and callbacks in the event loop.
 
 Invariants: nothing here blocks or polls, so a daemon alone in its mesh sleeps; whatever one peer sends, the others do
 not notice: garbage and strangers are counted and lose their link; events are handled one after the other, also those
@@ -18,7 +18,7 @@ from random import Random
 import msgspec
 
 from ringcast.control.peering import MAX_PAYLOAD_BYTES, Hello, NodeRecord, PeerMessage, Service
-from ringcast.daemon.mesh import addresses
+from ringcast.control.status import NodeStatus
 from ringcast.daemon.mesh.core.cluster import Cluster
 from ringcast.daemon.mesh.core.events import (
     Action,
@@ -59,6 +59,7 @@ from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.table.rows import Change, ChangeKind
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, BrokenError, MessageTooLarge
+from ringcast.model import addresses
 from ringcast.model.identity import Presence
 
 logger = logging.getLogger("ringcast.mesh")
@@ -71,19 +72,6 @@ PROOF_S = 1.5
 
 CONTROL_PORT = 7417
 _STATES = {Status.ALIVE: "here", Status.SUSPECT: "suspect", Status.DEAD: "gone"}
-
-
-class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of `ringcast nodes`."""
-
-    name: str
-    state: str
-    """'here', 'suspect', 'gone', or 'conflict' of a daemon whose name is another's."""
-    me: bool
-    linked: bool
-    incarnation: int
-    control: tuple[str, ...]
-    data: tuple[str, ...]
 
 
 class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,11 +15,11 @@ from concurrent.futures import CancelledError
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-from ringcast.daemon.mesh import addresses
 from ringcast.daemon.observe import snapshot
 from ringcast.daemon.operate.configuration import METRICS_PORT
 from ringcast.daemon.server import Server
 from ringcast.errors import ResourceLimit
+from ringcast.model import addresses
 
 logger = logging.getLogger("ringcast.daemon")
 

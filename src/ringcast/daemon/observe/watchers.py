@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ringcast.control.messages import Done, Presences, Unwatch, Watch
+from ringcast.control.refusal import refuse
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe.listing import presence_pages
 from ringcast.daemon.observe.liveliness import Liveliness
-from ringcast.daemon.refusal import refuse
 from ringcast.daemon.table.rows import Change
 from ringcast.errors import ResourceLimit, RingcastError
 from ringcast.model.identity import Presence

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ringcast.daemon.clients.lifecycle import default_socket_path
+from ringcast.control.socket_path import default_socket_path
 from ringcast.daemon.machine import max_files, memory_bytes, node_name
 from ringcast.daemon.operate.configuration import File, read
 from ringcast.daemon.operate.in_force import SOCKET_VARIABLE, Settings, resolve

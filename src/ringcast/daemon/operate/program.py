@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 
 from ringcast import _core
-from ringcast.daemon.clients.lifecycle import Claim
+from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.machine import raise_file_limit
 from ringcast.daemon.operate import logs
 from ringcast.daemon.operate.in_force import Settings, changed, taken_over

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import Counter
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -19,6 +18,7 @@ from ringcast.control import service
 from ringcast.control.limits import MAX_BUFFERS_PER_PEER
 from ringcast.control.messages import HoldBuffer
 from ringcast.control.service import Buffer, Nothing, ReleaseBuffer
+from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.rings.registrations import Demand
 from ringcast.errors import BrokenError, ResourceLimit, RingcastError
 from ringcast.model.place import node_of
@@ -34,12 +34,6 @@ class Keeper(Protocol):
 
     async def keep(self, tag: str, demand: Demand) -> None: ...
     def let_go(self, tag: str, demand: Demand) -> None: ...
-
-
-class Mesh(Protocol):
-    @property
-    def refused(self) -> Counter[str]: ...
-    async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes: ...
 
 
 class _Wanted(NamedTuple):

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -28,6 +28,7 @@ from ringcast.control.messages import (
 from ringcast.control.service import Pull, PullAnswer
 from ringcast.control.status import PublisherStatus
 from ringcast.daemon.clients.local import Local
+from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.pull.reading import Held, limit_of, nth_newest, read, step_of, whose
 from ringcast.daemon.pull.scaler_process import Clerk
 from ringcast.daemon.rings.registrations import Ring
@@ -50,10 +51,6 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_
 
 
 _T = TypeVar("_T")
-
-
-class Mesh(Protocol):
-    async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes: ...
 
 
 class Pulls:

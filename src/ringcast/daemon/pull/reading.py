@@ -18,6 +18,7 @@ from ringcast.errors import Empty, HistoryError, MessageTooLarge, Overwritten
 from ringcast.message import Message
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.staleness import GAPS, longest_gap_ns
+from ringcast.scaling.temporal import first_due
 
 PAGE_BYTES = 16 * 1024 * 1024
 PAGE_MESSAGES = 65536
@@ -138,7 +139,7 @@ def _at(held: Sequence[Held], query: Pull) -> PullAnswer:
 
 def _range(held: Sequence[Held], query: Pull) -> PullAnswer:
     ring = _only(held, query)
-    expected = _ceiling(query.first, ring.step)
+    expected = first_due(query.first, ring.step)
     messages: list[Pulled] = []
     size = 0
     following: int | None = None
@@ -160,7 +161,7 @@ def _bounds(held: Sequence[Held], query: Pull) -> PullAnswer:
     ring = _only(held, query)
     oldest, newest = ring.view.bounds()
     if ring.step > 1:
-        oldest, newest = _ceiling(oldest, ring.step), _floor(newest, ring.step)
+        oldest, newest = first_due(oldest, ring.step), _floor(newest, ring.step)
     found = Bounds(ring.info.incarnation, oldest, max(newest, oldest - 1))
     return PullAnswer(publishers=[ring.info], bounds=[found], period_ns=period_ns(ring), way_ns=ring.way_ns)
 
@@ -201,7 +202,7 @@ def _ascending(ring: Held, first: int, last: int) -> Iterator[Message]:
         yield from ring.view.range(first, last)
         return
     oldest, newest = ring.view.bounds()
-    seq, last = _ceiling(max(first, oldest), ring.step), min(last, newest)
+    seq, last = first_due(max(first, oldest), ring.step), min(last, newest)
     while seq <= last:
         try:
             yield ring.view.at(seq)
@@ -209,7 +210,7 @@ def _ascending(ring: Held, first: int, last: int) -> Iterator[Message]:
             above = _above(ring.view, seq)
             if above is None:
                 return
-            seq = _ceiling(above, ring.step)
+            seq = first_due(above, ring.step)
         else:
             seq += ring.step
 
@@ -293,7 +294,3 @@ def _around(view: RingView, seq: int) -> tuple[int | None, int | None]:
 
 def _floor(seq: int, step: int) -> int:
     return seq - seq % step
-
-
-def _ceiling(seq: int, step: int) -> int:
-    return -(-seq // step) * step

@@ -1,7 +1,7 @@
 """What clients of this node hold: rings they publish on, subscriptions, mailboxes. Values with identity, no rules.
 
-The rules are in `ringcast.daemon.clients.local`. `Core` is the part of the native module that the daemon uses; tests give a
-fake one.
+The rules are in `ringcast.daemon.clients.local`. `Core` is the part of the native module that the daemon uses; tests
+give a fake one.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from ringcast.daemon.stages.derivation import derived, first, oldest_seq
 from ringcast.daemon.stages.runners import Declined, Hand, PublisherHand, WorkerHand
 from ringcast.errors import BrokenError, PublisherGone, RingcastError
 from ringcast.model.tag import matches
+from ringcast.scaling.temporal import first_due
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -52,7 +53,7 @@ class _Running:
 
     def has_all_before(self, end: int) -> bool:
         """Whether it has made everything that was due of what a publisher sent."""
-        return -(-self.ring.next_seq // self.ring.every) * self.ring.every >= end
+        return first_due(self.ring.next_seq, self.ring.every) >= end
 
 
 class Stages:

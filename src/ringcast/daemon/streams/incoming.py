@@ -17,11 +17,12 @@ from collections.abc import Callable
 from ringcast.control.service import RegroupChannel, Start
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
+from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.rings.fanout import FanOut
 from ringcast.daemon.rings.registrations import Asked, Demand, Ring, Wish
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams.ends import ReceivingEnds
-from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Mesh, Senders, patience_s
+from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders, patience_s
 from ringcast.daemon.streams.ring_source import RingSource
 from ringcast.daemon.streams.wanted import Incoming, Resumption, Stream, end_of
 from ringcast.daemon.table.rows import PublisherRow

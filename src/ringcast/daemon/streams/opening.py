@@ -12,7 +12,7 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -31,6 +31,7 @@ from ringcast.control.service import (
     StartChannel,
 )
 from ringcast.daemon.clients.local import Local
+from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.rings.registrations import Demand, MirrorRing
 from ringcast.daemon.stages.proxies import PREPARE_S
 from ringcast.daemon.streams.ends import ReceivingEnds
@@ -46,11 +47,6 @@ logger = logging.getLogger("ringcast.daemon")
 REQUEST_TIMEOUT_S = 2.0
 
 _T = TypeVar("_T")
-
-
-class Mesh(Protocol):
-    def node(self, name: str) -> object | None: ...
-    async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes: ...
 
 
 def patience_s(demand: Demand) -> float:

@@ -34,6 +34,7 @@ from ringcast.daemon.rings.registrations import Wish
 from ringcast.daemon.stages.quota import StageQuota
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.errors import BadMessage, QosMismatch
+from ringcast.scaling.temporal import first_due
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
 
@@ -137,7 +138,7 @@ class Distribution:
             case int(number):
                 # What a stage passed over is not held anywhere, and shows as lost.
                 first = number if wish is not None else max(source.oldest_seq, number)
-        first = -(-first // every) * every
+        first = first_due(first, every)
         seat = None
         if isinstance(transport, GroupTransport):
             channel = Channel(

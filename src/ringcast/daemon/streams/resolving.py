@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from ringcast.daemon.mesh.addresses import is_ip
+from ringcast.model.addresses import is_ip
 
 RESOLVE_S = 3.0
 

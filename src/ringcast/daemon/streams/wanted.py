@@ -12,6 +12,7 @@ import msgspec
 
 from ringcast.daemon.rings.registrations import Demand, MirrorRing
 from ringcast.daemon.table.rows import PublisherRow
+from ringcast.scaling.temporal import first_due
 from ringcast.transport import find
 from ringcast.transport.interface import GroupTransport, Mirror
 
@@ -50,7 +51,7 @@ class Incoming(msgspec.Struct):
 
     def has_all_before(self, end: int) -> bool:
         """Whether everything came that was due of what a publisher sent."""
-        return -(-self.mirror.next_seq // self.ring.every) * self.ring.every >= end
+        return first_due(self.mirror.next_seq, self.ring.every) >= end
 
 
 class Resumption(NamedTuple):

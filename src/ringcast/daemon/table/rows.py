@@ -33,7 +33,7 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     settings: dict[str, Setting] = {}
     """By the node that receives; '' is every node."""
     stamps: dict[str, tuple[int, str]] = {}
-    """Of each setting, also of those taken back: its number, and the node that wrote it down (`daemon/table/settings.py`)."""
+    """Of each setting, also of those taken back: its number, and the node that wrote it down (`settings.py`)."""
     destroyed: bool = False
 
     @property

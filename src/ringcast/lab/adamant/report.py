@@ -50,7 +50,7 @@ MAIN_PANELS = ((3, 0.03), (25, 0.01))
 
 def statements() -> list[dict[str, str]]:
     """The paper's own, as this package carries them."""
-    text = (resources.files("ringcast.lab") / "tables" / "adamant_statements.csv").read_text()
+    text = (resources.files("ringcast.lab.measuring") / "tables" / "adamant_statements.csv").read_text()
     return list(csv.DictReader(io.StringIO(text)))
 
 

@@ -36,7 +36,7 @@ def parse(text: str) -> dict[Figure, float]:
 @cache
 def push_pull() -> dict[Figure, float]:
     """Tables 1 to 3 of paper 000, and 3 and 4 of paper 001, in seconds."""
-    return parse((resources.files("ringcast.lab") / "tables" / "push_pull_tables.csv").read_text())
+    return parse((resources.files("ringcast.lab.measuring") / "tables" / "push_pull_tables.csv").read_text())
 
 
 def figure(table: str, row: str, column: str, paper: str = PUSH_PULL) -> float | None:

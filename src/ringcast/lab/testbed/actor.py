@@ -16,11 +16,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import Node
+from ringcast.model.closing import Closing
 
 PATIENCE_S = 20.0
 _GRACE_S = 1.0
@@ -35,7 +36,7 @@ class ActorFailed(LabError):
         super().__init__(f"a measuring process on node {node!r} failed: {reason}")
 
 
-class Actor:
+class Actor(Closing):
     """Leaving its `with` block ends the process."""
 
     def __init__(self, node: Node, command: Sequence[str] = OURS, extra: Mapping[str, str] | None = None) -> None:
@@ -113,12 +114,6 @@ class Actor:
         self._selector.close()
         self._answers.close()
         self._words.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _epitaph(self, what: str) -> str:
         with contextlib.suppress(ValueError):

@@ -1,9 +1,9 @@
 """A measuring process on a node: `python -m ringcast.lab.testbed.end`, driven by JSON lines on its standard input.
 
-`{"do": "open", "end": KIND, "name": NAME, ...}` opens an end by its name in `ENDS`; `{"do": "connect"}` only connects;
-any other command is a method of the end with that `name`. Each line gets one line back: `{"ok": ...}` or
-`{"error": ...}`. Ends that answer or listen do so on threads of their own, which sleep in the native core; what is
-timed runs on the main thread, alone.
+`{"do": "open", "end": KIND, "name": NAME, ...}` opens an end by its name in `ENDS`, or an application's own by
+`package.module:Class`; `{"do": "connect"}` only connects; any other command is a method of the end with that `name`.
+Each line gets one line back: `{"ok": ...}` or `{"error": ...}`. Ends that answer or listen do so on threads of their
+own, which sleep in the native core; what is timed runs on the main thread, alone.
 
 Invariant: the process never outlives whoever started it, for the kernel ends it then.
 """
@@ -14,6 +14,7 @@ import ctypes
 import gc
 import json
 import os
+import pkgutil
 import signal
 import sys
 from typing import Any
@@ -23,13 +24,6 @@ from ringcast.lab.adamant.field import ends as field
 from ringcast.lab.measuring import clocks, datagrams, round_trip, stages, stream
 
 _PR_SET_PDEATHSIG = 1
-
-
-def _sensors(session: ringcast.Session, **options: Any) -> Any:
-    # Only who plays sensors has to load what draws pictures.
-    from ringcast.rescue.sensors import Sensors
-
-    return Sensors(session, **options)
 
 
 ENDS: dict[str, Any] = {
@@ -46,7 +40,6 @@ ENDS: dict[str, Any] = {
     "udp ping": datagrams.Ping,
     "udp echo": datagrams.Echo,
     "timekeeper": clocks.Timekeeper,
-    "sensors": _sensors,
 }
 
 
@@ -63,7 +56,8 @@ class Process:
 
     def open(self, end: str, name: str, **options: Any) -> Any:
         """Returns what the end has to tell about itself, or nothing."""
-        made = ENDS[end](**options) if end.startswith("udp") else ENDS[end](self.connect(), **options)
+        kind = pkgutil.resolve_name(end) if ":" in end else ENDS[end]
+        made = kind(**options) if end.startswith("udp") else kind(self.connect(), **options)
         self._ends[name] = made
         return getattr(made, "tells", None)
 

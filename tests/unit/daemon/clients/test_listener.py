@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from ringcast.control.locks import FileLock
-from ringcast.daemon.clients.lifecycle import Claim, start_lock_path
+from ringcast.control.socket_path import start_lock_path
+from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.listener import Door
 
 

@@ -11,7 +11,7 @@ from ringcast.lab.measuring import reference
 
 
 def test_all_reference_tables_are_in_the_package():
-    found = {path.name for path in (resources.files("ringcast.lab") / "tables").iterdir()}
+    found = {path.name for path in (resources.files("ringcast.lab.measuring") / "tables").iterdir()}
     assert found >= {"push_pull_tables.csv", "labmap_tables.csv", "yarp_classes.csv", "adamant_statements.csv"}
 
 
@@ -28,7 +28,7 @@ def test_what_the_paper_does_not_give_is_none():
 
 
 def test_no_line_is_lost():
-    text = (resources.files("ringcast.lab") / "tables" / "push_pull_tables.csv").read_text()
+    text = (resources.files("ringcast.lab.measuring") / "tables" / "push_pull_tables.csv").read_text()
     assert len(reference.push_pull()) == len(list(csv.reader(text.splitlines()))) - 1
 
 

@@ -13,7 +13,7 @@ from ringcast.cli.parts.units import show_bytes, show_ns
 
 
 def look(socket_path: str | None) -> list[Finding]:
-    from ringcast.daemon.clients.lifecycle import default_socket_path
+    from ringcast.control.socket_path import default_socket_path
 
     path = os.path.abspath(socket_path) if socket_path else default_socket_path()
     return [_directory(Path(path)), _daemon(path)]

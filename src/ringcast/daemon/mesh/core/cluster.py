@@ -1,8 +1,8 @@
 """One node's whole part in the mesh: membership and gossip over one tag table. Pure: `(event, now_ns) -> actions`.
 
-The shell (`ringcast.daemon.mesh.shell`) and the simulation (`ringcast.lab.simulation.many_nodes`) drive this very code. Invariant:
-what membership says of nodes, gossip has been told before the actions are returned; a daemon that yields its name
-neither tells nor takes rows.
+The shell (`ringcast.daemon.mesh.shell`) and the simulation (`ringcast.lab.simulation.many_nodes`) drive this very code.
+Invariant: what membership says of nodes, gossip has been told before the actions are returned; a daemon that yields
+its name neither tells nor takes rows.
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ from ringcast.control.peering import (
     Rumour,
     Rumours,
 )
-from ringcast.daemon.mesh.addresses import is_address, same_host, split
 from ringcast.daemon.mesh.core.detector import Detector, Suspicions
 from ringcast.daemon.mesh.core.dialling import Calls
 from ringcast.daemon.mesh.core.events import (
@@ -56,6 +55,7 @@ from ringcast.daemon.mesh.core.names import Names
 from ringcast.daemon.mesh.core.roster import SMALL, Roster, Status
 from ringcast.daemon.mesh.core.rumours import Hearsay
 from ringcast.daemon.mesh.core.timing import Timing
+from ringcast.model.addresses import is_address, same_host, split
 
 MAX_REFUSALS = 256
 MAX_REASON_CHARS = 1000

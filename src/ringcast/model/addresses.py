@@ -1,4 +1,4 @@
-"""Addresses as text, `host:port` or `[host]:port`: taken apart, put together, and sorted out. Opens no socket."""
+"""Addresses as text, `host:port` or `[host]:port`: taken apart, put together, and sorted out. Pure."""
 
 from __future__ import annotations
 

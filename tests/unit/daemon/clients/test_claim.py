@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ringcast.daemon.clients import lifecycle
-from ringcast.daemon.clients.lifecycle import Claim, default_socket_path, ensure_running, prepare_directory
+from ringcast.client import starting
+from ringcast.client.starting import ensure_running
+from ringcast.control.socket_path import default_socket_path, prepare_directory
+from ringcast.daemon.clients.claim import Claim
 from ringcast.errors import DaemonRunning, DaemonUnavailable
 
 
@@ -130,7 +132,7 @@ def test_closing_twice_does_not_remove_a_successors_socket(path: str) -> None:
 
 
 def test_a_running_daemon_is_left_alone(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifecycle, "_spawn", lambda *_: pytest.fail("started another"))
+    monkeypatch.setattr(starting, "_spawn", lambda *_: pytest.fail("started another"))
     claim = Claim(path)
     ensure_running(path)
     claim.close()
@@ -145,4 +147,4 @@ def test_a_python_that_does_not_know_itself(path: str, monkeypatch: pytest.Monke
 def test_a_relative_python_path_is_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", f"src{os.pathsep}{os.pathsep}/x")
-    assert lifecycle._environment()["PYTHONPATH"] == f"{tmp_path / 'src'}{os.pathsep}/x"
+    assert starting._environment()["PYTHONPATH"] == f"{tmp_path / 'src'}{os.pathsep}/x"

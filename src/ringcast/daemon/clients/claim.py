@@ -1,0 +1,107 @@
+"""One daemon per socket: the right to listen on it, held for the daemon's whole life."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import time
+
+from ringcast.control.locks import FileLock
+from ringcast.control.socket_path import life_path, log_path, prepare_directory, running_pid, start_lock_path
+from ringcast.errors import DaemonRunning, DaemonUnavailable
+
+BACKLOG = 1024
+_GLANCE_S = 0.2
+
+
+class Claim:
+    """The right to be the daemon of a socket, and the listening socket itself.
+
+    Raises DaemonRunning, DaemonUnavailable.
+    """
+
+    def __init__(self, socket_path: str) -> None:
+        self.socket_path = os.path.abspath(socket_path)
+        prepare_directory(self.socket_path)
+        self._removed = False
+        try:
+            # A client that looks whether a daemon lives holds this lock for an instant.
+            life = FileLock.take(life_path(self.socket_path), time.monotonic() + _GLANCE_S)
+        except OSError as exc:
+            raise DaemonUnavailable(self.socket_path, exc.strerror or str(exc)) from exc
+        if life is None:
+            raise DaemonRunning(self.socket_path, running_pid(self.socket_path))
+        self._life = life
+        try:
+            self._life.write(f"{os.getpid()}\n")
+            self.listener = self._bind()
+        except OSError as exc:
+            raise DaemonUnavailable(self.socket_path, exc.strerror or str(exc)) from exc
+        finally:
+            if not hasattr(self, "listener"):
+                self._life.unlink()
+                self._life.release()
+
+    def refuse_newcomers(self) -> None:
+        """From here on the kernel refuses to connect; whoever connected before can still be accepted."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+
+    def listen_again(self) -> None:
+        self.listener.close()
+        self.listener = self._bind()
+
+    def remove(self) -> None:
+        """Take the names away, the socket's first: while we hold `.pid`, nobody else binds. Done once."""
+        if self._removed:
+            return
+        self._removed = True
+        _unlink(self.socket_path)
+        if _is_empty_stderr(log_path(self.socket_path)):
+            _unlink(log_path(self.socket_path))
+        try:
+            start = FileLock.take_nowait(start_lock_path(self.socket_path))
+        except OSError:  # somebody removed the directory
+            return
+        if start is not None:
+            with start:
+                start.unlink()
+        self._life.unlink()
+
+    def close(self) -> None:
+        self.remove()
+        self.listener.close()
+        self._life.release()
+
+    def _bind(self) -> socket.socket:
+        if os.path.lexists(self.socket_path):
+            if not stat.S_ISSOCK(os.lstat(self.socket_path).st_mode):
+                raise DaemonUnavailable(self.socket_path, "there is a file of that name that is not a socket")
+            os.unlink(self.socket_path)  # of a daemon that died: a living one would hold the lock
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        mask = os.umask(0o177)
+        try:
+            listener.bind(self.socket_path)
+            listener.listen(BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+        finally:
+            os.umask(mask)
+        listener.setblocking(False)
+        return listener
+
+
+def _is_empty_stderr(path: str) -> bool:
+    try:
+        found = os.stat(path)
+        return found.st_size == 0 and os.path.samestat(found, os.fstat(2))
+    except OSError:
+        return False
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
