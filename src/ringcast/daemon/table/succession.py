@@ -8,7 +8,8 @@ Every node evaluates the same rules on the same rows and acts on its own rows on
   seen as it was, so that nobody notices; if there is no heir, the tag waits out of sight for its primary to return;
 - a node whose row no longer counts (a later term, or born earlier elsewhere) withdraws it, and says so if it was not
   a take-over; it keeps the row while the one that counts lacks a setting that is newer in it;
-- the primary takes newer settings over from rows that do not count (`settings.py` says what is newer), so that no administrator's setting is lost when the halves of a partition meet.
+- the primary takes newer settings over from rows that do not count (`settings.py` says what is newer), so that
+  no administrator's setting is lost when the halves of a partition meet.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from ringcast.control.peering import (
     encode_frame,
     encode_scout,
 )
+from ringcast.daemon.mesh import link_pool
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.mesh.core.timing import Timing
 from ringcast.daemon.mesh.scouting import Scouting, ScoutSettings
@@ -41,7 +42,7 @@ from ringcast.daemon.mesh.shell import Mesh
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BrokenError, Empty, MessageTooLarge, QosMismatch, RingcastError, UnknownTag
-from ringcast.model import addresses, link_pool
+from ringcast.model import addresses
 from ringcast.model.identity import PublisherInfo
 
 PATIENCE_S = 30.0
