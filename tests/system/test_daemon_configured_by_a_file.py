@@ -199,3 +199,31 @@ def test_peers_that_are_added_are_joined(
     first.process.send_signal(signal.SIGHUP)
     with ringcast.connect(first.socket_path, start=False) as session:
         eventually(lambda: {row.name for row in session.nodes() if row.state == "here"} == {"one", "two"})
+
+
+ON_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "ringcast", "daemon", "--socket", sys.argv[1]])
+"""
+
+
+def test_a_terminal_that_is_closed_ends_its_daemon(tmp_path: Path, eventually: Any) -> None:
+    ours, theirs = os.openpty()
+    path = str(tmp_path / "d.sock")
+    process = subprocess.Popen(
+        [sys.executable, "-c", ON_A_TERMINAL, path], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        eventually(lambda: os.path.exists(path))
+        ringcast.connect(path, start=False).close()  # it serves
+        process.send_signal(signal.SIGHUP)
+        ringcast.connect(path, start=False).close()  # and goes on while the terminal is there
+        os.close(ours)
+        process.wait(30)
+        assert not os.path.exists(path)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(30)

@@ -37,6 +37,9 @@ class Program:
         self._ready_fd = ready_fd
         self._notifier = Notifier()
         self._server: Server | None = None
+        self._serving = False
+        self._reload_wanted = False
+        self._terminal = sys.stderr.isatty()
 
     def run(self) -> None:
         """Until SIGTERM or SIGINT, or until idle. Raises DaemonRunning, DaemonUnavailable, OSError (no address to
@@ -45,15 +48,16 @@ class Program:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
+        # Before anybody can find this daemon by its socket. They are called in the loop, so not before `server.run`.
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
         raise_file_limit()
         claim = Claim(self._settings.values["socket"])
         try:
             self._server = Server(claim, _core, self._settings, idle_linger_s=self._idle_linger_s)
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self._stop)
-            loop.add_signal_handler(signal.SIGHUP, self._reload)
-            if sys.stderr.isatty():
+            if self._terminal:
                 print(f"ringcast daemon: listening on {claim.socket_path}; Ctrl-C ends it", file=sys.stderr)
             await self._with_metrics(self._server)
         finally:
@@ -90,6 +94,9 @@ class Program:
                 os.close(self._ready_fd)
             except OSError:  # whoever asked for us is gone; others may come
                 pass
+        self._serving = True
+        if self._reload_wanted:
+            self._reload()
 
     def _stop(self) -> None:
         self._notifier.stopping()
@@ -100,6 +107,12 @@ class Program:
 
     def _reload(self) -> None:
         """SIGHUP. What can be changed while running is changed; what cannot is said."""
+        if self._terminal and not os.isatty(sys.stderr.fileno()):  # it was closed, which is the other meaning of SIGHUP
+            self._stop()
+            return
+        if not self._serving:
+            self._reload_wanted = True
+            return
         self._notifier.reloading()
         try:
             self._take_over(self._settle())

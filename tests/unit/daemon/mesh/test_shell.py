@@ -538,7 +538,7 @@ async def test_what_is_heard_is_counted_and_checked(caplog: pytest.LogCaptureFix
     scouting._ears[0].datagram_received(b"noise", ("10.0.0.1", 99))
     scouting.close()
     assert heard == [("10.0.0.1:7", 6), ("10.0.0.9:7", 6)]
-    assert (status.heard_self, status.heard_others, status.bad) == (1, 2, 3)
+    assert (status.heard_self, status.heard_others, status.bad, status.foreign) == (1, 2, 3, 1)
     assert [record.getMessage().split(";")[0] for record in caplog.records] == [
         "a node at 10.0.0.1 speaks peering protocol 1 and this one 2"
     ]
