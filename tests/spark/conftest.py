@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 180.0
 
+TIMEOUT_S = 900.0
+"""Of a test: several waits of that patience, on a machine that does other things."""
+
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # For tests only: what starts fast, not what runs fast for hours.
 SETTINGS = {
@@ -35,6 +38,13 @@ SETTINGS = {
     "spark.sql.ui.retainedExecutions": "1",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:  # those of other folders too, where they are run in one go
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.fixture
