@@ -45,7 +45,7 @@ test: ready      ## everything that CI runs
 SPARK_TESTS := tests/spark tests/system/test_demo_search_and_rescue.py tests/system/test_pipeline_on_a_cluster.py
 LAB_TESTS   := $(wildcard tests/system/test_lab_*.py tests/system/test_rescue_*.py)
 MESH_TESTS  := $(wildcard tests/system/test_mesh_*.py)
-PYTHON_TESTS := system-tests spark-tests lab-tests mesh-tests unit-tests short-tests
+PYTHON_TESTS := system-tests spark-tests lab-tests mesh-tests other-tests unit-tests short-tests
 .PHONY: $(PYTHON_TESTS)
 $(PYTHON_TESTS): export RINGCAST_SKIPPED = build/skipped/$@
 unit: ready      ## Python tests, unit to system
@@ -68,6 +68,10 @@ unit-tests: ready
 
 short-tests: ready
 	@$(PYTEST) tests/conformance tests/fuzz
+
+# Whatever folder of tests is not named above.
+other-tests: ready
+	@$(PYTEST) tests $(patsubst %,--ignore=tests/%,system spark unit conformance fuzz)
 
 lint: ready      ## ruff
 	@$(BIN)/ruff check .

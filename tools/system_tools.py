@@ -18,6 +18,9 @@ PROGRAMS = {
     "iptables": ("iptables", "iptables-nft", "iptables"),
     "ip6tables": ("iptables", "iptables-nft", "iptables"),
     "strace": ("strace", "strace", "strace"),
+    "systemd-analyze": ("systemd", "systemd", "systemd"),
+    "zsh": ("zsh", "zsh", "zsh"),
+    "fish": ("fish", "fish", "fish"),
 }
 SEARCH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
