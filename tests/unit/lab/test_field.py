@@ -38,7 +38,7 @@ def test_every_contender_is_asked_of_daemons_and_of_the_simulator() -> None:
 def test_predictions_deliver_in_order_as_rings_are_read() -> None:
     for contender in CONTENDERS:
         scenario = prediction(Cell(5, 0.2, 1.0, 100.0), contender, Links(50.0, 20.0), 500, 3)
-        assert packet_loss.run(scenario).out_of_order == 0, contender.name
+        assert (packet_loss.run(scenario).out_of_order == 0) == contender.ordered, contender.name
 
 
 def test_the_plan_is_what_was_asked_for() -> None:

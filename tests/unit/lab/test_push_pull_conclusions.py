@@ -26,11 +26,12 @@ def named(findings, words: str):
     return found[0]
 
 
-def test_table_1_asks_for_the_three_factors():
+def test_table_1_asks_for_proxies_that_have_something_to_do():
     findings = tables.conclude(batches())
-    near = named(findings, "proxy at publisher against none")
-    assert (near.value, near.target, near.met) == (1.0, 1.05, True)
-    far = named(findings, "proxy at intermediate node against none")
+    for what in ("every other message", "arrays at their own size"):
+        near = named(findings, f"proxy at publisher, {what}, against none")
+        assert (near.value, near.target, near.met) == (1.0, 1.05, True)
+    far = named(findings, "proxy at intermediate node, udp, against none")
     assert far.value == pytest.approx(1 + 5_500 / 12_640, rel=1e-3)
     assert far.reference == pytest.approx(1.555, rel=1e-3)
     assert far.met is True
@@ -39,9 +40,35 @@ def test_table_1_asks_for_the_three_factors():
 def test_a_dear_proxy_is_not_met():
     dear = batches(delay=lambda a, size: made_up(a, size) * (2 if a.proxy in (SUBSCRIBER, INTERMEDIATE) else 1))
     findings = tables.conclude(dear)
-    assert named(findings, "proxy at subscriber against none").met is False
-    assert named(findings, "proxy at intermediate node against none").met is False
-    assert named(findings, "proxy at publisher against none").met is True
+    for what in ("every other message", "arrays at their own size"):
+        assert named(findings, f"proxy at subscriber, {what}, against none").met is False
+        assert named(findings, f"proxy at publisher, {what}, against none").met is True
+    for transport in ("udp", "nak"):
+        assert named(findings, f"proxy at intermediate node, {transport}, against none").met is False
+
+
+def test_a_proxy_that_is_dear_when_it_works_is_not_met():
+    findings = tables.conclude(batches(delay=lambda a, size: made_up(a, size) + 5_000 * (a.every - 1)))
+    assert named(findings, "proxy at publisher, every other message, against none").met is False
+    assert named(findings, "proxy at publisher, arrays at their own size, against none").met is True
+
+
+def test_growth_with_subscribers_and_of_the_proxys_share_is_judged():
+    grows = tables.conclude(batches(delay=lambda a, size: made_up(a, size) + 2 * size * (a.proxy == INTERMEDIATE)))
+    assert named(grows, "grows with subscribers: 8 against 1").met is True
+    assert named(grows, "adds grows with length").met is True
+    shrinks = tables.conclude(
+        batches(delay=lambda a, size: made_up(a, size) - 1_500 * a.subscribers - 2 * size * (a.proxy == INTERMEDIATE))
+    )
+    assert named(shrinks, "grows with subscribers: 8 against 1").met is False
+    assert named(shrinks, "adds grows with length").met is False
+
+
+def test_a_router_that_takes_its_time_by_the_byte_is_a_line():
+    by_byte = distance.conclude(batches(delay=lambda a, size: made_up(a, size) + a.hops * size))
+    assert named(by_byte, "delay of one router grows").met is True
+    level = distance.conclude(batches(delay=lambda a, size: made_up(a, size) + a.hops * (size % 7) * 100))
+    assert named(level, "delay of one router grows").met is False
 
 
 def test_tables_stand_beside_the_papers_figures():

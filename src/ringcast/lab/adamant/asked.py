@@ -5,11 +5,11 @@ What only real sockets can answer is in `field`; what the recovery code costs, i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from statistics import fmean
 
-from ringcast.lab.adamant.grid import BASELINES, RECOVERING, Cell
+from ringcast.lab.adamant.grid import AS_IT_COMES, BASELINES, IN_ORDER, Cell
 from ringcast.lab.adamant.results import Result
 from ringcast.lab.measuring.report import Steps
 from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
@@ -84,25 +84,56 @@ def implosion(steps: Steps) -> Row:
 
 
 def relate2(cells: Mapping[Cell, Mapping[str, float]]) -> list[Row]:
-    """`cells`: mean ReLate2 by transport, of each environment."""
-    ratios = {
-        cell: min(values[name] for name in RECOVERING) / min(values[name] for name in BASELINES)
-        for cell, values in cells.items()
-        if cell.loss > 0
-    }
-    if not ratios:
+    """`cells`: mean ReLate2 by transport, of each environment. Stacks that order and those that do not are judged
+    apart: a subscriber has one or the other."""
+    lossy = {cell: values for cell, values in cells.items() if cell.loss > 0}
+    if not lossy:
         return []
-    worst = max(ratios, key=lambda cell: ratios[cell])
-    lower = sum(1 for ratio in ratios.values() if ratio < 1)
-    alone = sum(1 for cell in ratios if cells[cell]["nak"] < min(cells[cell][name] for name in BASELINES))
-    asked = "ReLate2, the least of nak, lateral, parity, lateral+nak by the least of udp, multicast, tcp"
+    rows = []
+    for kind, names in (("in order", IN_ORDER), ("as it comes", AS_IT_COMES)):
+        ratios = {cell: _least(values, names) / _least(values, BASELINES) for cell, values in lossy.items()}
+        worst = max(ratios, key=lambda cell: ratios[cell])
+        lower = sum(1 for ratio in ratios.values() if ratio < 1)
+        stages = ", ".join(dict.fromkeys(name.partition(":")[0].removeprefix("ordering+") for name in names))
+        asked = f"ReLate2, {kind}, the least of {stages} by the least of udp, multicast, tcp"
+        rows += [
+            at_least(f"{asked}: lossy cells where it is lower", lower, "cells", len(ratios)),
+            Row(f"{asked}: worst cell ({worst.label})", round(ratios[worst], 4), "x", None, 1, ratios[worst] < 1,
+                "asked"),
+        ]  # fmt: skip
+    alone = sum(1 for values in lossy.values() if values["nak"] < _least(values, BASELINES))
+    name = "ReLate2, lossy cells where nak alone is lower than udp, multicast and tcp"
+    return [*rows, figure(name, alone, "cells", len(lossy))]
+
+
+def _least(values: Mapping[str, float], names: Iterable[str]) -> float:
+    return min(values[name] for name in names)
+
+
+def latencies(cells: Mapping[Cell, Mapping[str, float]]) -> list[Row]:
+    """What paper 004 states of mean latencies in its text (4.2.1, 4.2.2), by the transports that it had. `cells`: mean
+    latency by transport, of each environment."""
+    alone = {cell: values for cell, values in cells.items() if cell.burst <= 1}
+    ricochet = ("lateral:r=4,c=3", "lateral:r=8,c=3")
+    statements: list[tuple[str, list[Cell], Callable[[Mapping[str, float]], bool]]] = [
+        ("without loss RMcast (nak) and Ricochet (lateral) are never the fastest",
+         [cell for cell in alone if cell.loss == 0],
+         lambda v: _least(v, BASELINES) <= _least(v, ("nak", *ricochet))),
+        ("tcp is the slowest at 3 % loss, 3 receivers, 25 and 50 Hz",
+         [cell for cell in alone if (cell.receivers, cell.loss) == (3, 0.03) and cell.rate_hz in (25.0, 50.0)],
+         lambda v: v["tcp"] >= max(v[name] for name in ("udp", "multicast", "nak", *ricochet))),
+        ("Ricochet with r=8 is never faster than RMcast",
+         [cell for cell in alone if cell.loss > 0],
+         lambda v: v["lateral:r=8,c=3"] >= v["nak"]),
+        ("Ricochet with r=4 is faster than RMcast at 25 receivers, 1 % loss",
+         [cell for cell in alone if (cell.receivers, cell.loss) == (25, 0.01)],
+         lambda v: v["lateral:r=4,c=3"] < v["nak"]),
+    ]  # fmt: skip
     return [
-        at_least(f"{asked}: lossy cells where it is lower", lower, "cells", len(ratios)),
-        Row(f"{asked}: worst cell ({worst.label})", round(ratios[worst], 4), "x", None, 1, ratios[worst] < 1, "asked"),
-        figure(
-            "ReLate2, lossy cells where nak alone is lower than udp, multicast and tcp", alone, "cells", len(ratios)
-        ),
-    ]
+        at_least(f"mean latency, {what}: cells where it is so", sum(1 for cell in where if holds(alone[cell])), "cells",
+                 len(where), kind="shape")
+        for what, where, holds in statements if where
+    ]  # fmt: skip
 
 
 def wire(steps: Steps) -> Row:

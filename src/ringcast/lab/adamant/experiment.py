@@ -62,6 +62,7 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
         many = run_grid("adamant crowd", crowd, steps, pool)
         elsewhere = run_grid(ENVIRONMENTS, drawn, steps, pool)
     findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(grid, "relate2"))
+    findings.rows += adamant_asked.latencies(adamant_asked.mean_by_cell(grid, "latency_mean"))
     findings.add(real)
     findings.rows += [adamant_asked.wire(steps), *costs]
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))

@@ -62,11 +62,60 @@ def conclude(results: Sequence[Result], crowd: Sequence[Result]) -> Findings:
         findings.tables.append(_table(f"{title}, simulated", means))
         if metric in DRAWN:
             findings.pictures += _pictures(metric, title, means)
+    findings.pictures += [*_without_loss(results), *_rivals(results)]
     for metric, title in SHOWN:
         if metric in CROWD:
             findings.tables.append(_table(f"{title}, 100 and 1,000 receivers, simulated", mean_by_cell(crowd, metric)))
             findings.pictures += _by_receivers(metric, title, mean_by_cell([*results, *crowd], metric))
     return findings
+
+
+def _without_loss(results: Sequence[Result]) -> list[Picture]:
+    """Figures 9 and 10: mean latency of the paper's transports where nothing is lost."""
+    means = mean_by_cell(results, "latency_mean")
+    made = []
+    for number_, rate_hz in ((9, 25.0), (10, 50.0)):
+        values = means.get(Cell(3, 0.0, 1.0, rate_hz))
+        if values is None:
+            continue
+        names = [name for name in PAPERS_OWN if name in values]
+        series = [Series("here", [(float(at), values[name]) for at, name in enumerate(names)])]
+        title = f"Figure {number_}: mean latency, 3 receivers, no loss, {rate_hz:g} Hz (simulated)"
+        labels = [name.replace(":", "\n") for name in names]
+        made.append(Picture(f"figure-{number_}-no-loss-{rate_hz:g}-hz", title, "", "ms", series, "bars", labels))
+    return made
+
+
+def _rivals(results: Sequence[Result]) -> list[Picture]:
+    """Figures 16 to 18 (r = 8) and 19 to 21 (r = 4): the paper's reliable multicast and Ricochet, run by run, with 3
+    receivers and 1 % loss."""
+    runs: dict[tuple[float, int], dict[str, Result]] = {}
+    for result in results:
+        cell = cell_of(result)
+        if (cell.receivers, cell.loss, cell.burst) == (3, 0.01, 1.0):
+            runs.setdefault((cell.rate_hz, result.repetition), {})[result.configuration["transport"]] = result
+    ordered = sorted(runs)
+    made = []
+    for first, coded in ((16, "lateral:r=8,c=3"), (19, "lateral:r=4,c=3")):
+        for number_, (metric, title) in enumerate(
+            (("latency_mean", "Mean latency (ms)"), ("delivered", "Updates received (%)"), ("relate2", "ReLate2 (ms)")),
+            first,
+        ):
+            if not all({"nak", coded} <= runs[run].keys() for run in ordered) or not ordered:
+                continue
+            series = [
+                Series(name, [(float(at), runs[run][name].metrics[metric]) for at, run in enumerate(ordered)])
+                for name in ("nak", coded)
+            ]
+            labels = [f"{rate:g}" if at % 5 == 0 else "" for at, (rate, _) in enumerate(ordered)]
+            made.append(
+                Picture(
+                    f"figure-{number_}-{metric.replace('_', '-')}-{coded.partition(',')[0].replace(':', '-')}",
+                    f"Figure {number_}: {title}, 3 receivers, 1 % loss, each run (simulated)",
+                    "runs, by updates per second", title, series, "bars", labels, bottom=_bottom(metric, series),
+                )
+            )  # fmt: skip
+    return made
 
 
 def _by_receivers(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]) -> list[Picture]:

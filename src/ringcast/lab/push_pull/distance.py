@@ -20,6 +20,8 @@ _PLACES = {
     2: (PUBLISHER, SUBSCRIBER),
     3: (PUBLISHER, SUBSCRIBER),
 }
+_ROUGHLY = 0.8
+"""The paper: "(roughly) linearly"."""
 _STRAIGHT = 0.9
 """The correlation of delay and hops from which on we say that one is linear in the other."""
 
@@ -96,6 +98,8 @@ def _routers(batches: Batches, sizes: tuple[int, ...]) -> Findings:
             for size in sizes
         ]
         series.append(Series(name, points))
+        what = f"delay of {name} grows about linearly with size: correlation from {_ROUGHLY:g} on"
+        findings.rows.append(at_least(what, fit(points).r, "r", _ROUGHLY, kind="shape"))
         cells.append([name, *(f"{y:.2f}" for _, y in points)])
         cells.append([f"  each passage of {'it' if many == 1 else 'one'}", *(f"{y / many / 2:.2f}" for _, y in points)])
         findings.rows += [

@@ -14,14 +14,16 @@ what is measured is the work, and not how the kernel spreads it.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Self
+from typing import Any, Literal, Self
 
 import msgspec
 
 from ringcast.lab.measuring.report import Steps
+from ringcast.lab.measuring.round_trip import FRAME_BYTES
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.actor import Actor
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
@@ -36,6 +38,10 @@ HOPS = {0: "a", 1: "b", 2: "d", 3: "e"}
 SIZES = (1, 64, 256, 512, 1024, 1536, 1792)
 ROUND_TRIPS = 100
 _WARM_UP = 30
+UDP, NAK = "udp", "nak"
+"""The papers' messages were UDP's, so ours are; nak, the default here, stands beside."""
+FRAMES_PAUSE_S = 0.0003
+"""Before a message that is timed, where others go before it that a proxy leaves out: they are to be over."""
 _AT = {NONE: "publisher", PUBLISHER: "publisher", SUBSCRIBER: "subscriber", INTERMEDIATE: f"node:{BETWEEN}"}
 
 TOPOLOGY = Topology(
@@ -48,12 +54,29 @@ TOPOLOGY = Topology(
 )  # fmt: skip
 
 
+Work = Literal["", "every 2", "frames"]
+
+
 class Arrangement(msgspec.Struct, frozen=True):
     """Who is where: the subscribers so many hops away, the last of whom answers, and the proxy."""
 
     hops: int
     proxy: str = NONE
     subscribers: int = 1
+    transport: str = UDP
+    scaling: Work = ""
+    """What a proxy has to do: nothing, leave every other message out, or make arrays of a size that they have. With
+    "no proxy" it is what these are compared with: the same messages at the same moments, as they are."""
+
+    @property
+    def every(self) -> int:
+        return 2 if self.scaling == "every 2" and self.proxy != NONE else 1
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the subscription that answers."""
+        side = math.isqrt(FRAME_BYTES) if self.scaling == "frames" and self.proxy != NONE else 0
+        return {"every": self.every, "frames": self.scaling == "frames", "side": side}
 
     @property
     def way(self) -> list[str]:
@@ -113,7 +136,9 @@ class PushPullNetwork:
         tag = self.tag()
         there, back, node = f"{tag}/there", f"{tag}/back", HOPS[arrangement.hops]
         ping = self.actor(HERE)
-        ping.ask("open", end="ping", name=tag, there=there, back=back)
+        how: dict[str, Any] = {"transport": arrangement.transport}
+        frames = arrangement.scaling == "frames"
+        ping.ask("open", end="ping", name=tag, there=there, back=back, frames=frames, **how)
         self.mesh.wait_for_publisher(there)
         heard = there
         if arrangement.hops == 0 and arrangement.proxy == INTERMEDIATE:
@@ -122,9 +147,9 @@ class PushPullNetwork:
         # Process 0 of node a is the one that asks.
         first = 1 if node == HERE else 0
         for number in range(first, first + arrangement.subscribers - 1):
-            self.actor(node, number).ask("open", end="listener", name=tag, there=heard, at=at)
+            self.actor(node, number).ask("open", end="listener", name=tag, there=heard, at=at, **how)
         echo = self.actor(node, first + arrangement.subscribers - 1)
-        echo.ask("open", end="echo", name=tag, there=heard, back=back, at=at)
+        echo.ask("open", end="echo", name=tag, there=heard, back=back, at=at, **arrangement.options, **how)
         if heard == there and arrangement.hops:
             self.mesh.wait_for_way(there, *arrangement.way)
         echo.ask("match", name=tag)
@@ -142,8 +167,9 @@ class PushPullNetwork:
     def round_trips(self, arrangement: Arrangement, size: int, count: int = ROUND_TRIPS) -> list[int]:
         """Raises ActorFailed."""
         ping, tag = self.actor(HERE), self._open[arrangement]
-        ping.ask("ping", name=tag, count=_WARM_UP, size=size)
-        taken: list[int] = ping.ask("ping", name=tag, count=count, size=size)
+        how = {"every": arrangement.every, "pause_s": FRAMES_PAUSE_S if arrangement.scaling else 0.0}
+        ping.ask("ping", name=tag, count=_WARM_UP, size=size, **how)
+        taken: list[int] = ping.ask("ping", name=tag, count=count, size=size, **how)
         return taken
 
 

@@ -6,13 +6,25 @@ from __future__ import annotations
 from ringcast.lab.measuring import reference
 from ringcast.lab.measuring.report import Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
-from ringcast.lab.measuring.samples import fit, paired_ratio, typical
-from ringcast.lab.push_pull.network import INTERMEDIATE, NONE, PUBLISHER, SUBSCRIBER, Arrangement, Batches
+from ringcast.lab.measuring.samples import fit, median, paired_difference, paired_ratio, typical
+from ringcast.lab.push_pull.network import (
+    INTERMEDIATE,
+    NAK,
+    NONE,
+    PUBLISHER,
+    SUBSCRIBER,
+    UDP,
+    Arrangement,
+    Batches,
+    Work,
+)
 
 PLACES = (NONE, SUBSCRIBER, PUBLISHER, INTERMEDIATE)
 TABLE_2_SIZES = (64, 256, 512, 1024, 1536, 1792)
 TABLE_3_SIZES = (1, 64, 1024, 1536, 1792)
 SUBSCRIBERS = (1, 4, 8)
+WORK: dict[Work, str] = {"every 2": "every other message", "frames": "arrays at their own size"}
+AT_AN_END = 1.05
 US, MS = 1e-3, 1e3
 """From nanoseconds to microseconds; from seconds to milliseconds."""
 _STRAIGHT = 0.8
@@ -21,6 +33,8 @@ _STRAIGHT = 0.8
 
 def wanted() -> list[tuple[Arrangement, int]]:
     pairs = [(Arrangement(1, place), 64) for place in PLACES]
+    pairs += [(Arrangement(1, place, transport=NAK), 64) for place in (NONE, INTERMEDIATE)]
+    pairs += [(Arrangement(1, place, scaling=how), 64) for how in WORK for place in (NONE, PUBLISHER, SUBSCRIBER)]
     pairs += [(Arrangement(1, NONE, count), size) for count in SUBSCRIBERS for size in TABLE_2_SIZES]
     return pairs + [(Arrangement(1, INTERMEDIATE), size) for size in TABLE_3_SIZES]
 
@@ -29,18 +43,51 @@ def conclude(batches: Batches) -> Findings:
     findings = Findings()
     for part in (_table_1(batches), _table_2(batches), _table_3(batches)):
         findings.add(part)
-    findings.rows += _asked(batches)
+    findings.rows += [*_asked(batches), *_grows(batches)]
     return findings
 
 
 def _asked(batches: Batches) -> list[Row]:
-    """Against no proxy, as a factor; the paper's own factor is the reference."""
+    """Against no proxy, as a factor; the paper's own factor is the reference. A proxy at either end that passes
+    everything is no proxy at all here, so those are given something to do."""
     rows = []
-    for place, most in ((PUBLISHER, 1.05), (SUBSCRIBER, 1.05), (INTERMEDIATE, 1.6)):
-        ratio = paired_ratio(batches[Arrangement(1, place), 64], batches[Arrangement(1), 64])
-        name = f"round trip of 64 B, {place} against none: at most {most:g} times"
-        rows.append(at_most(name, ratio, "times", most, _paper_1(place) / _paper_1(NONE)))
+    for how, what in WORK.items():
+        none = batches[Arrangement(1, NONE, scaling=how), 64]
+        for place in (PUBLISHER, SUBSCRIBER):
+            ratio = paired_ratio(batches[Arrangement(1, place, scaling=how), 64], none)
+            name = f"round trip of 64 B, {place}, {what}, against none: at most {AT_AN_END:g} times"
+            rows.append(at_most(name, ratio, "times", AT_AN_END, _paper_1(place) / _paper_1(NONE)))
+    for transport in (UDP, NAK):
+        both = (batches[Arrangement(1, place, transport=transport), 64] for place in (INTERMEDIATE, NONE))
+        name = f"round trip of 64 B, {INTERMEDIATE}, {transport}, against none: at most 1.6 times"
+        rows.append(at_most(name, paired_ratio(*both), "times", 1.6, _paper_1(INTERMEDIATE) / _paper_1(NONE)))
     return rows
+
+
+def _grows(batches: Batches) -> list[Row]:
+    """What paper 000 says in 3.3.2 beside its tables."""
+    rows = []
+    for count in SUBSCRIBERS[1:]:
+        ratios = [
+            paired_ratio(batches[Arrangement(1, NONE, count), size], batches[Arrangement(1), size])
+            for size in TABLE_2_SIZES
+        ]
+        papers = [_paper_2(count, size) / _paper_2(1, size) for size in TABLE_2_SIZES]
+        name = f"delay grows with subscribers: {count} against 1, the median over sizes"
+        rows.append(at_least(name, median(ratios), "times", 1.0, median(papers), "shape"))
+    least, most = (
+        paired_difference(batches[Arrangement(1, INTERMEDIATE), size], batches[Arrangement(1), size])
+        for size in (64, 1792)
+    )
+    paper = [(reference.figure("3", "intermediate proxy", f"{size} B") or 0) - _paper_2(1, size) for size in (64, 1792)]
+    name = "what a proxy on an intermediate node adds grows with length: 1792 B against 64 B"
+    ratio = most / least if least > 0 else None
+    return [*rows, at_least(name, ratio, "times", 1.0, paper[1] / paper[0], "shape")]
+
+
+def _paper_2(count: int, size: int) -> float:
+    """Seconds."""
+    return reference.figure("2", f"{count} subscriber{'s' if count > 1 else ''}", f"{size} B") or 0.0
 
 
 def _paper_1(place: str) -> float:
@@ -64,7 +111,16 @@ def _table_1(batches: Batches) -> Findings:
         findings.rows.append(
             figure(f"table 1, {place}: standard deviation of 100 round trips", seen.std * US, "us", paper_std * 1e6)
         )
-    heads = ["64 B, one hop", "mean (us)", "std (us)", "paper: mean (ms)", "paper: std (ms)"]
+    beside = [(Arrangement(1, place, transport=NAK), f"{place}, nak") for place in (NONE, INTERMEDIATE)]
+    beside += [
+        (Arrangement(1, place, scaling=how), f"{place}, {what}")
+        for how, what in WORK.items() for place in (NONE, PUBLISHER, SUBSCRIBER)
+    ]  # fmt: skip
+    for arrangement, what in beside:
+        seen = typical(batches[arrangement, 64])
+        cells.append([what, *(f"{x * US:.2f}" for x in (seen.mean, seen.std)), "-", "-"])
+        findings.rows.append(figure(f"beside table 1, {what}: mean of 100 round trips", seen.mean * US, "us"))
+    heads = ["64 B, one hop, udp", "mean (us)", "std (us)", "paper: mean (ms)", "paper: std (ms)"]
     findings.tables.append(Table("Table 1: round trips for places of the proxy", heads, cells))
     findings.pictures.append(
         Picture(

@@ -57,12 +57,41 @@ def test_relate2_row_compares_the_best_with_the_best() -> None:
     values = dict.fromkeys(TRANSPORTS, 3.0)
     lossless, lossy = Cell(3, 0.0, 1.0, 10.0), Cell(3, 0.01, 1.0, 10.0)
     better = {**values, "nak": 1.0, **dict.fromkeys(BASELINES, 2.0)}
-    count, worst, alone = adamant_asked.relate2({lossless: values, lossy: better})
+    count, worst, loose, loose_worst, alone = adamant_asked.relate2({lossless: values, lossy: better})
     assert (alone.value, alone.met) == (1, None)
     assert (count.value, count.target, count.met) == (1, 1, True)
     assert (worst.value, worst.met) == (0.5, True)
-    count, worst, _ = adamant_asked.relate2({lossy: values})
+    # What does not order is judged by itself.
+    assert (loose.value, loose.met, loose_worst.value, loose_worst.met) == (0, False, 1.5, False)
+    count, worst, *_ = adamant_asked.relate2({lossy: values})
     assert (count.value, count.met, worst.value, worst.met) == (0, False, 1.0, False)
+    loose = adamant_asked.relate2({lossy: {**values, "lateral:r=8,c=3": 1.0}})[2]
+    assert ("as it comes" in loose.name, loose.value, loose.met) == (True, 1, True)
+
+
+def test_what_the_paper_says_of_latencies_is_judged_and_can_be_wrong() -> None:
+    def rows(**faster: float) -> dict[str, bool | None]:
+        values = {**dict.fromkeys(TRANSPORTS, 3.0), "udp": 1.0, "multicast": 1.0, "tcp": 9.0}
+        values |= {"lateral:r=4,c=3": 2.0, "nak": 2.5}
+        values |= {name.replace("_", ":r=8,c=3"): value for name, value in faster.items()}
+        cells = [Cell(3, 0.0, 1.0, 25.0), Cell(3, 0.03, 1.0, 25.0), Cell(25, 0.01, 1.0, 50.0)]
+        return {row.name.partition(":")[0]: row.met for row in adamant_asked.latencies(dict.fromkeys(cells, values))}
+
+    assert list(rows().values()) == [True] * 4
+    assert list(rows(nak=0.5).values()) == [False, True, True, False]
+    assert list(rows(tcp=2.0).values())[1] is False
+    assert list(rows(lateral_=2.2).values())[2] is False
+
+
+def test_the_papers_figures_are_drawn(results: list[adamant_results.Result]) -> None:
+    with workers() as pool:
+        cells = tuple(Cell(3, loss, 1.0, rate) for loss in (0.0, 0.01) for rate in (25.0, 50.0))
+        found = experiment.run_grid("adamant", Grid(cells, TRANSPORTS, 50, 2), Silent(), pool)
+    names = {picture.name.split("-")[1]: picture for picture in adamant_report.conclude(found, results).pictures
+             if picture.name.startswith("figure-")}  # fmt: skip
+    assert sorted(names, key=int) == ["9", "10", "16", "17", "18", "19", "20", "21"]
+    assert [len(series.points) for series in names["16"].series] == [4, 4]
+    assert [series.label for series in names["21"].series] == ["nak", "lateral:r=4,c=3"]
 
 
 def test_statements_stand_beside_results(results: list[adamant_results.Result]) -> None:

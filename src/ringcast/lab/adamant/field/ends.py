@@ -44,8 +44,9 @@ class Beat:
 class Ear:
     """Subscribes to `tag` by a transport."""
 
-    def __init__(self, session: ringcast.Session, tag: str, transport: str) -> None:
-        self._subscriber = session.tag(tag, depth=DEPTH).subscribe(transport=transport)
+    def __init__(self, session: ringcast.Session, tag: str, transport: str, ordered: bool = True) -> None:
+        self._subscriber = session.tag(tag, depth=DEPTH).subscribe(transport=transport, ordered=ordered)
+        self._ordered = ordered
 
     def listen(self, last: int, limit_s: float) -> dict[str, list[int]]:
         """Everything up to the update numbered `last`, or until `limit_s` have passed.
@@ -62,7 +63,8 @@ class Ear:
             lost += message.lost
             seqs.append(message.seq)
             latencies.append(message.received_ns - message.sent_ns)
-            if message.seq >= last:
+            # Without an order, others may come after the last one.
+            if message.seq >= last if self._ordered else len(seqs) > last:
                 break
         return {"seqs": seqs.tolist(), "latencies_ns": latencies.tolist(), "lost": [lost]}
 

@@ -96,7 +96,7 @@ class FieldNetwork:
         beat.ask("open", end="beat", name=tag, tag=tag)
         self.mesh.wait_for_publisher(tag)
         for ear in ears:
-            ear.post("open", end="ear", name=tag, tag=tag, transport=contender.asked)
+            ear.post("open", end="ear", name=tag, tag=tag, transport=contender.asked, ordered=contender.ordered)
         for ear in ears:
             ear.reply()
         for node in nodes:

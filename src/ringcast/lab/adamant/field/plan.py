@@ -2,9 +2,9 @@
 
 A daemon's stack differs from the grid's simulated one in three ways, and a prediction has to be of the daemon's:
 
-- it delivers in order, because a ring is read in order, and so holds back what follows a gap for its patience
+- it delivers in order, unless it is asked not to, and so holds back what follows a gap for its patience
   (`native/path/recovered.cpp`: twice as long as a repair takes to be made, from 10 to 500 ms; without repairs 2 ms,
-  udp's too);
+  udp's too); lateral and parity are run both ways;
 - its round trip within the group is the default of 1 ms and not the scenario's;
 - ack goes to each receiver by itself, there is no multicast for it.
 
@@ -40,6 +40,15 @@ class Contender(msgspec.Struct, frozen=True):
     multicast: bool = True
     complete: bool = False
     """Whether it promises everything."""
+    ordered: bool = True
+
+
+AS_IT_COMES = ", as it comes"
+"""In the name of those that are subscribed to with ordered=False."""
+
+
+def _as_it_comes(name: str) -> Contender:
+    return Contender(name + AS_IT_COMES, f"multicast+{name}", f"{name},{_GRTT}", ordered=False)
 
 
 CONTENDERS = (
@@ -60,6 +69,8 @@ CONTENDERS = (
         "multicast+parity:r=4,c=3",
         f"ordering+parity:r=4,c=3,{_GRTT},patience={_PARITY_PATIENCE_MS:g}ms",
     ),
+    _as_it_comes("lateral:r=4,c=3"),
+    _as_it_comes("parity:r=4,c=3"),
     Contender("ack", "ack", f"ack:{_GRTT}", multicast=False, complete=True),
 )  # fmt: skip
 
@@ -92,7 +103,7 @@ class QuickPlan(FieldPlan, frozen=True):
 
 def field_plan(quick: bool) -> FieldPlan:
     if quick:
-        few = tuple(c for c in CONTENDERS if c.name not in ("multicast", "ack"))
+        few = tuple(c for c in CONTENDERS if c.name not in ("multicast", "ack", f"parity:r=4,c=3{AS_IT_COMES}"))
         return QuickPlan((3,), (NOTHING_LOST, 0.03), few, 250)
     return FieldPlan((3, 10), (NOTHING_LOST, 0.01, 0.03), CONTENDERS, 1_000)
 
