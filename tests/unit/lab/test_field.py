@@ -7,18 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from ringcast.lab.adamant import experiment as adamant
 from ringcast.lab.adamant import recovery_bench
 from ringcast.lab.adamant.field import comparison, experiment, fan_out, round_trips
 from ringcast.lab.adamant.field.comparison import Comparison
 from ringcast.lab.adamant.field.observation import Heard, Sent, outcome
-from ringcast.lab.adamant.field.plan import CONTENDERS, Links, field_plan, links_of, prediction
+from ringcast.lab.adamant.field.plan import AS_IT_COMES, CONTENDERS, Links, field_plan, links_of, prediction
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.adamant.results import METRICS, Result, summarise
 from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.workers import workers
 from ringcast.lab.testbed import affinity
-from ringcast.lab.testbed.cleanup import LabError
 from ringcast.transport.recipe import read
 
 CELL = Cell(2, 0.03, 1.0, 100.0)
@@ -38,7 +36,10 @@ def test_every_contender_is_asked_of_daemons_and_of_the_simulator() -> None:
 def test_predictions_deliver_in_order_as_rings_are_read() -> None:
     for contender in CONTENDERS:
         scenario = prediction(Cell(5, 0.2, 1.0, 100.0), contender, Links(50.0, 20.0), 500, 3)
-        assert (packet_loss.run(scenario).out_of_order == 0) == contender.ordered, contender.name
+        out_of_order = packet_loss.run(scenario).out_of_order
+        assert not (contender.ordered and out_of_order), contender.name
+        # Parity is here before the next update is due.
+        assert (out_of_order > 0) == (contender.name == f"lateral:r=4,c=3{AS_IT_COMES}"), contender.name
 
 
 def test_the_plan_is_what_was_asked_for() -> None:
