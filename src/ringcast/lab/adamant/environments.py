@@ -35,7 +35,7 @@ def environments(number: int, seed: int = SEED) -> tuple[Cell, ...]:
 
 def environment_grid(quick: bool) -> Grid:
     if quick:
-        return Grid(environments(160), CANDIDATES, 500, 2)
+        return Grid(environments(120), CANDIDATES, 500, 2)
     return Grid(environments(2_000), CANDIDATES, 600, 2, losses=120)
 
 

@@ -33,7 +33,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     with wire.WireNetwork(offload=False) as plain:
         findings.add(streams.throughput(plain, quick, steps))
     with network.PushPullNetwork() as paper:
-        batches = network.collect(paper, tables.wanted() + distance.wanted(), 6 if quick else 30, steps)
+        batches = network.collect(paper, tables.wanted() + distance.wanted(), 5 if quick else 30, steps)
         findings.add(tables.conclude(batches))
         findings.add(distance.conclude(batches))
         findings.add(components.measure(paper, quick, steps))

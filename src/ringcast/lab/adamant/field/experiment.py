@@ -40,7 +40,7 @@ def run(quick: bool, steps: Steps, pool: Executor) -> tuple[Findings, list[Resul
         return skipped(reason), []
     findings, others = Findings(), Disturbance()
     # Many short blocks: what the machine does for a while falls into few of them.
-    rounds, count = (30, 150) if quick else (120, 200)
+    rounds, count = (25, 150) if quick else (120, 200)
     with FieldNetwork(1) as two:
         batches = round_trips.measure(two, (round_trips.REFERENCE, *round_trips.ASKED), rounds, count, steps)
         findings.add(round_trips.conclude(batches))
