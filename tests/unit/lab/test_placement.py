@@ -9,7 +9,10 @@ from ringcast.lab.placement import experiment, paper, prediction, solving
 from ringcast.lab.placement.instances import large, small
 from ringcast.lab.placement.prediction import Calibration, Hop, Point, calibrate, conclude, points, predict
 from ringcast.lab.push_pull.network import INTERMEDIATE, PUBLISHER, SIZES, SUBSCRIBER
+from ringcast.placement.case import Case
+from ringcast.placement.charges import loads
 from ringcast.placement.checks import check
+from ringcast.placement.solve import regions
 
 US = 1e-6
 TRUE = Calibration(Hop(4 * US, 1 * US, 0.001 * US), Hop(11 * US, 6 * US, 0.004 * US), Hop(2 * US, 0.5 * US, 0.002 * US))
@@ -103,3 +106,11 @@ def test_it_leaves_report_rows_and_drawings(tmp_path):
     files = experiment.write(findings, tmp_path / "new", ["--quick"])
     assert {path.name for path in files} >= {"report.md", "rows.json", "network-star.svg", "network-vbns.svg"}
     assert (tmp_path / "new" / "report.md").read_text().startswith("# ringcast lab run placement --quick\n")
+
+
+def test_the_large_network_binds():
+    problem = large(nodes=60, subscribers=240, tags=24, full=2, seed=1)
+    case = Case(problem)
+    places = regions.nearest(case)
+    assert not loads(case, places).fits(problem)
+    assert solving._dearer(case, places) > 1

@@ -37,9 +37,9 @@ def small(number: int, seed: int = SEED) -> Problem:
 
 
 def large(
-    nodes: int = 500, subscribers: int = 10_000, tags: int = 50, seed: int = SEED, tight: float = 0.9, full: int = 3
+    nodes: int = 500, subscribers: int = 10_000, tags: int = 50, seed: int = SEED, tight: float = 0.5, full: int = 5
 ) -> Problem:
-    """Each node joins an earlier one, and half as many links more make ways round; multicast.
+    """Each node joins an earlier one, and an eighth as many links more make ways round; multicast.
 
     Links bind: the cheapest places on the way are computed without capacities; of the links that have a way round and
     carry at most an eighth of the tags, the `full` most loaded get `tight` of that load as their capacity, and all
@@ -47,7 +47,7 @@ def large(
     """
     random = Random(seed)
     names = [f"n{i}" for i in range(nodes)]
-    links = _joined(random, names, nodes // 2)
+    links = _joined(random, names, nodes // 8)
     demands = tuple(_large_demand(random, tag, names, subscribers // tags) for tag in range(tags))
     problem = Problem(tuple(map(Node, names)), links, demands, charge="multicast")
     problem = _with_deadlines(problem, random)

@@ -15,7 +15,8 @@ from ringcast.lab.placement.networks import vbns
 from ringcast.placement import charges
 from ringcast.placement.case import Case
 from ringcast.placement.model import Problem, changed
-from ringcast.placement.solve import regions
+from ringcast.placement.solve import detours, regions
+from ringcast.placement.solve.onehot import OneHot
 from ringcast.placement.solve.optimise import optimise, optimise_case
 from ringcast.placement.solve.search import every_place
 
@@ -78,7 +79,7 @@ def large_network(steps: Steps) -> Findings:
         at_most(f"{name}: gap", plan.gap * 100 if plan.feasible else None, "%", 1.0),
         figure(f"{name}: links that the plan without capacities overloads", crowded, "links"),
         figure(f"{name}: proxies that move because of them", moved, "proxies"),
-        figure(f"{name}: cost against the plan without capacities", plan.cost / before.cost(problem), "times"),
+        figure(f"{name}: what they add to the cost of the tags that pass them", _dearer(free, places), "%"),
     ]
     note = f"the large network's gap holds among {plan.scope}; see docs/placement.md"
     return Findings(rows, [], [], [note])
@@ -112,6 +113,15 @@ def oracle(steps: Steps, number: int = SMALL) -> Findings:
             figure(f"{name}: where deadlines bind, of {number // 3} that have them", late, "networks"),
         ]
     )
+
+
+def _dearer(case: Case, places: list[int]) -> float | None:
+    """By how many percent the tags that pass a full link cost more because it is full; 0 when nothing binds."""
+    rest, _, choices = detours.crowded(case, places)
+    wide = tuple(dataclasses.replace(link, bandwidth=math.inf) for link in rest.problem.links)
+    without = OneHot(Case(dataclasses.replace(rest.problem, links=wide), case.routes), choices).solve()
+    held = OneHot(rest, choices).solve()
+    return 100 * (held.cost / without.cost - 1) if held and without else None
 
 
 def _timed(problem: Problem) -> float:

@@ -36,7 +36,10 @@ def optimise_case(case: Case, limit_s: float = math.inf) -> Plan:
         return plan.made(case, ())
     small = len(case.streams) * len(case.problem.nodes) <= MOST_PLACES
     found = _among_all(case, limit_s) if small else _on_the_way(case, limit_s)
-    return found or Plan(case.problem, False, reasons=tuple(reasons.too_full(case, small, limit_s)))
+    if found is not None:
+        return found
+    scope = ALL_NODES if small else detours.SCOPE if regions.suits(case.problem) else ON_THE_WAY
+    return Plan(case.problem, False, scope=scope, reasons=tuple(reasons.too_full(case, small, limit_s)))
 
 
 def _among_all(case: Case, limit_s: float) -> Plan | None:

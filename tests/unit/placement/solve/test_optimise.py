@@ -90,14 +90,17 @@ def test_on_the_way_every_link_has_its_least_load_at_once(number, charge):
         assert all(a <= b * (1 + 1e-9) for a, b in zip(least, loads(case, others).links, strict=True))
 
 
-def test_a_large_network_goes_round_full_links():
-    problem = large(nodes=60, subscribers=600, tags=12, full=2)
+def test_a_large_network_goes_round_full_links(monkeypatch):
+    monkeypatch.setattr(optimise, "MOST_PLACES", 0)
+    problem = large(nodes=60, subscribers=240, tags=24, full=2, seed=1)
     case = Case(problem)
     before = loads(case, regions.nearest(case))
     assert not before.fits(problem)
     plan = optimise.optimise_case(case)
     assert plan.feasible
     assert plan.gap < 0.01
+    assert plan.scope == "nodes on the way, and near it where links are full"
+    assert any(place not in case.on_the_way(stream) for stream, place in zip(case.streams, plan.places, strict=True))
     assert loads(case, plan.places).fits(problem)
     assert all(in_time(one.delay.total_s, one.deadline_s) for one in plan.streams)
 
