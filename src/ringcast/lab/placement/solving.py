@@ -85,6 +85,17 @@ def large_network(steps: Steps) -> Findings:
     return Findings(rows, [], [], [note])
 
 
+def scope(steps: Steps) -> Findings:
+    """What it costs to try only places on the way and near it: a middle network, where all nodes can be tried too."""
+    steps.expect(1)
+    steps.step("60 nodes, 240 subscribers")
+    case = Case(large(60, 240, 24, full=2, seed=1))
+    near, all_nodes = detours.around(case, 0.0), optimise_case(case, _LIMIT_S)
+    over = 100 * (near.cost / all_nodes.cost - 1) if near and all_nodes.feasible else None
+    name = "60 nodes, 240 subscribers, multicast, binding links: places as in large networks against all nodes"
+    return Findings([figure(f"{name}: dearer by", over, "%")])
+
+
 def oracle(steps: Steps, number: int = SMALL) -> Findings:
     """Small networks, all places tried. A third with capacities, a third with deadlines that bind."""
     steps.expect(10)

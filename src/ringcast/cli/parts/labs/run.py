@@ -44,6 +44,7 @@ examples:
   ringcast lab run adamant                       everything, about 22 minutes on two cores, 10 of them a real network
                                                  (root); tables here, pictures in out/adamant
   ringcast lab run adamant --quick --json        about a minute, one list of rows
+  ringcast lab run placement --quick             about a minute, no root needed
   ringcast lab run adamant --out /tmp/figures    report.md, rows.json, results and pictures go there
 
 The peers are those of the benchmarks: 'sh bench/setup_peers.sh' in a source checkout installs them. Without them the
