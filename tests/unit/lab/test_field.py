@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ringcast.lab.adamant import experiment as adamant
 from ringcast.lab.adamant import recovery_bench
 from ringcast.lab.adamant.field import comparison, experiment, fan_out, round_trips
 from ringcast.lab.adamant.field.comparison import Comparison
@@ -17,6 +18,7 @@ from ringcast.lab.adamant.results import METRICS, Result, summarise
 from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.workers import workers
 from ringcast.lab.testbed import affinity
+from ringcast.lab.testbed.cleanup import LabError
 from ringcast.transport.recipe import read
 
 CELL = Cell(2, 0.03, 1.0, 100.0)
