@@ -28,6 +28,7 @@ from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Tabl
 from ringcast.lab.measuring.rows import Row, figure, tidy
 from ringcast.lab.measuring.samples import quantile
 from ringcast.lab.push_pull.network import BETWEEN, HERE, THERE, PushPullNetwork
+from ringcast.lab.testbed import affinity
 
 PLACES = {
     "proxy at subscriber": "subscriber",

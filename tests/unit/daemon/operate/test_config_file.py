@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ringcast.daemon.config_file import ENVIRONMENT_VARIABLE, MAX_BYTES, find_file, load, settle
 
+from ringcast.daemon.operate.config_file import ENVIRONMENT_VARIABLE, MAX_BYTES, find_file, load, settle
 from ringcast.errors import BadConfiguration
 
 
