@@ -31,7 +31,7 @@ DELIVERED = (
     ("lateral:r=8,c=3", 3, 0.03, 99.5),
 )
 SAME = 0.005
-"""Where nothing is lost the simulator runs the same packets for all that multicast; what differs is the links' jitter."""
+"""Where nothing is lost the simulator sends the same packets for all that multicast; only the links' jitter differs."""
 STEPS = 1 + len(DELIVERED) + 1 + 1
 
 
