@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringcast.place import PUBLISHER, SUBSCRIBER
+from ringcast.model.place import PUBLISHER, SUBSCRIBER
 from ringcast.placement import charges, delay
 from ringcast.placement.case import Case, Stream
 from ringcast.placement.plan import Plan

@@ -77,10 +77,10 @@ def test_a_wish_that_cannot_be():
     with pytest.raises(QosMismatch, match="an administrator chose it"):
         routes.check_asked(Asked(reliable=True), row({"": Setting(transport="udp")}), "here")
     with pytest.raises(QosMismatch, match="pigeon"):
-        route.check_asked(Asked(transport="pigeon"), None, "here")
+        routes.check_asked(Asked(transport="pigeon"), None, "here")
 
 
 def test_a_transport_without_an_order_is_refused_to_who_wants_one():
     with pytest.raises(QosMismatch, match="ordered=False"):
-        route.check_asked(Asked(transport="lateral+unordered"), row(), "here")
-    route.check_asked(Asked(transport="lateral+unordered", ordered=False), row(), "here")
+        routes.check_asked(Asked(transport="lateral+unordered"), row(), "here")
+    routes.check_asked(Asked(transport="lateral+unordered", ordered=False), row(), "here")
