@@ -15,6 +15,9 @@ public:
         : ring_(std::in_place, ring_fd, Geometry::of(depth, capacity_bytes), incarnation) {
         check_page(bell_fd, kPage);
         bell_ = map_plain(bell_fd, kPage, Access::write);
+        fanout_fd_ = make_memfd("ringcast-fanout", kPage);
+        fanout_ = map_plain(fanout_fd_.get(), kPage, Access::write);
+        seal_against_writers(fanout_fd_.get());
     }
 
     const RingView& ring() const {
@@ -26,13 +29,22 @@ public:
         return *bell_.as<Doorbell>();
     }
 
-    void bump_fanout() { bell().fanout_version.fetch_add(1); }
+    void bump_fanout() {
+        ring();
+        fanout_.as<FanoutPage>()->version.fetch_add(1);
+    }
+
+    // The page that it bumps, for the publisher. The descriptor is the caller's to close.
+    int take_fanout_fd() {
+        ring();
+        if (fanout_fd_.get() < 0) raise("RingcastError", "the descriptor of the fan-out page was taken already");
+        return fanout_fd_.release();
+    }
 
     u32 free_slots(u32 pid) {
         u32 freed = 0;
         for (ReliableSlot& slot : bell().slots) {
-            u32 owner = pid;
-            freed += pid != 0 && slot.owner.compare_exchange_strong(owner, 0);
+            for (u32 owner : {pid, pid | kTaking}) freed += pid != 0 && slot.owner.compare_exchange_strong(owner, 0);
         }
         if (freed == 0) return 0;
         bell().slots_version.fetch_add(1);
@@ -44,11 +56,15 @@ public:
     void close() {
         ring_.reset();
         bell_ = Mapping();
+        fanout_ = Mapping();
+        fanout_fd_.reset();
     }
 
 private:
     std::optional<RingView> ring_;
     Mapping bell_;
+    Descriptor fanout_fd_;
+    Mapping fanout_;
 };
 
 }  // namespace
@@ -59,6 +75,7 @@ void bind_monitor(nb::module_& m) {
         .def("counters", [](const PyMonitor& p) { return header_counters(p.ring().header()); })
         .def("last_sent_ns", [](const PyMonitor& p) { return p.ring().header().last_sent_ns.load(); })
         .def("bump_fanout", &PyMonitor::bump_fanout)
+        .def("take_fanout_fd", &PyMonitor::take_fanout_fd)
         .def("free_slots", &PyMonitor::free_slots, "pid"_a)
         .def("close", &PyMonitor::close)
         .def_prop_ro("next_seq", [](const PyMonitor& p) { return p.ring().tail(); });

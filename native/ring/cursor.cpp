@@ -41,10 +41,13 @@ Cursor::~Cursor() {
 bool Cursor::take_slot() {
     for (ReliableSlot& slot : bell().slots) {
         u32 nobody = 0;
-        if (!slot.owner.compare_exchange_strong(nobody, process_)) continue;
+        if (!slot.owner.compare_exchange_strong(nobody, process_ | kTaking)) continue;
         slot_ = &slot;
         slot.lapsed.store(0);
         slot.position.store(ring_->oldest());
+        // The position before the owner: whoever sees the slot taken sees where its reader is, never where another was.
+        u32 taking = process_ | kTaking;
+        if (!slot.owner.compare_exchange_strong(taking, process_)) continue;  // we were taken for dead meanwhile
         bell().slots_version.fetch_add(1);
         return true;
     }
@@ -54,6 +57,7 @@ bool Cursor::take_slot() {
 
 void Cursor::start_at(i64 start) {
     const bool numbered = start >= 0;
+    end_pos_ = 0;
     const u64 every = every_.load(std::memory_order_relaxed);
     begun_ = !scaled_ || numbered;
     if (numbered) from_seq_ = (static_cast<u64>(start) + every - 1) / every * every;
@@ -91,7 +95,10 @@ void Cursor::start_at(i64 start) {
 void Cursor::begin_at(u64 seq) {
     lost_ = 0;
     start_at(static_cast<i64>((seq + step_ - 1) / step_ * step_));
-    if (slot_ != nullptr) publish(next_);
+    if (slot_ == nullptr) return;
+    publish(next_);
+    // It may have gone back, and the writer remembers the slowest.
+    bell().slots_version.fetch_add(1);
 }
 
 // Is the message before `index` known to be one that was not asked for? Then nothing between the two is missing.
@@ -129,7 +136,7 @@ Peek Cursor::search(Record& out) {
         const Read read = ring_->record(next_, out);
         if (read == Read::corrupt) return Peek::corrupt;
         if (read == Read::ok) {
-            if (out.ordinal - ordinal_ >= kMostLost) return Peek::corrupt;
+            if (out.ordinal - ordinal_ >= kMostLost || out.pos < end_pos_) return Peek::corrupt;
             if (due(out)) return Peek::ready;
             skip_unasked(tail);
             continue;

@@ -38,7 +38,7 @@ public:
             tail_seen_ = ring_->header().tail.load(std::memory_order_acquire);
             if (next_ >= tail_seen_) return next_ == tail_seen_ ? Peek::empty : Peek::corrupt;
         }
-        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost && !scaled_) [[likely]]
+        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost && out.pos >= end_pos_ && !scaled_) [[likely]]
             return Peek::ready;
         return search(out);
     }
@@ -58,6 +58,7 @@ public:
         }
         lost_ = 0;
         ordinal_ = record.ordinal + 1;
+        end_pos_ = record.pos + record.length;
         next_ = record.index + 1;
         // The lines of a message come from the writer's core, at a hundred nanoseconds each. Ask for them early, but
         // never beyond the tail: there the writer is at work.
@@ -118,6 +119,7 @@ private:
     u64 next_ = 0;
     u64 ordinal_ = 0;
     u64 lost_ = 0;
+    u64 end_pos_ = 0;  // of the message read last: no later one lies before it
     u64 tail_seen_ = 0;
     u64 published_ = 0;
     u64 published_pos_ = 0;

@@ -24,6 +24,8 @@ bool is_gone(pid_t process) {
     return ::poll(&ended, 1, 0) == 1;
 }
 
+bool owns(u32 owner) { return owner != 0 && (owner & kTaking) == 0; }
+
 }  // namespace
 
 Writer::Writer(u64 depth, u64 capacity_bytes, u64 incarnation, bool prefault)
@@ -90,7 +92,7 @@ void Writer::rescan() {
     slots_seen_ = bell_->slots_version.load();
     slowest_ = kNobody;
     for (const ReliableSlot& slot : bell_->slots)
-        if (slot.owner.load() != 0 && slot.lapsed.load() == 0) slowest_ = std::min(slowest_, slot.position.load());
+        if (owns(slot.owner.load()) && slot.lapsed.load() == 0) slowest_ = std::min(slowest_, slot.position.load());
 }
 
 void Writer::count_wait() { add(header_->waits, 1); }
@@ -111,7 +113,7 @@ std::vector<u32> Writer::pass_over(std::size_t length) {
     std::vector<u32> owners;
     for (ReliableSlot& slot : bell_->slots) {
         const u32 owner = slot.owner.load();
-        if (owner == 0 || slot.lapsed.load() != 0 || spares(slot.position.load(), length)) continue;
+        if (!owns(owner) || slot.lapsed.load() != 0 || spares(slot.position.load(), length)) continue;
         slot.lapsed.store(1);
         owners.push_back(owner);
     }
@@ -123,7 +125,7 @@ std::vector<u32> Writer::pass_over(std::size_t length) {
 void Writer::reap() {
     for (ReliableSlot& slot : bell_->slots) {
         u32 owner = slot.owner.load();
-        if (owner != 0 && is_gone(static_cast<pid_t>(owner))) slot.owner.compare_exchange_strong(owner, 0);
+        if (owner != 0 && is_gone(static_cast<pid_t>(owner & ~kTaking))) slot.owner.compare_exchange_strong(owner, 0);
     }
     rescan();
 }

@@ -345,6 +345,9 @@ class RingMonitor:
     def bump_fanout(self) -> None:
         """Tell the publisher that its fan-out socket has news."""
 
+    def take_fanout_fd(self) -> int:
+        """The page that `bump_fanout` writes, for the publisher; once, and the descriptor is the caller's to close."""
+
     def free_slots(self, pid: int) -> int:
         """Free the reliable slots of a dead process and wake the publisher; how many there were."""
 
@@ -390,7 +393,9 @@ class Mirror:
         """The mirror ring's own; its publisher's is in the channel."""
 
     @property
-    def memory_bytes(self) -> int: ...
+    def memory_bytes(self) -> int:
+        """Of the ring and of what waits to be put together, at most."""
+
     @property
     def next_seq(self) -> int:
         """The publisher's number of the message that comes next."""
@@ -474,6 +479,10 @@ class Streams:
     def ended(self) -> list[int]: ...
     @property
     def thread_id(self) -> int: ...
+    @property
+    def failures(self) -> int:
+        """Requests that failed on the thread, and the thread itself."""
+
     def close(self) -> None: ...
 
 class Group:
@@ -708,7 +717,9 @@ def parse_datagram(datagram: bytes) -> tuple[str, dict[str, int] | None]:
 class Reassembly:
     """From pieces to messages, in order, as a mirror does it. For tests."""
 
-    def __init__(self, first: int, step: int, most_bytes: int, patience_ns: int) -> None: ...
+    def __init__(
+        self, first: int, step: int, most_bytes: int, patience_ns: int, reach: int = 18446744073709551615
+    ) -> None: ...
     def accept(self, datagram: bytes, now_ns: int) -> list[tuple[int, int, bytes]]:
         """(number, lost, payload) of each message that may leave now. Raises ValueError when it is no datagram."""
 

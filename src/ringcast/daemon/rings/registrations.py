@@ -38,6 +38,7 @@ class Monitor(Protocol):
     def counters(self) -> dict[str, int]: ...
     def last_sent_ns(self) -> int: ...
     def bump_fanout(self) -> None: ...
+    def take_fanout_fd(self) -> int: ...
     def free_slots(self, pid: int) -> int: ...
     def close(self) -> None: ...
 
@@ -84,7 +85,7 @@ class Ring:
         self.fds = (fds[0], fds[1])
         self.monitor = monitor
         try:
-            self.fanout = FanOut(fds[2], monitor.bump_fanout)
+            self.fanout = FanOut(fds[2], monitor.bump_fanout, Descriptor(monitor.take_fanout_fd()))
         except BadMessage:
             monitor.close()
             raise
@@ -113,6 +114,10 @@ class Ring:
     def ring(self) -> int:
         """The ring's own incarnation."""
         return self.row.info.incarnation
+
+    def memory_bytes(self, core: Core) -> int:
+        """What it takes of the node's budget."""
+        return core.ring_memory_bytes(self.row.depth, self.row.capacity_bytes)
 
     @property
     def next_seq(self) -> int:
@@ -253,6 +258,9 @@ class MirrorRing(Ring):
     @property
     def ring(self) -> int:
         return self._mirror.incarnation
+
+    def memory_bytes(self, core: Core) -> int:
+        return self._mirror.memory_bytes
 
     @property
     def next_seq(self) -> int:

@@ -187,8 +187,7 @@ class Sharing:
 
     def add_mirror(self, ring: Ring) -> list[Send]:
         """Show a mirror, or what a stage makes, to those who asked for such a one. Raises NoSpace."""
-        size = self._core.ring_memory_bytes(ring.row.depth, ring.row.capacity_bytes)
-        for number in self._budget.admit(ring.number, size):
+        for number in self._budget.admit(ring.number, ring.memory_bytes(self._core)):
             self.forget(self.rings[number], released=True)
         self.rings.add(ring)
         self.show(ring)
