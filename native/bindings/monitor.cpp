@@ -1,8 +1,10 @@
 // RingMonitor: what the daemon may do with a ring that is not its own.
+#include <algorithm>
 #include <optional>
 
 #include "bindings/errors.hpp"
 #include "bindings/module.hpp"
+#include "ring/clock.hpp"
 #include "ring/futex.hpp"
 #include "ring/view.hpp"
 
@@ -78,6 +80,7 @@ void bind_monitor(nb::module_& m) {
         .def("take_fanout_fd", &PyMonitor::take_fanout_fd)
         .def("free_slots", &PyMonitor::free_slots, "pid"_a)
         .def("close", &PyMonitor::close)
+        .def_prop_ro("age_ns", [](const PyMonitor& p) { return std::max<i64>(0, steady_ns() - static_cast<i64>(p.ring().header().born_ns.load())); })
         .def_prop_ro("next_seq", [](const PyMonitor& p) { return p.ring().tail(); });
 }
 

@@ -37,6 +37,7 @@ struct Header {
     std::atomic<u64> depth;
     std::atomic<u64> capacity;
     std::atomic<u64> created_ns;
+    std::atomic<u64> born_ns;  // by the monotonic clock, which nobody sets; 0 in rings of older versions
 
     // One line for all three: a reader needs them together, and the writer's store moves one line, not two.
     alignas(kLine) std::atomic<u64> claim_seq;  // messages claimed: everything below claim_seq - depth is gone

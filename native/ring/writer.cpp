@@ -47,6 +47,7 @@ Writer::Writer(u64 depth, u64 capacity_bytes, u64 incarnation, bool prefault)
     header_->depth.store(depth);
     header_->capacity.store(geometry_.capacity);
     header_->created_ns.store(static_cast<u64>(utc_ns()));
+    header_->born_ns.store(static_cast<u64>(steady_ns()));
     header_->magic.store(kMagic);
 }
 

@@ -28,6 +28,7 @@ class FakeMonitor:
             raise CorruptRing("its memory is not sealed")
         self.sent = 1
         self.next_seq = 0
+        self.age_ns = 0
         self.bumps = 0
         self.freed: list[int] = []
         self.closed = False

@@ -56,6 +56,10 @@ class HeldSource(Source, Protocol):
     def oldest_seq(self) -> int: ...
     @property
     def fresh_seq(self) -> int: ...
+    @property
+    def age_ns(self) -> int | None:
+        """How long ago its publisher came."""
+
     def factor(self, every: int, rate_hz: float) -> int:
         """The n of a channel out of it."""
 
@@ -148,7 +152,8 @@ class Distribution:
             )  # fmt: skip
             seat = self._seat(transport, channel, source, await resolved(host), _port(request.address))
         return ChannelOpened(
-            first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat
+            first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat,
+            age_ns=source.age_ns,
         )  # fmt: skip
 
     async def start(self, node: str, host: str, request: StartChannel) -> None:

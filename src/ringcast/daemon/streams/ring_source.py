@@ -39,6 +39,10 @@ class RingSource:
     def fresh_seq(self) -> int:
         return self._ring.fresh_seq
 
+    @property
+    def age_ns(self) -> int | None:
+        return self._ring.age_ns
+
     def factor(self, every: int, rate_hz: float) -> int:
         if self._ring.size is not None:
             return self._ring.every
