@@ -42,7 +42,7 @@ Group::Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& s
       ack_(stack_.find<recovery::AckSender>()),
       sent_up_to_(spec.stack.window.first) {
     if (spec.reliable)
-        credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell), true, static_cast<i64>(spec.stack.window.first), static_cast<u32>(getpid()));
+        credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell), true, static_cast<i64>(spec.stack.window.first), static_cast<u32>(getpid()) | kForOthers);
     stack_.lose(spec.loss, spec.loss_seed);
 }
 

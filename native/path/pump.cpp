@@ -29,7 +29,7 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
           reader_.close();
       }) {
     auto member = std::make_shared<Reader::Member>();
-    member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), spec.reliable, static_cast<i64>(spec.first_seq), static_cast<u32>(getpid()));
+    member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), spec.reliable, static_cast<i64>(spec.first_seq), static_cast<u32>(getpid()) | kForOthers);
     reader_.attach(std::move(member));
     thread_.start("ringcast-pump", [this] { run(); });
 }
@@ -59,8 +59,9 @@ void Pump::run() {
     // Whoever reads the stream may live on and would wait for ever: he is told that nothing more comes, and before the
     // state is seen, so that whoever sees it finds the stream ended.
     if (broken && spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
-    // The slot of a reliable reader goes with it, or the publisher would wait for a thread that is no more.
-    reader_.close();
+    // The slot of a reliable reader goes with it, or the publisher would wait for a thread that is no more. A stream that
+    // broke is opened again: its place is kept until whoever sees to that closes this.
+    if (!broken) reader_.close();
     state_.store(broken ? State::broken : State::done);
 }
 

@@ -39,7 +39,7 @@ Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process
 
 Cursor::~Cursor() {
     // In a child after fork the slot is the parent's.
-    if (slot_ == nullptr || process_ != static_cast<u32>(getpid())) return;
+    if (slot_ == nullptr || owner_process(process_) != static_cast<u32>(getpid())) return;
     u32 owner = process_;
     if (!slot_->owner.compare_exchange_strong(owner, 0)) return;
     bell().slots_version.fetch_add(1);

@@ -73,6 +73,10 @@ inline constexpr u32 kDiscardable = 1;
 // A reader takes a slot in two steps: it reserves it, stores its position, and then owns it. A slot that is only reserved
 // holds nobody back, and its position may still be the one before's.
 inline constexpr u32 kTaking = u32{1} << 31;
+// Beside a daemon's process id in a slot: it reads for others, who live on when it dies. Its place is kept until the next
+// daemon frees it, and waited for like any slow reader's, no longer than the tag's bound.
+inline constexpr u32 kForOthers = u32{1} << 30;
+inline constexpr u32 owner_process(u32 owner) { return owner & ~(kTaking | kForOthers); }
 
 struct ReliableSlot {
     std::atomic<u32> owner;   // process id, with kTaking while it is reserved; 0 when free

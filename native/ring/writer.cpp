@@ -116,7 +116,7 @@ std::vector<u32> Writer::pass_over(std::size_t length) {
         const u32 owner = slot.owner.load();
         if (!owns(owner) || slot.lapsed.load() != 0 || spares(slot.position.load(), length)) continue;
         slot.lapsed.store(1);
-        owners.push_back(owner);
+        owners.push_back(owner_process(owner));
     }
     add(header_->overruns, owners.size());
     rescan();
@@ -126,7 +126,8 @@ std::vector<u32> Writer::pass_over(std::size_t length) {
 void Writer::reap() {
     for (ReliableSlot& slot : bell_->slots) {
         u32 owner = slot.owner.load();
-        if (owner != 0 && is_gone(static_cast<pid_t>(owner & ~kTaking))) slot.owner.compare_exchange_strong(owner, 0);
+        const bool kept = (owner & kForOthers) != 0 && owns(owner);
+        if (owner != 0 && !kept && is_gone(static_cast<pid_t>(owner_process(owner)))) slot.owner.compare_exchange_strong(owner, 0);
     }
     rescan();
 }

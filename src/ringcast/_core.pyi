@@ -368,6 +368,16 @@ class RingMonitor:
     def free_slots(self, pid: int) -> int:
         """Free the reliable slots of a dead process and wake the publisher; how many there were."""
 
+    def place(self) -> int | None:
+        """Where the slowest of this process's reliable cursors is that read the ring for other nodes."""
+
+    def free_orphan(self) -> bool:
+        """Of the places that a daemon before this one kept for readers on other nodes, free the foremost; False when
+        there is none."""
+
+    def free_lapsed_orphans(self) -> int:
+        """Free those that the publisher has passed over; how many there were."""
+
     def close(self) -> None: ...
 
 class CounterPage:

@@ -168,6 +168,8 @@ class Soak:
         self.killed_at: dict[str, float] = {}
         self.kills = {"daemon": 0, "publisher": 0}
         self._failures: list[BaseException] = []
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def start(self, node: Any, tag: str) -> Publisher:
         page = self.folder / f"sent{len(self.publishers)}"
@@ -177,9 +179,9 @@ class Soak:
         return publisher
 
     def run(self, until: float) -> threading.Thread:
-        thread = threading.Thread(target=self._run, args=(until,))
-        thread.start()
-        return thread
+        self._thread = threading.Thread(target=self._run, args=(until,))
+        self._thread.start()
+        return self._thread
 
     def check(self) -> None:
         if self._failures:
@@ -187,8 +189,7 @@ class Soak:
 
     def _run(self, until: float) -> None:
         try:
-            while time.monotonic() < until:
-                time.sleep(self.random.uniform(0.05, 0.6))
+            while time.monotonic() < until and not self._stop.wait(self.random.uniform(0.05, 0.6)):
                 if self.random.random() < 0.5:
                     self._exchange_publisher()
                 else:
@@ -222,6 +223,10 @@ class Soak:
         return survived and publisher in of_tag[-LINGERING:]
 
     def close(self) -> None:
+        """A daemon that was being restarted would outlive a test that failed meanwhile."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
         for publisher in self.living.values():
             publisher.end(kill=True)
 

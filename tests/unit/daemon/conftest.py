@@ -49,6 +49,15 @@ class FakeMonitor:
         self.freed.append(pid)
         return 0
 
+    def place(self) -> int | None:
+        return None
+
+    def free_orphan(self) -> bool:
+        return False
+
+    def free_lapsed_orphans(self) -> int:
+        return 0
+
     def close(self) -> None:
         self.closed = True
 

@@ -171,6 +171,8 @@ class Sharing:
         elsewhere = [row for row in self._table.subscribers(ring.tag) if row.owner != self._table.node]
         ring.untaken = {row.owner for row in elsewhere}
         if ring.attributes.max_wait_s == 0 or ring.next_seq > 0:  # one that comes back has its readers
+            # Those on other nodes have the places that the daemon before this one kept, until channels take them over.
+            ring.monitor.free_lapsed_orphans()
             return
         ring.awaited |= {s.key for s in self.subscriptions.matching(ring.tag) if s.reliable}
         ring.awaited |= {row.owner for row in elsewhere if row.info.reliable}
