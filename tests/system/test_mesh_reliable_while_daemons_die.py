@@ -1,5 +1,5 @@
-"""A reliable subscription on another node while a daemon on the way is dead: the publisher waits, within the tag's bound,
-and the stream goes on from the publisher's ring where the reader was."""
+"""A reliable subscription on another node while a daemon on the way is dead: the publisher waits, within the tag's
+bound, and the stream goes on from the publisher's ring where the reader was."""
 
 import threading
 

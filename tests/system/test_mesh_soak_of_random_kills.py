@@ -3,11 +3,12 @@
 Whatever is not received is counted, exactly. Every message says inside which publisher sent it and its number, so this
 knows what was sent and what each subscription should have had:
 
-- A message's `lost` is the number of messages, due to that subscription, between the one before it of the same publisher
-  and itself; before the first one of a publisher that came after the subscription, all that are due from number 0 on.
-- What a publisher sent after the last message that arrived is in the subscription's `lost` once the publisher has ended,
-  if its end can be known: its node's daemon lived on (or the other nodes heard of the end before it died), and the
-  subscription had a ring of that publisher. Otherwise nobody can tell, and it is counted or not.
+- A message's `lost` is the number of messages, due to that subscription, between the one before it of the same
+  publisher and itself; before the first one of a publisher that came after the subscription, all that are due from
+  number 0 on.
+- What a publisher sent after the last message that arrived is in the subscription's `lost` once the publisher has
+  ended, if its end can be known: its node's daemon lived on (or the other nodes heard of the end before it died), and
+  the subscription had a ring of that publisher. Otherwise nobody can tell, and it is counted or not.
 
 Short by default. By hand, longer: `python -m pytest tests/system/test_mesh_soak_of_random_kills.py --soak-seconds 90
 --soak-seed 7 -s` prints a line now and then.

@@ -393,8 +393,8 @@ class RingUp(_Wire, frozen=True, tag="ring_up"):
     first_seq: int = 0
     """The publisher's number with which the ring begins."""
     age_ns: int | None = None
-    """How long ago its publisher came, if anybody knows: of one that is younger than the subscription, the reader should
-    have had everything."""
+    """How long ago its publisher came, if anybody knows: of one that is younger than the subscription, the reader
+    should have had everything."""
 
 
 class RingPaced(_Wire, frozen=True, tag="ring_paced"):
@@ -431,8 +431,8 @@ class StageUnwanted(_Wire, frozen=True, tag="stage_unwanted"):
 
 
 class RingDown(_Wire, frozen=True, tag="ring_down"):
-    """A publisher left, or a mirror is filled no more; what the ring still holds may be read to the end. `end`: all that
-    the publisher sent ends before this number, and no other ring will bring it."""
+    """A publisher left, or a mirror is filled no more; what the ring still holds may be read to the end. `end`: all
+    that the publisher sent ends before this number, and no other ring will bring it."""
 
     subscription: int
     incarnation: int
@@ -440,7 +440,8 @@ class RingDown(_Wire, frozen=True, tag="ring_down"):
 
 
 class StreamEnded(_Wire, frozen=True, tag="stream_ended"):
-    """A publisher, by its own incarnation, left while nothing carried its stream here; what it sent ends before `end`."""
+    """A publisher, by its own incarnation, left while nothing carried its stream here; what it sent ends before
+    `end`."""
 
     subscription: int
     incarnation: int

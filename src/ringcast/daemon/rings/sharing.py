@@ -144,8 +144,8 @@ class Sharing:
         self.effects.send(subscription.client.number, notice)
 
     def ended(self, row: PublisherRow) -> list[Send]:
-        """Another node's publisher left, and nothing carries what it sent any more: tell those who read it once, so that
-        they know what they did not get."""
+        """Another node's publisher left, and nothing carries what it sent any more: tell those who read it once, so
+        that they know what they did not get."""
         for subscription in self.subscriptions.matching(row.info.tag):
             self._tell_end(subscription, row)
         return self.effects.finish()

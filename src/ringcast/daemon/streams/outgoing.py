@@ -48,7 +48,7 @@ HOLD_S = 5.0
 DRAIN_S = 5.0
 """Between opening and starting, a relayed stream is kept, and a seat in a group."""
 PLACE_S = 5.0
-"""So long a node that went, or has to open its channel again, finds what it had not got spared in the publisher's ring."""
+"""How long the publisher's ring spares what a node has not got that went, or has to open its channel again."""
 CHECK_S = 1.0
 """How often it is looked whether groups can still be reached, and whether a sending end broke."""
 
