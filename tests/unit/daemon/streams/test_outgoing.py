@@ -166,7 +166,7 @@ def reliably(key: int) -> StartChannel:
 
 
 def test_a_place_is_kept_for_a_reliable_node_that_went(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distribution, "PLACE_S", 0.01)
+    monkeypatch.setattr(outgoing, "PLACE_S", 0.01)
     asyncio.run(_keeps_places())
 
 
@@ -185,7 +185,7 @@ async def _keeps_places() -> None:
     # For whoever does not come back it is not kept for ever, and for whoever says goodbye not at all.
     manager.node_gone("b")
     await until(lambda: places[1].closed)
-    manager.close_channel(distribution.CloseChannel(key=2))
+    manager.close_channel(outgoing.CloseChannel(key=2))
     await manager.start("d", "127.0.0.1", request(4))
     manager.node_gone("d")
     assert len(places) == 2
