@@ -296,6 +296,8 @@ def ten(session: ringcast.Session) -> ringcast.Publisher:
         (("--range", "3:5"), ["3", "4", "5"]),
         (("--range", "0:3"), ["2", "3"]),
         (("--since", "8"), ["8", "9"]),
+        (("--since", "1h"), ["2", "3", "4", "5", "6", "7", "8", "9"]),
+        (("--before", "0s"), ["9"]),
     ],
 )
 def test_pull(ten: ringcast.Publisher, run: Run, how: tuple[str, ...], values: list[str]) -> None:
@@ -305,7 +307,8 @@ def test_pull(ten: ringcast.Publisher, run: Run, how: tuple[str, ...], values: l
     assert [line.split()[-1] for line in run("pull", "lab/tick", *how).splitlines()] == values
 
 
-@pytest.mark.parametrize("how", [("--seq", "0"), ("--seq", "10"), ("--back", "8"), ("--range", "20:30")])
+@pytest.mark.parametrize("how", [("--seq", "0"), ("--seq", "10"), ("--back", "8"), ("--range", "20:30"),
+                                 ("--before", "1h"), ("--between", "2h", "1h")])  # fmt: skip
 def test_pull_of_what_is_not_held_says_what_is(ten: ringcast.Publisher, run: Run, how: tuple[str, ...]) -> None:
     assert run("pull", "lab/tick", *how, code=1) == ""
 

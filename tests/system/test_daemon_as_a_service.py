@@ -105,7 +105,10 @@ def test_a_daemon_that_does_not_end_is_said_and_can_be_killed(make_daemon: Any) 
     result = run("stop", "--socket", daemon.socket_path, "--timeout", "0.2")
     assert result.returncode == 1
     assert "has not ended within 0.2 s" in result.stderr
-    assert run("stop", "--socket", daemon.socket_path, "--timeout", "0.2", "--kill").returncode == 0
+    killed = run("stop", "--socket", daemon.socket_path, "--timeout", "0.2", "--kill", "--json")
+    assert (killed.returncode, json.loads(killed.stdout)) == (
+        0, {"pid": daemon.process.pid, "socket": daemon.socket_path}
+    )  # fmt: skip
     assert daemon.process.wait(30) == -signal.SIGKILL
     daemon.process = None
 
