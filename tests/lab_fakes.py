@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
+from typing import Any
 
 from ringcast.lab.measuring.report import Findings
 from ringcast.lab.measuring.rows import Row
 from ringcast.lab.push_pull import distance, tables
 from ringcast.lab.push_pull.network import INTERMEDIATE, Arrangement
+from ringcast.lab.testbed import cleanup
+from ringcast.testing.waiting import wait_until
 
 
 class CountedSteps:
@@ -21,6 +25,19 @@ class CountedSteps:
 
     def step(self, what: str) -> None:
         self.taken += 1
+
+
+def network_of(process: subprocess.Popen[Any], ready: Callable[[str], object] = bool) -> str:
+    """Wait until the process has a network in the lab that is ready; its name."""
+    found: list[str] = []
+
+    def is_there() -> bool:
+        assert process.poll() is None, "it ended before it had a network"
+        found[:] = [record.run for record in cleanup.records() if record.pid == process.pid and ready(record.run)]
+        return bool(found)
+
+    wait_until(is_there)
+    return found[0]
 
 
 def named(findings: Findings, words: str) -> Row:

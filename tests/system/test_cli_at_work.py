@@ -6,16 +6,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from processes import RINGCAST
 
 import ringcast
+from ringcast.testing.waiting import PATIENCE_S, wait_until
 
-PATIENCE_S = 30.0
 Run = Callable[..., str]
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -29,7 +28,7 @@ def start(daemon: Any) -> Iterator[Start]:
     def begin(*arguments: str) -> subprocess.Popen[str]:
         made.append(
             subprocess.Popen(
-                [sys.executable, "-m", "ringcast", *arguments], env=environment, text=True,
+                [*RINGCAST, *arguments], env=environment, text=True,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )
         )  # fmt: skip
@@ -57,13 +56,6 @@ def run(start: Start) -> Run:
         return out
 
     return to_its_end
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:

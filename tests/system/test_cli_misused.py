@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_ringcast
 
 Ringcast = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -19,12 +18,7 @@ def ringcast_at(tmp_path: Path) -> Ringcast:
     """`ringcast` on a node where no daemon runs."""
 
     def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "ringcast", *arguments], input=given, capture_output=True, text=True, timeout=60,
-            env={**os.environ, "RINGCAST_SOCKET": str(tmp_path / "d.sock")},
-        )  # fmt: skip
-        assert "Traceback" not in done.stderr
-        return done
+        return run_ringcast(*arguments, given=given, RINGCAST_SOCKET=str(tmp_path / "d.sock"))
 
     return run
 

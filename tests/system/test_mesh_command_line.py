@@ -4,18 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import RINGCAST, run_ringcast
+from processes import said_by_ringcast as run
 
 import ringcast
-
-RINGCAST = [sys.executable, "-m", "ringcast"]
-
-
-def run(*words):
-    return subprocess.run([*RINGCAST, *words], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def test_nodes_of_a_mesh(make_mesh, eventually):
@@ -189,10 +184,8 @@ def test_set_moves_a_proxy_and_shows_what_is_set(make_mesh, eventually):
 )
 def test_set_misused(daemon, session, words, code, said):
     session.tag("cam/front")
-    command = [*RINGCAST, "set", *words, "--socket", daemon.socket_path, "--no-start"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = run_ringcast("set", *words, "--socket", daemon.socket_path, "--no-start")
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_sub_by_another_transport(make_mesh, eventually):
@@ -230,7 +223,7 @@ def test_delete_removes_a_tag_from_every_node(make_mesh, eventually):
     pub = a.session.publisher("lab/x")
     eventually(lambda: b.knows("lab/x"))
     where = ("--socket", b.daemon.socket_path, "--no-start")
-    refused = subprocess.run([*RINGCAST, "delete", "lab/x", *where], capture_output=True, text=True, timeout=60)
+    refused = run_ringcast("delete", "lab/x", *where)
     assert refused.returncode == 1
     assert refused.stderr == (
         "ringcast: tag 'lab/x' has 1 publisher(s) and 0 subscriber(s); stop them, or use --force\n"
@@ -269,6 +262,6 @@ def test_less_of_a_camera_from_the_command_line(make_mesh, eventually):
     "words", [("--size", "3"), ("--size", "0x3"), ("--at", "moon"), ("--every", "2", "--rate", "5")]
 )
 def test_scaling_that_cannot_be_meant(words):
-    done = subprocess.run([*RINGCAST, "sub", "cam", *words], capture_output=True, text=True, timeout=60)
+    done = run_ringcast("sub", "cam", *words)
     assert done.returncode == 2
     assert words[0] in done.stderr

@@ -14,8 +14,7 @@ from ringcast import _core
 from ringcast.control.messages import Done, HoldBuffer, SetChannel, Subscribe
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.server import Server
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def served(path: Path, client: Callable[[Server, str], None]) -> Server:
