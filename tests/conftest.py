@@ -27,6 +27,11 @@ os.environ["RINGCAST_CONFIG"] = ""
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak-seconds", type=float, default=10.0, help="how long random kills go on")
+    parser.addoption("--soak-seed", type=int, default=1, help="what random kills follow from")
+
+
 @pytest.fixture
 def eventually() -> Callable[..., None]:
     return wait_until
