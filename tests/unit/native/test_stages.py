@@ -11,10 +11,11 @@ import pytest
 
 from ringcast import _core
 from ringcast.codec import find
-from ringcast.errors import ClosedError, MessageTooLarge, WouldBlock
+from ringcast.errors import ClosedError, MessageTooLarge
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling.averaging import averaged
 from ringcast.scaling.stage import Stage, StageSource
+from ringcast.testing.waiting import drained
 
 IMAGE = TagAttributes(codec="image", max_wait_s=0.0)
 CODEC = find("image").bind(None)
@@ -31,15 +32,6 @@ def attached(writer, **how):
 
 def source_of(writer):
     return StageSource(writer.ring_fd, writer.bell_fd, writer.depth, writer.capacity_bytes, writer.incarnation)
-
-
-def drained(reader):
-    found = []
-    while True:
-        try:
-            found.append(reader.recv_nowait())
-        except WouldBlock:
-            return found
 
 
 def publisher(depth=64, **how):
