@@ -13,7 +13,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 
 _FENCE = re.compile(
-    r"(?:^ *<!--(?P<comment>(?:(?!-->).)*)-->\n+)?^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<text>.*?)^(?P=indent)```$",
+    r"(?:^ *<!--(?P<comment>(?:(?!-->).)*)-->\n+)?"
+    r"^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
 _CODE = re.compile(r"`[^`]*`")
