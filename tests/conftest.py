@@ -30,6 +30,11 @@ os.environ["RINGCAST_CONFIG"] = ""
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak-seconds", type=float, default=10.0, help="how long random kills go on")
+    parser.addoption("--soak-seed", type=int, default=1, help="what random kills follow from")
+
+
 class Daemon:
     """A daemon process on a socket of its own, which can be killed and started again."""
 

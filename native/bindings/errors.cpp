@@ -20,6 +20,7 @@ const char* remedy(int error) {
         case EMFILE:
         case ENFILE: return "too many open descriptors: raise the limit with 'ulimit -n', or close publishers and subscribers";
         case ENOMEM: return "out of memory or mappings: use a smaller capacity_bytes, or raise vm.max_map_count";
+        case EAGAIN: return "too many threads or processes: raise the limit with 'ulimit -u', or of the container or service";
         case ENOSPC: return "close some of them first";
         case EINVAL: return "the kernel does not support what is needed: see 'ringcast doctor'";
         default: return "see 'ringcast doctor'";

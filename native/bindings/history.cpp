@@ -77,11 +77,12 @@ public:
         u64 expected = first;
         check_plausible(*held);
         // Those that are there now: a writer faster than us must not keep us here.
-        const u64 tail = ring.tail();
-        u64 index = std::max(ring.find(first), shown_from(*held, tail));
+        Extent extent(ring);
+        const u64 tail = extent.tail();
+        u64 index = std::max({ring.find(first), shown_from(*held, tail), extent.first()});
         while (index < tail) {
             Record record;
-            const Read read = ring.record(index, record);
+            const Read read = extent.record(index, record);
             if (read == Read::corrupt) raise_corrupt(held->source);
             nb::object data;
             if (read == Read::ok) {
@@ -206,12 +207,13 @@ private:
     static bool gather(const Held& held, Columns& columns, u64 last, u64 every) {
         const RingView& ring = *held.source.ring;
         if (!ring.plausible()) return false;
-        const u64 tail = ring.tail();
-        u64 index = std::max(ring.find(columns.following), shown_from(held, tail));
+        Extent extent(ring);
+        const u64 tail = extent.tail();
+        u64 index = std::max({ring.find(columns.following), shown_from(held, tail), extent.first()});
         const i64 now = utc_ns();
         while (index < tail) {
             Record record;
-            const Read read = ring.record(index, record);
+            const Read read = extent.record(index, record);
             if (read == Read::corrupt) return false;
             if (read == Read::ok && record.seq > last) break;
             if (read == Read::ok && record.seq % every != 0) {

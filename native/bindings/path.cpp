@@ -48,19 +48,23 @@ nb::dict mirror_counters(Mirror& mirror) {
     out["late"] = r.late;
     out["mismatched"] = r.mismatched;
     out["abandoned"] = r.abandoned;
+    out["unkept"] = r.full;
     const RecoveryCounters& v = mirror.recovery();
     out.update(counted(named("recovered", v.recovered), named("naks", v.naks), named("suppressed", v.suppressed), named("repairs", v.repairs),
                        named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone),
                        named("full", v.full), named("again", v.again), named("malformed", v.malformed), named("absurd", v.absurd),
                        named("forged", v.forged), named("deaf", v.deaf), named("grtt_ns", v.grtt_ns), named("sent_datagrams", v.sent_datagrams),
                        named("sent_bytes", v.sent_bytes)));
+    out["absurd"] = v.absurd.load() + c.absurd.load() + r.absurd;
     return out;
 }
 
 nb::dict delivery_counters(const Delivery& delivery) {
     const DeliveryCounters& c = delivery.counters();
-    return counted(named("datagrams", c.datagrams), named("truncated", c.truncated), named("foreign", c.foreign), named("newer", c.newer),
-                   named("malformed", c.malformed), named("stranger", c.stranger));
+    nb::dict out = counted(named("datagrams", c.datagrams), named("truncated", c.truncated), named("foreign", c.foreign), named("newer", c.newer),
+                           named("malformed", c.malformed), named("stranger", c.stranger));
+    out["failures"] = delivery.failures();
+    return out;
 }
 
 std::unique_ptr<Pump> make_pump(int ring_fd, int bell_fd, int socket_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every,
@@ -159,7 +163,7 @@ void bind_path(nb::module_& m) {
         .def_prop_ro("ring_fd", [](Mirror& x) { return x.ring().ring_fd(); })
         .def_prop_ro("bell_fd", [](Mirror& x) { return x.ring().bell_fd(); })
         .def_prop_ro("incarnation", [](Mirror& x) { return x.ring().incarnation(); })
-        .def_prop_ro("memory_bytes", [](Mirror& x) { return x.ring().geometry().file_bytes(); })
+        .def_prop_ro("memory_bytes", &Mirror::memory_bytes)
         .def_prop_ro("next_seq", [](Mirror& x) { return x.counters().next_seq.load(); })
         .def_prop_ro("closed", &Mirror::closed)
         .def("counters", &mirror_counters);
@@ -191,6 +195,7 @@ void bind_path(nb::module_& m) {
         .def("attach_fanout", [](Streams& d, u64 key, int fd) { d.attach_fanout(key, duplicate(fd)); }, "key"_a, "socket_fd"_a)
         .def("ended", &Streams::ended)
         .def_prop_ro("thread_id", &Streams::thread_id)
+        .def_prop_ro("failures", &Streams::failures)
         .def("close", &closed<Streams>);
 
     nb::class_<Group>(m, "Group").def("counters", &group_counters);
@@ -209,7 +214,9 @@ void bind_path(nb::module_& m) {
         .def("counters",
              [](const Repair& r) {
                  const RepairCounters& c = r.counters();
-                 return counted(named("datagrams", c.datagrams), named("malformed", c.malformed), named("stranger", c.stranger));
+                 nb::dict out = counted(named("datagrams", c.datagrams), named("malformed", c.malformed), named("stranger", c.stranger));
+                 out["failures"] = r.failures();
+                 return out;
              })
         .def_prop_ro("thread_id", &Repair::thread_id)
         .def("close", &Repair::close, nb::call_guard<nb::gil_scoped_release>());

@@ -1,6 +1,7 @@
 // RingReader: receiving in Python. The loop polls with the GIL and sleeps without it.
 #include "ring/reader.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -54,7 +55,7 @@ public:
     }
 
     bool attach(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, i64 start, nb::object tag,
-                nb::object publisher, nb::object decode, bool prefault, u64 every, u64 after, u64 step, bool paced, bool unordered) {
+                nb::object publisher, nb::object decode, bool prefault, u64 every, u64 after, u64 step, bool paced, u64 first, bool unordered) {
         Reader& reader = open();
         if (start < static_cast<i64>(Start::earliest)) throw nb::value_error("start must be a sequence number or one of START_NEW, START_LATEST, START_EARLIEST");
         if (reader.keep(incarnation)) return false;
@@ -67,7 +68,7 @@ public:
             delete static_cast<Source*>(m->context);
             delete m;
         });
-        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()), every, paced, step, unordered);
+        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()), every, paced, step, first, unordered);
         member->context = source.release();
         member->after = after;
         (void)prefault;
@@ -168,6 +169,7 @@ public:
     nb::dict counters() {
         check(what_.c_str());
         nb::dict out = counters_of(&reader_.counters());
+        out["lost"] = reader_.lost();
         out["rings"] = reader_.members().size();
         return out;
     }
@@ -188,7 +190,12 @@ public:
         if (mine()) reader_.close();
     }
     bool closed() const { return reader_.closed(); }
-    bool detach(u64 incarnation, bool drain) { return open().detach(incarnation, drain); }
+    bool detach(u64 incarnation, bool drain, std::optional<u64> end) { return open().detach(incarnation, drain, end.value_or(kEndUnknown)); }
+    void count_lost(u64 n) { open().count_lost(n); }
+    u64 lost() {
+        check(what_.c_str());
+        return reader_.lost();
+    }
 
     int visit(visitproc visit, void* arg) const {
         Py_VISIT(failure_.ptr());
@@ -417,9 +424,10 @@ void bind_reader(nb::module_& m) {
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
         .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "start"_a = static_cast<i64>(Start::fresh), "tag"_a = nb::none(), "publisher"_a = nb::none(), "decode"_a = nb::none(),
-             "prefault"_a = false, "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "unordered"_a = false)
+             "prefault"_a = false, "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false)
         .def("rescale", [](PyReader& r, u64 incarnation, u64 every) { return r.open().rescale(incarnation, every); }, "incarnation"_a, "every"_a)
-        .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true)
+        .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true, "end"_a = nb::none())
+        .def("count_lost", &PyReader::count_lost, "n"_a)
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
         .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
@@ -433,6 +441,7 @@ void bind_reader(nb::module_& m) {
         .def("counters", &PyReader::counters)
         .def("latency_histogram", &PyReader::latency_histogram)
         .def("close", &PyReader::close)
+        .def_prop_ro("lost", &PyReader::lost)
         .def_prop_ro("closed", &PyReader::closed)
         .def_prop_ro("incarnations", &PyReader::incarnations);
     m.attr("START_NEW") = static_cast<i64>(Start::fresh);

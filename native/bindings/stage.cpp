@@ -25,7 +25,7 @@ public:
     void put(nb::handle data, u64 seq, i64 event_ns, i64 sent_ns, bool discardable, u64 lost) {
         open();
         const Payload payload(data);
-        if (!open().fits(payload.length())) raise("MessageTooLarge", payload.length(), open().geometry().capacity);
+        if (!open().fits(payload.length())) raise("MessageTooLarge", payload.length(), open().geometry().capacity, kMostMessageBytes);
         // The lock is never waited for with the GIL, and nothing of Python is touched under it.
         const Released released;
         const std::lock_guard lock(mutex_);
@@ -57,8 +57,12 @@ public:
 
     void close() {
         if (!mine()) return;
-        const Released released;
-        const std::lock_guard lock(mutex_);
+        // With the lock and with the GIL: who asks for a property has only the second, and who puts a message only the first.
+        {
+            const Released released;
+            mutex_.lock();
+        }
+        const std::lock_guard lock(mutex_, std::adopt_lock);
         writer_.reset();
     }
 

@@ -61,6 +61,8 @@ nb::dict reassembly_counters(const wire::Reassembly& reassembly) {
     out["late"] = c.late;
     out["mismatched"] = c.mismatched;
     out["abandoned"] = c.abandoned;
+    out["absurd"] = c.absurd;
+    out["full"] = c.full;
     return out;
 }
 
@@ -69,11 +71,11 @@ nb::dict reassembly_counters(const wire::Reassembly& reassembly) {
 void bind_wire(nb::module_& m) {
     m.def("parse_datagram", &parse_datagram, "datagram"_a);
     nb::class_<wire::Reassembly>(m, "Reassembly")
-        .def(nb::new_([](u64 first, u64 step, u32 most_bytes, i64 patience_ns) {
+        .def(nb::new_([](u64 first, u64 step, u32 most_bytes, i64 patience_ns, u64 reach) {
                  if (step == 0 || first >= wire::kSeqEnd) throw nb::value_error("step is at least 1 and first below 2**63");
-                 return new wire::Reassembly(first, step, most_bytes, patience_ns);
+                 return new wire::Reassembly(first, step, most_bytes, patience_ns, reach);
              }),
-             "first"_a, "step"_a, "most_bytes"_a, "patience_ns"_a)
+             "first"_a, "step"_a, "most_bytes"_a, "patience_ns"_a, "reach"_a = wire::Reassembly::kTrusted)
         .def("accept", &accept, "datagram"_a, "now_ns"_a)
         .def("tick", &tick, "now_ns"_a)
         .def_prop_ro("wake_at_ns", &wire::Reassembly::wake_at_ns)

@@ -221,7 +221,7 @@ private:
         Sender& writer = open();
         check_unreserved();
         if (!writer.fits(length)) [[unlikely]]
-            raise("MessageTooLarge", length, writer.geometry().capacity);
+            raise("MessageTooLarge", length, writer.geometry().capacity, kMostMessageBytes);
         if (writer.room(length)) [[likely]]
             return writer;
         return wait_for_room(turn, length);

@@ -1,10 +1,7 @@
 #include "path/delivery.hpp"
 
 #include <netinet/in.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -46,95 +43,112 @@ void Delivery::Channel::settle(i64 now_ns) {
     if (recovered) recovered->settle(now_ns);
 }
 
-Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]) {
+Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
+    news_.store(true);
+    wake(socket_.get());
+}), thread_([this] { wake(socket_.get()); }) {
     wait_.add(socket_.get());
     limit_receiving(futex::kSliceNs);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_.start("ringcast-deliver", [this] { run(); });
 }
 
 Delivery::~Delivery() { close(); }
 
 void Delivery::close() {
-    closing_.store(true);
-    wake(socket_.get());
-    if (thread_.joinable()) thread_.join();
-}
-
-template <typename Add>
-void Delivery::request(Add&& errand) {
-    {
-        std::lock_guard lock(mutex_);
-        errands_.emplace_back(std::forward<Add>(errand));
-        requests_.store(true);
-    }
-    wake(socket_.get());
+    thread_.stop();
+    watch_.close();
 }
 
 std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec) {
     auto mirror = std::make_shared<Mirror>(spec);
-    request([this, mirror] { channels_[mirror->spec().key] = {mirror, nullptr}; });
+    thread_.ask([this, mirror] { channels_[mirror->spec().key] = {mirror, nullptr}; });
     return mirror;
 }
 
 std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec, RecoverySpec recovery) {
-    auto mirror = std::make_shared<Mirror>(spec);
+    ChannelSpec guarded = spec;
+    guarded.guarded = true;
+    guarded.kept_bytes = u64{recovery.stack.window.cells} * recovery.stack.window.cell_bytes;
+    auto mirror = std::make_shared<Mirror>(guarded);
     // Made here, so that a stack that cannot be is refused to whoever asks for it.
     auto recovered = std::make_shared<std::unique_ptr<Recovered>>(std::make_unique<Recovered>(mirror, std::move(recovery), outgoing_));
-    request([this, mirror, recovered] { channels_[mirror->spec().key] = {mirror, std::move(*recovered)}; });
+    if (spec.reliable) {
+        const std::lock_guard lock(mutex_);
+        watch_.make_room(awaiting_.size() + 1);
+        awaiting_.insert(spec.key);
+    }
+    thread_.ask([this, mirror, recovered] { channels_[mirror->spec().key] = {mirror, std::move(*recovered)}; });
     return mirror;
 }
 
 void Delivery::close_channel(u64 key) {
-    request([this, key] {
+    {
+        const std::lock_guard lock(mutex_);
+        awaiting_.erase(key);
+    }
+    thread_.ask([this, key] {
+        watch_.remove(key);
         if (const auto found = channels_.extract(key)) found.mapped().mirror->close();
     });
 }
 
 void Delivery::attach_fanout(u64 key, Descriptor socket) {
-    request([this, key, kept = std::make_shared<Descriptor>(std::move(socket))] {
+    thread_.ask([this, key, kept = std::make_shared<Descriptor>(std::move(socket))] {
         if (const auto found = channels_.find(key); found != channels_.end()) found->second.mirror->ring().attach_fanout(std::move(*kept));
     });
 }
 
 void Delivery::retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient) {
-    request([=, this] {
+    thread_.ask([=, this] {
         if (const auto found = channels_.find(key); found != channels_.end() && found->second.recovered)
             found->second.recovered->retune(tuning, loss, seed, patient);
     });
 }
 
 void Delivery::regroup(u64 key, std::vector<Endpoint> peers) {
-    request([this, key, peers = std::move(peers)] {
+    thread_.ask([this, key, peers = std::move(peers)] {
         if (const auto found = channels_.find(key); found != channels_.end() && found->second.recovered) found->second.recovered->regroup(peers);
     });
 }
 
 void Delivery::add_socket(Descriptor socket) {
-    request([this, kept = std::make_shared<Descriptor>(std::move(socket))] {
-        wait_.add(kept->get());
-        more_sockets_.push_back(std::move(*kept));
-    });
+    // Here and not on the thread: what the kernel refuses is refused to whoever asks.
+    wait_.add(socket.get());
+    thread_.ask([this, kept = std::make_shared<Descriptor>(std::move(socket))] { more_sockets_.push_back(std::move(*kept)); });
 }
 
 void Delivery::take_requests() {
-    requests_.store(false);
-    std::vector<std::function<void()>> errands;
-    {
-        std::lock_guard lock(mutex_);
-        errands.swap(errands_);
-    }
-    for (const auto& errand : errands) errand();
+    thread_.do_errands();
     wake_at_ns_ = steady_ns();
 }
 
+void Delivery::take_news() {
+    const i64 now = steady_ns();
+    for (const u64 key : watch_.came()) {
+        const auto found = channels_.find(key);
+        if (found == channels_.end()) continue;
+        found->second.awaits = false;
+        found->second.recovered->readers_moved();
+        found->second.settle(now);
+        wake_at_ns_ = std::min(wake_at_ns_, found->second.wake_at_ns());
+    }
+}
+
+// Readers that make no room for long are waited for by their doorbell, not by the clock.
+void Delivery::await_readers(Channel& channel) {
+    if (channel.awaits || !channel.recovered || !channel.recovered->stuck()) return;
+    Doorbell& bell = *reinterpret_cast<Doorbell*>(channel.mirror->ring().bell_memory());
+    const u32 seen = bell.space_bell.load();
+    bell.space_waiting.store(1);
+    if (channel.recovered->moved()) return channel.recovered->readers_moved();
+    channel.awaits = true;
+    watch_.add(channel.mirror->spec().key, Watch::room(channel.mirror, bell, seen));
+}
+
 void Delivery::run() {
-    thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
-    while (!closing_.load()) {
-        if (requests_.load()) take_requests();
+    while (!thread_.stopping()) {
+        if (thread_.asked()) take_requests();
+        if (news_.exchange(false)) take_news();
         if (more_sockets_.empty() && far_off())
             sleep_receiving();
         else
@@ -188,12 +202,13 @@ bool Delivery::receive(int socket, int flags) {
     const int n = recvmmsg(socket, vector.data(), kBatch, flags, nullptr);
     if (n <= 0) return false;
     // A channel opened before its first datagram was sent is known here before it is looked for.
-    if (requests_.load()) take_requests();
+    if (thread_.asked()) take_requests();
     add(counters_.datagrams, static_cast<u64>(n));
     const i64 now = steady_ns();
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) handle({buffers_.get() + i * kDatagramBytes, vector[i].msg_len}, now, socket != socket_.get());
     for (Channel* channel : touched_) {
         channel->settle(now);
+        await_readers(*channel);
         wake_at_ns_ = std::min(wake_at_ns_, channel->wake_at_ns());
     }
     touched_.clear();
@@ -231,7 +246,10 @@ void Delivery::tick() {
     if (now < wake_at_ns_) return;
     wake_at_ns_ = kForever;
     for (auto& [key, channel] : channels_) {
-        if (channel.wake_at_ns() <= now) channel.tick(now);
+        if (channel.wake_at_ns() <= now) {
+            channel.tick(now);
+            await_readers(channel);
+        }
         wake_at_ns_ = std::min(wake_at_ns_, channel.wake_at_ns());
     }
 }

@@ -6,15 +6,16 @@
 // datagram of a channel that was opened is counted by reason and dropped. It never waits for a reader.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "path/recovered.hpp"
 #include "path/wait.hpp"
+#include "path/watch.hpp"
+#include "ring/thread.hpp"
 
 namespace ringcast {
 
@@ -45,7 +46,8 @@ public:
     // From now on the mirror pushes to others too: a proxy's stage.
     void attach_fanout(u64 key, Descriptor socket);
     const DeliveryCounters& counters() const { return counters_; }
-    int thread_id() const { return thread_id_.load(); }
+    int thread_id() const { return thread_.id(); }
+    u64 failures() const { return thread_.failures(); }
     void close();
 
 private:
@@ -59,15 +61,16 @@ private:
     struct Channel {
         std::shared_ptr<Mirror> mirror;
         std::unique_ptr<Recovered> recovered;
+        bool awaits = false;  // its readers, in the watch
 
         i64 wake_at_ns() const;
         void tick(i64 now_ns);
         void settle(i64 now_ns);
     };
 
-    template <typename Add>
-    void request(Add&& add);
     void take_requests();
+    void take_news();
+    void await_readers(Channel& channel);
     void run();
     bool far_off();
     void sleep_receiving();
@@ -79,10 +82,7 @@ private:
 
     Descriptor socket_;
     std::mutex mutex_;
-    std::vector<std::function<void()>> errands_;
-    std::atomic<bool> requests_{false};
-    std::atomic<bool> closing_{false};
-    std::atomic<int> thread_id_{0};
+    std::unordered_set<u64> awaiting_;  // keys of channels whose readers are waited for
 
     // ---- the thread's own
     Bundle outgoing_;
@@ -95,7 +95,9 @@ private:
     i64 asked_ns_ = 0;
     i64 limit_ns_ = 0;
     DeliveryCounters counters_;
-    std::thread thread_;
+    std::atomic<bool> news_{false};  // readers moved
+    Watch watch_;
+    Thread thread_;
 };
 
 }  // namespace ringcast

@@ -30,6 +30,7 @@ constexpr u32 kAddMailbox = 1;
 constexpr u32 kRemoveMailbox = 2;
 constexpr u32 kAddLink = 3;
 constexpr u32 kRemoveLink = 4;
+constexpr u32 kVersionPage = 7;
 // Answers to the daemon: op, id, seq, eight bytes each.
 constexpr u64 kTooLong = 5;
 constexpr u64 kBehind = 6;
@@ -81,15 +82,18 @@ bool Fanout::receive(int socket, Announcement& out, Descriptor& fd) {
 void Fanout::attach(Descriptor socket) {
     socket_ = std::move(socket);
     fresh_ = true;
+    page_ = Mapping();
+    version_ = none_.get();
 }
 
-void Fanout::refresh() {
-    if (socket_.get() < 0) return;
+bool Fanout::refresh() {
+    if (socket_.get() < 0) return false;
+    const std::atomic<u32>* const before = version_;
     Announcement a;
     Descriptor fd;
     while (receive(socket_.get(), a, fd)) {
-        // The first word of a new daemon retires what the one before had announced.
-        if (std::exchange(fresh_, false)) {
+        // The first word of a new daemon retires what the one before had announced. That its page comes says nothing yet.
+        if (a.op != kVersionPage && std::exchange(fresh_, false)) {
             mailboxes_.clear();
             links_.clear();
         }
@@ -100,6 +104,8 @@ void Fanout::refresh() {
         }
         fd.reset();
     }
+    // What was announced just before the page was seen is not in the version that was compared.
+    return version_ != before || (!page_ && !hung_up(socket_.get()));
 }
 
 void Fanout::take(const Announcement& a, Descriptor fd) {
@@ -107,6 +113,12 @@ void Fanout::take(const Announcement& a, Descriptor fd) {
     switch (a.op) {
         case kRemoveMailbox: return remove(mailboxes_);
         case kRemoveLink: return remove(links_);
+        case kVersionPage: {
+            check_read_only_page(fd.get(), kPage);
+            page_ = map_plain(fd.get(), kPage, Access::read);
+            version_ = &page_.as<const FanoutPage>()->version;
+            return;
+        }
         case kAddMailbox: {
             check_page(fd.get(), kPage);
             Mapping map = map_plain(fd.get(), kPage, Access::write);
@@ -123,22 +135,45 @@ void Fanout::take(const Announcement& a, Descriptor fd) {
 }
 
 void Fanout::push(std::span<const Outgoing> messages) {
-    if (std::any_of(messages.begin(), messages.end(), [](const Outgoing& m) { return m.length > kInlineBytes; }))
-        return hand_over(messages);
-    for (Link& link : links_) link.push(messages, *counters_);
+    if (owing_) [[unlikely]]
+        settle_owed();
+    if (std::any_of(messages.begin(), messages.end(), [](const Outgoing& m) { return m.length > kInlineBytes; })) {
+        // From this message on the pump carries the stream: two senders on one channel would not keep the order.
+        keep_links([&](Link& link) { return !give_back(link, {kTooLong, messages.front().seq}); });
+    }
+    for (Link& link : links_)
+        if (link.owed().op == 0) link.push(messages, *counters_);
 }
 
-void Fanout::answer(u64 op, const Link& link, u64 seq) {
-    const u64 packet[3] = {op, link.id(), seq};
-    ::send(socket_.get(), packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+Fanout::Told Fanout::answer(const Link::Owed& owed, const Link& link) {
+    const u64 packet[3] = {owed.op, link.id(), owed.seq};
+    if (::send(socket_.get(), packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return Told::yes;
+    return errno == EAGAIN || errno == ENOBUFS || errno == EINTR ? Told::later : Told::never;
 }
 
-void Fanout::fell_behind(const Link& link, u64 seq) { answer(kBehind, link, seq); }
-
-void Fanout::hand_over(std::span<const Outgoing> messages) {
-    // From this message on the pump carries the stream: two senders on one channel would not keep the order.
-    for (const Link& link : links_) answer(kTooLong, link, messages.front().seq);
-    links_.clear();
+// Whether the daemon knows. If it cannot be told now, the link owes it; if there is no daemon, the link is used as it is,
+// for nobody else would carry the stream.
+bool Fanout::give_back(Link& link, Link::Owed owed) {
+    if (link.owed().op != 0) return false;
+    const Told told = answer(owed, link);
+    if (told == Told::later) {
+        link.owed() = owed;
+        owing_ = true;
+    }
+    return told == Told::yes;
 }
+
+void Fanout::settle_owed() {
+    owing_ = false;
+    keep_links([&](Link& link) {
+        if (link.owed().op == 0) return true;
+        const Told told = answer(link.owed(), link);
+        if (told == Told::never) link.owed() = {};
+        owing_ |= told == Told::later;
+        return told != Told::yes;
+    });
+}
+
+bool Fanout::fell_behind(Link& link, u64 seq) { return give_back(link, {kBehind, seq}); }
 
 }  // namespace ringcast

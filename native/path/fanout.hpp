@@ -1,7 +1,8 @@
 // Whom a writer tells beyond its own doorbell: mailboxes on this node, links to others.
 //
-// The daemon announces changes on a socket and bumps a version in the doorbell page; the writer compares one word per
-// send and reads the socket itself only when it changed. On the same socket it answers what the daemon has to know.
+// The daemon announces changes on a socket and bumps a version in a page that only it can write; the writer compares one
+// word per send and reads the socket itself only when it changed. The page comes on the socket, as the first thing; until it
+// has come, every send looks. On the same socket the writer answers what the daemon has to know.
 #pragma once
 
 #include <memory>
@@ -24,8 +25,10 @@ public:
     // A new daemon announces everything again: what the old one said is replaced as it arrives.
     void attach(Descriptor socket);
 
-    // Read all announcements waiting. Damaged ones are skipped: the daemon is trusted, its bytes are still checked.
-    void refresh();
+    // Read all announcements waiting. Damaged ones are skipped: the daemon is trusted, its bytes are still checked. True
+    // when it is to be called again whatever the version says.
+    bool refresh();
+    u32 version() const { return version_->load(std::memory_order_relaxed); }
 
     bool has_links() const { return !links_.empty(); }
     void push(std::span<const Outgoing> messages);
@@ -36,8 +39,9 @@ public:
     void keep_links(Keep&& keep) {
         std::erase_if(links_, [&](Link& link) { return !keep(link); });
     }
-    // More than one burst is due on it from `seq` on: the daemon is to send that, and to announce the link again.
-    void fell_behind(const Link& link, u64 seq);
+    // More than one burst is due on it from `seq` on: the daemon is to send that, and to announce the link again. Whether
+    // the daemon knows, so that the link is to be used no more.
+    bool fell_behind(Link& link, u64 seq);
 
     bool has_mailboxes() const { return !mailboxes_.empty(); }
     u32 ring(u32 bit) {
@@ -47,6 +51,7 @@ public:
     }
 
     const LinkCounters& counters() const { return *counters_; }
+    int socket() const { return socket_.get(); }
 
 private:
     struct Mailbox {
@@ -54,16 +59,22 @@ private:
         Mapping map;
     };
     struct Announcement;
+    enum class Told { yes, later, never };
 
     static u64 id_of(const Mailbox& box) { return box.id; }
     static u64 id_of(const Link& link) { return link.id(); }
     static bool receive(int socket, Announcement& out, Descriptor& fd);
     void take(const Announcement& a, Descriptor fd);
-    void answer(u64 op, const Link& link, u64 seq);
-    void hand_over(std::span<const Outgoing> messages);
+    Told answer(const Link::Owed& owed, const Link& link);
+    bool give_back(Link& link, Link::Owed owed);
+    void settle_owed();
 
     Descriptor socket_;
     bool fresh_ = false;
+    bool owing_ = false;  // some link does
+    Mapping page_;
+    std::unique_ptr<std::atomic<u32>> none_ = std::make_unique<std::atomic<u32>>(0);
+    const std::atomic<u32>* version_ = none_.get();
     std::vector<Mailbox> mailboxes_;
     std::vector<Link> links_;
     std::unique_ptr<LinkCounters> counters_ = std::make_unique<LinkCounters>();

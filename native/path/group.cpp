@@ -22,6 +22,10 @@ constexpr i64 kLookNs = 5 * kMs;
 constexpr i64 kLookClosely = 2 * kMs;
 constexpr i64 kActiveNs = 25 * kMs;
 constexpr int kPumpTurn = 64;
+// What is coded at one look. A stream that comes faster than it can be coded is gone on with after the other groups and
+// what came from receivers had their turn.
+constexpr u64 kFollowBytes = 512 * 1024;
+constexpr i64 kFollowTurn = 1024;
 constexpr i64 kPumpAheadNs = 2 * kMs;
 
 }  // namespace
@@ -38,7 +42,7 @@ Group::Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& s
       ack_(stack_.find<recovery::AckSender>()),
       sent_up_to_(spec.stack.window.first) {
     if (spec.reliable)
-        credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell), true, static_cast<i64>(spec.stack.window.first), static_cast<u32>(getpid()));
+        credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell), true, static_cast<i64>(spec.stack.window.first), static_cast<u32>(getpid()) | kForOthers);
     stack_.lose(spec.loss, spec.loss_seed);
 }
 
@@ -56,18 +60,26 @@ void Group::on_datagram(wire::Bytes datagram, i64 now_ns) {
 
 void Group::take_credit(wire::Bytes datagram) {
     wire::Credit credit;
-    Record newest;
-    const u64 tail = ring_->tail();
     const bool sound = wire::parse_untrusted(datagram, credit) == wire::Parse::ok && credit.control.from < members_.size();
     // Nobody can have read what was not sent.
-    if (!sound || (tail > 0 && ring_->outline(tail - 1, newest) && credit.next > newest.seq + spec_.stack.window.step)) {
+    if (!sound || credit.next > sent_at_most()) {
         ++absurd_;
         return note();
     }
     Member& member = members_[credit.control.from];
     add(counters_.credits, 1);
-    member.credit = std::max(member.credit, credit.next);
+    // The last word counts, though it be less than the one before: a reader may have joined further back.
+    member.credit = credit.next;
     advance_credit();
+}
+
+// The number after the newest that can have gone out.
+u64 Group::sent_at_most() const {
+    const u64 first = spec_.stack.window.first, step = spec_.stack.window.step;
+    const u64 tail = ring_->tail();
+    Record newest;
+    if (tail == 0 || !ring_->outline(tail - 1, newest)) return std::max(sent_up_to_, (first + step - 1) / step * step);
+    return newest.seq + step;
 }
 
 void Group::advance_credit() {
@@ -75,6 +87,7 @@ void Group::advance_credit() {
     u64 slowest = UINT64_MAX;
     for (const Member& member : members_)
         if (member.is.at) slowest = std::min(slowest, member.credit);
+    if (slowest < credit_->next_due()) credit_->begin_at(slowest);
     Record record;
     while (credit_->peek(record) == Peek::ready && record.seq < slowest) credit_->advance(record, false);
     credit_->publish_position();
@@ -89,7 +102,7 @@ bool Group::work(i64 now_ns) {
     if (spec_.pumped)
         more = pump(now_ns);
     else
-        follow(now_ns);
+        more = follow(now_ns);
     if (stack_.wake_at_ns() <= now_ns) {
         stack_.tick(now_ns, *this);
         lacks_room_ = false;
@@ -99,24 +112,34 @@ bool Group::work(i64 now_ns) {
     return more;
 }
 
-void Group::follow(i64 now_ns) {
+bool Group::follow(i64 now_ns) {
     const bool all = stack_.needs_packets();
     Record record, newest;
     i64 found = 0;
+    u64 bytes = 0;
     Peek peek;
+    bool more = false;
     while ((peek = cursor_.peek(record)) == Peek::ready) {
+        more = all && (found >= kFollowTurn || bytes >= kFollowBytes);
+        if (more) break;
         cursor_.advance(record, false);
         newest = record;
         ++found;
+        bytes += record.length;
         if (!all || !history_.load(record)) continue;
         for (u32 piece = 0; piece < history_.pieces(); ++piece) stack_.on_sent(history_.piece(piece), now_ns, *this);
     }
     broken_ = peek == Peek::corrupt;
-    if (found == 0) return;
-    sent_up_to_ = newest.seq + spec_.stack.window.step;
-    if (!all) stack_.on_message(newest.seq, now_ns);
+    if (found == 0) return false;
+    // What is asked for may have been sent and not been coded yet.
+    if (more) ring_->outline(ring_->tail() - 1, newest);
+    const u64 step = spec_.stack.window.step;
+    newest.seq = newest.seq / step * step;
+    sent_up_to_ = std::max(sent_up_to_, newest.seq + step);
+    if (!all || more) stack_.on_message(newest.seq, now_ns);
     active_until_ns_ = now_ns + kActiveNs;
     gap_ns_ = (now_ns - std::exchange(followed_ns_, now_ns)) / found;
+    return more;
 }
 
 // Codes are made of what is found at a look, so a fast stream is looked at more often; at a slow one there is nothing to

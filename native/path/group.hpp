@@ -96,9 +96,10 @@ private:
     void to_group(wire::Bytes datagram);
     void sent(u64 datagrams, u64 bytes, bool by_group) override;
     void refused(u64 datagrams, bool by_group, int error) override;
-    void follow(i64 now_ns);
+    bool follow(i64 now_ns);  // whether there is more at once
     bool pump(i64 now_ns);
     void take_credit(wire::Bytes datagram);
+    u64 sent_at_most() const;
     void advance_credit();
     i64 look_ns() const;
     void note();

@@ -42,6 +42,12 @@ public:
     Link& operator=(Link&&) = default;
 
     u64 id() const { return id_; }
+    // Given back to the daemon, which has not been told yet: nothing is pushed on it until it has.
+    struct Owed {
+        u64 op = 0;
+        u64 seq = 0;
+    };
+    Owed& owed() { return owed_; }
     // Where the link begins, once: what was sent between the subscription and the first look at it is still due.
     u64 take_first_seq() { return std::exchange(first_seq_, UINT64_MAX); }
     // Time scaling at the publisher is this test, a function of the origin number alone: any two proxies agree.
@@ -62,6 +68,7 @@ private:
     u64 every_;
     std::uint16_t chunk_;
     u64 first_seq_;
+    Owed owed_;
 };
 
 }  // namespace ringcast

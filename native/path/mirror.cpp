@@ -9,6 +9,9 @@ namespace {
 
 // A clock that was set: its square must not use up the sum.
 constexpr u64 kMostDelayUs = 100'000'000;
+// Send times come from the network and may be any number. Beyond a lifetime they say nothing, and their differences would
+// overflow.
+constexpr i64 kMostDelayNs = i64{1} << 61;
 // Counters travel as signed numbers; one that comes so far begins again.
 constexpr u64 kSignedMost = INT64_MAX;
 
@@ -19,8 +22,9 @@ u64 magnitude(i64 value) { return value < 0 ? u64{0} - static_cast<u64>(value) :
 Mirror::Mirror(const ChannelSpec& spec)
     : spec_(spec),
       ring_(spec.depth, spec.capacity_bytes, spec.incarnation, false),
-      reassembly_(spec.first_seq, spec.every, static_cast<u32>(std::min<u64>(ring_.geometry().capacity, wire::kMostBytes)), spec.patience_ns),
-      stream_next_(reassembly_.next()) {
+      reassembly_(spec.first_seq, spec.every, static_cast<u32>(ring_.geometry().most_message()), spec.patience_ns, spec.guarded ? wire::Reassembly::kTrusted : spec.depth),
+      stream_next_(reassembly_.next()),
+      stream_progress_(spec.depth, spec.every) {
     counters_.next_seq.store(stream_next_);
 }
 
@@ -71,8 +75,17 @@ void Mirror::put(const wire::Whole& whole) {
     note(whole.seq, whole.bytes.size(), whole.lost, stamp);
 }
 
+bool Mirror::wanted(const wire::Header& header) {
+    if (header.seq < stream_next_ || header.seq >= wire::kSeqEnd || header.seq % spec_.every != 0) return false;
+    // A stream is in order and the sender's own: what it skips was overwritten before it could be sent.
+    if (header.seq == stream_next_ || stream_progress_.possible((header.seq - stream_next_) / spec_.every, steady_ns())) return true;
+    add(counters_.absurd, 1);
+    return false;
+}
+
 void Mirror::complete(const wire::Header& header) {
     const u64 lost = (header.seq - stream_next_) / spec_.every;
+    if (lost != 0) stream_progress_.moved(header.seq, steady_ns());
     ordinal_ += lost;
     stream_next_ = header.seq + spec_.every;
     came(sizeof header + header.length);
@@ -87,7 +100,7 @@ void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
     add(counters_.bytes, length);
     if (lost != 0) add(counters_.lost, lost);
     constexpr auto relaxed = std::memory_order_relaxed;
-    const i64 delay = stamp.arrived_ns - stamp.sent_ns;
+    const i64 delay = std::clamp(elapsed_ns(stamp.sent_ns, stamp.arrived_ns), -kMostDelayNs, kMostDelayNs);
     const u64 change = magnitude(delay - counters_.last_delay_ns.load(relaxed));
     const i64 mean = counters_.delay_ns.load(relaxed), jitter = counters_.jitter_ns.load(relaxed);
     const bool first = counters_.messages.load(relaxed) == 1;
@@ -99,9 +112,9 @@ void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
     if (first) counters_.delay_base_ns.store(delay, relaxed);
     const i64 beyond = delay - counters_.delay_base_ns.load(relaxed);
     const u64 beyond_us = std::min(magnitude(beyond) / 1000, kMostDelayUs);
-    counters_.delay_sum_ns.store(counters_.delay_sum_ns.load(relaxed) + beyond, relaxed);
+    counters_.delay_sum_ns.store(static_cast<i64>(static_cast<u64>(counters_.delay_sum_ns.load(relaxed)) + static_cast<u64>(beyond)), relaxed);
     counters_.delay_square_us2.store((counters_.delay_square_us2.load(relaxed) + beyond_us * beyond_us) & kSignedMost, relaxed);
-    if (!first) add(counters_.jitter_sum_ns, change);
+    if (!first) counters_.jitter_sum_ns.store((counters_.jitter_sum_ns.load(relaxed) + change) & kSignedMost, relaxed);
     news_ = true;
 }
 

@@ -23,6 +23,9 @@ struct ChannelSpec {
     bool reliable = false;
     i64 patience_ns = 2'000'000;
     bool unordered = false;  // messages are put into the ring as they come; their numbers are not ascending
+    bool guarded = false;  // a recovery stack before it looks at the numbers
+    bool whole = false;    // frames of a stream: nothing is put together
+    u64 kept_bytes = 0;    // by what comes before it
 };
 
 struct MirrorCounters {
@@ -30,7 +33,8 @@ struct MirrorCounters {
     std::atomic<u64> bytes{0};
     std::atomic<u64> lost{0};
     std::atomic<u64> datagrams{0};
-    std::atomic<u64> refused{0};  // longer than the mirror
+    std::atomic<u64> refused{0};  // streams beside the one it has
+    std::atomic<u64> absurd{0};   // frames whose numbers the stream cannot have reached
     std::atomic<i64> last_delay_ns{0};
     std::atomic<i64> most_delay_ns{0};  // the longest of late: it fades by a sixteenth with each shorter one
     std::atomic<i64> delay_ns{0};   // mean of the last sixteen or so
@@ -71,6 +75,12 @@ public:
     explicit Mirror(const ChannelSpec& spec);
 
     const ChannelSpec& spec() const { return spec_; }
+    // Of the ring, its doorbell, and what waits to be put together.
+    u64 memory_bytes() const {
+        const Geometry& geometry = ring_.geometry();
+        const u64 held = spec_.whole ? 0 : wire::Reassembly::held_most(static_cast<u32>(geometry.most_message()));
+        return geometry.file_bytes() + kPage + held + spec_.kept_bytes;
+    }
     Sender& ring() { return ring_; }
     const MirrorCounters& counters() const { return counters_; }
     void came(u64 wire_bytes) { add(counters_.wire_bytes, wire_bytes); }
@@ -92,8 +102,10 @@ public:
     bool room(u32 length) { return !spec_.reliable || ring_.room(length); }
     std::byte* claim(u32 length) { return ring_.claim(length); }
     void complete(const wire::Header& header);
-    // Duplicates after a reconnection, and what a channel does not carry.
-    bool wanted(const wire::Header& header) const { return header.seq >= stream_next_ && header.seq % spec_.every == 0; }
+    // Not duplicates after a reconnection, what a channel does not carry, or a number the stream cannot have reached.
+    bool wanted(const wire::Header& header);
+    // Another stream came while one lives.
+    void refuse() { add(counters_.refused, 1); }
 
     // Its thread has let go of it: nothing more will be written, and `next_seq` stays.
     bool closed() const { return closed_.load(std::memory_order_acquire); }
@@ -119,6 +131,7 @@ private:
     std::vector<std::byte> gathered_;
     std::size_t gathered_bytes_ = 0;
     u64 stream_next_;
+    wire::Progress stream_progress_;
     bool news_ = false;
     std::atomic<bool> closed_{false};
 };

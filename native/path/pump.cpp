@@ -1,14 +1,12 @@
 #include "path/pump.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "ring/counters.hpp"
 
@@ -25,15 +23,15 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       reader_(false, nullptr),
       link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk),
       next_seq_(spec.first_seq),
-      buffer_(kBatchBytes) {
+      buffer_(kBatchBytes),
+      thread_([this] {
+          if (spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
+          reader_.close();
+      }) {
     auto member = std::make_shared<Reader::Member>();
-    member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), spec.reliable, static_cast<i64>(spec.first_seq), static_cast<u32>(getpid()));
+    member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), spec.reliable, static_cast<i64>(spec.first_seq), static_cast<u32>(getpid()) | kForOthers);
     reader_.attach(std::move(member));
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_.start("ringcast-pump", [this] { run(); });
 }
 
 Pump::~Pump() { close(); }
@@ -43,28 +41,27 @@ void Pump::stop_before(u64 seq) {
     reader_.poke();
 }
 
-void Pump::close() {
-    closing_.store(true);
-    if (spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
-    reader_.close();
-    if (thread_.joinable()) thread_.join();
-}
+void Pump::close() { thread_.stop(); }
 
 void Pump::run() {
-    thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     if (!reader_.enter()) return;
     bool broken = false;
-    while (!closing_.load() && !finished() && !broken) {
-        const bool some = fill();
-        broken = (some && !flush()) || corrupt_;
-        if (!some && !broken) reader_.wait(kForever);
+    while (!thread_.stopping() && !finished() && !broken) {
+        try {
+            const bool some = fill();
+            broken = (some && !flush()) || corrupt_;
+            if (!some && !broken) reader_.wait(kForever);
+        } catch (const std::bad_alloc&) {
+            broken = true;  // no room for a copy of the message
+        }
     }
     reader_.leave();
     // Whoever reads the stream may live on and would wait for ever: he is told that nothing more comes, and before the
     // state is seen, so that whoever sees it finds the stream ended.
     if (broken && spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
-    // The slot of a reliable reader goes with it, or the publisher would wait for a thread that is no more.
-    reader_.close();
+    // The slot of a reliable reader goes with it, or the publisher would wait for a thread that is no more. A stream that
+    // broke is opened again: its place is kept until whoever sees to that closes this.
+    if (!broken) reader_.close();
     state_.store(broken ? State::broken : State::done);
 }
 
@@ -124,7 +121,7 @@ bool Pump::flush() {
             const u32 next = link_.push_burst(message, offset, counters_);
             pace(next - offset);
             offset = next;
-        } while (offset < message.length && !closing_.load());
+        } while (offset < message.length && !thread_.stopping());
     }
     return true;
 }
@@ -141,7 +138,7 @@ bool Pump::send_stream() {
         if (n == 0 || errno != EAGAIN) return false;
         pollfd fd{socket_.get(), POLLOUT, 0};
         ::poll(&fd, 1, 250);
-        if (closing_.load()) return false;
+        if (thread_.stopping()) return false;
     }
     add(counters_.messages, batch_.size());
     add(counters_.bytes, filled_);

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "path/link.hpp"
 #include "ring/reader.hpp"
+#include "ring/thread.hpp"
 
 namespace ringcast {
 
@@ -38,7 +38,7 @@ public:
 
     State state() const { return state_.load(); }
     u64 next_seq() const { return next_seq_.load(std::memory_order_relaxed); }
-    int thread_id() const { return thread_id_.load(); }
+    int thread_id() const { return thread_.id(); }
     const LinkCounters& counters() const { return counters_; }
     u64 lost() const { return lost_.load(std::memory_order_relaxed); }
 
@@ -58,15 +58,13 @@ private:
     std::atomic<u64> lost_{0};
     std::atomic<u64> next_seq_;
     std::atomic<u64> stop_before_{UINT64_MAX};
-    std::atomic<bool> closing_{false};
     std::atomic<State> state_{State::running};
-    std::atomic<int> thread_id_{0};
     std::vector<std::byte> buffer_;
     std::size_t filled_ = 0;
     std::vector<Outgoing> batch_;
     i64 paced_until_ns_ = 0;
     bool corrupt_ = false;  // the ring is
-    std::thread thread_;
+    Thread thread_;
 };
 
 }  // namespace ringcast

@@ -166,13 +166,25 @@ void Recovered::transmit(const Endpoint& to, wire::Bytes datagram, bool urgent) 
     outgoing_.to(to);
 }
 
-void Recovered::give_credit(i64 now_ns) {
+// The first number that a reliable reader has not read.
+u64 Recovered::unread_seq() {
     Sender& ring = mirror_->ring();
-    const u64 unread = ring.unread();
-    const bool all_read = unread == ring.next_seq();
-    const u64 next = all_read ? mirror_->reassembly().next() : ring.entry(unread).seq.load(std::memory_order_relaxed);
+    // A slot may say anything; the entry of a message long gone is another's.
+    const u64 oldest = ring.next_seq() - std::min(ring.next_seq(), ring.geometry().depth);
+    const u64 unread = std::max(ring.unread(), oldest);
+    return unread == ring.next_seq() ? mirror_->reassembly().next() : ring.entry(unread).seq.load(std::memory_order_relaxed);
+}
+
+void Recovered::give_credit(i64 now_ns) {
+    const u64 next = unread_seq();
+    const bool all_read = next == mirror_->reassembly().next();
     const u64 enough = std::max<u64>(1, mirror_->spec().depth / 8) * mirror_->spec().every;
-    const bool due = next >= credited_ + enough || (next != credited_ && now_ns >= credit_at_ns_) || asked_for_credit_;
+    const bool looked = now_ns >= credit_at_ns_;
+    const bool due = next >= credited_ + enough || (next != credited_ && looked) || asked_for_credit_;
+    if (next != credited_)
+        fruitless_ = 0;
+    else if (looked)
+        ++fruitless_;
     if (due) {
         const wire::Credit credit{{.kind = wire::Kind::credit, .from = spec_.stack.me, .key = spec_.stack.key}, next};
         transmit(spec_.publisher, std::as_bytes(std::span(&credit, 1)));
@@ -180,8 +192,12 @@ void Recovered::give_credit(i64 now_ns) {
         ++credits_;
         asked_for_credit_ = false;
     }
-    // Readers make no sign that this thread could wait for.
-    credit_at_ns_ = all_read && next == credited_ ? kForever : now_ns + kCreditNs;
+    // Readers that move are looked at by the clock: a sign for each move would cost them more. Those that are stuck give
+    // one (Delivery waits for it), and are looked at now and then all the same, for they may have died.
+    if (all_read && next == credited_)
+        credit_at_ns_ = kForever;
+    else
+        credit_at_ns_ = now_ns + (stuck() ? futex::kSliceNs : kCreditNs);
 }
 
 void Recovered::note() const {

@@ -48,6 +48,10 @@ public:
     // Once per batch, after local readers were woken: what is to be sent, credits, counters.
     void settle(i64 now_ns);
     i64 wake_at_ns() const;
+    // Reliable readers have made no room for a while: their doorbell tells when they do.
+    bool stuck() const { return fruitless_ >= kMostLooks; }
+    bool moved() { return unread_seq() != credited_; }
+    void readers_moved() { fruitless_ = 0, credit_at_ns_ = 0; }
 
     void retune(const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient);
     void regroup(std::vector<Endpoint> peers);
@@ -56,6 +60,7 @@ private:
     static constexpr i64 kGateNs = 1'000'000'000;
     static constexpr i64 kHistoryGapNs = 20'000'000;
     static constexpr i64 kCreditNs = 1'000'000;
+    static constexpr u32 kMostLooks = 16;
     static constexpr i64 kHeldNs = 2'000'000;
     static constexpr i64 kMostHeldNs = 4'000'000;
     // Probes come every second.
@@ -69,6 +74,7 @@ private:
     void keep_gate(wire::Bytes datagram, i64 now_ns);
     void open_gate();
     void follow_rate();
+    u64 unread_seq();
     void give_credit(i64 now_ns);
     void note() const;
 
@@ -87,6 +93,7 @@ private:
     u64 credited_ = 0;
     i64 credit_at_ns_ = kForever;
     u64 credits_ = 0;
+    u32 fruitless_ = 0;  // looks at readers that had not moved
     bool asked_for_credit_ = false;
     bool urgent_ = false;             // something waits that is not to be held
     i64 held_since_ns_ = kForever;    // since when a repair waits

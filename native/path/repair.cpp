@@ -1,14 +1,10 @@
 #include "path/repair.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <future>
 
 #include "ring/counters.hpp"
 #include "wire/control.hpp"
@@ -18,20 +14,14 @@ namespace ringcast {
 Repair::Repair(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
     news_.store(true);
     poke();
-}) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}), thread_([this] { poke(); }) {
+    thread_.start("ringcast-repair", [this] { run(); });
 }
 
 Repair::~Repair() { close(); }
 
 void Repair::close() {
-    closing_.store(true);
-    poke();
-    if (thread_.joinable()) thread_.join();
+    thread_.stop();
     watch_.close();
 }
 
@@ -44,18 +34,8 @@ void Repair::poke() {
 }
 
 template <typename Do>
-void Repair::request(Do&& errand) {
-    {
-        std::lock_guard lock(mutex_);
-        errands_.emplace_back(std::forward<Do>(errand));
-        requests_.store(true);
-    }
-    poke();
-}
-
-template <typename Do>
 void Repair::ask(u64 key, Do&& of_group) {
-    request([this, key, of_group = std::forward<Do>(of_group)] {
+    thread_.ask([this, key, of_group = std::forward<Do>(of_group)] {
         if (Entry* entry = find(key)) of_group(*entry->group);
     });
 }
@@ -65,7 +45,13 @@ std::shared_ptr<Group> Repair::open(int ring_fd, int bell_fd, const Geometry& ge
     check_page(bell_fd, kPage);
     const auto bell = [&] { return map_plain(bell_fd, kPage, Access::write); };
     auto group = std::make_shared<Group>(ring, bell(), spec.reliable ? bell() : Mapping(), spec, outgoing_);
-    request([this, group, ring, shared = std::make_shared<Mapping>(bell())] {
+    // Before the group is there: a thread that cannot be started is refused to whoever asks, not missed when it is idle.
+    {
+        const std::lock_guard lock(mutex_);
+        watch_.make_room(open_.size() + 1);
+        open_.insert(group->key());
+    }
+    thread_.ask([this, group, ring, shared = std::make_shared<Mapping>(bell())] {
         close_entry(group->key());
         place_of_[group->key()] = entries_.size();
         entries_.push_back({group, ring, shared});
@@ -74,13 +60,11 @@ std::shared_ptr<Group> Repair::open(int ring_fd, int bell_fd, const Geometry& ge
 }
 
 void Repair::close_group(u64 key) {
-    auto done = std::make_shared<std::promise<void>>();
-    auto waiting = done->get_future();
-    request([this, key, done] {
-        close_entry(key);
-        done->set_value();
-    });
-    if (!closing_.load()) waiting.wait_for(std::chrono::seconds(2));
+    {
+        const std::lock_guard lock(mutex_);
+        open_.erase(key);
+    }
+    thread_.ask_and_wait([this, key] { close_entry(key); }, 2);
 }
 
 void Repair::set_members(u64 key, std::vector<GroupMember> members) {
@@ -104,13 +88,7 @@ void Repair::probe(u64 key) {
 }
 
 void Repair::take_requests() {
-    requests_.store(false);
-    std::vector<std::function<void()>> errands;
-    {
-        std::lock_guard lock(mutex_);
-        errands.swap(errands_);
-    }
-    for (const auto& errand : errands) errand();
+    thread_.do_errands();
     for (Entry& entry : entries_) entry.due_ns = 0;
 }
 
@@ -132,9 +110,8 @@ void Repair::close_entry(u64 key) {
 }
 
 void Repair::run() {
-    thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
-    while (!closing_.load()) {
-        if (requests_.load()) take_requests();
+    while (!thread_.stopping()) {
+        if (thread_.asked()) take_requests();
         if (news_.exchange(false)) take_news();
         const i64 wake_at = work();
         const i64 left = wake_at == kForever ? futex::kSliceNs : std::clamp<i64>(wake_at - steady_ns(), 0, futex::kSliceNs);
@@ -148,7 +125,7 @@ void Repair::run() {
 }
 
 void Repair::take_news() {
-    for (const u64 key : watch_.written())
+    for (const u64 key : watch_.came())
         if (Entry* entry = find(key)) {
             entry->watched = false;
             entry->due_ns = 0;
@@ -167,7 +144,7 @@ i64 Repair::work() {
             // What is idle now has been looked at.
             if (!entry.watched && entry.group->idle(now)) {
                 entry.watched = true;
-                watch_.add(entry.group->key(), {entry.ring, entry.bell, entry.group->tail_seen()});
+                watch_.add(entry.group->key(), Watch::written(entry.ring, entry.bell, entry.group->tail_seen()));
             }
         }
         wake_at = std::min(wake_at, entry.due_ns);

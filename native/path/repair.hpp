@@ -6,16 +6,16 @@
 // group when its time has come or something happened to it; the others cost it the comparison of a number.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "path/bundle.hpp"
 #include "path/group.hpp"
 #include "path/watch.hpp"
+#include "ring/thread.hpp"
 
 namespace ringcast {
 
@@ -42,7 +42,8 @@ public:
     void probe(u64 key);
     int family() const { return family_of(socket_.get()); }
     const RepairCounters& counters() const { return counters_; }
-    int thread_id() const { return thread_id_.load(); }
+    int thread_id() const { return thread_.id(); }
+    u64 failures() const { return thread_.failures(); }
     void close();
 
 private:
@@ -60,8 +61,6 @@ private:
 
     void poke();
     template <typename Do>
-    void request(Do&& errand);
-    template <typename Do>
     void ask(u64 key, Do&& of_group);
     void take_requests();
     void run();
@@ -73,10 +72,7 @@ private:
 
     Descriptor socket_;
     std::mutex mutex_;
-    std::vector<std::function<void()>> errands_;
-    std::atomic<bool> requests_{false};
-    std::atomic<bool> closing_{false};
-    std::atomic<int> thread_id_{0};
+    std::unordered_set<u64> open_;  // keys
 
     // ---- the thread's own
     std::vector<Entry> entries_;
@@ -86,7 +82,7 @@ private:
     std::atomic<bool> news_{false};
     RepairCounters counters_;
     Watch watch_;
-    std::thread thread_;
+    Thread thread_;
 };
 
 }  // namespace ringcast

@@ -11,10 +11,10 @@ void Sender::announce() {
     // Sequentially consistent against the reader that sets `waiting` (or the daemon that bumps the version) and then
     // looks at the tail: one of the two sees the other.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const u32 version = fanout_version();
+    const u32 version = fanout_.version();
     if (version != fanout_seen_) [[unlikely]] {
-        fanout_.refresh();
         fanout_seen_ = version;
+        if (fanout_.refresh()) fanout_seen_ = fanout_.version() - 1;
         catch_up();
     }
     if (fanout_.has_links()) push();
@@ -58,8 +58,7 @@ void Sender::catch_up() {
             if (link.due(message.seq)) bytes += message.length + wire::kHeaderBytes;
         }
         if (bytes > kInlineBytes) {
-            fanout_.fell_behind(link, first);
-            return false;
+            return !fanout_.fell_behind(link, first);
         }
         for (; index < pushed_; ++index) {
             const Outgoing message = outgoing(index);
@@ -71,7 +70,7 @@ void Sender::catch_up() {
 
 void Sender::attach_fanout(Descriptor socket) {
     fanout_.attach(std::move(socket));
-    fanout_seen_ = fanout_version() - 1;
+    fanout_seen_ = fanout_.version() - 1;
 }
 
 }  // namespace ringcast

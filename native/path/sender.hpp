@@ -24,6 +24,7 @@ public:
 
     void attach_fanout(Descriptor socket);
     const LinkCounters& link_counters() const { return fanout_.counters(); }
+    int fanout_socket() const { return fanout_.socket(); }
 
 private:
     Outgoing outgoing(u64 index) const;

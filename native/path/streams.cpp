@@ -1,11 +1,8 @@
 #include "path/streams.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,8 +18,11 @@ namespace {
 constexpr std::size_t kStreamBuffer = 256 * 1024;
 
 // How long a full ring is left alone before it is looked at again: a fast reader empties it within the first, and a
-// slow one is not asked more often than the last.
+// slow one is not asked more often than the last. After so many looks it is waited for by its doorbell: readers that
+// move are not to pay for a sign each time.
 constexpr long kShortestPauseNs = 50'000, kLongestPauseNs = 1'000'000;
+constexpr u32 kMostLooks = 16;
+constexpr int kSliceMs = static_cast<int>(futex::kSliceNs / 1'000'000);
 
 // Until something is readable. Finer than the milliseconds of epoll_wait, and on kernels without epoll_pwait2.
 void doze(int epoll, long for_ns) {
@@ -52,6 +52,9 @@ public:
     std::shared_ptr<Mirror> mirror;
     Descriptor fd;
     bool paused = false;
+    bool awaits = false;   // its readers' doorbell, in the watch
+    u32 fruitless = 0;     // looks that found no room
+    u32 wants_bytes = 0;   // room for the message that waits
 
 private:
     Step outcome(ssize_t n) const {
@@ -87,7 +90,7 @@ private:
             wire::Header h;
             std::memcpy(&h, buffer_.data() + at, wire::kHeaderBytes);
             if (h.magic != wire::kMagic || h.version != wire::kVersion || h.kind != wire::Kind::data || h.key != mirror->spec().key ||
-                h.offset != 0 || h.chunk != 0 || h.length > mirror->ring().geometry().capacity || !mirror->wanted(h)) {
+                h.offset != 0 || h.chunk != 0 || h.length > mirror->ring().geometry().most_message() || !mirror->wanted(h)) {
                 step = Step::ended;  // a stream has no next datagram to wait for: nothing after this makes sense
                 break;
             }
@@ -95,6 +98,7 @@ private:
             const bool is_long = h.length > kStreamBuffer / 4;
             if (!is_long && rest < h.length) break;
             if (!mirror->room(h.length)) {
+                wants_bytes = h.length;
                 step = Step::paused;
                 break;
             }
@@ -125,51 +129,57 @@ private:
     u32 long_have_ = 0;
 };
 
-Streams::Streams() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Streams::Streams()
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      watch_([this] { eventfd_write(wakeup_.get(), 1); }),
+      thread_([this] { eventfd_write(wakeup_.get(), 1); }) {
     if (epoll_.get() < 0 || wakeup_.get() < 0) throw OsRefused("cannot watch sockets", errno);
     epoll_event event{EPOLLIN, {.ptr = nullptr}};
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wakeup_.get(), &event);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wakeup_.get(), &event) != 0) throw OsRefused("cannot watch sockets", errno);
+    thread_.start("ringcast-streams", [this] { run(); });
 }
 
 Streams::~Streams() { close(); }
 
 void Streams::close() {
-    closing_.store(true);
-    eventfd_write(wakeup_.get(), 1);
-    if (thread_.joinable()) thread_.join();
-}
-
-template <typename Add>
-void Streams::request(Add&& add) {
-    {
-        std::lock_guard lock(mutex_);
-        add();
-        requests_.store(true);
-    }
-    eventfd_write(wakeup_.get(), 1);
+    thread_.stop();
+    watch_.close();
 }
 
 std::shared_ptr<Mirror> Streams::open(const ChannelSpec& spec) {
-    auto mirror = std::make_shared<Mirror>(spec);
-    request([&] { new_mirrors_.push_back(mirror); });
+    ChannelSpec whole = spec;
+    whole.whole = true;
+    whole.kept_bytes = kStreamBuffer;
+    auto mirror = std::make_shared<Mirror>(whole);
+    if (spec.reliable) {
+        const std::lock_guard lock(mutex_);
+        watch_.make_room(awaiting_.size() + 1);
+        awaiting_.insert(spec.key);
+    }
+    thread_.ask([this, mirror] { mirrors_[mirror->spec().key] = mirror; });
     return mirror;
 }
 
 void Streams::close_channel(u64 key) {
-    request([&] { closed_.push_back(key); });
+    {
+        const std::lock_guard lock(mutex_);
+        awaiting_.erase(key);
+    }
+    thread_.ask([this, key] {
+        remove_if([&](const Stream& s) { return s.mirror->spec().key == key; });
+        if (const auto found = mirrors_.extract(key)) found.mapped()->close();
+    });
 }
 
 void Streams::attach_fanout(u64 key, Descriptor socket) {
-    request([&] { new_fanouts_.emplace_back(key, std::move(socket)); });
+    thread_.ask([this, key, kept = std::make_shared<Descriptor>(std::move(socket))] {
+        if (const auto found = mirrors_.find(key); found != mirrors_.end()) found->second->ring().attach_fanout(std::move(*kept));
+    });
 }
 
 void Streams::add_stream(u64 key, Descriptor stream) {
-    request([&] { new_streams_.emplace_back(key, std::move(stream)); });
+    thread_.ask([this, key, kept = std::make_shared<Descriptor>(std::move(stream))] { take_stream(key, std::move(*kept)); });
 }
 
 std::vector<u64> Streams::ended() {
@@ -183,43 +193,38 @@ void Streams::remove_if(Condition&& condition) {
         if (!condition(*stream)) return false;
         // Closing would not do: while whoever gave us the descriptor has his own still open, epoll would go on telling
         // of a stream that is no more.
-        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream->fd.get(), nullptr);
+        if (!stream->paused) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream->fd.get(), nullptr);
+        if (stream->awaits) watch_.remove(stream->mirror->spec().key);
         return true;
     });
 }
 
-void Streams::take_requests() {
-    requests_.store(false);
-    std::lock_guard lock(mutex_);
-    for (auto& mirror : new_mirrors_) mirrors_[mirror->spec().key] = mirror;
-    new_mirrors_.clear();
-    for (auto& [key, fd] : new_fanouts_)
-        if (const auto found = mirrors_.find(key); found != mirrors_.end()) found->second->ring().attach_fanout(std::move(fd));
-    new_fanouts_.clear();
-    for (auto& [key, fd] : new_streams_) {
-        const auto found = mirrors_.find(key);
-        if (found == mirrors_.end()) continue;
-        auto stream = std::make_unique<Stream>(found->second, std::move(fd));
-        epoll_event event{EPOLLIN, {.ptr = stream.get()}};
-        if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, stream->fd.get(), &event) == 0) streams_.push_back(std::move(stream));
-    }
-    new_streams_.clear();
-    for (const u64 key : closed_) {
-        remove_if([&](const Stream& s) { return s.mirror->spec().key == key; });
-        if (const auto found = mirrors_.extract(key)) found.mapped()->close();
-    }
-    closed_.clear();
+void Streams::take_stream(u64 key, Descriptor fd) {
+    const auto found = mirrors_.find(key);
+    if (found == mirrors_.end()) return;
+    const auto living = [&] {
+        return std::find_if(streams_.begin(), streams_.end(), [&](const auto& s) { return s->mirror->spec().key == key; });
+    };
+    // The first may have ended without having been looked at since.
+    if (const auto first = living(); first != streams_.end()) serve(first->get());
+    if (living() != streams_.end()) return found->second->refuse();
+    auto stream = std::make_unique<Stream>(found->second, std::move(fd));
+    epoll_event event{EPOLLIN, {.ptr = stream.get()}};
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, stream->fd.get(), &event) != 0) throw OsRefused("cannot watch a stream", errno);
+    streams_.push_back(std::move(stream));
 }
 
 void Streams::run() {
-    thread_id_.store(static_cast<int>(syscall(SYS_gettid)));
     std::array<epoll_event, 64> events;
-    bool paused = false;
     long pause_ns = kShortestPauseNs;
-    while (!closing_.load()) {
-        if (requests_.load()) take_requests();
-        if (paused) doze(epoll_.get(), pause_ns);
-        const int n = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), paused ? 0 : -1);
+    while (!thread_.stopping()) {
+        if (thread_.asked()) thread_.do_errands();
+        take_news();
+        const bool pausing = std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->paused && !s->awaits; });
+        const bool awaiting = std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->awaits; });
+        if (pausing) doze(epoll_.get(), pause_ns);
+        const int n = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), pausing ? 0 : awaiting ? kSliceMs : -1);
+        add(rounds_, 1);
         for (int i = 0; i < n; ++i) {
             if (events[static_cast<std::size_t>(i)].data.ptr != nullptr) {
                 serve(static_cast<Stream*>(events[static_cast<std::size_t>(i)].data.ptr));
@@ -228,8 +233,9 @@ void Streams::run() {
             eventfd_t ignored;
             eventfd_read(wakeup_.get(), &ignored);
         }
+        if (n == 0 && awaiting && !pausing) look_for_dead_readers();
         moved_ = false;
-        paused = retry_paused();
+        retry_paused();
         pause_ns = moved_ ? kShortestPauseNs : std::min(2 * pause_ns, kLongestPauseNs);
     }
     for (auto& [key, mirror] : mirrors_) mirror->close();
@@ -244,17 +250,53 @@ void Streams::serve(Stream* stream) {
     const bool paused = step == Stream::Step::paused;
     if (paused == stream->paused) return;
     stream->paused = paused;
-    epoll_event event{paused ? 0u : static_cast<u32>(EPOLLIN), {.ptr = stream}};
-    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, stream->fd.get(), &event);
+    stream->fruitless = 0;
+    // Out of the set and not merely unmasked: that the other side hung up is told whatever the mask says, again and again.
+    epoll_event event{EPOLLIN, {.ptr = stream}};
+    if (epoll_ctl(epoll_.get(), paused ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, stream->fd.get(), &event) != 0 && !paused) end(stream);
 }
 
-bool Streams::retry_paused() {
+void Streams::retry_paused() {
     // Readers make room on a futex, which epoll cannot watch, and part of what waits for it is in our own buffer.
     std::vector<Stream*> paused;
     for (const auto& stream : streams_)
-        if (stream->paused) paused.push_back(stream.get());
-    for (Stream* stream : paused) serve(stream);
-    return std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->paused; });
+        if (stream->paused && !stream->awaits) paused.push_back(stream.get());
+    for (Stream* stream : paused) {
+        const u64 before = stream->mirror->counters().messages.load(std::memory_order_relaxed);
+        const std::shared_ptr<Mirror> mirror = stream->mirror;
+        serve(stream);
+        if (std::none_of(streams_.begin(), streams_.end(), [&](const auto& s) { return s.get() == stream; }) || !stream->paused) continue;
+        stream->fruitless = mirror->counters().messages.load(std::memory_order_relaxed) != before ? 0 : stream->fruitless + 1;
+        if (stream->fruitless >= kMostLooks) await_readers(*stream);
+    }
+}
+
+void Streams::await_readers(Stream& stream) {
+    Doorbell& bell = *reinterpret_cast<Doorbell*>(stream.mirror->ring().bell_memory());
+    const u32 seen = bell.space_bell.load();
+    bell.space_waiting.store(1);
+    // After the flag is set, against the reader who moves and then looks at the flag.
+    if (stream.mirror->room(stream.wants_bytes)) return;
+    stream.awaits = true;
+    watch_.add(stream.mirror->spec().key, Watch::room(stream.mirror, bell, seen));
+}
+
+void Streams::take_news() {
+    for (const u64 key : watch_.came())
+        for (const auto& stream : streams_)
+            if (stream->mirror->spec().key == key) stream->awaits = false, stream->fruitless = 0;
+}
+
+// A reader that was killed gives no sign.
+void Streams::look_for_dead_readers() {
+    for (const auto& stream : streams_) {
+        if (!stream->awaits) continue;
+        stream->mirror->ring().reap();
+        if (!stream->mirror->room(stream->wants_bytes)) continue;
+        watch_.remove(stream->mirror->spec().key);
+        stream->awaits = false;
+        stream->fruitless = 0;
+    }
 }
 
 void Streams::end(Stream* stream) {

@@ -1,16 +1,21 @@
 // The thread that takes streams of frames (TCP) from other nodes and puts them into mirror rings.
 //
 // It never waits for a reader: a stream whose reliable readers are slow is simply not read until they made room, and
-// the kernels' windows tell the sender.
+// the kernels' windows tell the sender. Readers that are stuck cost nothing: their doorbell tells when they move.
+//
+// A channel has one stream at a time. A second one that knows its key is refused while the first lives: two would write
+// into one ring at once.
 #pragma once
 
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "path/mirror.hpp"
+#include "path/watch.hpp"
+#include "ring/thread.hpp"
 
 namespace ringcast {
 
@@ -27,38 +32,38 @@ public:
     void attach_fanout(u64 key, Descriptor socket);
     // Keys of channels whose stream ended since the last call.
     std::vector<u64> ended();
-    int thread_id() const { return thread_id_.load(); }
+    int thread_id() const { return thread_.id(); }
+    u64 failures() const { return thread_.failures(); }
+    // How often the thread has woken.
+    u64 rounds() const { return rounds_.load(std::memory_order_relaxed); }
     void close();
 
 private:
     class Stream;
 
-    template <typename Add>
-    void request(Add&& add);
     template <typename Condition>
     void remove_if(Condition&& condition);
-    void take_requests();
+    void take_stream(u64 key, Descriptor fd);
+    void take_news();
     void run();
     void serve(Stream* stream);
-    bool retry_paused();
+    void retry_paused();
+    void await_readers(Stream& stream);
+    void look_for_dead_readers();
     void end(Stream* stream);
 
     Descriptor epoll_, wakeup_;
     std::mutex mutex_;
-    std::vector<std::shared_ptr<Mirror>> new_mirrors_;
-    std::vector<std::pair<u64, Descriptor>> new_streams_;
-    std::vector<std::pair<u64, Descriptor>> new_fanouts_;
-    std::vector<u64> closed_;
     std::vector<u64> ended_;
-    std::atomic<bool> requests_{false};
-    std::atomic<bool> closing_{false};
-    std::atomic<int> thread_id_{0};
+    std::unordered_set<u64> awaiting_;  // keys of channels whose readers are waited for
+    std::atomic<u64> rounds_{0};
 
     // ---- the thread's own
     std::unordered_map<u64, std::shared_ptr<Mirror>> mirrors_;
     std::vector<std::unique_ptr<Stream>> streams_;
     bool moved_ = false;  // whether a message was put into a ring since it was last asked
-    std::thread thread_;
+    Watch watch_;
+    Thread thread_;
 };
 
 }  // namespace ringcast

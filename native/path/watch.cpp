@@ -1,39 +1,37 @@
 #include "path/watch.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <array>
 
-#include "ring/counters.hpp"
 #include "ring/futex.hpp"
+#include "ring/thread.hpp"
 
 namespace ringcast {
+
+Watch::Awaited Watch::written(RingPtr ring, std::shared_ptr<const Mapping> bell, u64 tail) {
+    Doorbell* page = bell->as<Doorbell>();
+    return {std::move(bell), &page->bell, &page->waiting, [ring = std::move(ring), tail] { return ring->tail() != tail; }};
+}
+
+Watch::Awaited Watch::room(std::shared_ptr<const void> keeps, Doorbell& bell, u32 seen) {
+    return {std::move(keeps), &bell.space_bell, &bell.space_waiting, [&bell, seen] { return bell.space_bell.load() != seen; }};
+}
 
 // One thread and the rings it sleeps on.
 class Watch::Post {
 public:
-    explicit Post(Watch& watch) : watch_(watch) {
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        thread_ = std::thread([this] { run(); });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    explicit Post(Watch& watch) : watch_(watch), thread_([this] { stir(); }) {
+        thread_.start("ringcast-watch", [this] { run(); });
     }
-    ~Post() {
-        closing_.store(true);
-        stir();
-        thread_.join();
-    }
+    ~Post() { thread_.stop(); }
 
     // Of those given to it and not yet reported by `forget`.
     std::size_t rings() const { return rings_; }
     void forget() { --rings_; }
 
-    void add(u64 key, Ring ring) {
+    void add(u64 key, Awaited awaited) {
         ++rings_;
-        change([&] { wanted_.push_back({key, std::move(ring)}); });
+        change([&] { wanted_.push_back({key, std::move(awaited)}); });
     }
     void remove(u64 key) {
         change([&] { std::erase_if(wanted_, [key](const Wanted& w) { return w.key == key; }); });
@@ -42,7 +40,7 @@ public:
 private:
     struct Wanted {
         u64 key;
-        Ring ring;
+        Awaited is;
     };
 
     template <typename Do>
@@ -60,19 +58,19 @@ private:
 
     void run() {
         std::array<futex::Watch, kRingsPerThread + 1> watches;
+        // What is slept on stays mapped, though its ring be removed meanwhile; and no longer than that.
+        std::array<std::shared_ptr<const void>, kRingsPerThread + 1> held;
         std::vector<u64> found;
-        while (!closing_.load()) {
+        while (!thread_.stopping()) {
             std::size_t n = 0;
             watches[n++] = {&changed_, changed_.load()};
             {
                 std::lock_guard lock(mutex_);
                 std::erase_if(wanted_, [&](const Wanted& w) {
-                    Doorbell& bell = *w.ring.bell->as<Doorbell>();
-                    watches[n] = {&bell.bell, bell.bell.load()};
-                    bell.waiting.store(1);
-                    // After the flag is set, against the writer who stores the tail and then looks at the flag.
-                    if (w.ring.ring->tail() == w.ring.tail) {
-                        held_[n++] = w.ring.bell;
+                    watches[n] = {w.is.bell, w.is.bell->load()};
+                    w.is.waiting->store(1);
+                    if (!w.is.came()) {
+                        held[n++] = w.is.keeps;
                         return false;
                     }
                     found.push_back(w.key);
@@ -80,12 +78,13 @@ private:
                 });
                 // Within the first lock: whoever removes a ring finds it in one of the two places.
                 std::lock_guard told(watch_.mutex_);
-                watch_.written_.insert(watch_.written_.end(), found.begin(), found.end());
+                watch_.came_.insert(watch_.came_.end(), found.begin(), found.end());
             }
             watch_.looks_.fetch_add(1, std::memory_order_relaxed);
             if (!found.empty()) watch_.on_news_();
             found.clear();
             futex::wait_any({watches.data(), n}, futex::kSliceNs);
+            for (std::size_t i = 0; i < n; ++i) held[i].reset();
         }
     }
 
@@ -93,25 +92,36 @@ private:
     std::size_t rings_ = 0;
     std::mutex mutex_;
     std::vector<Wanted> wanted_;
-    // Pages slept on stay mapped, though their rings be removed meanwhile.
-    std::array<std::shared_ptr<Mapping>, kRingsPerThread + 1> held_;
     std::atomic<u32> changed_{0};
-    std::atomic<bool> closing_{false};
-    std::thread thread_;
+    Thread thread_;
 };
 
 Watch::Watch(std::function<void()> on_news) : on_news_(std::move(on_news)) {}
 
 Watch::~Watch() { close(); }
 
-void Watch::close() { posts_.clear(); }
+void Watch::close() {
+    std::lock_guard lock(posts_mutex_);
+    posts_.clear();
+}
 
-void Watch::add(u64 key, Ring ring) {
+void Watch::make_room(std::size_t rings) {
+    std::lock_guard lock(posts_mutex_);
+    while (posts_.size() * kRingsPerThread < rings) posts_.push_back(std::make_unique<Post>(*this));
+}
+
+std::size_t Watch::threads() const {
+    std::lock_guard lock(posts_mutex_);
+    return posts_.size();
+}
+
+void Watch::add(u64 key, Awaited awaited) {
+    std::lock_guard lock(posts_mutex_);
     const auto with_room = [](const auto& post) { return post->rings() < kRingsPerThread; };
     auto found = std::find_if(posts_.begin(), posts_.end(), with_room);
     if (found == posts_.end()) found = posts_.insert(found, std::make_unique<Post>(*this));
     post_of_[key] = found->get();
-    (*found)->add(key, std::move(ring));
+    (*found)->add(key, std::move(awaited));
 }
 
 void Watch::remove(u64 key) {
@@ -119,16 +129,16 @@ void Watch::remove(u64 key) {
     if (found.empty()) return;
     found.mapped()->remove(key);
     found.mapped()->forget();
-    // It may have been written just now, and whoever comes next under that key has not.
+    // Its sign may have come just now, and whoever comes next under that key has not had it.
     std::lock_guard lock(mutex_);
-    std::erase(written_, key);
+    std::erase(came_, key);
 }
 
-std::vector<u64> Watch::written() {
+std::vector<u64> Watch::came() {
     std::vector<u64> out;
     {
         std::lock_guard lock(mutex_);
-        out.swap(written_);
+        out.swap(came_);
     }
     for (const u64 key : out)
         if (const auto found = post_of_.extract(key)) found.mapped()->forget();

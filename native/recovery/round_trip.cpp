@@ -39,8 +39,10 @@ void RoundTrip::begin_round(i64 now_ns) {
 void RoundTrip::on_answer(u64 probe_ns, u32 held_us, i64 now_ns) {
     if (probe_ns == 0) return;
     const auto probe = static_cast<i64>(probe_ns);
-    const i64 trip_ns = now_ns - probe - i64{held_us} * 1000;
-    if (std::ranges::find(probes_, probe) == probes_.end() || trip_ns < 0) {
+    // Only a probe of our own is reckoned with: a forged one may be any number, and the difference to it overflow.
+    const bool ours = std::ranges::find(probes_, probe) != probes_.end();
+    const i64 trip_ns = ours ? now_ns - probe - i64{held_us} * 1000 : -1;
+    if (trip_ns < 0) {
         ++absurd_;
         return;
     }

@@ -209,7 +209,8 @@ bool Sending::room() const {
 void Sending::on_sent(Bytes datagram, i64 now_ns, Outbox& out) {
     wire::Header header;
     Bytes piece;
-    if (wire::parse_untrusted(datagram, header, piece) != wire::Parse::ok) {
+    // Stages that code packets have room for `cell_bytes` of each.
+    if (datagram.size() > spec_.window.cell_bytes || wire::parse_untrusted(datagram, header, piece) != wire::Parse::ok) {
         ++counters_.malformed;
         return;
     }

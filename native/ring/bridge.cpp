@@ -1,13 +1,9 @@
 #include "ring/bridge.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "ring/failure.hpp"
 
@@ -35,34 +31,14 @@ void Port::clear() {
     raised.store(false);
 }
 
-Bridge::Bridge() : fd_(make_memfd("ringcast-mailbox", kPage)), map_(map_plain(fd_.get(), kPage, Access::write)), process_(getpid()) {
+Bridge::Bridge() : fd_(make_memfd("ringcast-mailbox", kPage)), map_(map_plain(fd_.get(), kPage, Access::write)), thread_([this] { mailbox::poke(*map_.as<MailboxPage>()); }) {
     seal_size(fd_.get());
-    // Signals are for the application's threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int refused = 0;
-    try {
-        thread_ = std::thread([this] { run(); });
-    } catch (const std::system_error& e) {
-        refused = e.code().value();
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (refused != 0) throw OsRefused("cannot start a thread", refused);
+    thread_.start("ringcast-bridge", [this] { run(); });
 }
 
 Bridge::~Bridge() { close(); }
 
-void Bridge::close() {
-    closing_.store(true);
-    if (process_ != getpid()) {
-        // After a fork there is no thread behind the handle, and joining it would wait for ever.
-        if (thread_.joinable()) new std::thread(std::move(thread_));
-        return;
-    }
-    mailbox::poke(*map_.as<MailboxPage>());
-    if (thread_.joinable()) thread_.join();
-}
+void Bridge::close() { thread_.stop(); }
 
 void Bridge::add(u64 incarnation, const std::shared_ptr<Port>& port) {
     std::lock_guard lock(mutex_);
@@ -81,7 +57,7 @@ void Bridge::remove(u64 incarnation, const Port* port) {
 
 void Bridge::run() {
     MailboxPage& box = *map_.as<MailboxPage>();
-    while (!closing_.load()) {
+    while (!thread_.stopping()) {
         const u32 bell = box.bell.load();
         box.sleeping.store(1);
         const bool any = mailbox::collect(box, [&](u32 bit) {
@@ -90,7 +66,7 @@ void Bridge::run() {
             if (found == ports_.end()) return;
             for (const auto& port : found->second) port->signal(bit);
         });
-        if (!any && !closing_.load()) futex::wait(box.bell, bell, futex::kSliceNs);
+        if (!any && !thread_.stopping()) futex::wait(box.bell, bell, futex::kSliceNs);
     }
 }
 

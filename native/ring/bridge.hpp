@@ -6,12 +6,12 @@
 
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "ring/mailbox.hpp"
 #include "ring/memory.hpp"
+#include "ring/thread.hpp"
 
 namespace ringcast {
 
@@ -42,9 +42,7 @@ private:
     Mapping map_;
     std::mutex mutex_;
     std::unordered_map<u32, std::vector<std::shared_ptr<Port>>> ports_;
-    std::atomic<bool> closing_{false};
-    pid_t process_;
-    std::thread thread_;
+    Thread thread_;
 };
 
 }  // namespace ringcast

@@ -10,15 +10,23 @@
 namespace ringcast {
 namespace {
 constexpr u64 kAttempts = 64;
+
+u64 round_up(u64 number, u64 step) { return (number + step - 1) / step * step; }
 }  // namespace
 
-Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every, bool paced, u64 step, bool unordered)
+u64 due_between(u64 from, u64 end, u64 step) {
+    const u64 first = round_up(from, step);
+    return end <= first ? 0 : (end - first - 1) / step + 1;
+}
+
+Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every, bool paced, u64 step, u64 first, bool unordered)
     : ring_(std::move(ring)),
       bell_map_(std::move(bell)),
       process_(process),
       every_(std::max<u64>(every, 1)),
       scaled_(every > 1 || paced),
       step_(std::max<u64>(step, 1)),
+      first_(first),
       unordered_(unordered && !scaled_),
       // An eighth of the ring: often enough to keep the writer going, seldom enough to leave it its cache lines.
       publish_every_(std::max<u64>(1, ring_->geometry().depth / 8)),
@@ -31,7 +39,7 @@ Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process
 
 Cursor::~Cursor() {
     // In a child after fork the slot is the parent's.
-    if (slot_ == nullptr || process_ != static_cast<u32>(getpid())) return;
+    if (slot_ == nullptr || owner_process(process_) != static_cast<u32>(getpid())) return;
     u32 owner = process_;
     if (!slot_->owner.compare_exchange_strong(owner, 0)) return;
     bell().slots_version.fetch_add(1);
@@ -41,10 +49,13 @@ Cursor::~Cursor() {
 bool Cursor::take_slot() {
     for (ReliableSlot& slot : bell().slots) {
         u32 nobody = 0;
-        if (!slot.owner.compare_exchange_strong(nobody, process_)) continue;
+        if (!slot.owner.compare_exchange_strong(nobody, process_ | kTaking)) continue;
         slot_ = &slot;
         slot.lapsed.store(0);
         slot.position.store(ring_->oldest());
+        // The position before the owner: whoever sees the slot taken sees where its reader is, never where another was.
+        u32 taking = process_ | kTaking;
+        if (!slot.owner.compare_exchange_strong(taking, process_)) continue;  // we were taken for dead meanwhile
         bell().slots_version.fetch_add(1);
         return true;
     }
@@ -53,10 +64,11 @@ bool Cursor::take_slot() {
 }
 
 void Cursor::start_at(i64 start) {
-    const bool numbered = start >= 0;
-    const u64 every = every_.load(std::memory_order_relaxed);
-    begun_ = !scaled_ || numbered;
-    if (numbered) from_seq_ = (static_cast<u64>(start) + every - 1) / every * every;
+    numbered_ = start >= 0;
+    end_pos_ = 0;
+    begun_ = !scaled_ || numbered_;
+    plain_ = !scaled_ && (unordered_ || !numbered_);
+    if (numbered_) from_seq_ = round_up(static_cast<u64>(start), every_.load(std::memory_order_relaxed));
     // The writer may overtake the place while it is being looked up; then the next try begins further from its heels.
     for (u64 attempt = 0, margin = 0; attempt < kAttempts; ++attempt, margin = margin * 2 + 1) {
         const u64 tail = ring_->tail();
@@ -68,36 +80,44 @@ void Cursor::start_at(i64 start) {
             default: next_ = unordered_ ? oldest : std::max(oldest, ring_->find(from_seq_));
         }
         next_ = std::min(next_, tail);
-        if (tail == 0) return;
+        if (tail == 0) return found(first_);
         Record record;
-        // A number that is gone already is loss.
         if (next_ == tail && ring_->outline(tail - 1, record)) {
             ordinal_ = record.ordinal + 1;
             published_pos_ = record.pos + record.length;
-            if (numbered && !scaled_ && !unordered_ && record.seq >= from_seq_) lost_ = (record.seq - from_seq_) / step_ + 1;
-            return;
+            return found(record.seq + 1);
         }
         if (next_ < tail && ring_->record(next_, record) == Read::ok) {
             ordinal_ = record.ordinal;
             published_pos_ = record.pos;
-            if (numbered && !scaled_ && !unordered_ && record.seq > from_seq_ && !preceded(next_)) lost_ = (record.seq - from_seq_) / step_;
-            return;
+            return found(record.seq);
         }
     }
     // Damaged: reading will tell.
     ordinal_ = next_;
 }
 
-void Cursor::begin_at(u64 seq) {
-    lost_ = 0;
-    start_at(static_cast<i64>((seq + step_ - 1) / step_ * step_));
-    if (slot_ != nullptr) publish(next_);
+// Whoever did not ask for a number begins with what is there.
+void Cursor::found(u64 seq) {
+    if (numbered_ || unordered_) return;
+    from_seq_ = scaled_ ? round_up(seq, every_.load(std::memory_order_relaxed)) : seq;
+    begun_ = true;
 }
 
-// Is the message before `index` known to be one that was not asked for? Then nothing between the two is missing.
-bool Cursor::preceded(u64 index) const {
-    Record before;
-    return index > 0 && ring_->outline(index - 1, before) && before.seq < from_seq_;
+void Cursor::begin_at(u64 seq) {
+    lost_ = 0;
+    start_at(static_cast<i64>(round_up(seq, step_)));
+    if (slot_ == nullptr) return;
+    publish(next_);
+    // It may have gone back, and the writer remembers the slowest.
+    bell().slots_version.fetch_add(1);
+}
+
+u64 Cursor::missed_before(const Record& record) const {
+    if (scaled_) return (record.seq - from_seq_) / every_.load(std::memory_order_relaxed);
+    const u64 missed = due_between(from_seq_, record.seq, step_);
+    // Within one ring its own count says the same, and also to those who were not told what the ring has left out.
+    return numbered_ && !plain_ ? missed : std::min(record.ordinal - ordinal_, missed);
 }
 
 void Cursor::publish(u64 position) {
@@ -129,7 +149,8 @@ Peek Cursor::search(Record& out) {
         const Read read = ring_->record(next_, out);
         if (read == Read::corrupt) return Peek::corrupt;
         if (read == Read::ok) {
-            if (out.ordinal - ordinal_ >= kMostLost) return Peek::corrupt;
+            if (out.ordinal - ordinal_ >= kMostLost || out.pos < end_pos_) return Peek::corrupt;
+            if (numbered_ && !unordered_ && out.seq >= from_seq_ && out.seq - from_seq_ >= kMostLost) return Peek::corrupt;
             if (due(out)) return Peek::ready;
             skip_unasked(tail);
             continue;
@@ -165,12 +186,23 @@ void Cursor::skip_unasked(u64 tail) {
     next_ = to;
 }
 
-u64 Cursor::lost_at_end() const {
+u64 Cursor::end_seen() const {
     Record last;
-    if (next_ == 0 || scaled_ || !ring_->outline(next_ - 1, last) || last.seq < from_seq_) return lost_;
-    const u64 given_up = last.ordinal + 1 - ordinal_;
-    const u64 lost = lost_ + (unordered_ ? given_up : std::min(given_up, last.seq + 1 - from_seq_));
+    return next_ > 0 && ring_->outline(next_ - 1, last) ? std::max(last.seq + 1, from_seq_) : from_seq_;
+}
+
+u64 Cursor::lost_before(u64 end) const {
+    u64 lost = lost_;
+    if (unordered_) {
+        // Numbers say nothing of what is missing; the ring's writer says what it gave up.
+        Record last;
+        if (next_ > 0 && ring_->outline(next_ - 1, last) && last.seq >= from_seq_) lost += last.ordinal + 1 - ordinal_;
+    } else if (begun_) {
+        lost += due_between(from_seq_, end, factor());
+    }
     return lost < kMostLost ? lost : 0;
 }
+
+u64 Cursor::lost_at_end() const { return lost_before(end_seen()); }
 
 }  // namespace ringcast

@@ -1,5 +1,8 @@
 // A reader's position in one ring.
 //
+// What is missing is counted by the publisher's numbers, so it does not matter which ring carried a message: a cursor
+// that goes on where another one ended counts from there, even when its own ring begins later or is still empty.
+//
 // `peek` finds the next whole message, counting what was overtaken; the caller takes its bytes and then calls
 // `advance`, or `overtaken` when the bytes were replaced while it copied them.
 #pragma once
@@ -16,6 +19,9 @@ enum class Peek { ready, empty, corrupt };
 
 enum class Start : i64 { fresh = -1, latest = -2, earliest = -3 };  // anything else is a sequence number
 
+// How many multiples of `step` there are from `from` on and before `end`: what a stream scaled so should have had.
+u64 due_between(u64 from, u64 end, u64 step);
+
 class Cursor {
     static constexpr u64 kAhead = 8;
     // No stream loses that many between two messages; a gap like this, or backwards, is damage.
@@ -23,9 +29,10 @@ class Cursor {
 
 public:
     // With `every` n it reads the messages whose number is a multiple of n: scaling at the subscriber. With `paced` the
-    // factor may change while reading. `step` is what was left of the stream on its way to this ring. `unordered`: its
-    // numbers are not ascending, and `every` is 1; lost is what the ring's writer gave up. Throws NoReliableSlot.
-    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1, bool paced = false, u64 step = 1, bool unordered = false);
+    // factor may change while reading. `step` is what was left of the stream on its way to this ring, and `first` the
+    // number with which the ring began. `unordered`: its numbers are not ascending, and `every` is 1; lost is what the
+    // ring's writer gave up. Throws NoReliableSlot.
+    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1, bool paced = false, u64 step = 1, u64 first = 0, bool unordered = false);
     ~Cursor();
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
@@ -38,7 +45,7 @@ public:
             tail_seen_ = ring_->header().tail.load(std::memory_order_acquire);
             if (next_ >= tail_seen_) return next_ == tail_seen_ ? Peek::empty : Peek::corrupt;
         }
-        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost && !scaled_) [[likely]]
+        if (ring_->record(next_, out) == Read::ok && out.seq >= from_seq_ && out.ordinal - ordinal_ < kMostLost && out.pos >= end_pos_ && plain_) [[likely]]
             return Peek::ready;
         return search(out);
     }
@@ -51,13 +58,13 @@ public:
             lost += record.ordinal - ordinal_;
             newest_ = std::max(newest_, record.seq + 1);
         } else {
-            // What was overtaken before the first message asked for is no loss.
-            const u64 every = scaled_ ? every_.load(std::memory_order_relaxed) : 1;
-            lost += scaled_ ? (record.seq - from_seq_) / every : std::min(record.ordinal - ordinal_, record.seq - from_seq_);
-            from_seq_ = record.seq + every;
+            if (record.seq - from_seq_ >= step_) lost += missed_before(record);
+            from_seq_ = record.seq + (scaled_ ? every_.load(std::memory_order_relaxed) : 1);
         }
         lost_ = 0;
+        plain_ = !scaled_;
         ordinal_ = record.ordinal + 1;
+        end_pos_ = record.pos + record.length;
         next_ = record.index + 1;
         // The lines of a message come from the writer's core, at a hundred nanoseconds each. Ask for them early, but
         // never beyond the tail: there the writer is at work.
@@ -85,18 +92,25 @@ public:
     u64 next() const { return next_; }
     // The first number that was neither read nor given up: where a ring that continues this one is to be taken up.
     u64 next_due() const { return unordered_ ? std::max(newest_, from_seq_) : from_seq_; }
-    // Begin at `seq` instead; nothing was read yet.
+    // Begin at `seq` instead, where a ring before this one ended; nothing was read yet.
     void begin_at(u64 seq);
 
     // From the next message that is due on, a paced cursor reads multiples of this instead. Any thread.
     void rescale(u64 every) { every_.store(std::max<u64>(every, 1), std::memory_order_relaxed); }
 
-    // What was lost and will not be told with a later message, because the ring ends here.
+    // One of so many numbers is read.
+    u64 factor() const { return scaled_ ? every_.load(std::memory_order_relaxed) : step_; }
+    // The number after the newest that the ring is known to have had, read or not.
+    u64 end_seen() const;
+    // What was lost and will not be told with a later message, because the stream ends before `end`.
+    u64 lost_before(u64 end) const;
+    // The same when nobody knows more of the end than the ring.
     u64 lost_at_end() const;
 
 private:
     void start_at(i64 start);
-    bool preceded(u64 index) const;
+    void found(u64 seq);
+    u64 missed_before(const Record& record) const;
     bool take_slot();
     Peek search(Record& out);
     bool due(const Record& record);
@@ -111,13 +125,17 @@ private:
     std::atomic<u64> every_;
     const bool scaled_;
     const u64 step_;  // what the ring has left of its stream
+    const u64 first_;  // where the ring began
     const bool unordered_;
     u64 newest_ = 0;  // unordered: after the highest number that was read
     u64 from_seq_ = 0;  // earlier ones were read or not asked for
     bool begun_ = true;  // false until the first message of a scaled stream says where it begins
+    bool numbered_ = false;  // begun at a number, and not by what the ring held
+    bool plain_ = false;  // the next message, if whole, needs no second look
     u64 next_ = 0;
     u64 ordinal_ = 0;
     u64 lost_ = 0;
+    u64 end_pos_ = 0;  // of the message read last: no later one lies before it
     u64 tail_seen_ = 0;
     u64 published_ = 0;
     u64 published_pos_ = 0;

@@ -26,7 +26,7 @@ using u64 = std::uint64_t;
 using i64 = std::int64_t;
 
 inline constexpr u64 kMagic = 0x3147'4E49'5243'5452;
-inline constexpr u32 kLayoutVersion = 1;
+inline constexpr u32 kLayoutVersion = 2;
 inline constexpr std::size_t kPage = 4096;
 inline constexpr std::size_t kLine = 64;
 
@@ -37,6 +37,7 @@ struct Header {
     std::atomic<u64> depth;
     std::atomic<u64> capacity;
     std::atomic<u64> created_ns;
+    std::atomic<u64> born_ns;  // by the monotonic clock, which nobody sets; 0 in rings of older versions
 
     // One line for all three: a reader needs them together, and the writer's store moves one line, not two.
     alignas(kLine) std::atomic<u64> claim_seq;  // messages claimed: everything below claim_seq - depth is gone
@@ -65,10 +66,20 @@ struct Entry {
 static_assert(sizeof(Entry) == kLine);
 
 inline constexpr u64 kLengthMask = (u64{1} << 40) - 1;
+// The longest message, the same for rings, frames, datagrams and columns: what a publisher may send, everybody can carry.
+inline constexpr u64 kMostMessageBytes = u64{1} << 30;
 inline constexpr u32 kDiscardable = 1;
 
+// A reader takes a slot in two steps: it reserves it, stores its position, and then owns it. A slot that is only reserved
+// holds nobody back, and its position may still be the one before's.
+inline constexpr u32 kTaking = u32{1} << 31;
+// Beside a daemon's process id in a slot: it reads for others, who live on when it dies. Its place is kept until the next
+// daemon frees it, and waited for like any slow reader's, no longer than the tag's bound.
+inline constexpr u32 kForOthers = u32{1} << 30;
+inline constexpr u32 owner_process(u32 owner) { return owner & ~(kTaking | kForOthers); }
+
 struct ReliableSlot {
-    std::atomic<u32> owner;   // process id, 0 when free
+    std::atomic<u32> owner;   // process id, with kTaking while it is reserved; 0 when free
     std::atomic<u32> lapsed;  // passed over: not waited for until it reads again
     std::atomic<u64> position;
 };
@@ -78,7 +89,7 @@ inline constexpr std::size_t kReliableSlots = 120;
 struct Doorbell {
     std::atomic<u32> bell;
     std::atomic<u32> waiting;
-    std::atomic<u32> fanout_version;
+    std::atomic<u32> reserved;
     std::atomic<u32> slots_version;
 
     alignas(kLine) std::atomic<u32> space_bell;
@@ -87,6 +98,12 @@ struct Doorbell {
     alignas(kLine) ReliableSlot slots[kReliableSlots];
 };
 static_assert(sizeof(Doorbell) <= kPage);
+
+// What only the daemon writes and a publisher maps read-only: that its fan-out socket has news. In a page that readers can
+// write, any of them could hide the news, or make every send look for some.
+struct FanoutPage {
+    std::atomic<u32> version;
+};
 
 // A mailbox stands for many rings: a publisher sets the bit of its own incarnation. Two rings may share a bit; it
 // says "look at these", never "this one has a message", so nobody has to hand out numbers.

@@ -71,6 +71,7 @@ void seal_size(int fd) {
 
 void check_ring(int fd, const Geometry& geometry) { check(fd, geometry.file_bytes(), kSizeSeals | F_SEAL_FUTURE_WRITE); }
 void check_page(int fd, std::size_t length) { check(fd, length, kSizeSeals); }
+void check_read_only_page(int fd, std::size_t length) { check(fd, length, kSizeSeals | F_SEAL_FUTURE_WRITE); }
 
 Mapping map_ring(int fd, const Geometry& geometry, Access access) {
     const std::size_t whole = geometry.file_bytes();

@@ -19,6 +19,7 @@ public:
     }
     ~Descriptor() { reset(); }
     int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
     void reset();
 
 private:
@@ -63,6 +64,7 @@ struct Geometry {
     std::size_t index_bytes() const { return slots * sizeof(Entry); }
     std::size_t bytes_at() const { return kPage + index_bytes(); }
     std::size_t file_bytes() const { return bytes_at() + capacity; }
+    u64 most_message() const { return capacity < kMostMessageBytes ? capacity : kMostMessageBytes; }
 };
 
 enum class Access { read, write };
@@ -74,6 +76,8 @@ void seal_size(int fd);             // anyone may write, nobody may resize
 // Throw Corrupt when the descriptor is not sealed memory of that very size.
 void check_ring(int fd, const Geometry& geometry);
 void check_page(int fd, std::size_t length);
+// And that nobody but its maker can write.
+void check_read_only_page(int fd, std::size_t length);
 
 Mapping map_ring(int fd, const Geometry& geometry, Access access);
 Mapping map_plain(int fd, std::size_t length, Access access);

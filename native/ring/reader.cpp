@@ -59,8 +59,8 @@ void Reader::attach(MemberPtr member) {
             (*before)->stop_before.store(tail > 0 && ring.outline(tail - 1, newest) ? newest.seq + 1 : 0);
             (*before)->draining.store(true);
         } else if (member->after != 0) {
-            for (const auto& [incarnation, seq] : ended_)
-                if (incarnation == member->after) member->begin_at = seq;
+            for (const Ended& ended : ended_)
+                if (ended.incarnation == member->after) member->begin_at = ended.next_due;
             member->after = 0;
         }
         if (port_) bridge_->add(member->cursor->ring()->incarnation(), port_);
@@ -83,17 +83,23 @@ bool Reader::keep(u64 incarnation) {
     return true;
 }
 
-bool Reader::detach(u64 incarnation, bool drain) {
+bool Reader::detach(u64 incarnation, bool drain, u64 end) {
     MemberPtr gone;
     {
         std::lock_guard lock(mutex_);
         MemberPtr* const at = find(incarnation);
-        if (at == nullptr) return false;
-        if (drain) {
+        if (at == nullptr) {
+            const auto known = std::find_if(ended_.rbegin(), ended_.rend(), [&](const Ended& e) { return e.incarnation == incarnation; });
+            if (known == ended_.rend() || end == kEndUnknown || end <= known->next_due) return false;
+            lost_at_ends_.fetch_add(due_between(known->next_due, end, known->factor));
+            known->next_due = end;
+        } else if (drain) {
+            if (end != kEndUnknown) (*at)->end.store(end);
             (*at)->draining.store(true);
         } else {
             if (port_) bridge_->remove(incarnation, port_.get());
             gone = std::move(*at);
+            remember(*gone, gone->cursor->next_due());
             members_.erase(members_.begin() + (at - members_.data()));
             for (const auto& member : members_)
                 if (member->after == incarnation) member->after = 0;
@@ -103,6 +109,17 @@ bool Reader::detach(u64 incarnation, bool drain) {
     // It may be the very one slept on.
     if (gone && on_bells_.load()) wake_on_bell(*gone);
     return true;
+}
+
+void Reader::count_lost(u64 n) {
+    lost_at_ends_.fetch_add(n);
+    attention_.store(true);
+}
+
+// With the lock.
+void Reader::remember(const Member& member, u64 next_due) {
+    ended_.push_back({member.cursor->ring()->incarnation(), next_due, member.cursor->factor()});
+    if (ended_.size() > kRemembered) ended_.pop_front();
 }
 
 bool Reader::rescale(u64 incarnation, u64 every) {
@@ -184,14 +201,18 @@ int Reader::use_port(const std::shared_ptr<Bridge>& bridge) {
 
 void Reader::refresh() {
     attention_.store(false);
+    if (const u64 lost = lost_at_ends_.load(); lost != 0) {
+        add(counters_->lost, lost);
+        lost_at_ends_.fetch_sub(lost);
+    }
     std::vector<MemberPtr> before;
     {
         std::lock_guard lock(mutex_);
         before = std::exchange(active_, members_);
         std::erase_if(active_, [](const auto& member) { return member->after != 0; });
         for (const auto& member : active_)
-            if (const auto seq = std::exchange(member->begin_at, std::nullopt); seq && *seq > member->cursor->next_due())
-                member->cursor->begin_at(*seq);
+            // Whatever the ring holds: what comes before its own beginning was due all the same.
+            if (const auto seq = std::exchange(member->begin_at, std::nullopt)) member->cursor->begin_at(*seq);
         my_port_ = port_.get();
         box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
     }
@@ -221,31 +242,36 @@ void Reader::heat_all() {
 Peek Reader::emptied(Member& member, Peek peek) {
     if (peek == Peek::corrupt) {
         add(counters_->corrupt, 1);
-        drop(member);
+        drop(member, false);
     } else if (member.draining.load() && !member.cursor->behind()) {
-        // What a ring that continues it holds is not lost, or is counted there.
-        if (drop(member) == Dropped::for_good) add(counters_->lost, member.cursor->lost_at_end());
+        drop(member, true);
     }
     return peek;
 }
 
-Reader::Dropped Reader::drop(Member& member) {
+void Reader::drop(Member& member, bool read_out) {
     std::lock_guard lock(mutex_);
     attention_.store(true);
     // Until the next refresh it may come up again.
-    if (std::erase_if(members_, [&](const auto& m) { return m.get() == &member; }) == 0) return Dropped::before;
+    if (std::erase_if(members_, [&](const auto& m) { return m.get() == &member; }) == 0) return;
     const u64 incarnation = member.cursor->ring()->incarnation();
     if (port_) bridge_->remove(incarnation, port_.get());
-    ended_.emplace_back(incarnation, member.cursor->next_due());
-    if (ended_.size() > kRemembered) ended_.pop_front();
-    Dropped how = Dropped::for_good;
+    u64 next_due = member.cursor->next_due();
+    bool continued = false;
     for (const auto& next : members_)
         if (next->after == incarnation) {
             next->after = 0;
-            next->begin_at = member.cursor->next_due();
-            how = Dropped::continued;
+            next->begin_at = next_due;
+            continued = true;
         }
-    return how;
+    // What a ring that continues it holds is not lost, or is counted there.
+    if (read_out && !continued) {
+        const u64 seen = member.cursor->end_seen(), told = member.end.load();
+        const u64 end = told == kEndUnknown ? seen : std::max(told, seen);
+        add(counters_->lost, member.cursor->lost_before(end));
+        next_due = std::max(next_due, end);
+    }
+    remember(member, next_due);
 }
 
 void Reader::drop_all() {
@@ -265,7 +291,7 @@ Peek Reader::poll_leaving(Record& out, Member*& from) {
     for (Member* member : leaving_) {
         const Peek peek = poll_one(*member, out, from);
         if (peek == Peek::ready && out.seq >= member->stop_before.load()) {
-            drop(*member);
+            drop(*member, false);
             continue;
         }
         if (peek != Peek::empty) return peek;

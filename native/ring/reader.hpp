@@ -21,6 +21,7 @@
 namespace ringcast {
 
 inline constexpr std::size_t kDirectRings = 8;
+inline constexpr u64 kEndUnknown = UINT64_MAX;
 
 class Reader {
 public:
@@ -30,6 +31,7 @@ public:
         void* context = nullptr;
         std::atomic<bool> draining{false};          // its publisher left: let go once everything is read
         std::atomic<u64> stop_before{UINT64_MAX};   // or, while draining, once this number is reached
+        std::atomic<u64> end{kEndUnknown};          // what its publisher sent ends before this
         u64 after = 0;                              // not before that ring was let go of, which this one continues
         std::optional<u64> begin_at;                // where the ring before ended
         bool hot = false;                           // on the list of those worth a look
@@ -46,7 +48,13 @@ public:
     bool attached(u64 incarnation) const;
     // The same, and if it was to be let go of it stays.
     bool keep(u64 incarnation);
-    bool detach(u64 incarnation, bool drain);
+    // With `end` the stream is over: what was due before it and has not come is lost, and counted when the ring was read
+    // to the end; at once, when that was long ago.
+    bool detach(u64 incarnation, bool drain, u64 end = kEndUnknown);
+    // So many were lost of a stream that no ring here ever carried.
+    void count_lost(u64 n);
+    // All that was lost so far, with messages and at the ends of streams.
+    u64 lost() const { return counters_->lost.load(std::memory_order_relaxed) + lost_at_ends_.load(); }
     // For a paced cursor; false when there is no such ring.
     bool rescale(u64 incarnation, u64 every);
     std::vector<MemberPtr> members() const;
@@ -100,8 +108,8 @@ private:
     Peek poll_mailbox(Record& out, Member*& from);
     Peek emptied(Member& member, Peek peek);
     void refresh();
-    enum class Dropped { before, for_good, continued };
-    Dropped drop(Member& member);
+    void drop(Member& member, bool read_out);
+    void remember(const Member& member, u64 next_due);
     MemberPtr* find(u64 incarnation);
     void drop_all();
     void tidy_up();
@@ -129,7 +137,13 @@ private:
     // Members are let go of without the lock: what their context does when it ends is not known here.
     mutable std::mutex mutex_;  // members_, ended_, and what waiting is changed to
     std::vector<MemberPtr> members_;
-    std::deque<std::pair<u64, u64>> ended_;  // rings lately read to the end, and the number that comes after
+    struct Ended {
+        u64 incarnation;
+        u64 next_due;  // the first number that was neither read nor given up nor counted
+        u64 factor;
+    };
+    std::deque<Ended> ended_;  // rings lately read to the end
+    std::atomic<u64> lost_at_ends_{0};  // not yet among the counters, which only the receiving thread writes
     Descriptor mailbox_fd_;
     Mapping mailbox_map_;
     std::shared_ptr<Port> port_;

@@ -44,8 +44,10 @@ public:
         copy_entry(index, out);
         // Order matters: an entry that is being replaced looks like garbage and is not.
         if (claimed_since(index) > geometry_.depth) return Read::overwritten;
-        if (out.index != index || out.length > geometry_.capacity || (out.pos & 7) != 0) return Read::corrupt;
-        return intact(out) ? Read::ok : Read::overwritten;
+        if (out.index != index || out.length > geometry_.most_message() || (out.pos & 7) != 0) return Read::corrupt;
+        if (!intact(out)) return Read::overwritten;
+        // The claim was ahead of the message's end before the tail that was seen.
+        return out.length <= claimed_from(out.pos) ? Read::ok : Read::corrupt;
     }
 
     // What the entry says of a message whose bytes may be gone. False when the entry itself is, or is damaged.
@@ -66,8 +68,7 @@ public:
 
     // Distances rather than sums: these cannot overflow, and a place ahead of the claim is as far off as one long gone.
     bool intact(const Record& record) const {
-        return header().claim_pos.load(std::memory_order_relaxed) - record.pos <= geometry_.capacity &&
-               claimed_since(record.index) <= geometry_.depth;
+        return claimed_from(record.pos) <= geometry_.capacity && claimed_since(record.index) <= geometry_.depth;
     }
 
     void prefetch(u64 index, u64 pos) const {
@@ -87,6 +88,7 @@ public:
 private:
     const Entry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
     u64 claimed_since(u64 index) const { return header().claim_seq.load(std::memory_order_relaxed) - index; }
+    u64 claimed_from(u64 pos) const { return header().claim_pos.load(std::memory_order_relaxed) - pos; }
 
     void copy_entry(u64 index, Record& out) const {
         const Entry& e = entry(index);
@@ -111,5 +113,32 @@ private:
 };
 
 using RingPtr = std::shared_ptr<const RingView>;
+
+// What a ring holds at one moment, to be read one after another in growing order. Each message lies behind the one before,
+// and all within one capacity: whatever the entries say, together they are no longer than the ring, and no more than its
+// depth.
+class Extent {
+public:
+    explicit Extent(const RingView& ring)
+        : ring_(ring), tail_(ring.tail()), end_(ring.header().claim_pos.load()), past_(end_ > ring.geometry().capacity ? end_ - ring.geometry().capacity : 0) {}
+
+    u64 tail() const { return tail_; }
+    u64 first() const { return tail_ > ring_.geometry().depth ? tail_ - ring_.geometry().depth : 0; }
+
+    // As the ring's own; `index` lies below `tail`.
+    Read record(u64 index, Record& out) {
+        const Read read = ring_.record(index, out);
+        if (read != Read::ok) return read;
+        if (out.pos < past_ || out.pos > end_ || out.length > end_ - out.pos) return Read::corrupt;
+        past_ = out.pos + out.length;
+        return Read::ok;
+    }
+
+private:
+    const RingView& ring_;
+    u64 tail_;
+    u64 end_;
+    u64 past_;  // where the one before ends
+};
 
 }  // namespace ringcast

@@ -24,6 +24,8 @@ bool is_gone(pid_t process) {
     return ::poll(&ended, 1, 0) == 1;
 }
 
+bool owns(u32 owner) { return owner != 0 && (owner & kTaking) == 0; }
+
 }  // namespace
 
 Writer::Writer(u64 depth, u64 capacity_bytes, u64 incarnation, bool prefault)
@@ -45,6 +47,7 @@ Writer::Writer(u64 depth, u64 capacity_bytes, u64 incarnation, bool prefault)
     header_->depth.store(depth);
     header_->capacity.store(geometry_.capacity);
     header_->created_ns.store(static_cast<u64>(utc_ns()));
+    header_->born_ns.store(static_cast<u64>(steady_ns()));
     header_->magic.store(kMagic);
 }
 
@@ -90,7 +93,7 @@ void Writer::rescan() {
     slots_seen_ = bell_->slots_version.load();
     slowest_ = kNobody;
     for (const ReliableSlot& slot : bell_->slots)
-        if (slot.owner.load() != 0 && slot.lapsed.load() == 0) slowest_ = std::min(slowest_, slot.position.load());
+        if (owns(slot.owner.load()) && slot.lapsed.load() == 0) slowest_ = std::min(slowest_, slot.position.load());
 }
 
 void Writer::count_wait() { add(header_->waits, 1); }
@@ -111,9 +114,9 @@ std::vector<u32> Writer::pass_over(std::size_t length) {
     std::vector<u32> owners;
     for (ReliableSlot& slot : bell_->slots) {
         const u32 owner = slot.owner.load();
-        if (owner == 0 || slot.lapsed.load() != 0 || spares(slot.position.load(), length)) continue;
+        if (!owns(owner) || slot.lapsed.load() != 0 || spares(slot.position.load(), length)) continue;
         slot.lapsed.store(1);
-        owners.push_back(owner);
+        owners.push_back(owner_process(owner));
     }
     add(header_->overruns, owners.size());
     rescan();
@@ -123,7 +126,8 @@ std::vector<u32> Writer::pass_over(std::size_t length) {
 void Writer::reap() {
     for (ReliableSlot& slot : bell_->slots) {
         u32 owner = slot.owner.load();
-        if (owner != 0 && is_gone(static_cast<pid_t>(owner))) slot.owner.compare_exchange_strong(owner, 0);
+        const bool kept = (owner & kForOthers) != 0 && owns(owner);
+        if (owner != 0 && !kept && is_gone(static_cast<pid_t>(owner_process(owner)))) slot.owner.compare_exchange_strong(owner, 0);
     }
     rescan();
 }

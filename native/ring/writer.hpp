@@ -42,7 +42,7 @@ public:
     u64 incarnation() const { return incarnation_; }
     const Geometry& geometry() const { return geometry_; }
     u64 next_seq() const { return next_; }
-    bool fits(std::size_t length) const { return length <= geometry_.capacity; }
+    bool fits(std::size_t length) const { return length <= geometry_.most_message(); }
     const Header& header() const { return *header_; }
 
     // May a message of this length be claimed without taking a reliable reader's place?
@@ -88,7 +88,6 @@ public:
         futex::wake_all(bell_->bell);
         return true;
     }
-    u32 fanout_version() const { return bell_->fanout_version.load(std::memory_order_relaxed); }
 
     // The whole mapping, for readers in this very process and for tests that damage it.
     std::byte* memory() { return ring_map_.data(); }

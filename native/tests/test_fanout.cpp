@@ -11,14 +11,19 @@ namespace {
 
 constexpr u32 kAdd = 1;
 constexpr u32 kRemove = 2;
+constexpr u32 kVersionPage = 7;
 
 class Daemon {
 public:
-    explicit Daemon(Rig& rig) : rig_(rig) {
+    explicit Daemon(Rig& rig) {
         int pair[2];
         CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
         socket_ = Descriptor(pair[0]);
         rig.writer.attach_fanout(Descriptor(pair[1]));
+        Descriptor page = make_memfd("test", kPage);
+        page_ = map_plain(page.get(), kPage, Access::write);
+        seal_against_writers(page.get());
+        say(kVersionPage, 0, page.get());
     }
 
     void say(u32 op, u64 id, int fd = -1) {
@@ -66,12 +71,34 @@ public:
         std::memcpy(CMSG_DATA(c), fds, sizeof fds);
         CHECK_EQ(sendmsg(socket_.get(), &message, 0), static_cast<ssize_t>(sizeof packet));
     }
-    void bump() { reinterpret_cast<Doorbell*>(rig_.writer.bell_memory())->fanout_version.fetch_add(1); }
+    void bump() { page_.as<FanoutPage>()->version.fetch_add(1); }
     void hang_up() { socket_.reset(); }
+    int socket() const { return socket_.get(); }
+    // A link with that number, over a datagram socket that nobody listens to.
+    void say_link(u64 id) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) == 0);
+        const Descriptor ours(pair[0]), theirs(pair[1]);
+        const struct {
+            u32 op, chunk;
+            u64 id, key, every, first_seq;
+        } packet{3, 1400, id, 7, 1, UINT64_MAX};
+        say_bytes(&packet, sizeof packet, ours.get());
+        ears_.push_back(Descriptor(dup(theirs.get())));
+    }
+    // Datagrams that came on the links.
+    u64 heard() {
+        u64 n = 0;
+        char buffer[2048];
+        for (const Descriptor& ear : ears_)
+            while (recv(ear.get(), buffer, sizeof buffer, MSG_DONTWAIT) > 0) ++n;
+        return n;
+    }
 
 private:
-    Rig& rig_;
     Descriptor socket_;
+    Mapping page_;
+    std::vector<Descriptor> ears_;
 };
 
 struct Box {
@@ -94,12 +121,20 @@ int open_descriptors() {
     return n;
 }
 
+// The publisher's announcements and answers over one socket: what the daemon reads from it.
+std::vector<u64> answer(int socket) {
+    u64 words[3];
+    const ssize_t n = recv(socket, words, sizeof words, MSG_DONTWAIT);
+    return n == sizeof words ? std::vector<u64>(words, words + 3) : std::vector<u64>();
+}
+
 }  // namespace
 
 TEST(fanout, mailboxes_are_adopted_when_the_version_changes) {
     Rig rig;
     Daemon daemon(rig);
-    publish(rig);  // reads what came with the socket: nothing
+    publish(rig);
+    publish(rig);  // the page has come, and what came with it was looked for: nothing
     Box a, b;
     daemon.say(kAdd, 1, a.fd.get());
     publish(rig);
@@ -224,4 +259,86 @@ TEST(fanout, an_empty_packet_does_not_hide_those_behind_it) {
     daemon.bump();
     publish(rig);
     CHECK(box.rung());
+}
+
+TEST(fanout, readers_that_scribble_on_the_doorbell_hide_no_news_and_cause_none) {
+    Rig rig;
+    Daemon daemon(rig);
+    publish(rig);
+    publish(rig);  // the page has come, and what came with it was looked for
+    Box box;
+    auto* words = reinterpret_cast<std::atomic<u32>*>(rig.writer.bell_memory());
+    const auto scribble = [&](u32 value) {
+        for (std::size_t i = 0; i < offsetof(Doorbell, slots) / sizeof(u32); ++i) words[i].store(value);
+    };
+    daemon.say(kAdd, 1, box.fd.get());
+    for (u32 value = 0; value < 50; ++value) {
+        scribble(value);
+        publish(rig);
+        CHECK(!box.rung());  // not announced yet
+    }
+    daemon.bump();
+    scribble(0);
+    publish(rig);
+    CHECK(box.rung());
+}
+
+TEST(fanout, a_version_that_others_could_write_is_not_taken) {
+    Rig rig;
+    Daemon daemon(rig);
+    publish(rig);
+    const Descriptor writable = make_memfd("test", kPage);
+    seal_size(writable.get());
+    const Mapping map = map_plain(writable.get(), kPage, Access::write);
+    daemon.say(kVersionPage, 0, writable.get());
+    daemon.bump();
+    publish(rig);
+    Box box;
+    daemon.say(kAdd, 1, box.fd.get());
+    map.as<FanoutPage>()->version.fetch_add(7);
+    publish(rig);
+    CHECK(!box.rung());
+    daemon.bump();
+    publish(rig);
+    CHECK(box.rung());
+}
+
+TEST(fanout, a_hand_over_that_cannot_be_said_keeps_its_link_until_it_can) {
+    Rig rig(64, 1 << 20);
+    Daemon daemon(rig);
+    daemon.say_link(5);
+    publish(rig);
+    publish(rig);
+    CHECK(daemon.heard() > 0);
+    // The daemon reads nothing: its socket is full.
+    u64 filled = 0;
+    const Descriptor theirs(dup(daemon.socket()));
+    const u64 other[3] = {0, 0, 0};
+    while (rig.writer.fanout_socket() >= 0 && send(rig.writer.fanout_socket(), other, sizeof other, MSG_DONTWAIT) > 0) ++filled;
+    CHECK(filled > 0);
+    const u64 long_one = rig.send_pattern(kInlineBytes + 1);
+    rig.writer.announce();
+    publish(rig);
+    CHECK_EQ(daemon.heard(), 0u);  // the pump is to carry it, in order
+    for (u64 i = 0; i < filled; ++i) CHECK(answer(daemon.socket()).at(0) == 0);
+    publish(rig);
+    CHECK(answer(daemon.socket()) == (std::vector<u64>{5, 5, long_one}));
+    publish(rig);
+    CHECK(answer(daemon.socket()).empty());
+    CHECK_EQ(daemon.heard(), 0u);
+}
+
+TEST(fanout, with_no_daemon_to_hand_over_to_a_link_goes_on) {
+    Rig rig(64, 1 << 20);
+    Daemon daemon(rig);
+    daemon.say_link(5);
+    publish(rig);
+    publish(rig);
+    daemon.heard();
+    daemon.hang_up();
+    rig.send_pattern(kInlineBytes + 1);
+    rig.writer.announce();
+    daemon.heard();
+    publish(rig);
+    CHECK_EQ(daemon.heard(), 1u);
 }

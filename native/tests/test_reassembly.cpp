@@ -12,7 +12,7 @@ constexpr i64 kPatience = 1000;
 constexpr std::uint16_t kChunk = 16;
 
 struct Stage {
-    explicit Stage(u64 first = 0, u64 step = 1, u32 most = 1 << 20) : reassembly(first, step, most, kPatience) {}
+    explicit Stage(u64 first = 0, u64 step = 1, u32 most = 1 << 20, u64 reach = wire::Reassembly::kTrusted) : reassembly(first, step, most, kPatience, reach) {}
 
     // One piece of a message whose bytes follow from its number.
     void piece(u64 seq, u32 length, u32 offset, i64 now = 0) {
@@ -194,4 +194,86 @@ TEST(reassembly, random_luck_never_repeats_or_reorders) {
         CHECK(count > 0);
         CHECK_EQ(last + 1, count + missing);
     }
+}
+
+namespace {
+
+constexpr i64 kMs = 1'000'000;
+
+// A stream of one message per millisecond, whose ring holds 64.
+struct Flow : Stage {
+    Flow() : Stage(0, 1, 1 << 20, 64) {
+        for (int i = 0; i < 1000; ++i) next();
+        took();
+    }
+    void next() { whole(seq++, now += kMs); }
+    u64 seq = 0;
+    i64 now = kMs;
+};
+
+}  // namespace
+
+TEST(reassembly, a_number_far_ahead_costs_nothing_that_comes_after_it) {
+    Flow flow;
+    for (const u64 forged : {u64{1} << 62, flow.seq + 1'000'000, wire::kSeqEnd - 1}) {
+        flow.whole(forged, flow.now);
+        flow.whole(forged, flow.now);  // the same again confirms nothing
+        for (int i = 0; i < 300; ++i) flow.next();
+    }
+    CHECK_EQ(flow.reassembly.counters().absurd, 6u);
+    CHECK_EQ(flow.reassembly.counters().late, 0u);
+    CHECK_EQ(flow.reassembly.next(), flow.seq);
+}
+
+TEST(reassembly, forged_numbers_between_messages_are_never_believed) {
+    Flow flow;
+    for (u64 i = 0; i < 200; ++i) {
+        flow.whole(5'000'000 + i, flow.now);
+        flow.next();
+    }
+    CHECK_EQ(flow.reassembly.counters().absurd, 200u);
+    CHECK_EQ(flow.reassembly.next(), flow.seq);
+}
+
+TEST(reassembly, a_stream_that_went_on_unheard_is_taken_up_where_it_is) {
+    Flow flow;
+    flow.seq += 5000;
+    flow.now += 5000 * kMs;
+    flow.next();  // what it sends in that time was known
+    flow.tick(flow.now + kPatience);
+    CHECK_EQ(flow.took(), "6000(-5000) ");
+    CHECK_EQ(flow.reassembly.counters().absurd, 0u);
+    // A burst that a full buffer lost: nothing tells it from a forgery but the next message.
+    flow.seq += 5000;
+    flow.next();
+    flow.next();
+    flow.tick(flow.now + kPatience);
+    CHECK_EQ(flow.took(), "11002(-5001) ");
+    CHECK_EQ(flow.reassembly.counters().absurd, 1u);
+}
+
+TEST(reassembly, no_stream_goes_farther_than_any_publisher_could_send) {
+    Flow flow;
+    for (u64 i = 0; i < 10; ++i) flow.whole((u64{1} << 61) + i, flow.now);
+    CHECK_EQ(flow.reassembly.counters().absurd, 10u);
+    flow.next();
+    CHECK_EQ(flow.reassembly.next(), flow.seq);
+}
+
+TEST(reassembly, messages_that_wait_take_no_more_memory_than_one_of_the_longest_and_some) {
+    constexpr u32 kLong = 4 << 20;
+    Stage s(0, 1, kLong);
+    for (u64 seq = 1; seq < 8; ++seq) s.piece(seq, kLong, 0);
+    CHECK(s.reassembly.held_bytes() <= wire::Reassembly::held_most(kLong));
+    CHECK_EQ(s.reassembly.counters().full, 6u);
+    CHECK(wire::Reassembly::held_most(kLong) <= kLong + (1 << 20));
+    // Short ones have room beside it, and what a slot once had for a long one is given to others.
+    s.whole(8);
+    s.whole(0);
+    s.tick(10 * kPatience);
+    CHECK_EQ(s.took(), "0 8(-7) ");
+    s.piece(9, kLong, 0, 11 * kPatience);
+    s.piece(10, kLong, 0, 11 * kPatience);
+    CHECK(s.reassembly.held_bytes() <= wire::Reassembly::held_most(kLong));
+    CHECK_EQ(s.reassembly.counters().full, 7u);
 }

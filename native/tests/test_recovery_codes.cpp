@@ -151,3 +151,20 @@ TEST(recovery_codes, noise_does_no_harm) {
         CHECK(receiving.counters().malformed > 0);
     }
 }
+
+TEST(recovery_codes, a_packet_longer_than_a_cell_is_refused_before_it_is_coded) {
+    Kept ring;
+    Sending stack(stack_of({"parity"}, {.r = 2, .c = 3}), ring);
+    Record record;
+    // One piece far longer than the channel's, which a stage has no room for.
+    wire::Header header;
+    header.key = kTestKey;
+    header.length = header.chunk = 60'000;
+    Datagram longer(wire::kHeaderBytes + header.length);
+    std::memcpy(longer.data(), &header, sizeof header);
+    stack.on_sent(longer, 0, record);
+    stack.on_sent(make_packet(1), 0, record);
+    stack.on_sent(make_packet(2), 0, record);
+    CHECK_EQ(stack.counters().malformed, 1u);
+    CHECK_EQ(record.sent.size(), 3u);
+}

@@ -267,3 +267,23 @@ TEST(reliable, start_is_not_overtaken_between_slot_and_first_read) {
         }
     }
 }
+
+TEST(reliable, the_place_that_a_dead_daemon_kept_for_others_is_waited_for_and_passed_over) {
+    Child child([] {});
+    child.wait();
+    const u32 dead = static_cast<u32>(child.pid());
+    Rig rig(4, 4096);
+    const auto own = rig.cursor(kNew, true, dead);
+    rig.send_some(4);
+    CHECK(!rig.writer.room(8));
+    rig.writer.reap();
+    CHECK(rig.writer.room(8));
+    const auto for_others = rig.cursor(kNew, true, dead | kForOthers);
+    rig.send_some(4);
+    rig.writer.reap();
+    CHECK(!rig.writer.room(8));
+    const auto owners = rig.writer.pass_over(8);
+    CHECK_EQ(owners.size(), 1u);
+    CHECK_EQ(owners[0], dead);
+    CHECK(rig.writer.room(8));
+}

@@ -236,3 +236,20 @@ TEST(ring, view_keeps_the_memory_of_a_writer_that_is_gone) {
     rig.reset();
     check_whole(*view, 2);
 }
+
+TEST(ring, no_message_is_longer_than_every_path_can_carry) {
+    // Sparse: none of it is touched.
+    Writer writer(4, u64{1} << 34, 0, false);
+    CHECK(writer.fits(kMostMessageBytes));
+    CHECK(!writer.fits(kMostMessageBytes + 1));
+    CHECK(!writer.fits((u64{1} << 32) + 5));
+}
+
+TEST(ring, a_message_that_says_it_is_longer_than_any_is_damage) {
+    Writer writer(4, u64{1} << 34, 0, false);
+    const RingView view(writer.ring_fd(), writer.geometry(), writer.incarnation());
+    writer.claim((u64{1} << 32) + 5);
+    writer.complete((u64{1} << 32) + 5, {1, 1});
+    Record record;
+    CHECK(view.record(0, record) == Read::corrupt);
+}

@@ -35,7 +35,7 @@ struct Idle {
     }
     ~Idle() { watch.close(); }
     void want(std::size_t i) {
-        watch.add(i, {rigs[i]->shared_view(), std::make_shared<Mapping>(Mapping::lent(rigs[i]->writer.bell_memory())), rigs[i]->writer.next_seq()});
+        watch.add(i, Watch::written(rigs[i]->shared_view(), std::make_shared<Mapping>(Mapping::lent(rigs[i]->writer.bell_memory())), rigs[i]->writer.next_seq()));
     }
     void write(std::size_t i) {
         rigs[i]->send_some(1);
@@ -46,7 +46,7 @@ struct Idle {
         std::vector<u64> out;
         while (out.size() < count) {
             const u32 seen = news.count.load();
-            const std::vector<u64> more = watch.written();
+            const std::vector<u64> more = watch.came();
             out.insert(out.end(), more.begin(), more.end());
             if (out.size() < count) news.await(seen);
         }
@@ -92,7 +92,7 @@ TEST(watch, a_ring_written_before_it_was_wanted_is_told_of_at_once) {
     CHECK(idle.told(1) == std::vector<u64>{0});
     const u64 tail = idle.rigs[0]->writer.next_seq();
     idle.write(0);
-    idle.watch.add(0, {idle.rigs[0]->shared_view(), std::make_shared<Mapping>(Mapping::lent(idle.rigs[0]->writer.bell_memory())), tail});
+    idle.watch.add(0, Watch::written(idle.rigs[0]->shared_view(), std::make_shared<Mapping>(Mapping::lent(idle.rigs[0]->writer.bell_memory())), tail));
     CHECK(idle.told(1) == std::vector<u64>{0});
 }
 
@@ -102,7 +102,7 @@ TEST(watch, one_that_was_removed_is_not_told_of) {
     idle.write(0);
     idle.write(1);
     CHECK(idle.told(1) == std::vector<u64>{1});
-    CHECK(idle.watch.written().empty());
+    CHECK(idle.watch.came().empty());
     idle.watch.remove(7);
     idle.want(0);
     idle.write(0);

@@ -47,7 +47,7 @@ struct Header {
 static_assert(sizeof(Header) == 48);
 
 inline constexpr std::size_t kHeaderBytes = sizeof(Header);
-inline constexpr u32 kMostBytes = u32{1} << 30;
+inline constexpr u32 kMostBytes = kMostMessageBytes;
 // Numbers beyond cannot be reached by counting; near the end of the word they would wrap.
 inline constexpr u64 kSeqEnd = u64{1} << 63;
 

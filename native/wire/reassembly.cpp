@@ -4,8 +4,8 @@
 
 namespace ringcast::wire {
 
-Reassembly::Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns)
-    : next_((first + step - 1) / step * step), step_(step), most_bytes_(most_bytes), patience_ns_(patience_ns) {}
+Reassembly::Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns, u64 reach)
+    : next_((first + step - 1) / step * step), step_(step), most_bytes_(most_bytes), patience_ns_(patience_ns), progress_(reach, step) {}
 
 void Reassembly::refuse(const Header& header) {
     if (header.length > most_bytes_ || (header.seq >= next_ && (header.seq - next_) % step_ != 0))
@@ -48,6 +48,25 @@ std::size_t Reassembly::held_bytes() const {
     return bytes;
 }
 
+// Room is kept from message to message, so that it grows to the largest and then stays; but all slots together stay within
+// the bound, so what others keep and do not need goes first.
+bool Reassembly::make_room(Slot& slot, std::size_t bytes) {
+    if (slot.bytes.size() >= bytes) return true;
+    const u64 most = held_most(most_bytes_);
+    u64 others = held_bytes() - slot.bytes.capacity();
+    for (Slot& other : slots_) {
+        if (others + bytes <= most) break;
+        if (other.used || &other == &slot) continue;
+        others -= other.bytes.capacity();
+        other.bytes = {};
+    }
+    if (others + bytes > most) return false;
+    slot.bytes = {};  // not copied into the new place: nothing of it is wanted
+    slot.bytes.reserve(bytes);
+    slot.bytes.resize(bytes);
+    return true;
+}
+
 void Reassembly::drop(Slot& slot) {
     slot.used = false;
     --held_;
@@ -75,13 +94,15 @@ void Reassembly::hold(const Header& header, std::span<const std::byte> piece, i6
         } else {
             slot = &*free;
         }
+        if (!make_room(*slot, header.length)) {
+            ++counters_.full;
+            return;
+        }
         slot->used = true;
         slot->complete = false;
         slot->header = header;
         slot->since_ns = now_ns;
         slot->missing = pieces(header.length, header.chunk);
-        // Room is kept from message to message, so that it grows to the largest and then stays.
-        if (slot->bytes.size() < header.length) slot->bytes.resize(header.length);
         slot->have.assign(slot->missing, false);
         ++held_;
     }

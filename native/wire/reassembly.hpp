@@ -3,15 +3,18 @@
 // Messages leave in growing sequence number, each at most once. One that is overtaken on the way is waited for until
 // two later ones are complete, or until `patience` has passed since something later came and nothing of its own did.
 // Then it is given up: this stage never asks for anything again and never stalls. One that nothing has overtaken holds
-// nobody back, so its pieces may take as long as they like. Memory is bounded by `kWindow` messages, whatever arrives.
+// nobody back, so its pieces may take as long as they like. A number farther ahead than the stream can have come is
+// refused (wire/progress.hpp). Memory is bounded by `kWindow` messages and by `held_most` bytes, whatever arrives.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "wire/datagram.hpp"
+#include "wire/progress.hpp"
 
 namespace ringcast::wire {
 
@@ -29,6 +32,8 @@ struct ReassemblyCounters {
     u64 late = 0;        // came after it had been given up
     u64 mismatched = 0;  // pieces of one message that contradict each other
     u64 abandoned = 0;   // messages given up with pieces missing
+    u64 absurd = 0;      // numbers farther ahead than the stream can have come
+    u64 full = 0;        // pieces for which there was no memory
 };
 
 class Reassembly {
@@ -37,7 +42,12 @@ public:
     static constexpr u64 kLaterOnes = 2;
 
     // The stream has messages `first`, `first + step`, ...: what time scaling leaves of it.
-    Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns);
+    // `reach` is how many messages a ring holds; without, whoever gives the pieces has looked at their numbers.
+    Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns, u64 reach = kTrusted);
+
+    static constexpr u64 kTrusted = UINT64_MAX;
+    // What messages that wait may take: one of the longest, and shorter ones beside it.
+    static u64 held_most(u32 most_bytes) { return std::min(u64{most_bytes} * kWindow, most_bytes + kBeside); }
 
     // Take a piece. `deliver(const Whole&)` is called for every message that may now leave.
     template <typename Deliver>
@@ -45,9 +55,16 @@ public:
         if (header.seq < next_ || (header.seq - next_) % step_ != 0 || header.length > most_bytes_) return refuse(header);
         if (header.seq == next_ && held_ == 0 && piece.size() == header.length) [[likely]] {
             next_ += step_;
+            progress_.moved(next_, now_ns);
             deliver(Whole{header.seq, std::exchange(lost_, 0), header.event_ns, header.sent_ns, header.flags, piece});
             return;
         }
+        const u64 ahead = (header.seq - next_) / step_;
+        if (!progress_.allows(ahead, header.seq, now_ns)) {
+            ++counters_.absurd;
+            return;
+        }
+        progress_.moved(header.seq, now_ns);
         hold(header, piece, now_ns);
         release(now_ns, deliver);
     }
@@ -99,7 +116,10 @@ private:
         std::vector<bool> have;
     };
 
+    static constexpr u64 kBeside = 1 << 20;
+
     void refuse(const Header& header);
+    bool make_room(Slot& slot, std::size_t bytes);
     void hold(const Header& header, std::span<const std::byte> piece, i64 now_ns);
     Slot* slot_of(u64 seq);
     const Slot* first_held() const;
@@ -135,6 +155,7 @@ private:
     u64 step_;
     u32 most_bytes_;
     i64 patience_ns_;
+    Progress progress_;
     u64 lost_ = 0;
     std::size_t held_ = 0;
     std::array<Slot, kWindow> slots_;

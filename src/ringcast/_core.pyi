@@ -191,13 +191,15 @@ class RingReader:
         after: int = 0,
         step: int = 1,
         paced: bool = False,
+        first: int = 0,
         unordered: bool = False,
     ) -> bool:
         """Map a ring and put a cursor on it; False when that incarnation is attached already. `unordered`: its numbers
         are not ascending, and `every` is 1.
 
         `after` names a ring that this one continues: it is read up to where it is now, or was when it ended, and then
-        this one from the number that follows, rounded up to a multiple of `step`; nothing is read twice.
+        this one from the number that follows, rounded up to a multiple of `step`; nothing is read twice, and what this
+        one has not is lost, even if it begins later or is still empty. `first` is the number with which the ring began.
 
         The descriptors stay the caller's. With `every` n only numbers that are multiples of n are read, and only
         they can be lost; with `paced`, n may change later. `step` is the factor by which the ring itself was scaled.
@@ -209,8 +211,19 @@ class RingReader:
     def rescale(self, incarnation: int, every: int) -> bool:
         """Read another scaling in time of a ring that was attached with `paced`; False when it is not attached."""
 
-    def detach(self, incarnation: int, drain: bool = True) -> bool:
-        """Let go of a ring; with `drain`, after what it still holds has been read."""
+    def detach(self, incarnation: int, drain: bool = True, end: int | None = None) -> bool:
+        """Let go of a ring; with `drain`, after what it still holds has been read.
+
+        With `end`, what its publisher sent ends before that number: what was due before it and did not come is lost.
+        For a ring that was read to the end before, that is counted at once. False when there was nothing to do.
+        """
+
+    def count_lost(self, n: int) -> None:
+        """So many were lost of a stream that no ring here ever carried."""
+
+    @property
+    def lost(self) -> int:
+        """All that was lost so far, with messages and at the ends of streams."""
 
     @property
     def incarnations(self) -> list[int]: ...
@@ -340,13 +353,30 @@ class RingMonitor:
     def __init__(self, ring_fd: int, bell_fd: int, *, depth: int, capacity_bytes: int, incarnation: int) -> None: ...
     def counters(self) -> dict[str, int]: ...
     @property
+    def age_ns(self) -> int:
+        """How long ago the ring was made; its writer's word."""
+
+    @property
     def next_seq(self) -> int: ...
     def last_sent_ns(self) -> int: ...
     def bump_fanout(self) -> None:
         """Tell the publisher that its fan-out socket has news."""
 
+    def take_fanout_fd(self) -> int:
+        """The page that `bump_fanout` writes, for the publisher; once, and the descriptor is the caller's to close."""
+
     def free_slots(self, pid: int) -> int:
         """Free the reliable slots of a dead process and wake the publisher; how many there were."""
+
+    def place(self) -> int | None:
+        """Where the slowest of this process's reliable cursors is that read the ring for other nodes."""
+
+    def free_orphan(self) -> bool:
+        """Of the places that a daemon before this one kept for readers on other nodes, free the foremost; False when
+        there is none."""
+
+    def free_lapsed_orphans(self) -> int:
+        """Free those that the publisher has passed over; how many there were."""
 
     def close(self) -> None: ...
 
@@ -390,7 +420,9 @@ class Mirror:
         """The mirror ring's own; its publisher's is in the channel."""
 
     @property
-    def memory_bytes(self) -> int: ...
+    def memory_bytes(self) -> int:
+        """Of the ring and of what waits to be put together, at most."""
+
     @property
     def next_seq(self) -> int:
         """The publisher's number of the message that comes next."""
@@ -474,6 +506,10 @@ class Streams:
     def ended(self) -> list[int]: ...
     @property
     def thread_id(self) -> int: ...
+    @property
+    def failures(self) -> int:
+        """Requests that failed on the thread, and the thread itself."""
+
     def close(self) -> None: ...
 
 class Group:
@@ -708,7 +744,9 @@ def parse_datagram(datagram: bytes) -> tuple[str, dict[str, int] | None]:
 class Reassembly:
     """From pieces to messages, in order, as a mirror does it. For tests."""
 
-    def __init__(self, first: int, step: int, most_bytes: int, patience_ns: int) -> None: ...
+    def __init__(
+        self, first: int, step: int, most_bytes: int, patience_ns: int, reach: int = 18446744073709551615
+    ) -> None: ...
     def accept(self, datagram: bytes, now_ns: int) -> list[tuple[int, int, bytes]]:
         """(number, lost, payload) of each message that may leave now. Raises ValueError when it is no datagram."""
 

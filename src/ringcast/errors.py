@@ -199,15 +199,17 @@ class QosMismatch(RingcastError):
 
 
 class MessageTooLarge(RingcastError):
-    """The message does not fit the ring."""
+    """The message does not fit the ring, or is longer than any message may be (`most_bytes`)."""
 
-    def __init__(self, length: int, capacity_bytes: int) -> None:
+    def __init__(self, length: int, capacity_bytes: int, most_bytes: int | None = None) -> None:
         self.length = length
         self.capacity_bytes = capacity_bytes
-        super().__init__(
-            f"a message of {length} bytes does not fit a ring of {capacity_bytes}; "
-            f"create the tag with capacity_bytes of at least {length}"
-        )
+        self.most_bytes = most_bytes
+        if most_bytes is not None and length > most_bytes:
+            why = f"is longer than any message may be ({most_bytes} bytes); send it in parts"
+        else:
+            why = f"does not fit a ring of {capacity_bytes}; create the tag with capacity_bytes of at least {length}"
+        super().__init__(f"a message of {length} bytes {why}")
 
 
 class SlowSubscriber(RingcastError):

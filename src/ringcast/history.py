@@ -238,7 +238,7 @@ class _Holding(Subscription):
         )  # fmt: skip
         history.rearranged()
 
-    def ring_down(self, incarnation: int) -> None:
+    def ring_down(self, incarnation: int, end: int | None) -> None:
         """The node let go of a ring, for want of memory or because its tag was destroyed. Keeping the mapping would
         keep the memory."""
         history = self._history()

@@ -33,6 +33,9 @@ class Subscriber(_core.RingReader, Closing):
     `recv(timeout=None, copy=True)` returns the next Message. Raises TimeoutError, ClosedError, ForkedError, BusyError
     (another thread receives on it), DecodeError and CorruptRing (concern one message or ring; receive again to go on),
     TagDestroyed, QosMismatch and ResourceLimit (a ring that appeared could not be read as asked).
+
+    A message's `lost` is how many messages of its publisher, due to this subscription, are missing before it. `lost` of
+    the subscriber is the total, with those that a publisher sent last, once it has left and they can come no more.
     """
 
     def __init__(

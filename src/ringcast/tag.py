@@ -87,7 +87,9 @@ class Tag:
         `start` is what is received first of rings that are there already: "new" (sent from now on), "latest" (the
         newest and what follows), "earliest" (all that is held) or a sequence number. Rings of publishers that come
         later are read from their first message. `reliable`: publishers wait for this reader, up to the tag's
-        `max_wait_s`. `busy_poll`: burn a core instead of sleeping.
+        `max_wait_s`, and nothing is lost while both processes and the daemons between them live; after a daemon's death
+        the stream goes on from the publisher's ring, and what that no longer has is in `lost`. `busy_poll`: burn a core
+        instead of sleeping.
         `every` n receives the messages whose number is a multiple of n; scaling is not loss. `rate_hz` chooses n for
         each publisher, and anew when its rate changes, so that on average at most so many come in a second. `size`
         (width, height) receives images and arrays at that size, by area averaging; audio as (samples per second,

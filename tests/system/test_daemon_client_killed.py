@@ -111,6 +111,8 @@ def test_its_mailbox_is_taken_from_the_publishers(program: Any, wire: Any) -> No
     assert wire.notice() == SubscriberCount(publisher=published.info.id, count=1)
     fanout = wire._fanouts[0]
     fanout.settimeout(30)
+    _, page, _, _ = socket.recv_fds(fanout, 100, 4)  # with the version
+    os.close(page[0])
     data, fds, _, _ = socket.recv_fds(fanout, 100, 4)
     assert (data[0], len(fds)) == (1, 1)
     os.close(fds[0])

@@ -31,6 +31,7 @@ def test_its_announcements_wait_and_all_arrive(daemon: Any, wire: Any, open_wire
         os.close(page)
     fanout = wire._fanouts[0]
     fanout.settimeout(30)
+    assert announced(fanout)[0] == 7  # the page with the version
     known = {announced(fanout) for _ in range(MAILBOXES)}
     assert {op for op, _ in known} == {1}
     assert len(known) == MAILBOXES

@@ -142,8 +142,11 @@ class Subscription(ABC):
         """Take a ring in; the descriptors are closed afterwards. Called under the lock. Raises RingcastError."""
 
     @abstractmethod
-    def ring_down(self, incarnation: int) -> None:
-        """A publisher left."""
+    def ring_down(self, incarnation: int, end: int | None) -> None:
+        """A publisher left, and what it sent ends before `end`; or, without one, a ring goes and another may follow."""
+
+    def stream_ended(self, incarnation: int, end: int) -> None:  # noqa: B027 - most need not care
+        """A publisher left while none of its rings was read here."""
 
     def paced(self, ring: int, every: int) -> None:  # noqa: B027 - most need not care
         """For the rate that was asked for, multiples of `every` are to be read from now on."""

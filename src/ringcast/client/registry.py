@@ -29,6 +29,7 @@ from ringcast.control.messages import (
     RingUp,
     StageUnwanted,
     StageWanted,
+    StreamEnded,
     SubscriberCount,
     TagGone,
     TagOpened,
@@ -157,9 +158,12 @@ class Holdings:
                     subscription.ring_up(notice, received)
                 else:  # given up while the daemon was being restarted
                     self.connection.post(Unsubscribe(id=0, subscription=number))
-            case RingDown(subscription=number, incarnation=incarnation):
+            case RingDown(subscription=number, incarnation=incarnation, end=end):
                 if (subscription := self._subscriptions.get(number)) is not None:
-                    subscription.ring_down(incarnation)
+                    subscription.ring_down(incarnation, end)
+            case StreamEnded(subscription=number, incarnation=incarnation, end=end):
+                if (subscription := self._subscriptions.get(number)) is not None:
+                    subscription.stream_ended(incarnation, end)
             case RingPaced(subscription=number, ring=ring, pace=pace):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.paced(ring, pace)

@@ -5,11 +5,16 @@ daemon granted it and not from the later one in which the ring arrives here: a p
 reader and have sent in between. A ring born after it is read from its first message. After a daemon's restart every
 ring not known yet is of the second kind. Rings already attached are recognised by their incarnation and left alone.
 A mirror of a remote publisher that was read in another mirror before is read on from where that one ended.
+
+What is lost is counted by the publisher's numbers, from where the subscription begins: of a publisher that came after
+it, from the first one; of others, from the first that its first ring could have. Which ring carries a message, and when
+that ring began, does not matter.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 import weakref
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -116,6 +121,7 @@ class Following(Subscription):
         self._warned = False
         self._consumer: object = None
         self._rings: dict[int, int] = {}  # by publisher, the last one that was its ring here
+        self._since_ns = time.monotonic_ns()
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
@@ -143,7 +149,7 @@ class Following(Subscription):
             start=start, tag=up.info.tag, publisher=up.info,
             decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
             every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
-            after=before, step=up.every, unordered=up.unordered,
+            after=before, step=up.every, first=up.first_seq, unordered=up.unordered,
         )  # fmt: skip
         self._rings[up.info.incarnation] = up.ring
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
@@ -170,7 +176,8 @@ class Following(Subscription):
         if isinstance(self._start, Mapping) and up.info.incarnation in self._start:
             return self._start[up.info.incarnation]
         if up.born_after or self.standing:
-            return _core.START_EARLIEST
+            younger = up.age_ns is not None and up.age_ns < time.monotonic_ns() - self._since_ns
+            return 0 if younger else _core.START_EARLIEST
         match self._first:
             case _core.START_NEW:
                 return up.next_seq
@@ -196,12 +203,16 @@ class Following(Subscription):
                 if not self.closed:
                     reader.rescale(ring, every)
 
-    def ring_down(self, incarnation: int) -> None:
+    def ring_down(self, incarnation: int, end: int | None) -> None:
         reader = self._reader()
         if reader is not None:
             with self.lock:
                 if not self.closed:
-                    reader.detach(incarnation, drain=True)
+                    reader.detach(incarnation, drain=True, end=end)
+
+    def stream_ended(self, incarnation: int, end: int) -> None:
+        if incarnation in self._rings:  # of others this reader never had anything
+            self.ring_down(self._rings[incarnation], end)
 
     def fail(self, error: RingcastError) -> None:
         self.failure = error

@@ -390,6 +390,11 @@ class RingUp(_Wire, frozen=True, tag="ring_up"):
     """Say when it is attached: its writer waits for that."""
     unordered: bool = False
     """Its numbers are not ascending: messages are in it as they came."""
+    first_seq: int = 0
+    """The publisher's number with which the ring begins."""
+    age_ns: int | None = None
+    """How long ago its publisher came, if anybody knows: of one that is younger than the subscription, the reader
+    should have had everything."""
 
 
 class RingPaced(_Wire, frozen=True, tag="ring_paced"):
@@ -426,10 +431,21 @@ class StageUnwanted(_Wire, frozen=True, tag="stage_unwanted"):
 
 
 class RingDown(_Wire, frozen=True, tag="ring_down"):
-    """A publisher left; what its ring still holds may be read to the end."""
+    """A publisher left, or a mirror is filled no more; what the ring still holds may be read to the end. `end`: all
+    that the publisher sent ends before this number, and no other ring will bring it."""
 
     subscription: int
     incarnation: int
+    end: int | None = None
+
+
+class StreamEnded(_Wire, frozen=True, tag="stream_ended"):
+    """A publisher, by its own incarnation, left while nothing carried its stream here; what it sent ends before
+    `end`."""
+
+    subscription: int
+    incarnation: int
+    end: int
 
 
 class TagGone(_Wire, frozen=True, tag="tag_gone"):
@@ -455,4 +471,6 @@ Answer = (
     Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | NodeListing
     | ChannelListing | HistoryPulled | Status | SettingListing | Refused
 )  # fmt: skip
-Notice = RingUp | RingDown | RingPaced | StageWanted | StageUnwanted | TagGone | SubscriberCount | Presences
+Notice = (
+    RingUp | RingDown | StreamEnded | RingPaced | StageWanted | StageUnwanted | TagGone | SubscriberCount | Presences
+)

@@ -83,6 +83,8 @@ class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
     capacity_bytes: Positive
     every: Positive = 1
     seat: Seat | None = None
+    age_ns: Word | None = None
+    """How long ago its publisher came."""
 
 
 class StartChannel(msgspec.Struct, frozen=True, kw_only=True):

@@ -210,6 +210,9 @@ class Network:
 
     def _changed_elsewhere(self, changes: list[Change]) -> None:
         self._deliver(self._local.changed(changes))
+        for kind, row in changes:
+            if isinstance(row, PublisherRow) and kind is not ChangeKind.REMOVED:
+                self.delivery.publisher_changed(row)
         self.local_changed()
         self.delivery.follow()
         for kind, row in changes:

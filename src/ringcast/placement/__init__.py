@@ -1,8 +1,7 @@
 """Where proxies belong: a network, demands and costs become a plan. Pure: no socket, clock, thread or asyncio.
 
 Read in this order: `model` (what is asked), `reading` (from a file), `routes`, `delay`, `charges` (what a place costs),
-`search` (all places tried: the oracle), `optimise` (an integer program), `plan` (the answer), `reasons` (why there is
-none). docs/placement.md has the formulae.
+`plan` (the answer), `solve/` (how it is found), `explain` (why there). docs/placement.md has the formulae.
 """
 
 from ringcast.placement.model import (

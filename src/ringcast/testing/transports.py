@@ -59,7 +59,9 @@ class Publisher:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours:
             self.writer.attach_fanout(ours.fileno())
-        self.fanout = FanOut(Descriptor(theirs.detach()), self._monitor.bump_fanout)
+        self.fanout = FanOut(
+            Descriptor(theirs.detach()), self._monitor.bump_fanout, Descriptor(self._monitor.take_fanout_fd())
+        )
 
     @property
     def ring_fd(self) -> int:

@@ -8,16 +8,20 @@ reliable reader of the ring, holds the publisher back for at most the tag's boun
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 from concurrent.futures import Future
 
 from ringcast import _core
+from ringcast.errors import RingcastError
 from ringcast.transport.addressing import bound, family_of, mark
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
 from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
 
 CONNECT_TIMEOUT_S = 5.0
+
+logger = logging.getLogger(__name__)
 
 
 class Tcp:
@@ -57,7 +61,7 @@ class TcpReceiving:
         return self._streams.ended()
 
     def counters(self) -> dict[str, int]:
-        return self._intake.counters()
+        return {**self._intake.counters(), "failures": self._streams.failures}
 
     def close(self) -> None:
         self._intake.close()
@@ -135,9 +139,14 @@ class TcpSending:
         except OSError:
             self._failed = True
             return
-        if not self._closing.is_set():
+        if self._closing.is_set():
+            return
+        try:
             self._pump = _core.Pump(
                 source.ring_fd, source.bell_fd, self._socket.fileno(), depth=source.depth,
                 capacity_bytes=source.capacity_bytes, incarnation=source.ring, key=channel.key, every=channel.every,
                 first_seq=channel.first_seq, reliable=channel.reliable, stream=True,
             )  # fmt: skip
+        except RingcastError as exc:  # no thread, no mapping, or a ring that is damaged
+            logger.warning("a channel to %s cannot be sent: %s", host, exc)
+            self._failed = True

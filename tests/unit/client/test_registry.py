@@ -97,7 +97,7 @@ class FakeSubscription(Subscription):
             raise self.trouble
         self.attached.append(up.info.incarnation)
 
-    def ring_down(self, incarnation):
+    def ring_down(self, incarnation, end=None):
         self.attached.remove(incarnation)
 
     def fail(self, error):

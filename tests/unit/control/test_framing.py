@@ -102,6 +102,8 @@ REPLIES: list[Any] = [
         alive=False,
     ),
     m.RingDown(subscription=1, incarnation=2**64 - 1),
+    m.RingDown(subscription=1, incarnation=5, end=2**40),
+    m.StreamEnded(subscription=1, incarnation=2**64 - 1, end=2**40),
     m.RingPaced(subscription=1, ring=2**64 - 1, pace=3),
     m.StageWanted(
         publisher=1, stage=2, attributes=TagAttributes(), size=(2, 3), every=4, first_seq=5, passed=1, reliable=True,

@@ -28,6 +28,7 @@ class FakeMonitor:
             raise CorruptRing("its memory is not sealed")
         self.sent = 1
         self.next_seq = 0
+        self.age_ns = 0
         self.bumps = 0
         self.freed: list[int] = []
         self.closed = False
@@ -41,8 +42,20 @@ class FakeMonitor:
     def bump_fanout(self) -> None:
         self.bumps += 1
 
+    def take_fanout_fd(self) -> int:
+        return os.open("/dev/null", os.O_RDONLY)
+
     def free_slots(self, pid: int) -> int:
         self.freed.append(pid)
+        return 0
+
+    def place(self) -> int | None:
+        return None
+
+    def free_orphan(self) -> bool:
+        return False
+
+    def free_lapsed_orphans(self) -> int:
         return 0
 
     def close(self) -> None:
@@ -166,7 +179,10 @@ class Node:
                 os.close(fd)
             op, reserved, mailbox = struct.unpack("=IIQ", data)
             assert reserved == 0
-            assert len(fds) == (op == 1)
+            assert len(fds) == (op in (1, 7))
+            if op == 7:  # the page with the version, before all else
+                assert found == []
+                continue
             found.append(({1: "add", 2: "remove"}[op], mailbox))
 
     def monitor(self, publisher: int) -> FakeMonitor:

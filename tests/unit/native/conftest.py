@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -48,6 +49,9 @@ class Announcer:
         with theirs:
             ring.writer.attach_fanout(theirs.fileno())
         self._monitor = ring.monitor()
+        page = self._monitor.take_fanout_fd()
+        socket.send_fds(self.socket, [struct.pack("=IIQ", 7, 0, 0)], [page])
+        os.close(page)
 
     def add(self, number: int, mailbox_fd: int) -> None:
         socket.send_fds(self.socket, [struct.pack("=IIQ", 1, 0, number)], [mailbox_fd])

@@ -205,3 +205,27 @@ def test_a_reliable_reader_is_waited_for_within_the_bound_and_then_passed_over()
     assert [slow.recv(timeout=30).lost for _ in range(40)] == [0] * 40
     thread.join(30)
     assert done.is_set()
+
+
+def test_closing_while_others_look_leaves_them_an_answer_or_an_error() -> None:
+    for _ in range(200):
+        stage = _core.StageWriter(depth=1024, capacity_bytes=1 << 22)
+        begin = threading.Barrier(3)
+
+        def look(stage: _core.StageWriter = stage, begin: threading.Barrier = begin) -> None:
+            begin.wait()
+            while True:
+                try:
+                    assert stage.capacity_bytes == 1 << 22
+                    stage.put(b"x", seq=stage.next_seq, event_ns=1, sent_ns=1)
+                except ClosedError:
+                    return
+
+        lookers = [threading.Thread(target=look) for _ in range(2)]
+        for thread in lookers:
+            thread.start()
+        begin.wait()
+        stage.close()
+        for thread in lookers:
+            thread.join()
+        assert stage.closed

@@ -6,6 +6,8 @@ that it reads inside `send`.
     | op    | chunk    | number    | key    | every  | first seq |   native byte order, one packet each; the last three
     +-------+----------+-----------+--------+--------+-----------+   are a link's. `add` carries a descriptor
 
+The very first packet carries the page with the version, which `bump` raises and the publisher compares in `send`.
+
 Invariant: after all packets were read, the publisher knows exactly the mailboxes and links counted here. Never blocks:
 a publisher that does not send does not read either, so what the socket cannot take waits here, bounded by the number of
 mailboxes and links, because an `add` and a `remove` that both still wait cancel out.
@@ -13,6 +15,7 @@ mailboxes and links, because an `add` and a `remove` that both still wait cancel
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
 import socket
@@ -35,6 +38,7 @@ _ADD_LINK = 3
 _REMOVE_LINK = 4
 _TOO_LONG = 5
 _BEHIND = 6
+_VERSION_PAGE = 7
 
 
 class Flushed(enum.Enum):
@@ -70,14 +74,16 @@ class _Link(NamedTuple):
 
 
 class FanOut:
-    """The daemon's end of one publisher's fan-out socket; `bump` tells the publisher that there is news.
+    """The daemon's end of one publisher's fan-out socket; `bump` tells the publisher that there is news, in a page that
+    the publisher gets first of all.
 
     Raises BadMessage when the descriptor is no such socket.
     """
 
-    def __init__(self, descriptor: Descriptor, bump: Callable[[], None]) -> None:
+    def __init__(self, descriptor: Descriptor, bump: Callable[[], None], page: Descriptor | None = None) -> None:
         self._socket = _adopt(descriptor)
         self._bump = bump
+        self._page = page
         self._holds: Counter[int] = Counter()
         self._waiting: OrderedDict[int, Mailbox | None] = OrderedDict()  # None: remove
         self._waiting_links: OrderedDict[int, _Link | None] = OrderedDict()
@@ -85,6 +91,7 @@ class FanOut:
         """Set by a shell that waits for room in the socket; called before the socket is closed."""
         self.unlisten: Callable[[], None] | None = None
         """The same of one that waits for answers."""
+        self._send_page()
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -139,6 +146,8 @@ class FanOut:
 
     def _next(self) -> tuple[bytes, tuple[int, ...], Callable[[], object]] | None:
         """The packet whose turn it is, its descriptors, and what to call once it is sent."""
+        if self._page is not None:
+            return _PACKET.pack(_VERSION_PAGE, 0, 0), (self._page.fileno(),), self._forget_page
         for number, mailbox in self._waiting.items():
             fds = (mailbox.descriptor.fileno(),) if mailbox else ()
             return _PACKET.pack(_ADD if mailbox else _REMOVE, 0, number), fds, partial(self._waiting.pop, number)
@@ -148,6 +157,17 @@ class FanOut:
                 return _PACKET.pack(_REMOVE_LINK, 0, number), (), sent
             return link.packet, (link.descriptor.fileno(),), sent
         return None
+
+    def _forget_page(self) -> None:
+        self._page = None
+
+    def _send_page(self) -> None:
+        """At once: until it has the page, the publisher looks for news with every message. Else with the first news."""
+        if self._page is None:
+            return
+        with contextlib.suppress(OSError, ResourceLimit):
+            send_packet(self._socket, _PACKET.pack(_VERSION_PAGE, 0, 0), (self._page.fileno(),), socket.MSG_DONTWAIT)
+            self._forget_page()
 
     def flush(self) -> Flushed:
         """Send what waits, as far as the socket takes it."""
@@ -165,8 +185,7 @@ class FanOut:
                 outcome = Flushed.LATER
                 break
             except OSError:  # the publisher closed its end; its session says so next
-                self._waiting.clear()
-                self._waiting_links.clear()
+                self._forget()
                 break
             sent()
             news = True
@@ -179,9 +198,13 @@ class FanOut:
             if forget is not None:
                 forget()
         self.unwatch = self.unlisten = None
+        self._forget()
+        self._socket.close()
+
+    def _forget(self) -> None:
+        self._page = None
         self._waiting.clear()
         self._waiting_links.clear()
-        self._socket.close()
 
 
 def _adopt(descriptor: Descriptor) -> socket.socket:

@@ -35,10 +35,16 @@ are numbered from 1, and 0 is the daemon itself (`ringcast.daemon.clients.local.
 class Monitor(Protocol):
     @property
     def next_seq(self) -> int: ...
+    @property
+    def age_ns(self) -> int: ...
     def counters(self) -> dict[str, int]: ...
     def last_sent_ns(self) -> int: ...
     def bump_fanout(self) -> None: ...
+    def take_fanout_fd(self) -> int: ...
     def free_slots(self, pid: int) -> int: ...
+    def place(self) -> int | None: ...
+    def free_orphan(self) -> bool: ...
+    def free_lapsed_orphans(self) -> int: ...
     def close(self) -> None: ...
 
 
@@ -84,7 +90,7 @@ class Ring:
         self.fds = (fds[0], fds[1])
         self.monitor = monitor
         try:
-            self.fanout = FanOut(fds[2], monitor.bump_fanout)
+            self.fanout = FanOut(fds[2], monitor.bump_fanout, Descriptor(monitor.take_fanout_fd()))
         except BadMessage:
             monitor.close()
             raise
@@ -114,6 +120,10 @@ class Ring:
         """The ring's own incarnation."""
         return self.row.info.incarnation
 
+    def memory_bytes(self, core: Core) -> int:
+        """What it takes of the node's budget."""
+        return core.ring_memory_bytes(self.row.depth, self.row.capacity_bytes)
+
     @property
     def next_seq(self) -> int:
         """The publisher's number of the message that comes next."""
@@ -123,6 +133,16 @@ class Ring:
     def fresh_seq(self) -> int:
         """The first number that its publisher has not sent, as far as this node knows."""
         return self.next_seq
+
+    @property
+    def first_seq(self) -> int:
+        """The publisher's number with which the ring begins."""
+        return 0
+
+    @property
+    def age_ns(self) -> int | None:
+        """How long ago its publisher came, if that is known."""
+        return self.monitor.age_ns
 
     @property
     def every(self) -> int:
@@ -199,7 +219,7 @@ class Ring:
             subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
             capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
             next_seq=self.fresh_seq, every=self.every, size=self.size, pace=pace, alive=self.alive, held=self.held,
-            unordered=self.unordered,
+            unordered=self.unordered, first_seq=self.first_seq, age_ns=self.age_ns,
         )  # fmt: skip
 
     def status(self) -> PublisherStatus:
@@ -238,12 +258,15 @@ class MirrorRing(Ring):
 
     def __init__(
         self, number: int, row: PublisherRow, attributes: TagAttributes, fds: list[Descriptor], monitor: Monitor,
-        *, mirror: Mirror, every: int, demand: Demand,
+        *, mirror: Mirror, every: int, demand: Demand, first_seq: int = 0, older_ns: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(row, MESH, attributes, fds, monitor)
         self._number = number
         self._mirror = mirror
         self._every = every
+        self._first_seq = first_seq
+        self._older_ns = older_ns
+        """By how much its publisher is older than the mirror."""
         self.demand = demand
 
     @property
@@ -254,9 +277,20 @@ class MirrorRing(Ring):
     def ring(self) -> int:
         return self._mirror.incarnation
 
+    def memory_bytes(self, core: Core) -> int:
+        return self._mirror.memory_bytes
+
     @property
     def next_seq(self) -> int:
         return self._mirror.next_seq
+
+    @property
+    def first_seq(self) -> int:
+        return self._first_seq
+
+    @property
+    def age_ns(self) -> int | None:
+        return None if self._older_ns is None else self._older_ns + self.monitor.age_ns
 
     @property
     def every(self) -> int:
@@ -321,6 +355,14 @@ class DerivedRing(Ring):
     @property
     def next_seq(self) -> int:
         return max(self._first_seq, self._newest() + 1)
+
+    @property
+    def first_seq(self) -> int:
+        return self._first_seq
+
+    @property
+    def age_ns(self) -> int | None:
+        return self.base.age_ns
 
     @property
     def fresh_seq(self) -> int:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from ringcast.control.messages import RingDown, RingPaced, RingUp
+from ringcast.control.messages import RingDown, RingPaced, RingUp, StreamEnded
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.fanout import Mailbox
@@ -63,6 +63,9 @@ class Sharing:
         for ring in self.rings.matching(subscription.pattern):
             if (ring.alive or not subscription.counts) and self.accepts(subscription, ring):
                 self.hand_over(subscription, ring, born_after=False)
+        for row in self._table.all_publishers():
+            if not row.alive and matches(subscription.pattern, row.info.tag):
+                self._tell_end(subscription, row)
 
     def discard(self, subscription: Subscription) -> None:
         self.set_mailbox(subscription, None)
@@ -140,6 +143,20 @@ class Sharing:
         notice = RingDown(subscription=subscription.number, incarnation=ring.ring)
         self.effects.send(subscription.client.number, notice)
 
+    def ended(self, row: PublisherRow) -> list[Send]:
+        """Another node's publisher left, and nothing carries what it sent any more: tell those who read it once, so
+        that they know what they did not get."""
+        for subscription in self.subscriptions.matching(row.info.tag):
+            self._tell_end(subscription, row)
+        return self.effects.finish()
+
+    def _tell_end(self, subscription: Subscription, row: PublisherRow) -> None:
+        if row.owner == self._table.node or not subscription.counts:
+            return
+        if not any(subscription.reads(ring) for ring in self._rings_of(row.info.tag, row.info.incarnation)):
+            notice = StreamEnded(subscription=subscription.number, incarnation=row.info.incarnation, end=row.end)
+            self.effects.send(subscription.client.number, notice)
+
     def continuing(self, incarnation: int) -> int | None:
         """How far the slowest of a publisher's rings is that somebody here reads: what takes its place begins there, or
         before. None when nobody reads any."""
@@ -154,6 +171,8 @@ class Sharing:
         elsewhere = [row for row in self._table.subscribers(ring.tag) if row.owner != self._table.node]
         ring.untaken = {row.owner for row in elsewhere}
         if ring.attributes.max_wait_s == 0 or ring.next_seq > 0:  # one that comes back has its readers
+            # Those on other nodes have the places that the daemon before this one kept, until channels take them over.
+            ring.monitor.free_lapsed_orphans()
             return
         ring.awaited |= {s.key for s in self.subscriptions.matching(ring.tag) if s.reliable}
         ring.awaited |= {row.owner for row in elsewhere if row.info.reliable}
@@ -187,8 +206,7 @@ class Sharing:
 
     def add_mirror(self, ring: Ring) -> list[Send]:
         """Show a mirror, or what a stage makes, to those who asked for such a one. Raises NoSpace."""
-        size = self._core.ring_memory_bytes(ring.row.depth, ring.row.capacity_bytes)
-        for number in self._budget.admit(ring.number, size):
+        for number in self._budget.admit(ring.number, ring.memory_bytes(self._core)):
             self.forget(self.rings[number], released=True)
         self.rings.add(ring)
         self.show(ring)
@@ -197,8 +215,10 @@ class Sharing:
     def drop_mirror(self, ring: Ring) -> list[Send]:
         """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
         self.effects.forget(ring.fanout)
+        rows = self._table.publishers(ring.tag)
+        end = next((row.end for row in rows if row.info.incarnation == ring.info.incarnation and not row.alive), None)
         for client, number in sorted(ring.readers):
-            self.effects.send(client, RingDown(subscription=number, incarnation=ring.ring))
+            self.effects.send(client, RingDown(subscription=number, incarnation=ring.ring, end=end))
         self._budget.release(ring.number)
         self.rings.remove(ring)
         ring.close()

@@ -70,6 +70,7 @@ class Delivery:
         self._relayed: Counter[Stream] = Counter()
         self._kept: Counter[tuple[str, Demand]] = Counter()
         self._leaving = False
+        self._left: dict[int, PublisherRow] = {}
         self._retry: asyncio.TimerHandle | None = None
         self._watching: asyncio.TimerHandle | None = None
 
@@ -117,6 +118,18 @@ class Delivery:
                 start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, "earliest")
                 self._open_soon(stream, row, start)
         self._stages.follow()
+        self._tell_ends()
+
+    def publisher_changed(self, row: PublisherRow) -> None:
+        """Of another node. When it left, readers are told where it ended once its stream is here or never will be."""
+        self._left.pop(row.info.incarnation, None)
+        if not row.alive:
+            self._left[row.info.incarnation] = row
+
+    def _tell_ends(self) -> None:
+        carried = {stream.incarnation for stream in [*self.channels, *self._opening]} if self._left else set()
+        for incarnation in [incarnation for incarnation in self._left if incarnation not in carried]:
+            self._deliver(self._local.sharing.ended(self._left.pop(incarnation)))
 
     def _drains(self, stream: Stream) -> bool:
         """Whether more is to come of a publisher that left."""

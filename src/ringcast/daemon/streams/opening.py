@@ -89,7 +89,7 @@ class Senders:
         mirror = receiving.open(channel)
         ring: MirrorRing | None = None
         try:
-            ring = self._mirror_ring(stream, row, channel, mirror, receiving)
+            ring = self._mirror_ring(stream, row, channel, mirror, receiving, opened.age_ns)
             if hold:
                 ring.keep(_core)
             begun = StartChannel(
@@ -110,8 +110,9 @@ class Senders:
         )  # fmt: skip
 
     def _mirror_ring(
-        self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: Receiving
-    ) -> MirrorRing:
+        self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: Receiving,
+        older_ns: int | None,
+    ) -> MirrorRing:  # fmt: skip
         tag = self._local.table.tag(row.info.tag)
         if tag is None:
             raise PublisherGone(row.info.incarnation, row.owner)
@@ -126,7 +127,7 @@ class Senders:
         row = msgspec.structs.replace(row, depth=channel.depth, capacity_bytes=channel.capacity_bytes)
         return MirrorRing(
             self._local.number(), row, tag.attributes, fds, monitor, mirror=mirror, every=channel.every,
-            demand=stream.demand,
+            demand=stream.demand, first_seq=channel.first_seq, older_ns=older_ns,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ what is only said

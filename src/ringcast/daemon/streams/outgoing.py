@@ -30,10 +30,10 @@ from ringcast.control.service import (
 )
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.rings.fanout import Answer
-from ringcast.daemon.rings.registrations import Wish
+from ringcast.daemon.rings.registrations import Hold, Wish
 from ringcast.daemon.stages.quota import StageQuota
 from ringcast.daemon.streams.resolving import resolved
-from ringcast.errors import BadMessage, QosMismatch
+from ringcast.errors import BadMessage, QosMismatch, RingcastError
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
@@ -47,6 +47,8 @@ SETTLE_S = 0.01
 HOLD_S = 5.0
 DRAIN_S = 5.0
 """Between opening and starting, a relayed stream is kept, and a seat in a group."""
+PLACE_S = 5.0
+"""How long the publisher's ring spares what a node has not got that went, or has to open its channel again."""
 CHECK_S = 1.0
 """How often it is looked whether groups can still be reached, and whether a sending end broke."""
 
@@ -56,11 +58,21 @@ class HeldSource(Source, Protocol):
     def oldest_seq(self) -> int: ...
     @property
     def fresh_seq(self) -> int: ...
+    @property
+    def age_ns(self) -> int | None:
+        """How long ago its publisher came."""
+
     def factor(self, every: int, rate_hz: float) -> int:
         """The n of a channel out of it."""
 
     def changed_factor(self, every: int, rate_hz: float) -> bool:
         """Whether another one is right by now."""
+
+    def keep_place(self) -> Hold | None:
+        """Spare what reliable channels have not sent, though one of them ends. Raises RingcastError."""
+
+    def take_over(self) -> None:
+        """A reliable channel has a place of its own."""
 
 
 class Sources(Protocol):
@@ -118,6 +130,7 @@ class Distribution:
         self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
+        self._places: dict[tuple[str, int], list[Hold]] = {}
 
     async def open(self, node: str, host: str, request: OpenChannel) -> ChannelOpened:
         """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), ResourceLimit (too many
@@ -148,7 +161,8 @@ class Distribution:
             )  # fmt: skip
             seat = self._seat(transport, channel, source, await resolved(host), _port(request.address))
         return ChannelOpened(
-            first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat
+            first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat,
+            age_ns=source.age_ns,
         )  # fmt: skip
 
     async def start(self, node: str, host: str, request: StartChannel) -> None:
@@ -179,6 +193,9 @@ class Distribution:
             reliable=request.reliable, sending=sending, source=source, wish=wish, size=request.size,
             rate_hz=request.rate_hz, link=getattr(sending, "link", request.key), source_transport=request.transport,
         )  # fmt: skip
+        if request.reliable:
+            self._give_up_place(node, request.incarnation)
+            source.take_over()
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
         if self._checking is None:
@@ -192,7 +209,7 @@ class Distribution:
 
     def node_gone(self, node: str) -> None:
         for key in [key for key, channel in self.channels.items() if channel.node == node]:
-            self._drop(key)
+            self._drop(key, keep_place=True)
 
     def ring_gone(self, incarnation: int) -> None:
         for key in [key for key, channel in self.channels.items() if channel.incarnation == incarnation]:
@@ -225,7 +242,7 @@ class Distribution:
     def _again(self, concerned: Callable[[OpenedChannel], bool]) -> None:
         for key, channel in list(self.channels.items()):
             if concerned(channel):
-                self._drop(key)
+                self._drop(key, keep_place=True)
                 self._on_again(channel.node, key)
 
     def retune(self, request: RetuneChannel) -> None:
@@ -269,12 +286,38 @@ class Distribution:
             self._drop(key)
         for task in self._settling:
             task.cancel()
+        for stream in list(self._places):
+            while stream in self._places:
+                self._give_up_place(*stream)
         self._closers.shutdown(wait=False)  # what was begun is ended before the process is
 
-    def _drop(self, key: int) -> None:
+    def _keep_place(self, channel: OpenedChannel) -> None:
+        try:
+            place = channel.source.keep_place()
+        except RingcastError as exc:  # no slot is free: what is overwritten meanwhile is lost, and counted
+            logger.debug("no place is kept for node %s: %s", channel.node, exc)
+            return
+        if place is not None:
+            stream = (channel.node, channel.incarnation)
+            self._places.setdefault(stream, []).append(place)
+            asyncio.get_running_loop().call_later(PLACE_S, self._give_up_place, *stream, place)
+
+    def _give_up_place(self, node: str, incarnation: int, place: Hold | None = None) -> None:
+        """That one, or any of a stream that has a channel again."""
+        places = self._places.get((node, incarnation), [])
+        if places and (place is None or place in places):
+            place = places[0] if place is None else place
+            places.remove(place)
+            place.close()
+        if not places:
+            self._places.pop((node, incarnation), None)
+
+    def _drop(self, key: int, *, keep_place: bool = False) -> None:
         channel = self.channels.pop(key, None)
         if channel is None:
             return
+        if keep_place and channel.reliable:
+            self._keep_place(channel)
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         self._closers.submit(channel.sending.close)

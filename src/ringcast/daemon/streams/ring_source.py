@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ringcast import _core
 from ringcast.daemon.rings.pacing import Paces
-from ringcast.daemon.rings.registrations import Ring
+from ringcast.daemon.rings.registrations import Hold, Ring
 from ringcast.daemon.stages.derivation import oldest_seq
 from ringcast.transport.interface import FanOutLinks
 
@@ -39,6 +40,10 @@ class RingSource:
     def fresh_seq(self) -> int:
         return self._ring.fresh_seq
 
+    @property
+    def age_ns(self) -> int | None:
+        return self._ring.age_ns
+
     def factor(self, every: int, rate_hz: float) -> int:
         if self._ring.size is not None:
             return self._ring.every
@@ -46,6 +51,24 @@ class RingSource:
 
     def changed_factor(self, every: int, rate_hz: float) -> bool:
         return rate_hz > 0 and self._paces.follow(self._ring, rate_hz) != every
+
+    def keep_place(self) -> Hold | None:
+        """Have what the slowest reliable channel has not sent spared from now on, though that channel ends. None where
+        publishers wait for nobody, and for rings that others feed: those would stop for all."""
+        place = None if self._ring.foreign or not self._ring.alive else self._ring.monitor.place()
+        if place is None or self._ring.attributes.max_wait_s == 0:
+            return None
+        holder = _core.RingReader(reliable=True, what="place")
+        holder.attach(
+            self.ring_fd, self.bell_fd, depth=self.depth, capacity_bytes=self.capacity_bytes, incarnation=self.ring,
+            start=place,
+        )  # fmt: skip
+        return holder
+
+    def take_over(self) -> None:
+        """A reliable channel has a place in the ring now: one that a dead daemon left there is not needed any more."""
+        if not self._ring.foreign and self._ring.alive:
+            self._ring.monitor.free_orphan()
 
     @property
     def links(self) -> FanOutLinks:

@@ -30,6 +30,8 @@ DELIVERED = (
     ("lateral:r=4,c=3", 25, 0.01, 99.94),
     ("lateral:r=8,c=3", 3, 0.03, 99.5),
 )
+SAME = 0.005
+"""Where nothing is lost the simulator sends the same packets for all that multicast; only the links' jitter differs."""
 STEPS = 1 + len(DELIVERED) + 1 + 1
 
 
@@ -116,9 +118,9 @@ def latencies(cells: Mapping[Cell, Mapping[str, float]]) -> list[Row]:
     alone = {cell: values for cell, values in cells.items() if cell.burst <= 1}
     ricochet = ("lateral:r=4,c=3", "lateral:r=8,c=3")
     statements: list[tuple[str, list[Cell], Callable[[Mapping[str, float]], bool]]] = [
-        ("without loss RMcast (nak) and Ricochet (lateral) are never the fastest",
+        (f"without loss RMcast (nak) and Ricochet (lateral) are never the fastest by more than {SAME:.1%}",
          [cell for cell in alone if cell.loss == 0],
-         lambda v: _least(v, BASELINES) <= _least(v, ("nak", *ricochet))),
+         lambda v: _least(v, BASELINES) <= (1 + SAME) * _least(v, ("nak", *ricochet))),
         ("tcp is the slowest at 3 % loss, 3 receivers, 25 and 50 Hz",
          [cell for cell in alone if (cell.receivers, cell.loss) == (3, 0.03) and cell.rate_hz in (25.0, 50.0)],
          lambda v: v["tcp"] >= max(v[name] for name in ("udp", "multicast", "nak", *ricochet))),

@@ -1,1 +1,2 @@
-"""How a placement is found: integer program, cheap special cases, and exhaustive search as the oracle. Pure."""
+"""From a case to a plan: all places tried (`search`), an integer program (`onehot` on `program`), large networks
+(`regions`, `detours`), which of them suits (`optimise`), and why there is no plan (`reasons`). Pure."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 
-from ringcast.placement import delay, plan, reasons
+from ringcast.placement import delay, plan
 from ringcast.placement.case import Case
 from ringcast.placement.checks import check
 from ringcast.placement.model import Problem
 from ringcast.placement.plan import Plan
-from ringcast.placement.solve import detours, regions
+from ringcast.placement.solve import detours, reasons, regions
 from ringcast.placement.solve.onehot import OneHot
 
 MOST_PLACES = 20_000

@@ -9,7 +9,7 @@ import pytest
 
 from ringcast.cli.program import main
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "placement"
+EXAMPLES = Path(__file__).parents[4] / "examples" / "placement"
 STAR = EXAMPLES / "star.toml"
 
 

@@ -128,3 +128,65 @@ async def _gives_back(transport: Transport) -> None:
     manager.given_back(Answer(link=1, seq=6, behind=False))
     assert sending.calls == [("behind", 5), ("settle", 0), ("too long", 6)]
     manager.close()
+
+
+class Place:
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class KeptSource(Source):
+    """A publisher's ring in which places can be kept."""
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self.taken_over = 0
+
+    def keep_place(self) -> Place:
+        self.places.append(Place())
+        return self.places[-1]
+
+    def take_over(self) -> None:
+        self.taken_over += 1
+
+
+class KeptSources(Sources):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = KeptSource()
+
+    async def source(self, *_: object) -> Source:
+        return self.one
+
+
+def reliably(key: int) -> StartChannel:
+    return StartChannel(key=key, incarnation=0xAB, first_seq=0, address=":7", transport="fake", reliable=True)
+
+
+def test_a_place_is_kept_for_a_reliable_node_that_went(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outgoing, "PLACE_S", 0.01)
+    asyncio.run(_keeps_places())
+
+
+async def _keeps_places() -> None:
+    sources: Any = KeptSources()
+    places = sources.one.places
+    manager = Distribution(sources)
+    await manager.start("b", "127.0.0.1", reliably(1))
+    assert sources.one.taken_over == 1
+    manager.node_gone("b")
+    assert [place.closed for place in places] == [False]
+    await manager.start("c", "127.0.0.1", reliably(2))  # another node's channel is not what it is kept for
+    assert not places[0].closed
+    await manager.start("b", "127.0.0.1", reliably(3))
+    assert places[0].closed
+    # For whoever does not come back it is not kept for ever, and for whoever says goodbye not at all.
+    manager.node_gone("b")
+    await until(lambda: places[1].closed)
+    manager.close_channel(outgoing.CloseChannel(key=2))
+    await manager.start("d", "127.0.0.1", request(4))
+    manager.node_gone("d")
+    assert len(places) == 2
+    manager.close()

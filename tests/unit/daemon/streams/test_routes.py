@@ -32,6 +32,14 @@ def row(settings=None, **attributes):
         # Nobody's word makes a reliable stream unreliable, or stops a stream where a transport is not installed.
         (Asked(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
         (Asked(), row(transport="pigeon"), Demand(1, "", "nak")),
+        # Only who asked for it goes without an order, and only where nobody scales by number on the way.
+        (Asked(ordered=False), row(transport="lateral:r=4"), Demand(1, "", "lateral+unordered:r=4")),
+        (Asked(ordered=False, every=4), row(transport="parity"), Demand(4, "publisher", "parity+unordered")),
+        (Asked(ordered=False, every=4, at="subscriber"), row(transport="parity"), Demand(1, "", "parity")),
+        (Asked(ordered=False, every=4, at="node:c"), row(transport="parity"), Demand(4, "node:c", "parity")),
+        (Asked(ordered=False), row(), Demand(1, "", "nak")),
+        (Asked(), row({"": Setting(transport="parity+unordered")}), Demand(1, "", "nak")),
+        (Asked(), row(transport="parity+unordered"), Demand(1, "", "nak")),
     ],
 )
 def test_who_decides(wish, tag, expected):
@@ -70,3 +78,9 @@ def test_a_wish_that_cannot_be():
         routes.check_asked(Asked(reliable=True), row({"": Setting(transport="udp")}), "here")
     with pytest.raises(QosMismatch, match="pigeon"):
         routes.check_asked(Asked(transport="pigeon"), None, "here")
+
+
+def test_a_transport_without_an_order_is_refused_to_who_wants_one():
+    with pytest.raises(QosMismatch, match="ordered=False"):
+        routes.check_asked(Asked(transport="lateral+unordered"), row(), "here")
+    routes.check_asked(Asked(transport="lateral+unordered", ordered=False), row(), "here")

@@ -9,8 +9,8 @@ import pytest
 from ringcast.lab.placement.networks import T, chain, star
 from ringcast.placement import Demand, Link, Node, PlacementError, Subscriber, explain
 from ringcast.placement.case import Case
-from ringcast.placement.observed import Distance, Framing, observed, without
-from ringcast.placement.settling import Settling, wrong
+from ringcast.placement.mesh.observed import Distance, Framing, observed, without
+from ringcast.placement.mesh.settling import Settling, wrong
 from ringcast.placement.solve.optimise import optimise, optimise_case
 
 PUBLISHER, HUB = 0, 4
