@@ -60,7 +60,7 @@ def test_the_subscribers_daemon_dies_and_comes_back(make_mesh, eventually, trans
     assert sub.lost == sum(msg.lost for msg in got)
     if transport == "nak":  # credits say what was read
         assert sub.lost == 0
-    else:  # one batch that the kernel took before it knew of the death, and one in the pump's hands; each at most a ring
+    else:  # a batch that the kernel took before it knew of the death, and one in the hands of the pump: a ring each
         assert sub.lost <= 2 * DEPTH
 
 
