@@ -198,13 +198,13 @@ class Session(Closing):
             )  # fmt: skip
         if attributes:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
-        wish = Scaling(every, at, transport, size, rate_hz, ordered).check()
+        options = Scaling(every, at, transport, size, rate_hz, ordered).check()
         if size is not None:
             for row in self.tags(pattern):
                 scaled(row.attributes, size)
         return Subscriber(
             self._attachment, check_pattern(pattern), Decoders(size=size), start=start, reliable=reliable,
-            busy_poll=busy_poll, scaling=wish,
+            busy_poll=busy_poll, scaling=options,
         )  # fmt: skip
 
     # ---------------------------------------------------------------- the network

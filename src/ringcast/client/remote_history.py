@@ -76,8 +76,8 @@ class RemoteHistory(Closing):
         self._unanswered: tuple[str, ...] = ()
         self._buffer: weakref.finalize[[int], RemoteHistory] | None = None
         if depth is not None and at != PUBLISHER:
-            buffer = attachment.holdings.hold(tag.name, at, depth, every)
-            self._buffer = weakref.finalize(self, attachment.holdings.let_go, buffer)
+            buffer = attachment.registry.hold(tag.name, at, depth, every)
+            self._buffer = weakref.finalize(self, attachment.registry.let_go, buffer)
             self._buffer.atexit = False
         attachment.owns(self)
 

@@ -90,7 +90,7 @@ def check_reliable(tag: str, attributes: TagAttributes) -> None:
         )
 
 
-class Following(Subscription):
+class RingFollowing(Subscription):
     """A subscriber's right."""
 
     def __init__(

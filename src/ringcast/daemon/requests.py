@@ -34,7 +34,7 @@ from ringcast.control.messages import (
 from ringcast.control.refusal import refuse
 from ringcast.control.status import NodeStatus
 from ringcast.daemon.clients.connection import Connection
-from ringcast.daemon.clients.local import Local, asked_of
+from ringcast.daemon.clients.local import Local, options_of
 from ringcast.daemon.effects import Send
 from ringcast.daemon.network import Network
 from ringcast.daemon.observe import listing
@@ -96,7 +96,9 @@ class Requests:
             connection.push(Done(id=request.id))
         elif isinstance(request, Subscribe) and (self._network is not None or request.size is not None):
             try:
-                routes.check_asked(asked_of(request), self._local.table.tag(request.pattern), self._local.table.node)
+                routes.check_options(
+                    options_of(request), self._local.table.tag(request.pattern), self._local.table.node
+                )
             except QosMismatch as exc:
                 connection.push(refuse(request.id, exc))
                 return
@@ -135,15 +137,15 @@ class Requests:
 
     async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
         """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
-        asked = asked_of(request)
+        options = options_of(request)
         with ExitStack() as stack:
             stack.callback(self._settle)
             if request.role == "subscriber":
-                stack.enter_context(self._local.sharing.expecting(request.pattern, asked))
+                stack.enter_context(self._local.sharing.expecting(request.pattern, options))
                 if self._network is not None:
-                    await self._network.delivery.prepare(request.pattern, asked, request.start)
+                    await self._network.incoming.prepare(request.pattern, options, request.start)
                 if request.size is not None:
-                    await self._stages.prepare(request.pattern, asked, request.start)
+                    await self._stages.prepare(request.pattern, options, request.start)
             if connection.closed:
                 return
             try:
@@ -154,7 +156,7 @@ class Requests:
     def _settle(self) -> None:
         """End what was prepared for a subscription that did not come about."""
         if self._network is not None:
-            self._network.delivery.follow()
+            self._network.incoming.follow()
         self._stages.follow()
 
     async def _move(self, connection: Connection, request: Move, fds: list[Descriptor]) -> None:
@@ -165,10 +167,10 @@ class Requests:
             return
         moved = self._local.subscription(connection.number, request.subscription)
         if moved is not None:
-            if moved.asked.size is not None:
-                await self._stages.prepare(moved.pattern, moved.asked, "new")
+            if moved.options.size is not None:
+                await self._stages.prepare(moved.pattern, moved.options, "new")
             if self._network is not None:
-                await self._network.delivery.settled(moved.pattern)
+                await self._network.incoming.settled(moved.pattern)
         self._deliver(out)
 
     async def _answer(self, connection: Connection, request_id: int, work: Coroutine[Any, Any, None]) -> None:

@@ -34,7 +34,7 @@ from ringcast.control.messages import (
 from ringcast.control.refusal import failed, refuse
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
-from ringcast.daemon.clients.listener import Door, no_descriptors
+from ringcast.daemon.clients.listener import Listener, no_descriptors
 from ringcast.daemon.clients.local import OWN_CLIENT, Local
 from ringcast.daemon.clients.processes import Processes
 from ringcast.daemon.effects import Send
@@ -107,7 +107,7 @@ class Server:
             on_bad=self._refuse, on_mistake=self._failed,
             on_done=self._follow,
         )  # fmt: skip
-        self._door = Door(
+        self._listener = Listener(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
             idle_linger_s=idle_linger_s,
         )  # fmt: skip
@@ -118,7 +118,7 @@ class Server:
             if self.network is not None:
                 await self.network.start()
             self._declare()
-            self._door.open()
+            self._listener.open()
             self._look_later()
             if ready is not None:
                 ready()
@@ -249,8 +249,8 @@ class Server:
         self._stages.follow_rates()
         rates = self.local.sharing.has_rates or self._stages.has_rates
         if self.network is not None:
-            self.network.distribution.follow_rates()
-            rates = rates or self.network.distribution.has_rates
+            self.network.outgoing.follow_rates()
+            rates = rates or self.network.outgoing.has_rates
         alive = {row.info.incarnation for row in self.local.table.all_publishers() if row.alive} if rates else set()
         self.local.sharing.paces.keep(alive)
         if rates:
@@ -376,7 +376,7 @@ class Server:
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
         if not self._connections:
-            self._door.nobody_inside()
+            self._listener.nobody_inside()
 
     def _process_died(self, pid: int) -> None:
         for number in [number for number, peer in self._peers.items() if peer.pid == pid]:
@@ -388,7 +388,7 @@ class Server:
     def _close(self) -> None:
         if self._looking is not None:
             self._looking.cancel()
-        self._door.close()
+        self._listener.close()
         for connection in self._connections.values():
             connection.close()
         self._processes.close()

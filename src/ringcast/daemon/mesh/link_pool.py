@@ -23,7 +23,7 @@ END_S = 2.5
 """How long links have to end when all do."""
 
 
-class Switchboard:
+class LinkPool:
     def __init__(
         self,
         *,

@@ -94,7 +94,7 @@ class Ring:
         except BadMessage:
             monitor.close()
             raise
-        self.plain_for: set[Wish] = set()
+        self.plain_for: set[StageSpec] = set()
         """What nobody here can make of it: such subscribers get it as it is and scale for themselves."""
         self.announced = 0
         """Subscribers the publisher was last told of."""
@@ -228,7 +228,7 @@ class Ring:
         )  # fmt: skip
 
 
-class Asked(NamedTuple):
+class SubscribeOptions(NamedTuple):
     """What a subscriber asked for; `at` may be "auto" and `transport` empty."""
 
     every: int = 1
@@ -313,7 +313,7 @@ class MirrorRing(Ring):
         return not find(self.demand.transport).promises.ordered
 
 
-class Wish(NamedTuple):
+class StageSpec(NamedTuple):
     """A publisher's stream as a stage on this node makes it. Equal wishes share one stage and one ring."""
 
     incarnation: int
@@ -331,8 +331,8 @@ class DerivedRing(Ring):
     number of the newest message in it, -1 when it is empty."""
 
     def __init__(
-        self, number: int, base: Ring, wish: Wish, every: int, first_seq: int, stage: StageUp, fds: list[Descriptor],
-        monitor: Monitor, newest: Callable[[], int],
+        self, number: int, base: Ring, spec: StageSpec, every: int, first_seq: int, stage: StageUp,
+        fds: list[Descriptor], monitor: Monitor, newest: Callable[[], int],
     ) -> None:  # fmt: skip
         row = replace(base.row, depth=stage.depth, capacity_bytes=stage.capacity_bytes)
         super().__init__(row, MESH, base.attributes, fds, monitor)
@@ -342,7 +342,7 @@ class DerivedRing(Ring):
         self._first_seq = first_seq
         self._newest = newest
         self.base = base
-        self.wish = wish
+        self.spec = spec
 
     @property
     def number(self) -> int:
@@ -374,20 +374,20 @@ class DerivedRing(Ring):
 
     @property
     def size(self) -> tuple[int, int]:
-        return self.wish.size
+        return self.spec.size
 
     @property
     def foreign(self) -> bool:
         return True
 
 
-def wish_of(row: PublisherRow, demand: Demand, node: str) -> Wish | None:
+def spec_of(row: PublisherRow, demand: Demand, node: str) -> StageSpec | None:
     """What has to be made on this node for subscribers here that want a publisher's stream so; None when nothing."""
     own = row.owner == node
     if demand.size is None or not (own or demand.at == f"node:{node}"):
         return None
     here = demand.at.startswith("node:")
-    return Wish(
+    return StageSpec(
         row.info.incarnation, demand.size, demand.every, demand.rate_hz, here, reliable=here and demand.reliable
     )
 
@@ -402,9 +402,9 @@ class Subscription:
         info: SubscriberInfo,
         role: Literal["subscriber", "history"],
         counter_index: int,
-        asked: Asked = Asked(),
+        options: SubscribeOptions = SubscribeOptions(),
     ) -> None:
-        self.asked = asked
+        self.options = options
         self.client = client
         self.number = number
         self.info = info
@@ -428,12 +428,12 @@ class Subscription:
 
     @property
     def reliable(self) -> bool:
-        return self.counts and self.asked.reliable
+        return self.counts and self.options.reliable
 
     @property
     def rate_hz(self) -> float:
         """What it is to get at most, where nothing on the way sees to that."""
-        return self.asked.rate_hz if self.counts else 0.0
+        return self.options.rate_hz if self.counts else 0.0
 
     def reads(self, ring: Ring) -> bool:
         """Whether it was shown the ring, and nothing that continues it."""
@@ -443,10 +443,10 @@ class Subscription:
         """Own publishers' rings are for those who scale for themselves, a mirror and what a stage makes for those who
         asked for it. `demand` is how the subscription wants the ring's tag."""
         if isinstance(ring, DerivedRing):
-            return self.counts and wish_of(ring.row, demand, self.info.node) == ring.wish
+            return self.counts and spec_of(ring.row, demand, self.info.node) == ring.spec
         if isinstance(ring, MirrorRing):
             return self.counts and ring.demand == demand
-        return demand.size is None or wish_of(ring.row, demand, self.info.node) in ring.plain_for
+        return demand.size is None or spec_of(ring.row, demand, self.info.node) in ring.plain_for
 
     def paces(self, ring: Ring) -> bool:
         """Whether the reader itself is to leave messages out, for its rate."""

@@ -39,7 +39,7 @@ class Made(NamedTuple):
     fds: list[Descriptor]
 
 
-class Hand(Protocol):
+class StageRunner(Protocol):
     async def begin(self, wanted: StageWanted, fds: tuple[Descriptor, ...], on_gone: Callable[[str], None]) -> Made:
         """Raises BrokenError, BadMessage, ResourceLimit, TimeoutError."""
 
@@ -47,7 +47,7 @@ class Hand(Protocol):
         """Returns once nothing more is written, or the hand was too slow and was ended by force."""
 
 
-class PublisherHand:
+class PublisherRunner:
     """`deliver` brings a notice to the client; `answered` is called with what comes back."""
 
     def __init__(self, client: int, ring: int, deliver: Callable[[list[Send]], None]) -> None:
@@ -98,7 +98,7 @@ class PublisherHand:
             logger.warning("a publisher does not end its stage")
 
 
-class WorkerHand:
+class ProcessRunner:
     """`python -m ringcast.scaling.worker`, with a socket between us."""
 
     def __init__(self) -> None:

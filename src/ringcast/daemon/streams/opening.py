@@ -36,7 +36,7 @@ from ringcast.daemon.rings.registrations import Demand, MirrorRing
 from ringcast.daemon.stages.proxies import PREPARE_S
 from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.resolving import resolved
-from ringcast.daemon.streams.wanted import Incoming, Stream
+from ringcast.daemon.streams.wanted import IncomingChannel, Stream
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.transport import Channel, Receiving
@@ -66,7 +66,7 @@ class Senders:
         self._host_of = host_of
         self._words: set[asyncio.Task[None]] = set()
 
-    async def open(self, stream: Stream, row: PublisherRow, via: str, start: Start, *, hold: bool) -> Incoming:
+    async def open(self, stream: Stream, row: PublisherRow, via: str, start: Start, *, hold: bool) -> IncomingChannel:
         """A channel that flows, into a mirror that nobody has been shown yet; with `hold`, one that overwrites nothing.
 
         Raises TimeoutError, RingcastError, OSError.
@@ -104,7 +104,7 @@ class Senders:
                 ring.let_go()
             receiving.close_channel(key)
             raise
-        return Incoming(
+        return IncomingChannel(
             key=key, via=via, transport=demand.transport, row=row, mirror=mirror, ring=ring,
             first_seq=opened.first_seq,
         )  # fmt: skip
@@ -132,7 +132,7 @@ class Senders:
 
     # ------------------------------------------------------------------ what is only said
 
-    def retuned(self, incoming: Incoming) -> None:
+    def retuned(self, incoming: IncomingChannel) -> None:
         request = RetuneChannel(key=incoming.key, transport=incoming.transport)
         self._say(incoming.via, service.RETUNE, request, "goes on with the parameters it had")
 
@@ -141,11 +141,11 @@ class Senders:
         request = RingTaken(incarnation=row.info.incarnation)
         self._say(row.owner, service.TAKEN, request, "may hold up a publisher for subscribers here")
 
-    def direct(self, incoming: Incoming) -> None:
+    def direct(self, incoming: IncomingChannel) -> None:
         request = DirectChannel(key=incoming.key)
         self._say(incoming.via, service.DIRECT, request, "cannot be asked to send without multicast")
 
-    def farewell(self, incoming: Incoming) -> None:
+    def send_close(self, incoming: IncomingChannel) -> None:
         """Whoever is gone has closed it already."""
         self._say(incoming.via, service.CLOSE, CloseChannel(key=incoming.key), "")
 

@@ -34,7 +34,7 @@ class Stream(NamedTuple):
         return isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape
 
 
-class Incoming(msgspec.Struct):
+class IncomingChannel(msgspec.Struct):
     """A channel that is open."""
 
     key: int
