@@ -19,12 +19,9 @@ from ringcast.client.connection import Connection
 from ringcast.client.decoding import Decoders
 from ringcast.client.registration import Subscription
 from ringcast.client.remote_history import RemoteHistory
-from ringcast.control.messages import (
-    ListPublishers,
-    PublisherListing,
-    RingUp,
-    Subscribe,
-)
+from ringcast.control.answers import PublisherListing
+from ringcast.control.notices import RingUp
+from ringcast.control.requests import ListPublishers, Subscribe
 from ringcast.control.status import PublisherStatus
 from ringcast.errors import HistoryError, RingcastError
 from ringcast.message import Message

@@ -12,7 +12,7 @@ from ringcast import _core
 from ringcast.client.attachment import Attachment
 from ringcast.client.registration import Publication
 from ringcast.client.staging import PublisherStages
-from ringcast.control.messages import StageUnwanted, StageWanted
+from ringcast.control.notices import StageUnwanted, StageWanted
 from ringcast.errors import ClosedError, RingcastError
 from ringcast.model.closing import Closing
 from ringcast.model.identity import PublisherInfo

@@ -17,22 +17,8 @@ from ringcast.client.decoding import Decoders, scaled
 from ringcast.client.ring_following import Scaling, Start
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
-from ringcast.control.messages import (
-    ChannelListing,
-    Done,
-    GetSettings,
-    GetStatus,
-    ListChannels,
-    ListNodes,
-    ListTags,
-    NodeListing,
-    OpenTag,
-    SetChannel,
-    SettingListing,
-    Status,
-    TagListing,
-    TagOpened,
-)
+from ringcast.control.answers import ChannelListing, Done, NodeListing, SettingListing, Status, TagListing, TagOpened
+from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListNodes, ListTags, OpenTag, SetChannel
 from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon

@@ -9,16 +9,8 @@ from ringcast.client.decoding import Decoders, Undecoded, bind, scaled, scaling
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, Start, check_reliable
 from ringcast.codec import Codec
-from ringcast.control.messages import (
-    DestroyTag,
-    Done,
-    ListHistories,
-    ListPublishers,
-    ListSubscribers,
-    PublisherListing,
-    SubscriberListing,
-    TagOpened,
-)
+from ringcast.control.answers import Done, PublisherListing, SubscriberListing, TagOpened
+from ringcast.control.requests import DestroyTag, ListHistories, ListPublishers, ListSubscribers
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.history import History, Whose, incarnation_of
 from ringcast.model.place import AUTO

@@ -18,8 +18,9 @@ import msgspec
 
 from ringcast.client.attachment import Attachment
 from ringcast.client.descriptors import Waker
-from ringcast.control import messages
-from ringcast.control.messages import Done, Presences
+from ringcast.control import requests
+from ringcast.control.answers import Done
+from ringcast.control.notices import Presences
 from ringcast.errors import ClosedError, ForkedError, RingcastError, WouldBlock
 from ringcast.model.closing import Closing
 from ringcast.model.identity import Presence, PresenceKind
@@ -101,7 +102,7 @@ class Watch(Closing):
         self.failure: RingcastError | None = None
         """Why nothing more will come; None while it may."""
         self._attachment = attachment
-        self._request = messages.Watch(id=0, watch=self.number, pattern=pattern, kinds=list(kinds))
+        self._request = requests.Watch(id=0, watch=self.number, pattern=pattern, kinds=list(kinds))
         self._changed = threading.Condition()
         self._ledger = Ledger()
         self._closed = False

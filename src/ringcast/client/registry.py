@@ -14,16 +14,11 @@ from typing import Any, Protocol
 
 from ringcast.client.connection import Connection
 from ringcast.client.registration import Publication, Subscription
+from ringcast.control.answers import Answer, Done, Published, TagOpened
 from ringcast.control.link import Received
-from ringcast.control.messages import (
-    Answer,
-    Done,
-    DropBuffer,
-    HoldBuffer,
+from ringcast.control.notices import (
     Notice,
-    OpenTag,
     Presences,
-    Published,
     RingDown,
     RingPaced,
     RingUp,
@@ -32,11 +27,8 @@ from ringcast.control.messages import (
     StreamEnded,
     SubscriberCount,
     TagGone,
-    TagOpened,
-    Unpublish,
-    Unsubscribe,
-    Unwatch,
 )
+from ringcast.control.requests import DropBuffer, HoldBuffer, OpenTag, Unpublish, Unsubscribe, Unwatch
 from ringcast.errors import DaemonUnavailable, ForkedError, RingcastError, TagDestroyed
 from ringcast.model.tag import TagAttributes
 

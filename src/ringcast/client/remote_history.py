@@ -17,8 +17,9 @@ from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decode
 from ringcast.client.ring_following import Scaling
 from ringcast.control import service
+from ringcast.control.answers import HistoryPulled
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import HistoryPulled, PullHistory
+from ringcast.control.requests import PullHistory
 from ringcast.control.service import Pull, PullAnswer
 from ringcast.errors import BadMessage, ClosedError, HistoryError
 from ringcast.message import Message

@@ -17,11 +17,8 @@ import msgspec
 
 from ringcast.control import service
 from ringcast.control.limits import MAX_SETTINGS_PER_TAG
-from ringcast.control.messages import (
-    DestroyTag,
-    SetChannel,
-)
 from ringcast.control.peering import NAME_PATTERN
+from ringcast.control.requests import DestroyTag, SetChannel
 from ringcast.control.service import (
     CloseChannel,
     DirectChannel,

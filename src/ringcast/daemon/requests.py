@@ -12,10 +12,11 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from ringcast.control.answers import Done
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import (
+from ringcast.control.refusal import refuse
+from ringcast.control.requests import (
     DestroyTag,
-    Done,
     DropBuffer,
     HoldBuffer,
     ListChannels,
@@ -31,7 +32,6 @@ from ringcast.control.messages import (
     Unwatch,
     Watch,
 )
-from ringcast.control.refusal import refuse
 from ringcast.control.status import NodeStatus
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.local import Local, options_of

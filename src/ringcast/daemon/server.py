@@ -19,19 +19,11 @@ from importlib import metadata
 
 from ringcast import _core
 from ringcast.control import link
+from ringcast.control.answers import Done, Status, Welcome
 from ringcast.control.descriptor import Descriptor, own
-from ringcast.control.messages import (
-    PROTOCOL_VERSION,
-    Bye,
-    Done,
-    GetSettings,
-    GetStatus,
-    Hello,
-    Request,
-    Status,
-    Welcome,
-)
 from ringcast.control.refusal import failed, refuse
+from ringcast.control.requests import Bye, GetSettings, GetStatus, Hello, Request
+from ringcast.control.wire import PROTOCOL_VERSION
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.listener import Listener, no_descriptors

@@ -4,20 +4,10 @@ import pytest
 
 from ringcast.client.registration import Publication, Subscription
 from ringcast.client.registry import Registry
+from ringcast.control.answers import Done, Published
 from ringcast.control.link import Received
-from ringcast.control.messages import (
-    Done,
-    OpenTag,
-    Publish,
-    Published,
-    RingDown,
-    RingUp,
-    Subscribe,
-    SubscriberCount,
-    TagGone,
-    Unpublish,
-    Unsubscribe,
-)
+from ringcast.control.notices import RingDown, RingUp, SubscriberCount, TagGone
+from ringcast.control.requests import OpenTag, Publish, Subscribe, Unpublish, Unsubscribe
 from ringcast.errors import (
     CorruptRing,
     DaemonUnavailable,

@@ -4,7 +4,7 @@ import pytest
 
 from ringcast import _core
 from ringcast.client.ring_following import RingFollowing, check_reliable, first_message
-from ringcast.control.messages import RingUp
+from ringcast.control.notices import RingUp
 from ringcast.errors import QosMismatch
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes

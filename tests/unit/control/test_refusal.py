@@ -1,7 +1,7 @@
 import pytest
 
 from ringcast import errors
-from ringcast.control.messages import Refused
+from ringcast.control.answers import Refused
 from ringcast.control.refusal import refusal
 
 

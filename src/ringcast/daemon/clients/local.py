@@ -14,11 +14,13 @@ from typing import Any
 
 import msgspec
 
+from ringcast.control.answers import Done, Published, TagOpened
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import (
+from ringcast.control.notices import TagGone
+from ringcast.control.refusal import refuse
+from ringcast.control.requests import (
     Attached,
     DestroyTag,
-    Done,
     Hello,
     ListPublishers,
     ListSubscribers,
@@ -26,17 +28,13 @@ from ringcast.control.messages import (
     Move,
     OpenTag,
     Publish,
-    Published,
     Request,
     SetChannel,
     Subscribe,
-    TagGone,
-    TagOpened,
     Unpublish,
     Unsubscribe,
     UseMailbox,
 )
-from ringcast.control.refusal import refuse
 from ringcast.control.status import SubscriberStatus
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe import listing

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 
 import msgspec
 
-from ringcast.control.messages import Refused
+from ringcast.control.answers import Refused
 from ringcast.control.peering import (
     CHUNK_BYTES,
     MAX_PAYLOAD_BYTES,

@@ -7,16 +7,16 @@ from typing import TypeVar
 
 import msgspec
 
-from ringcast.control.framing import MAX_PACKET_BYTES
-from ringcast.control.messages import (
+from ringcast.control.answers import (
     ChannelListing,
     NodeListing,
-    Presences,
     PublisherListing,
     SettingListing,
     SubscriberListing,
     TagListing,
 )
+from ringcast.control.framing import MAX_PACKET_BYTES
+from ringcast.control.notices import Presences
 from ringcast.control.status import (
     ChannelStatus,
     NodeStatus,

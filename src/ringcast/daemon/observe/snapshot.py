@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ringcast.control.messages import Status
+from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
 from ringcast.daemon.mesh.shell import MeshStatus
 from ringcast.daemon.rings.registrations import DerivedRing, MirrorRing

@@ -16,7 +16,7 @@ import msgspec
 
 from ringcast.control import service
 from ringcast.control.limits import MAX_BUFFERS_PER_PEER
-from ringcast.control.messages import HoldBuffer
+from ringcast.control.requests import HoldBuffer
 from ringcast.control.service import Buffer, Nothing, ReleaseBuffer
 from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.rings.registrations import Demand

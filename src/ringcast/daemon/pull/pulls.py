@@ -21,10 +21,8 @@ from msgspec.structs import replace
 
 from ringcast import _core
 from ringcast.control import service
+from ringcast.control.answers import HistoryPulled
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import (
-    HistoryPulled,
-)
 from ringcast.control.service import Pull, PullAnswer
 from ringcast.control.status import PublisherStatus
 from ringcast.daemon.clients.local import Local

@@ -13,10 +13,8 @@ from typing import Literal, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import (
-    RingUp,
-    StageUp,
-)
+from ringcast.control.notices import RingUp
+from ringcast.control.requests import StageUp
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.daemon.rings.fanout import FanOut, Mailbox
 from ringcast.daemon.table.rows import PublisherRow

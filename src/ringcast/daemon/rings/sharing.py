@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from ringcast.control.messages import RingDown, RingPaced, RingUp, StreamEnded
+from ringcast.control.notices import RingDown, RingPaced, RingUp, StreamEnded
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.fanout import Mailbox

@@ -16,7 +16,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import StageDown, StageUp, StageWanted
+from ringcast.control.notices import StageWanted
+from ringcast.control.requests import StageDown, StageUp
 from ringcast.control.service import Start
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send

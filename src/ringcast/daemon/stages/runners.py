@@ -19,7 +19,8 @@ from typing import NamedTuple, Protocol
 
 from ringcast.control import link
 from ringcast.control.descriptor import Descriptor, own
-from ringcast.control.messages import StageDown, StageUnwanted, StageUp, StageWanted
+from ringcast.control.notices import StageUnwanted, StageWanted
+from ringcast.control.requests import StageDown, StageUp
 from ringcast.daemon.effects import Send
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit
 
