@@ -31,6 +31,7 @@ from ringcast.control.service import (
     StartChannel,
 )
 from ringcast.control.status import ChannelStatus, NodeStatus
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
@@ -78,32 +79,35 @@ class Network:
 
     def __init__(
         self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
-        on_name: Callable[[NameConflict | NameCleared], None], stages: Stages,
+        on_name: Callable[[NameConflict | NameCleared], None], stages: Stages, background: Background,
     ) -> None:  # fmt: skip
         self._complaints = Complaints(logger)
         self._local = local
         self._watchers = watchers
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
+        self._background = background
         self.mesh = Mesh(
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
-            liveliness=watchers.liveliness, on_name=on_name,
+            liveliness=watchers.liveliness, on_name=on_name, background=background,
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         anywhere = self._host in ("0.0.0.0", "::")
         self._ends = ReceivingEnds("" if anywhere else self._host)
-        senders = Senders(local, self.mesh, self._ends, self._host_of)
-        self.incoming = IncomingChannels(local, self.mesh, self._ends, senders, deliver, self._linked, stages)
-        self.outgoing = OutgoingChannels(self.incoming, self._regrouped, self._ask_again, refused=self.mesh.refused)
+        senders = Senders(local, self.mesh, self._ends, self._host_of, background)
+        self.incoming = IncomingChannels(
+            local, self.mesh, self._ends, senders, deliver, self._linked, stages, background
+        )
+        self.outgoing = OutgoingChannels(
+            self.incoming, background, self._regrouped, self._ask_again, refused=self.mesh.refused
+        )
         local.sharing.on_taken = senders.taken
         local.on_leaving = lambda incarnation: self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
         stages.bases = self.incoming
         stages.on_gone = self.outgoing.stage_gone
-        self._asking: set[asyncio.Task[None]] = set()
-        self._words: set[asyncio.Task[None]] = set()
         self.pulls = Pulls(local, self.mesh)
-        self.buffers = Buffers(local.table.node, self.incoming, self.mesh)
+        self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
         for name, handler in (
             (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
             (service.AGAIN, self._again), (service.SET, self._set), (service.HOLD, self.buffers.hold),
@@ -124,8 +128,6 @@ class Network:
 
     async def close(self) -> None:
         self._complaints.close()
-        for task in self._words:
-            task.cancel()
         self.buffers.close()
         self._telemetry.close()
         self.outgoing.close()
@@ -262,9 +264,7 @@ class Network:
         return service.encode(Nothing())
 
     def _regrouped(self, node: str, word: RegroupChannel) -> None:
-        task = self._loop.create_task(self._say(node, word))
-        self._words.add(task)
-        task.add_done_callback(self._words.discard)
+        self._background.start(f"regroup at {node}", self._say(node, word))
 
     async def _say(self, node: str, word: RegroupChannel) -> None:
         try:
@@ -306,9 +306,7 @@ class Network:
         return service.encode(Nothing())
 
     def _ask_again(self, node: str, key: int) -> None:
-        task = self._loop.create_task(self._tell_again(node, key))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        self._background.start(f"open again at {node}", self._tell_again(node, key))
 
     async def _tell_again(self, node: str, key: int) -> None:
         try:

@@ -6,7 +6,7 @@ this client's other requests nor anybody's.
 
 from __future__ import annotations
 
-import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from functools import partial
@@ -33,6 +33,7 @@ from ringcast.control.requests import (
     Watch,
 )
 from ringcast.control.status import NodeStatus
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.local import Local, options_of
 from ringcast.daemon.effects import Send
@@ -55,8 +56,9 @@ class Requests:
 
     def __init__(
         self, local: Local, network: Network | None, stages: Stages, watchers: Watchers,
-        deliver: Callable[[list[Send]], None], *, on_bad: Callable[[Connection, BadMessage], None],
-        on_mistake: Callable[[Connection, Request], None], on_done: Callable[[], None],
+        deliver: Callable[[list[Send]], None], background: Background, *,
+        on_bad: Callable[[Connection, BadMessage], None], on_mistake: Callable[[Connection, Request], None],
+        on_done: Callable[[], None],
     ) -> None:  # fmt: skip
         self._local = local
         self._network = network
@@ -66,10 +68,9 @@ class Requests:
         self._on_bad = on_bad
         self._on_mistake = on_mistake
         self._on_done = on_done
-        self._loop = asyncio.get_running_loop()
+        self._background = background
         self._pulls = network.pulls if network is not None else Pulls(local, None)
-        self._pulling: dict[asyncio.Task[None], int] = {}
-        self._asking: set[asyncio.Task[None]] = set()
+        self._pulling: Counter[int] = Counter()
 
     def close(self) -> None:
         self._pulls.close()
@@ -124,9 +125,7 @@ class Requests:
 
     def _begin(self, connection: Connection, request: Request, work: Coroutine[Any, Any, None]) -> None:
         """Requests that other nodes are asked for; meanwhile this client's and everybody's requests go on."""
-        task = self._loop.create_task(self._watched(connection, request, work))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        self._background.start(type(request).__name__, self._watched(connection, request, work))
 
     async def _watched(self, connection: Connection, request: Request, work: Coroutine[Any, Any, None]) -> None:
         """Whatever goes wrong, the client hears of it at once."""
@@ -210,13 +209,15 @@ class Requests:
             connection.push(refuse(request.id, exc))
 
     def _start_pull(self, connection: Connection, request: PullHistory) -> None:
-        if sum(number == connection.number for number in self._pulling.values()) >= MAX_PULLS:
+        if self._pulling[connection.number] >= MAX_PULLS:
             full = f"{MAX_PULLS} pulls of this program are under way"
             connection.push(refuse(request.id, ResourceLimit(full, "pull again when some are answered")))
             return
-        task = self._loop.create_task(self._pull(connection, request))
-        self._pulling[task] = connection.number
-        task.add_done_callback(lambda done: self._pulling.pop(done, None))
+        self._pulling[connection.number] += 1
+        self._background.start("pull", self._pull(connection, request), lambda: self._pulled(connection.number))
+
+    def _pulled(self, client: int) -> None:
+        self._pulling -= Counter([client])
 
     async def _pull(self, connection: Connection, request: PullHistory) -> None:
         try:

@@ -24,6 +24,7 @@ from ringcast.control.descriptor import Descriptor, own
 from ringcast.control.refusal import failed, refuse
 from ringcast.control.requests import Bye, GetSettings, GetStatus, Hello, Request
 from ringcast.control.wire import PROTOCOL_VERSION
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.listener import Listener, no_descriptors
@@ -82,7 +83,8 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
-        self._stages = Stages(self.local, self._deliver)
+        self._background = Background()
+        self._stages = Stages(self.local, self._deliver, self._background)
         self._pacing: asyncio.TimerHandle | None = None
         self._leases = Leases(settings.values["limits.tag_lease_s"])
         self._looking: asyncio.TimerHandle | None = None
@@ -92,10 +94,16 @@ class Server:
         self.network = None
         if settings.values["listen"]:
             self.network = Network(
-                self.local, _network(settings), self._deliver, self._watchers, self._named, self._stages
+                self.local,
+                _network(settings),
+                self._deliver,
+                self._watchers,
+                self._named,
+                self._stages,
+                self._background,
             )
         self._requests = Requests(
-            self.local, self.network, self._stages, self._watchers, self._deliver,
+            self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
             on_bad=self._refuse, on_mistake=self._failed,
             on_done=self._follow,
         )  # fmt: skip
@@ -116,6 +124,7 @@ class Server:
                 ready()
             await self._stopped.wait()
         finally:
+            self._background.close()
             await self._stages.close()
             self._requests.close()
             if self.network is not None:
@@ -298,7 +307,8 @@ class Server:
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
             refusals=self.network.refusals() if self.network is not None else {}, mesh=self.settings.mesh,
             config=self.settings.config, metrics=self.settings.values["metrics"] or "",
-            mistakes=self.mistakes + (self.network.mesh.mistakes if self.network is not None else 0),
+            mistakes=self.mistakes + self._background.failures
+            + (self.network.mesh.mistakes if self.network is not None else 0),
         )  # fmt: skip
 
     def _deliver(self, out: list[Send]) -> None:

@@ -19,6 +19,7 @@ import msgspec
 
 from ringcast.control.peering import MAX_PAYLOAD_BYTES, Hello, NodeRecord, PeerMessage, Service
 from ringcast.control.status import NodeStatus
+from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.core.cluster import Cluster
 from ringcast.daemon.mesh.core.events import (
     Action,
@@ -114,6 +115,7 @@ class Mesh:
         timing: Timing | None = None,
         seed: int | None = None,
         liveliness: Liveliness | None = None,
+        background: Background | None = None,
     ) -> None:
         """Raises ValueError when an address is none."""
         self.table = table
@@ -124,9 +126,10 @@ class Mesh:
         self._on_contest = on_contest
         self._listen = [addresses.split(address, CONTROL_PORT) for address in listen]
         self._loop = asyncio.get_running_loop()
-        self._services = Services(on_done=lambda link: self._link_pool.settled(link))
+        self._background = background or Background()
+        self._services = Services(self._background, on_done=lambda link: self._link_pool.settled(link))
         self._link_pool = LinkPool(
-            on_event=self._happened, on_message=self._message, on_offence=self._offence,
+            self._background, on_event=self._happened, on_message=self._message, on_offence=self._offence,
             on_end=self._services.link_down, is_busy=self._services.busy,
         )  # fmt: skip
         self._cluster = Cluster(
@@ -184,6 +187,7 @@ class Mesh:
         self._running = False
         self._complaints.close()
         self._services.close()
+        self._background.close()
         if self._timer is not None:
             self._timer.cancel()
         if self._scouting is not None:

@@ -19,6 +19,7 @@ from ringcast.control.descriptor import Descriptor
 from ringcast.control.notices import StageWanted
 from ringcast.control.requests import StageDown, StageUp
 from ringcast.control.service import Start
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe.complaints import Complaints
@@ -61,9 +62,10 @@ class Stages:
     """`deliver` hands what clients are to be told to the shell; `on_gone` is told of wishes whose ring ended while
     channels read it."""
 
-    def __init__(self, local: Local, deliver: Callable[[list[Send]], None]) -> None:
+    def __init__(self, local: Local, deliver: Callable[[list[Send]], None], background: Background) -> None:
         self._local = local
         self._deliver = deliver
+        self._background = background
         self._complaints = Complaints(logger)
         self.bases: Bases | None = None
         self.on_gone: Callable[[StageSpec], None] = lambda spec: None
@@ -79,7 +81,6 @@ class Stages:
         self._errors: dict[StageSpec, RingcastError] = {}
         self._later: dict[StageSpec, asyncio.TimerHandle] = {}
         self._relays: dict[StageSpec, Ring] = {}
-        self._dismissals: set[asyncio.Task[None]] = set()
         self._looking: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -209,8 +210,6 @@ class Stages:
         self._complaints.close()
         for timer in (*self._later.values(), *([self._looking] if self._looking else [])):
             timer.cancel()
-        for task in list(self._tasks.values()):
-            task.cancel()
         # Publishers end theirs when they find the daemon gone.
         workers = [running.runner for running in self.running.values() if isinstance(running.runner, ProcessRunner)]
         await asyncio.gather(*(runner.end() for runner in workers), return_exceptions=True)
@@ -218,9 +217,7 @@ class Stages:
     # ------------------------------------------------------------------ one stage
 
     def _task(self, spec: StageSpec, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks[spec] = task
-        task.add_done_callback(lambda _: self._done(spec))
+        task = self._tasks[spec] = self._background.start("stage", work, lambda: self._done(spec))
         return task
 
     def _done(self, spec: StageSpec) -> None:
@@ -276,9 +273,7 @@ class Stages:
         return start if behind is None else max(oldest_seq(base), min(start, behind))
 
     def _dismiss(self, runner: StageRunner) -> None:
-        task = asyncio.get_running_loop().create_task(runner.end())
-        self._dismissals.add(task)
-        task.add_done_callback(self._dismissals.discard)
+        self._background.start("end of a stage", runner.end())
 
     async def _base(self, spec: StageSpec) -> Ring:
         """The publisher's own ring, or a mirror with its whole stream. That is kept from one stage of a wish to the
@@ -316,7 +311,7 @@ class Stages:
 
     def _runner(self, spec: StageSpec, base: Ring, number: int) -> StageRunner:
         if spec.here or base.owner is None:
-            return ProcessRunner()
+            return ProcessRunner(self._background)
         runner = PublisherRunner(base.owner, base.ring, self._deliver)
         self._runners[number] = runner
         return runner

@@ -21,6 +21,7 @@ from ringcast.control import link
 from ringcast.control.descriptor import Descriptor, own
 from ringcast.control.notices import StageUnwanted, StageWanted
 from ringcast.control.requests import StageDown, StageUp
+from ringcast.daemon.background import Background
 from ringcast.daemon.effects import Send
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit
 
@@ -102,7 +103,8 @@ class PublisherRunner:
 class ProcessRunner:
     """`python -m ringcast.scaling.worker`, with a socket between us."""
 
-    def __init__(self) -> None:
+    def __init__(self, background: Background) -> None:
+        self._background = background
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -138,7 +140,7 @@ class ProcessRunner:
         if received is None:
             self._loop.remove_reader(sock.fileno())
             self._gone.set()
-            self._loop.create_task(self._bury(answer))
+            self._background.start("end of a stage's process", self._bury(answer))
             return
         fds, message = own(received.fds), received.message
         if answer.done():

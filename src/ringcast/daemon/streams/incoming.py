@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from ringcast.control.service import RegroupChannel, Start
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import Mesh
@@ -54,10 +55,11 @@ class IncomingChannels:
 
     def __init__(
         self, local: Local, mesh: Mesh, ends: ReceivingEnds, senders: Senders, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None], stages: Stages,
+        on_linked: Callable[[FanOut], None], stages: Stages, background: Background,
     ) -> None:  # fmt: skip
         self._local = local
         self._stages = stages
+        self._background = background
         self._mesh = mesh
         self._deliver = deliver
         self._on_linked = on_linked
@@ -298,9 +300,9 @@ class IncomingChannels:
     # ------------------------------------------------------------------ opening and closing
 
     def _open_soon(self, stream: Stream, row: PublisherRow, start: Start) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(self._open(stream, row, start))
-        self._opening[stream] = task
-        task.add_done_callback(lambda _: self._opening.pop(stream, None))
+        task = self._opening[stream] = self._background.start(
+            f"open a channel from {row.info}", self._open(stream, row, start), lambda: self._opening.pop(stream, None)
+        )
         return task
 
     async def _open(self, stream: Stream, row: PublisherRow, start: Start) -> None:
@@ -341,7 +343,7 @@ class IncomingChannels:
 
     def _remember(self, stream: Stream) -> None:
         incoming = self.channels[stream]
-        end = asyncio.get_running_loop().create_task(end_of(incoming.mirror))
+        end = self._background.start("end of a mirror", end_of(incoming.mirror))
         self._resume[stream] = Resumption(incoming.row.info.tag, end)
 
     def _close(self, stream: Stream, *, tell: bool = True) -> None:
@@ -382,11 +384,6 @@ class IncomingChannels:
         for timer in (self._retry, self._watching):
             if timer is not None:
                 timer.cancel()
-        for task in self._opening.values():
-            task.cancel()
-        self._senders.close()
-        for resumption in self._resume.values():
-            resumption.end.cancel()
         self._ends.close()
 
     def _watch(self) -> None:

@@ -6,7 +6,6 @@ asked, is said once and in the background, and its failing costs nobody a stream
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import secrets
@@ -30,6 +29,7 @@ from ringcast.control.service import (
     Start,
     StartChannel,
 )
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.rings.registrations import Demand, MirrorRing
@@ -58,13 +58,14 @@ class Senders:
     """`host_of` knows where a node is."""
 
     def __init__(
-        self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]]
+        self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]],
+        background: Background,
     ) -> None:  # fmt: skip
         self._local = local
         self._mesh = mesh
         self._ends = ends
         self._host_of = host_of
-        self._words: set[asyncio.Task[None]] = set()
+        self._background = background
 
     async def open(self, stream: Stream, row: PublisherRow, via: str, start: Start, *, hold: bool) -> IncomingChannel:
         """A channel that flows, into a mirror that nobody has been shown yet; with `hold`, one that overwrites nothing.
@@ -149,16 +150,10 @@ class Senders:
         """Whoever is gone has closed it already."""
         self._say(incoming.via, service.CLOSE, CloseChannel(key=incoming.key), "")
 
-    def close(self) -> None:
-        for task in self._words:
-            task.cancel()
-
     def _say(self, node: str, name: str, request: msgspec.Struct, otherwise: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._saying(node, name, request, otherwise))
-        self._words.add(task)
-        task.add_done_callback(self._words.discard)
+        self._background.start(f"{name} to {node}", self._notify(node, name, request, otherwise))
 
-    async def _saying(self, node: str, name: str, request: msgspec.Struct, otherwise: str) -> None:
+    async def _notify(self, node: str, name: str, request: msgspec.Struct, otherwise: str) -> None:
         try:
             await self._ask(node, name, request, Nothing)
         except (TimeoutError, RingcastError, OSError) as exc:

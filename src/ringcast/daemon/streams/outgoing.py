@@ -28,6 +28,7 @@ from ringcast.control.service import (
     Start,
     StartChannel,
 )
+from ringcast.daemon.background import Background
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.rings.fanout import Answer
 from ringcast.daemon.rings.registrations import Hold, StageSpec
@@ -116,17 +117,18 @@ class OutgoingChannels:
     is not done for others."""
 
     def __init__(
-        self, sources: Sources, tell: Callable[[str, RegroupChannel], None] = lambda node, word: None,
+        self, sources: Sources, background: Background,
+        tell: Callable[[str, RegroupChannel], None] = lambda node, word: None,
         on_again: Callable[[str, int], None] = lambda node, key: None, refused: Counter[str] | None = None,
     ) -> None:  # fmt: skip
         self._quota = StageQuota(refused if refused is not None else Counter())
         self._complaints = Complaints(logger)
         self._sources = sources
+        self._background = background
         self._tell = tell
         self._on_again = on_again
         self.channels: dict[int, OutgoingChannel] = {}
         self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
-        self._settling: set[asyncio.Task[None]] = set()
         self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
@@ -284,8 +286,6 @@ class OutgoingChannels:
             timer.cancel()
         for key in list(self.channels):
             self._drop(key)
-        for task in self._settling:
-            task.cancel()
         for stream in list(self._places):
             while stream in self._places:
                 self._give_up_place(*stream)
@@ -340,9 +340,7 @@ class OutgoingChannels:
 
     def _settle_soon(self, key: int, sending: Sending) -> None:
         if sending.unsettled:
-            task = asyncio.get_running_loop().create_task(self._settle(key, sending))
-            self._settling.add(task)
-            task.add_done_callback(self._settling.discard)
+            self._background.start(f"settle channel {key:x}", self._settle(key, sending))
 
     async def _settle(self, key: int, sending: Sending) -> None:
         while sending.unsettled:
