@@ -43,7 +43,7 @@ from ringcast.daemon.operate.in_force import Settings
 from ringcast.daemon.requests import Requests
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.fanout import FanOut, Flushed
-from ringcast.daemon.rings.registrations import Core
+from ringcast.daemon.rings.ring import Core
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.table.leases import Leases
 from ringcast.daemon.table.table import TagTable

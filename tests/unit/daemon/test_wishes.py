@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringcast.control.service import OpenChannel
-from ringcast.daemon.rings.registrations import Demand, StageSpec, SubscribeOptions, spec_of
+from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
 from ringcast.daemon.streams import routes
 from ringcast.daemon.streams.outgoing import spec_for
 from ringcast.daemon.table.rows import PublisherRow

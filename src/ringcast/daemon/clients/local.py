@@ -39,8 +39,10 @@ from ringcast.control.status import SubscriberStatus
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe import listing
 from ringcast.daemon.rings.budget import Budget
+from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.rings.fanout import FanOut, Flushed
-from ringcast.daemon.rings.registrations import Client, Core, DerivedRing, Ring, SubscribeOptions, Subscription
+from ringcast.daemon.rings.registrations import Client, Subscription
+from ringcast.daemon.rings.ring import Core, DerivedRing, Ring
 from ringcast.daemon.rings.sharing import Sharing
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table import settings

@@ -25,7 +25,7 @@ from ringcast.control.status import (
     SubscriberStatus,
     TagStatus,
 )
-from ringcast.daemon.rings.registrations import Ring
+from ringcast.daemon.rings.ring import Ring
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, TagRow
 from ringcast.model.identity import Presence
 from ringcast.model.tag import tag_id

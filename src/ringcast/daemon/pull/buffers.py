@@ -20,7 +20,7 @@ from ringcast.control.requests import HoldBuffer
 from ringcast.control.service import Buffer, Nothing, ReleaseBuffer
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.interface import Mesh
-from ringcast.daemon.rings.registrations import Demand
+from ringcast.daemon.rings.demand import Demand
 from ringcast.errors import BrokenError, ResourceLimit, RingcastError
 from ringcast.model.place import node_of
 from ringcast.model.tag import check_pattern

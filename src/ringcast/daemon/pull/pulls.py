@@ -29,7 +29,7 @@ from ringcast.daemon.clients.local import Local
 from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.pull.reading import Held, limit_of, nth_newest, read, step_of, whose
 from ringcast.daemon.pull.scaler_process import PullScaler
-from ringcast.daemon.rings.registrations import Ring
+from ringcast.daemon.rings.ring import Ring
 from ringcast.errors import BrokenError, CorruptRing, Empty, HistoryError, Overwritten, ResourceLimit
 from ringcast.model.tag import check_name
 

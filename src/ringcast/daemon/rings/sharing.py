@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from ringcast.control.notices import RingDown, RingPaced, RingUp, StreamEnded
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.rings.budget import Budget
+from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
 from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.inventory import Rings
 from ringcast.daemon.rings.pacing import Paces
-from ringcast.daemon.rings.registrations import Core, Demand, Ring, StageSpec, SubscribeOptions, Subscription, spec_of
+from ringcast.daemon.rings.registrations import Subscription
+from ringcast.daemon.rings.ring import Core, Ring
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.matching import PatternIndex
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, publisher_key

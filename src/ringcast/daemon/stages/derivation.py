@@ -8,7 +8,8 @@ from __future__ import annotations
 from ringcast import _core
 from ringcast.control.service import Start
 from ringcast.daemon.clients.local import Local
-from ringcast.daemon.rings.registrations import DerivedRing, Ring, StageSpec
+from ringcast.daemon.rings.demand import StageSpec
+from ringcast.daemon.rings.ring import DerivedRing, Ring
 from ringcast.daemon.stages.runners import Made
 from ringcast.daemon.table.attributes import check_geometry
 from ringcast.errors import BadMessage

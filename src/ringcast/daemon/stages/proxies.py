@@ -23,7 +23,8 @@ from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe.complaints import Complaints
-from ringcast.daemon.rings.registrations import Demand, DerivedRing, Ring, StageSpec, SubscribeOptions, spec_of
+from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
+from ringcast.daemon.rings.ring import DerivedRing, Ring
 from ringcast.daemon.stages.derivation import derived, first, oldest_seq
 from ringcast.daemon.stages.runners import Declined, ProcessRunner, PublisherRunner, StageRunner
 from ringcast.errors import BrokenError, PublisherGone, RingcastError

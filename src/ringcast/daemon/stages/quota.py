@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ringcast.control.limits import MAX_STAGES_FOR_PEERS, MAX_STAGES_PER_PEER
-from ringcast.daemon.rings.registrations import StageSpec
+from ringcast.daemon.rings.demand import StageSpec
 from ringcast.errors import ResourceLimit
 
 

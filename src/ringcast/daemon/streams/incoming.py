@@ -19,8 +19,9 @@ from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import Mesh
+from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions
 from ringcast.daemon.rings.fanout import FanOut
-from ringcast.daemon.rings.registrations import Demand, Ring, StageSpec, SubscribeOptions
+from ringcast.daemon.rings.ring import Ring
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders, patience_s

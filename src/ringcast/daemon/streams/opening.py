@@ -32,7 +32,8 @@ from ringcast.control.service import (
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.mesh.interface import Mesh
-from ringcast.daemon.rings.registrations import Demand, MirrorRing
+from ringcast.daemon.rings.demand import Demand
+from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.daemon.stages.proxies import PREPARE_S
 from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.resolving import resolved

@@ -30,8 +30,9 @@ from ringcast.control.service import (
 )
 from ringcast.daemon.background import Background
 from ringcast.daemon.observe.complaints import Complaints
+from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.rings.fanout import Answer
-from ringcast.daemon.rings.registrations import Hold, StageSpec
+from ringcast.daemon.rings.ring import Hold
 from ringcast.daemon.stages.quota import StageQuota
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.errors import BadMessage, QosMismatch, RingcastError

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ringcast.daemon.rings.registrations import Demand, SubscribeOptions
+from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.table.rows import TagRow
 from ringcast.errors import QosMismatch
 from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, node_of

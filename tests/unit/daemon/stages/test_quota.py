@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from ringcast.control.limits import MAX_STAGES_FOR_PEERS, MAX_STAGES_PER_PEER
-from ringcast.daemon.rings.registrations import StageSpec
+from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.stages.quota import StageQuota
 from ringcast.errors import ResourceLimit
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ringcast.daemon.rings.registrations import Demand, SubscribeOptions
+from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.rows import TagRow
 from ringcast.errors import QosMismatch
