@@ -17,8 +17,7 @@ from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.operate.config_file import defaults
 from ringcast.daemon.operate.in_force import resolve
 from ringcast.daemon.server import Server
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def served(path: Path, client: Callable[[Server, str], None]) -> Server:
