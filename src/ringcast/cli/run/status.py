@@ -12,7 +12,7 @@ from ringcast.cli.program import FAILED
 from ringcast.errors import DaemonUnavailable
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import Status
+    from ringcast.control.answers import Status
     from ringcast.control.status import NodeStatus
 
 HELP = "Is this node's daemon up: its process, node and mesh, who is joined, what it holds, its configuration."
