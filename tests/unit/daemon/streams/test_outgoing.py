@@ -179,7 +179,7 @@ async def _keeps_places() -> None:
     assert places[0].closed
     # For whoever does not come back it is not kept for ever, and for whoever says goodbye not at all.
     manager.node_gone("b")
-    await until(lambda: places[1].closed)
+    await wait_until_async(lambda: places[1].closed)
     manager.close_channel(outgoing.CloseChannel(key=2))
     await manager.start("d", "127.0.0.1", request(4))
     manager.node_gone("d")
