@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 OUTSIDE = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md"}
 """{page outside of docs/: its name in the site}"""
 
+_MESSAGE = """\
+What a subscriber receives and a history returns. `data` is decoded by the tag's codec, `seq` is the publisher's number,
+`lost` counts what should have come before it and did not. Times are UTC in nanoseconds: `event_ns` is the
+application's (the time of sending when it gave none), `sent_ns` was taken in `send`, `received_ns` in `recv`."""
+
 REFERENCE: dict[str, tuple[str, str, list[str]]] = {
     "session": ("Session", "Where a program begins.", ["connect", "Session"]),
     "tag": ("Tag", "What publishers and subscribers have in common.", ["Tag", "TagAttributes"]),
     "publisher": ("Publisher", "Sends messages on a tag.", ["Publisher", "Reservation"]),
     "subscriber": ("Subscriber", "Receives messages.", ["Subscriber", "SubscriberStats"]),
-    "message": (
-        "Message", "What a subscriber receives and a history returns. `data` is decoded by the tag's codec, `seq` is the "
-        "publisher's number, `lost` counts what should have come before it and did not. Times are UTC in nanoseconds: "
-        "`event_ns` is the application's (the time of sending when it gave none), `sent_ns` was taken in `send`, "
-        "`received_ns` in `recv`.", ["Message", "PublisherInfo"],
-    ),
+    "message": ("Message", _MESSAGE, ["Message", "PublisherInfo"]),
     "history": ("History", "Pull: messages by age, number or time.", ["History", "RemoteHistory"]),
     "notify": (
         "Notification services", "Callback, queue, event and blackboard.",
