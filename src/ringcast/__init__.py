@@ -11,7 +11,6 @@ except ImportError as exc:
     ) from exc
 
 from ringcast import errors
-from ringcast.client.remote_history import RemoteHistory
 from ringcast.codec import Codec, CodecKind
 from ringcast.control.messages import (
     Status,
@@ -71,7 +70,6 @@ __all__ = [
     "MessageTooLarge", "NoSpace",
     "NameTaken", "NodeStatus", "NotYet", "Overwritten", "Presence", "Publisher", "PublisherInfo", "PublisherStatus",
     "QosMismatch",
-    "RemoteHistory",
     "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "ScaleError", "Session", "SlowSubscriber",
     "Status",
     "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict",

@@ -73,10 +73,10 @@ class Attachment:
             service.start()
         return service
 
-    def dismiss(self, subscriber: object) -> None:
-        """End the services on a subscriber."""
+    def dismiss(self, owner: object) -> None:
+        """End the services of a subscriber or a watch."""
         with self._lock:
-            found = [service for service in self._services if service.subscriber is subscriber]
+            found = [service for service in self._services if service.owner is owner]
             self._services.difference_update(found)
         for service in found:
             service.close()

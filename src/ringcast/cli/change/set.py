@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise Misuse("--node says for whom; say also what, with --proxy or --transport")
     with connect(args, "set") as session:
         if args.proxy is not None or args.transport is not None:
-            session.set_channel(args.tag, node=args.node, proxy=args.proxy, transport=args.transport)
+            session.set_channel(args.tag, node=args.node, at=args.proxy, transport=args.transport)
         found = session.tags(args.tag)
         if not found:
             raise UnknownTag(args.tag)

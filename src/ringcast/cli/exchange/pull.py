@@ -16,7 +16,6 @@ from ringcast.errors import Empty, HistoryError
 from ringcast.model.tag import check_name
 
 if TYPE_CHECKING:
-    from ringcast.client.remote_history import RemoteHistory
     from ringcast.control.status import PublisherStatus
     from ringcast.history import History
     from ringcast.message import Message
@@ -102,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _pull(history: History | RemoteHistory, args: argparse.Namespace) -> list[Message]:
+def _pull(history: History, args: argparse.Namespace) -> list[Message]:
     if args.range is not None:
         return history.range(*args.range)
     if args.since is not None:

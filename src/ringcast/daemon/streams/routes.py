@@ -26,7 +26,7 @@ def demand(asked: Asked, row: TagRow | None, node: str) -> Demand:
     """How streams of the tag are to come to `node`."""
     setting = setting_for(row, node)
     attributes = row.attributes if row is not None else None
-    at = setting.at or (asked.at if asked.at != AUTO else "") or (attributes.proxy if attributes else "") or PUBLISHER
+    at = setting.at or (asked.at if asked.at != AUTO else "") or (attributes.at if attributes else "") or PUBLISHER
     # Who scales by number counts on an order, so only the whole stream and what the publisher thins out goes without.
     whole = asked.size is None and not asked.rate_hz and (at == PUBLISHER or asked.every == 1)
     in_order = asked.ordered or asked.reliable or not whole

@@ -23,8 +23,8 @@ def row(settings=None, **attributes):
         (Asked(every=4, at="node:c"), row(), Demand(4, "node:c", "nak")),
         # A proxy that leaves out nothing is a proxy all the same.
         (Asked(at="node:c"), row(), Demand(1, "node:c", "nak")),
-        (Asked(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
-        (Asked(every=4, at="publisher", transport="udp"), row(proxy="node:c", transport="tcp"), Demand(4, "publisher")),
+        (Asked(every=4), row(at="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
+        (Asked(every=4, at="publisher", transport="udp"), row(at="node:c", transport="tcp"), Demand(4, "publisher")),
         (Asked(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c", "nak")),
         (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d", "nak")),
         (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}), Demand(4, "node:c", "tcp")),

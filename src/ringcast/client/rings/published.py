@@ -1,0 +1,86 @@
+"""The ring that a publisher writes, with its registration at the daemon and the stages that other sizes need.
+
+Must not know what the application sees of it; that is `ringcast.publisher`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ringcast import _core
+from ringcast.client.attachment import Attachment
+from ringcast.client.registration import Publication
+from ringcast.client.staging import PublisherStages
+from ringcast.control.messages import StageUnwanted, StageWanted
+from ringcast.errors import RingcastError
+
+if TYPE_CHECKING:
+    from ringcast.tag import Tag
+
+SENDING = ("send", "send_nowait", "send_many", "reserve")
+
+
+class PublishedRing(_core.RingWriter):
+    """Raises what `Connection.call` does, NoSpace, ResourceLimit."""
+
+    def __init__(self, attachment: Attachment, tag: Tag[Any], *, skip_slow: bool, encoded: bool) -> None:
+        attachment.check()
+        attributes = tag.attributes
+        super().__init__(
+            depth=attributes.depth,
+            capacity_bytes=attributes.capacity_bytes,
+            max_wait_s=attributes.max_wait_s,
+            skip_slow=skip_slow,
+            prefault=attributes.prefault,
+            encode=None if encoded else tag.codec.encode,
+        )
+        self.face: weakref.ref[object] | None = None
+        """The public object that shows the native methods."""
+        self.tag = tag  # kept open: a restarted daemon has to make it as it was
+        self._attachment = attachment
+        self._stages = PublisherStages()
+        self.right = Publication(attachment.connection, tag.name, self)
+        try:
+            attachment.holdings.publish(self.right)
+        except BaseException:
+            super().close()
+            attachment.holdings.abandon(self.right)
+            raise
+        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self.right)
+        self._finalizer.atexit = False
+        attachment.owns(self)
+
+    def stage(self, notice: StageWanted | StageUnwanted | None) -> None:
+        """The daemon wants the stream at another size, or no longer; None: another daemon is there."""
+        match notice:
+            case StageWanted():
+                self._stages.wanted(self, notice, self._attachment.connection)
+            case StageUnwanted(stage=number):
+                self._stages.unwanted(self, number, self._attachment.connection)
+            case None:
+                self._stages.forget(self)
+
+    def fail(self, error: RingcastError) -> None:
+        """Let every later send raise `error`. Called when the tag was destroyed by force."""
+
+        def refuse(*_: Any, **__: Any) -> NoReturn:
+            raise error
+
+        # An instance's attribute hides the native method: sending stays free of a check for the rarest case.
+        face = self.face() if self.face is not None else None
+        for shown in (self, face):
+            for name in SENDING if shown is not None else ():
+                setattr(shown, name, refuse)
+
+    def close(self) -> None:
+        """Give the registration back. A second call does nothing, and so does one in a forked child."""
+        if self._attachment.is_forked or self.closed:
+            return
+        with self.right.lock:
+            super().close()
+        self._stages.close()
+        with self.right.changed:
+            self.right.changed.notify_all()
+        self._finalizer.detach()
+        self._attachment.holdings.release(self.right)
