@@ -12,7 +12,7 @@ EXACTLY := $(if $(PYTHON),--exactly)
 # Not only for speed: hundreds of processes are started by the tests, and each would compile all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup ready demo check test unit lint types stub native sanitize package bench clean
+.PHONY: help setup ready demo check test unit lint types stub native sanitize package docs bench clean
 
 help:            ## show this list
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -94,6 +94,9 @@ sanitize: ready  ## C++ tests under address, undefined-behaviour and thread sani
 
 package: ready   ## sdist and wheel into out/dist, each tried in an environment of its own
 	@$(BIN)/python tools/try_package.py
+
+docs: ready      ## the documentation as a site, in out/site
+	@$(BIN)/python tools/build_docs.py
 
 bench: ready     ## Ringcast beside its peers (installs them into .venv-peers)
 	@bash bench/setup_peers.sh

@@ -6,21 +6,18 @@ Time limits here only keep a failing test from hanging; no test depends on how f
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
-import subprocess
-import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from addresses import free_addresses
+from processes import Daemon, Program, wait_for_exit
 
 import ringcast
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S, wait_until
 
 pytest_plugins = ("skips",)
 # A file that this machine happens to have must not decide what is tested.
@@ -35,128 +32,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak-seed", type=int, default=1, help="what random kills follow from")
 
 
-class Daemon:
-    """A daemon process on a socket of its own, which can be killed and started again."""
-
-    def __init__(self, socket_path: Path, prefix: Sequence[str] = (), **environment: str) -> None:
-        self.socket_path = str(socket_path)
-        self.process: subprocess.Popen[bytes] | None = None
-        self._prefix = prefix
-        self._environment = {**os.environ, **environment}
-
-    def start(self, *options: str) -> Daemon:
-        command = [*self._prefix, sys.executable, "-m", "ringcast", "daemon", "--socket", self.socket_path, *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=self._environment)
-        deadline = time.monotonic() + PATIENCE_S
-        while not self._listens():
-            assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}"
-            assert time.monotonic() < deadline, "the daemon does not listen"
-            wait_for_exit(self.process.pid, 0.01)
-        return self
-
-    def kill(self) -> None:
-        """As SIGKILL does it: nobody is told, nothing is tidied up."""
-        self._end(signal.SIGKILL)
-
-    def stop(self) -> None:
-        self._end(signal.SIGTERM)
-
-    def _end(self, number: signal.Signals) -> None:
-        if self.process is not None:
-            self.process.send_signal(number)
-            self.process.wait(PATIENCE_S)
-            self.process = None
-
-    def _listens(self) -> bool:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
-            return probe.connect_ex(self.socket_path) == 0
-
-
-class Program:
-    """A Python program in a process of its own. It says lines and is told lines."""
-
-    def __init__(self, path: Path, environment: dict[str, str]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", str(path)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
-        )  # fmt: skip
-        self._unread = b""
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def line(self) -> str:
-        """The next line it prints."""
-        assert self.process.stdout is not None
-        deadline = time.monotonic() + PATIENCE_S
-        while b"\n" not in self._unread:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))
-            chunk = os.read(self.process.stdout.fileno(), 65536) if ready else b""
-            if not chunk:
-                self.process.kill()
-                _, errors = self.process.communicate()
-                pytest.fail(f"the program printed no line; it said {self._unread!r} and {errors.decode()}")
-            self._unread += chunk
-        line, _, self._unread = self._unread.partition(b"\n")
-        return line.decode()
-
-    def expect(self, *lines: str) -> None:
-        for line in lines:
-            assert self.line() == line
-
-    def tell(self, line: str = "") -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line.encode() + b"\n")
-        self.process.stdin.flush()
-
-    def signal(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
-
-    def end(self, status: int = 0) -> str:
-        """Wait for its end; returns what it still had to print."""
-        rest, errors = self.process.communicate(timeout=PATIENCE_S)
-        assert self.process.returncode == status, errors.decode()
-        return (self._unread + rest).decode()
-
-    def reap(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate(timeout=PATIENCE_S)
-
-
-def wait_for_exit(pid: int, timeout: float = PATIENCE_S) -> bool:
-    """Whether the process, which need not be a child, is gone within `timeout`."""
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([fd], [], [], timeout)[0])
-    finally:
-        os.close(fd)
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    """Wait for what there is no event for, such as a daemon's having noticed something."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)
-
-
 @pytest.fixture
-def eventually() -> Callable[[Callable[[], object]], None]:
+def eventually() -> Callable[..., None]:
     return wait_until
 
 
 @pytest.fixture
 def gone() -> Callable[[int], bool]:
     return wait_for_exit
+
+
+@pytest.fixture(name="free_addresses")
+def _free_addresses() -> Callable[[int], list[str]]:
+    """So many addresses of this host that nobody listens on."""
+    return free_addresses
+
+
+@pytest.fixture
+def service_manager(tmp_path: Path) -> Iterator[socket.socket]:
+    """The socket on which a service manager would hear a daemon."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(str(tmp_path / "notify"))
+        sock.settimeout(PATIENCE_S)
+        yield sock
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ TEST(path, a_mirror_without_an_order_is_read_as_messages_came) {
     Mirror mirror(unordered);
     auto view = std::make_shared<const RingView>(mirror.ring().ring_fd(), mirror.ring().geometry(), mirror.ring().incarnation());
     // From number 2 on: what is older was not asked for.
-    Cursor cursor(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), false, 2, this_process(), 1, false, 1, true);
+    Cursor cursor(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), false, 2, this_process(), 1, false, 1, 0, true);
     const auto come = [&](u64 seq, u32 length, u32 offset = 0) {
         wire::Header header;
         header.seq = seq;

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import random
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 import pytest
+from addresses import free_addresses
 
 import ringcast
 from ringcast.control.peering import (
@@ -30,9 +30,8 @@ from ringcast.control.peering import (
 )
 from ringcast.daemon.table.rows import Delta, Entry
 from ringcast.model.addresses import split
+from ringcast.testing.waiting import PATIENCE_S
 
-PATIENCE_S = 30.0
-_ports = random.SystemRandom()
 _incarnations = itertools.count(2**63)
 
 
@@ -128,20 +127,6 @@ class Victim:
         return bool(self.session.tags(tag))
 
 
-def _free_address() -> str:
-    while True:
-        port = _ports.randrange(10_000, 32_000)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return f"127.0.0.1:{port}"
-
-
-@pytest.fixture
-def free_address() -> Callable[[], str]:
-    """An address of this host that nobody listens on."""
-    return _free_address
-
-
 @pytest.fixture
 def victims(make_daemon: Callable[..., Any], eventually: Callable[..., None]) -> Iterator[Callable[..., list[Victim]]]:
     """Daemons of these names, in one mesh with those made before. All of them are returned."""
@@ -149,7 +134,7 @@ def victims(make_daemon: Callable[..., Any], eventually: Callable[..., None]) ->
 
     def make(*names: str) -> list[Victim]:
         for name in names:
-            address = _free_address()
+            (address,) = free_addresses(1)
             options = ["--name", name, "--listen", address, "--no-scout"]
             options += [word for other in made for word in ("--peer", other.address)]
             made.append(Victim(name, address, make_daemon(*options)))

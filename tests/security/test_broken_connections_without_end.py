@@ -18,9 +18,9 @@ TIMES = 300
 
 
 def test_the_log_grows_by_a_few_lines_and_tells_of_no_forged_ones(
-    tmp_path: Path, free_address: Callable[[], str], eventually: Callable[..., None]
+    tmp_path: Path, free_addresses: Callable[[int], list[str]], eventually: Callable[..., None]
 ) -> None:
-    address, path = free_address(), tmp_path / "log"
+    (address,), path = free_addresses(1), tmp_path / "log"
     options = ["--name", "a", "--listen", address, "--no-scout", "--socket", str(tmp_path / "d.sock")]
     with path.open("wb") as log:
         daemon = subprocess.Popen([sys.executable, "-m", "ringcast", "daemon", *options], stderr=log, stdout=log)

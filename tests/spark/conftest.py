@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from ringcast.testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,14 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def patiently() -> Callable[[Callable[[], object]], None]:
     """Wait for something of Spark's, which may have to start first on a machine that does other things."""
-
-    def wait(condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < deadline, "it never came true"
-            time.sleep(0.02)
-
-    return wait
+    return partial(wait_until, patience_s=PATIENCE_S)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from lab_fakes import CountedSteps
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -143,14 +144,10 @@ def test_what_cannot_be_learned_from_is_said(measured: DataFrame) -> None:
 def test_from_simulated_experiments_to_a_choice_by_commands(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Silent:
-        def expect(self, number: int) -> None: ...
-        def step(self, what: str) -> None: ...
-
     cells, some = adamant_environments.environments(24), ("multicast", "nak", "parity:r=4,c=3")
     with workers() as pool:
-        found = experiment.run_grid(experiment.ENVIRONMENTS, Grid(cells, some, 100, 1), Silent(), pool)
-        other = experiment.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), Silent(), pool)
+        found = experiment.run_grid(experiment.ENVIRONMENTS, Grid(cells, some, 100, 1), CountedSteps(), pool)
+        other = experiment.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), CountedSteps(), pool)
     path, model = tmp_path / "results.parquet", tmp_path / "best.json"
     adamant_results.write_parquet([*found, *other], path, machine="here", version="1")
     module = types.ModuleType("ringcast.spark.session")

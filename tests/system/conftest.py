@@ -3,16 +3,14 @@ several daemons on 127.0.0.1."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import random
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from addresses import free_addresses
 
 import ringcast
 from ringcast import _core
@@ -22,10 +20,7 @@ from ringcast.daemon.mesh.shell import CONTROL_PORT
 from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.topology import Family
 from ringcast.model.addresses import join
-
-PATIENCE_S = 30.0
-
-_ports = random.SystemRandom()  # several processes of tests run beside each other
+from ringcast.testing.waiting import PATIENCE_S
 
 
 class Wire:
@@ -153,7 +148,7 @@ class Meshes:
 
     def __call__(self, number: int, **how: dict[str, Any]) -> list[Node]:
         """With `how`, by name, some daemons get what `make_daemon` takes."""
-        addresses = dict(zip("abcdefgh", _free_addresses(number), strict=False))
+        addresses = dict(zip("abcdefgh", free_addresses(number), strict=False))
         return self._join(addresses, how)
 
     def in_lab(self, bed: Testbed, family: Family = 4) -> list[Node]:
@@ -177,24 +172,6 @@ class Meshes:
     def close(self) -> None:
         for node in self._nodes:
             node.session.close()
-
-
-def _free_addresses(number: int) -> list[str]:
-    """Below the ports that the kernel gives to whoever asks for any: nobody takes one before a daemon listens there."""
-    found: list[str] = []
-    with ExitStack() as probes:
-        while len(found) < number:
-            port = _ports.randrange(10_000, 32_000)
-            with contextlib.suppress(OSError):  # taken
-                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
-                found.append(f"127.0.0.1:{port}")
-    return found
-
-
-@pytest.fixture
-def free_addresses() -> Callable[[int], list[str]]:
-    """So many addresses of this host that nobody listens on."""
-    return _free_addresses
 
 
 @pytest.fixture

@@ -6,16 +6,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from processes import RINGCAST
 
 import ringcast
+from ringcast.testing.waiting import PATIENCE_S, wait_until
 
-PATIENCE_S = 30.0
 Run = Callable[..., str]
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -29,7 +28,7 @@ def start(daemon: Any) -> Iterator[Start]:
     def begin(*arguments: str) -> subprocess.Popen[str]:
         made.append(
             subprocess.Popen(
-                [sys.executable, "-m", "ringcast", *arguments], env=environment, text=True,
+                [*RINGCAST, *arguments], env=environment, text=True,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )
         )  # fmt: skip
@@ -57,13 +56,6 @@ def run(start: Start) -> Run:
         return out
 
     return to_its_end
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -296,6 +288,8 @@ def ten(session: ringcast.Session) -> ringcast.Publisher:
         (("--range", "3:5"), ["3", "4", "5"]),
         (("--range", "0:3"), ["2", "3"]),
         (("--since", "8"), ["8", "9"]),
+        (("--since", "1h"), ["2", "3", "4", "5", "6", "7", "8", "9"]),
+        (("--before", "0s"), ["9"]),
     ],
 )
 def test_pull(ten: ringcast.Publisher, run: Run, how: tuple[str, ...], values: list[str]) -> None:
@@ -305,7 +299,8 @@ def test_pull(ten: ringcast.Publisher, run: Run, how: tuple[str, ...], values: l
     assert [line.split()[-1] for line in run("pull", "lab/tick", *how).splitlines()] == values
 
 
-@pytest.mark.parametrize("how", [("--seq", "0"), ("--seq", "10"), ("--back", "8"), ("--range", "20:30")])
+@pytest.mark.parametrize("how", [("--seq", "0"), ("--seq", "10"), ("--back", "8"), ("--range", "20:30"),
+                                 ("--before", "1h"), ("--between", "2h", "1h")])  # fmt: skip
 def test_pull_of_what_is_not_held_says_what_is(ten: ringcast.Publisher, run: Run, how: tuple[str, ...]) -> None:
     assert run("pull", "lab/tick", *how, code=1) == ""
 

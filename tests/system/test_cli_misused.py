@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_ringcast
 
 Ringcast = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -19,12 +18,7 @@ def ringcast_at(tmp_path: Path) -> Ringcast:
     """`ringcast` on a node where no daemon runs."""
 
     def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "ringcast", *arguments], input=given, capture_output=True, text=True, timeout=60,
-            env={**os.environ, "RINGCAST_SOCKET": str(tmp_path / "d.sock")},
-        )  # fmt: skip
-        assert "Traceback" not in done.stderr
-        return done
+        return run_ringcast(*arguments, given=given, RINGCAST_SOCKET=str(tmp_path / "d.sock"))
 
     return run
 
@@ -35,6 +29,7 @@ def ringcast_at(tmp_path: Path) -> Ringcast:
         ("sub", "lab//temp"),
         ("pub", "lab/*", "1"),
         ("pull", "lab/**"),
+        ("delete", "lab/**"),
         ("hz", "/lab"),
         ("bw", "lab/t*mp"),
         ("delay", ""),
@@ -67,6 +62,11 @@ def test_a_bad_name_is_refused_before_a_daemon_is_started(
         (("pull", "lab/temp", "--range", "9:3"), "not a range"),
         (("pull", "lab/temp", "--seq", "1", "--back", "1"), "not allowed with"),
         (("pull", "lab/temp", "--back", "-1"), "from 0 on"),
+        (("pull", "lab/temp", "--before", "noon"), "'noon' is not a time"),
+        (("pull", "lab/temp", "--since", "soon"), "'soon' is not a time"),
+        (("pull", "lab/temp", "--between", "1s", "2s"), "ends before it begins"),
+        (("pull", "lab/temp", "--between", "1s"), "expected 2 arguments"),
+        (("pull", "lab/temp", "--before", "1s", "--seq", "1"), "not allowed with"),
         (("hz", "lab/temp", "--window", "nan"), "not a number above 0"),
         (("delay", "lab/temp", "--count", "many"), "not a whole number"),
         (("tags", "--watch", "0"), "not a number above 0"),
@@ -89,7 +89,7 @@ def test_a_wrong_use_is_exit_code_two(
     "arguments",
     [
         ("tags",), ("pub", "lab/temp", "1"), ("sub", "lab/temp"), ("pull", "lab/temp"), ("hz", "x"), ("bw", "x"),
-        ("delay", "x"),
+        ("delay", "x"), ("delete", "x"),
     ],
 )  # fmt: skip
 def test_no_daemon_and_none_to_be_started(ringcast_at: Ringcast, tmp_path: Path, arguments: tuple[str, ...]) -> None:
@@ -100,9 +100,9 @@ def test_no_daemon_and_none_to_be_started(ringcast_at: Ringcast, tmp_path: Path,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [("pull", "x"), ("hz", "x"), ("bw", "x"), ("delay", "x"), ("tags", "x")])
-def test_a_tag_that_nobody_created(daemon: Any, ringcast_at: Ringcast, arguments: tuple[str, ...]) -> None:
-    done = ringcast_at(*arguments, "--socket", daemon.socket_path)
+@pytest.mark.parametrize("verb", ["pull", "hz", "bw", "delay", "tags", "delete"])
+def test_a_tag_that_nobody_created(daemon: Any, ringcast_at: Ringcast, verb: str) -> None:
+    done = ringcast_at(verb, "x", "--socket", daemon.socket_path)
     assert done.returncode == 1
     assert done.stderr.startswith("ringcast: there is no tag 'x'")
 

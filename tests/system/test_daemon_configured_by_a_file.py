@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import RINGCAST, run_ringcast
 
 import ringcast
-
-RINGCAST = [sys.executable, "-m", "ringcast"]
 
 FIRST = """\
 name = "edge1"
@@ -30,14 +29,8 @@ transport = "tcp"
 """
 
 
-def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*RINGCAST, *words], capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
-    )
-
-
 def settings(socket: str) -> dict[str, tuple[str, str]]:
-    shown = run("config", "show", "--socket", socket, "--json")
+    shown = run_ringcast("config", "show", "--socket", socket, "--json")
     assert shown.returncode == 0, shown.stderr
     return {row["key"]: (row["value"], row["origin"]) for row in json.loads(shown.stdout)}
 
@@ -90,14 +83,14 @@ def test_where_a_file_is_looked_for(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [["daemon", "--check", "--config"], ["daemon", "--config"], ["config", "check"]])
 def test_a_mistake_is_one_sentence_with_file_and_line(file: Path, tmp_path: Path, command: list[str]) -> None:
     file.write_text(FIRST + 'transprot = "nak"\n')
-    result = run(*command, str(file), RINGCAST_SOCKET=str(tmp_path / "d.sock"))
+    result = run_ringcast(*command, str(file), RINGCAST_SOCKET=str(tmp_path / "d.sock"))
     assert result.returncode in (1, 2)
     assert len(result.stderr.splitlines()) == 1
     assert f"{file}:11: there is no key 'transprot'; did you mean 'transport'?" in result.stderr
 
 
 def test_a_check_says_yes_and_starts_nothing(file: Path, tmp_path: Path) -> None:
-    result = run("daemon", "--check", "--config", str(file), "--socket", str(tmp_path / "d.sock"))
+    result = run_ringcast("daemon", "--check", "--config", str(file), "--socket", str(tmp_path / "d.sock"))
     assert (result.returncode, result.stderr) == (0, "")
     assert str(file) in result.stdout
     assert not (tmp_path / "d.sock").exists()
@@ -106,7 +99,7 @@ def test_a_check_says_yes_and_starts_nothing(file: Path, tmp_path: Path) -> None
 def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
     missing = str(tmp_path / "no.toml")
     for words, environment in ((("--config", missing), {}), ((), {"RINGCAST_CONFIG": missing})):
-        result = run("daemon", *words, **{"RINGCAST_SOCKET": str(tmp_path / "d.sock"), **environment})
+        result = run_ringcast("daemon", *words, **{"RINGCAST_SOCKET": str(tmp_path / "d.sock"), **environment})
         assert result.returncode == 2
         assert "there is no such file" in result.stderr
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from plug_ins import install
 
 from ringcast.testing.transports import CHECKS
 from ringcast.transport import find, registry
@@ -25,16 +26,9 @@ def block(language: str) -> str:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """As pip would leave it: a package, and beside it its metadata with the entry point."""
-    package, metadata = tmp_path / "my_package", tmp_path / "my_package-1.0.dist-info"
-    package.mkdir()
-    metadata.mkdir()
-    (package / "__init__.py").touch()
-    (package / "transport.py").write_text(block("python"))
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
     group, entry = block("toml").splitlines()
     assert group == '[project.entry-points."ringcast.transports"]'
-    (metadata / "entry_points.txt").write_text("[ringcast.transports]\n" + entry.replace('"', "") + "\n")
+    install(tmp_path, "my_package.transport", block("python"), "ringcast.transports", entry.replace('"', ""))
     monkeypatch.syspath_prepend(str(tmp_path))
     registry._entry_points.cache_clear()
     find.cache_clear()

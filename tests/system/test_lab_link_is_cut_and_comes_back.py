@@ -11,10 +11,9 @@ import pytest
 import ringcast
 from ringcast.lab.testbed.network import Testbed, unavailable
 from ringcast.lab.testbed.topology import pair, star
+from ringcast.testing.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
-
-PATIENCE_S = 30.0
 
 
 @pytest.fixture

@@ -13,15 +13,16 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
+from lab_fakes import network_of
 
 from ringcast.lab.testbed import cleanup
 from ringcast.lab.testbed.cleanup import LabError, Record
 from ringcast.lab.testbed.network import Testbed, unavailable
 from ringcast.lab.testbed.topology import chain, pair, star
+from ringcast.testing.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 
-PATIENCE_S = 30.0
 OWNER = """
 import signal
 from ringcast.lab.testbed.network import Testbed
@@ -103,14 +104,11 @@ def test_a_process_number_that_was_used_again_is_not_the_owner(killed: tuple[str
 def test_ctrl_c_at_any_moment_leaves_nothing(nodes: int) -> None:
     """The signal is sent as soon as there is a record, so it meets the network half built, or nearly."""
     process = owner("signal.pause()", nodes)
-    deadline = time.monotonic() + PATIENCE_S
-    while not (runs := [record.run for record in cleanup.records() if record.pid == process.pid]):
-        assert time.monotonic() < deadline
-        assert process.poll() is None
+    run = network_of(process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert "KeyboardInterrupt" in errors
-    assert traces(runs[0]) == []
+    assert traces(run) == []
 
 
 def test_what_an_impatient_ctrl_c_leaves_is_removed_by_the_next() -> None:

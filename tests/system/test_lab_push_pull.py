@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from lab_fakes import CountedSteps, network_of
 
 from ringcast.cli.experiment import lab
 from ringcast.lab.push_pull.network import HERE, INTERMEDIATE, NONE, Arrangement, PushPullNetwork, collect
@@ -22,17 +22,12 @@ from ringcast.lab.testbed.topology import pair
 root = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 
 
-class Steps:
-    def expect(self, number: int) -> None: ...
-    def step(self, what: str) -> None: ...
-
-
 @root
 def test_messages_go_round_by_way_of_proxy_and_router():
     with PushPullNetwork() as network:
         wanted = [(Arrangement(hops, proxy), 64) for hops, proxy in ((1, NONE), (1, INTERMEDIATE), (2, NONE))]
         wanted.append((Arrangement(0, INTERMEDIATE), 1792))
-        batches = collect(network, wanted, 1, Steps())
+        batches = collect(network, wanted, 1, CountedSteps())
         assert batches.keys() == set(wanted)
         assert all([len(batch) for batch in rounds] == [100] for rounds in batches.values())
         assert all(sample > 0 for rounds in batches.values() for sample in rounds[0])
@@ -47,7 +42,7 @@ def test_messages_go_round_by_way_of_proxy_and_router():
 def test_without_peers_the_comparison_still_has_our_figures(monkeypatch):
     monkeypatch.setattr(peers, "place", lambda: None)
     with WireNetwork() as network:
-        findings = round_trips(network, True, Steps())
+        findings = round_trips(network, True, CountedSteps())
     row = findings.rows[0]
     assert row.value
     assert row.met is None
@@ -76,11 +71,10 @@ def test_a_measuring_process_that_fails_says_why():
 @root
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_it_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int):
-    before = {record.run for record in cleanup.records()}
     command = [sys.executable, "-m", "ringcast", "lab", "run", "push-pull", "--quick", "--out", str(tmp_path / "out")]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        mine = _wait_for_run(running, before)
+        mine = network_of(running, _has_processes)
         running.send_signal(number)
         _, said = running.communicate(timeout=30)
     finally:
@@ -93,22 +87,9 @@ def test_interrupted_it_leaves_nothing(tmp_path: Path, number: signal.Signals, c
     assert not (tmp_path / "out").exists()
 
 
-def _wait_for_run(running: subprocess.Popen[str], before: set[str]) -> str:
-    """Until it has a testbed with a process in it; which one that is."""
-    deadline = time.monotonic() + 30
-    while running.poll() is None:
-        assert time.monotonic() < deadline
-        for record in cleanup.records():
-            if record.run not in before and record.pid == running.pid:
-                listing = subprocess.run(
-                    ["ip", "netns", "pids", cleanup.namespace(record.run, "a")],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-                if listing.stdout.strip():
-                    return record.run
-    raise AssertionError(running.communicate())
+def _has_processes(run: str) -> bool:
+    command = ["ip", "netns", "pids", cleanup.namespace(run, "a")]
+    return bool(subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip())
 
 
 def test_without_rights_one_sentence_says_so(monkeypatch, capsys):

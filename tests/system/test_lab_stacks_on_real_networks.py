@@ -8,8 +8,7 @@ import socket
 import struct
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -17,18 +16,10 @@ import pytest
 import ringcast
 from ringcast.lab.testbed.network import FAMILIES, Testbed, unavailable
 from ringcast.lab.testbed.topology import star
+from ringcast.testing.waiting import wait_until
 from ringcast.transport.addressing import widen_receive_buffer
 
-PATIENCE_S = 30.0
-
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the nodes do not come together"
-        time.sleep(0.02)
 
 
 class Site:
@@ -52,10 +43,10 @@ class Site:
             )  # fmt: skip
         self.sessions = []
         for node in self.hosts:
-            until(lambda node=node: self._connect(node, stack))
+            wait_until(lambda node=node: self._connect(node, stack))
         count = len(self.hosts)
         for session in self.sessions:
-            until(lambda session=session: sum(n.state == "here" for n in session.nodes()) == count)
+            wait_until(lambda session=session: sum(n.state == "here" for n in session.nodes()) == count)
 
     def _connect(self, node, stack: ExitStack) -> bool:
         try:

@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lab_fakes import CountedSteps, network_of
 
 from ringcast.lab.adamant.field import comparison, experiment, fan_out, round_trips
 from ringcast.lab.adamant.field.network import FieldNetwork
@@ -24,11 +24,6 @@ pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() 
 
 LOSS = 0.03
 UPDATES = 300
-
-
-class Steps:
-    def expect(self, number: int) -> None: ...
-    def step(self, what: str) -> None: ...
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +42,7 @@ def test_processes_are_there_before_anything_is_measured(network: FieldNetwork) 
 def test_nak_delivers_everything_and_udp_does_not(network: FieldNetwork) -> None:
     chosen = tuple(c for c in CONTENDERS if c.name in ("udp", "nak"))
     plan = QuickPlan((3,), (0.0, LOSS), chosen, UPDATES)
-    runs = experiment.streams(network, plan, Steps())
+    runs = experiment.streams(network, plan, CountedSteps())
     assert [(cell.loss, contender.name) for cell, contender, _ in runs] == [
         (0.0, "udp"), (LOSS, "udp"), (LOSS, "nak"),
     ]  # fmt: skip
@@ -79,7 +74,7 @@ def test_what_is_lost_is_lost_at_the_receivers_and_no_longer_than_the_stream(net
 
 def test_round_trips_by_each_transport(network: FieldNetwork) -> None:
     names = ("udp", *round_trips.ASKED)
-    batches = round_trips.measure(network, names, 2, 20, Steps(), bystander=True)
+    batches = round_trips.measure(network, names, 2, 20, CountedSteps(), bystander=True)
     assert {name: [len(block) for block in found] for name, found in batches.items()} == {n: [20, 20] for n in names}
     assert all(row.value for row in round_trips.conclude(batches).rows)
 
@@ -87,26 +82,22 @@ def test_round_trips_by_each_transport(network: FieldNetwork) -> None:
 @pytest.mark.skipif(not fan_out.available(), reason="strace is not installed")
 def test_one_call_and_one_packet_for_all_nodes(network: FieldNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fan_out, "MANY", 3)
-    costs = fan_out.measure(network, Steps())
+    costs = fan_out.measure(network, CountedSteps())
     assert costs[1].sends == costs[3].sends == 1.0
     # Three copies would be three; what daemons tell each other is little.
     assert 1.0 <= costs[3].packets < 2.0
 
 
 def test_interrupted_it_leaves_no_namespace(tmp_path: Path) -> None:
-    before = {record.run for record in cleanup.records()}
     command = [sys.executable, "-m", "ringcast", "lab", "run", "adamant", "--quick", "--out", str(tmp_path / "out")]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        mine, deadline = "", time.monotonic() + 30
-        while not mine and running.poll() is None and time.monotonic() < deadline:
-            mine = next((r.run for r in cleanup.records() if r.run not in before and r.pid == running.pid), "")
+        mine = network_of(running)
         os.kill(running.pid, signal.SIGINT)
         _, said = running.communicate(timeout=30)
     finally:
         running.kill()
         running.communicate()
-    assert mine
     assert running.returncode == 130
     assert "Traceback" not in said
     assert not list(cleanup.NAMESPACES.glob(f"ringcast-{mine}-*"))

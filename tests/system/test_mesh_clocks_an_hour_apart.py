@@ -16,7 +16,6 @@ import pytest
 
 HOUR_S = 3600
 HOUR_NS = HOUR_S * 10**9
-PATIENCE_S = 30.0
 
 PUBLISHER = """
     import os, ringcast

@@ -4,18 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import RINGCAST, run_ringcast
+from processes import said_by_ringcast as run
 
 import ringcast
-
-RINGCAST = [sys.executable, "-m", "ringcast"]
-
-
-def run(*words):
-    return subprocess.run([*RINGCAST, *words], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def test_nodes_of_a_mesh(make_mesh, eventually):
@@ -166,11 +161,11 @@ def test_set_moves_a_proxy_and_shows_what_is_set(make_mesh, eventually):
     sub = b.session.subscribe("cam/front", every=2)
     where = ("--socket", b.daemon.socket_path, "--no-start")
     assert "nothing is set" in run("set", "cam/front", *where)
-    run("set", "cam/front", "--proxy", "subscriber", "--transport", "tcp", *where)
+    run("set", "cam/front", "--at", "subscriber", "--transport", "tcp", *where)
     eventually(lambda: [(row.every, row.transport) for row in b.incoming()] == [(1, "tcp")])
     shown = json.loads(run("set", "cam/front", "--json", *where))
     assert shown == {"tag": "cam/front", "settings": {"": {"at": "subscriber", "transport": "tcp"}}}
-    run("set", "cam/front", "--proxy", "auto", "--transport", "", *where)
+    run("set", "cam/front", "--proxy", "auto", "--transport", "", *where)  # as --at was called
     eventually(lambda: [(row.every, row.transport) for row in b.incoming()] == [(2, "nak")])
     for _ in range(3):
         pub.send(b"x")
@@ -180,19 +175,67 @@ def test_set_moves_a_proxy_and_shows_what_is_set(make_mesh, eventually):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("cam/front", "--proxy", "moon"), 2, "--proxy: at is 'publisher', 'subscriber', 'node:NAME' or 'auto'"),
+        (("cam/front", "--at", "moon"), 2, "--at is 'publisher', 'subscriber', 'node:NAME' or 'auto'"),
         (("cam/front", "--node", "b"), 2, "say also what"),
-        (("cam/front", "--proxy", "node:moon"), 1, "there is no such node now"),
+        (("cam/front", "--at", "node:moon"), 1, "there is no such node now"),
         (("cam/front", "--transport", "pigeon"), 1, "pigeon"),
         (("no/such/tag",), 1, "no/such/tag"),
     ],
 )
 def test_set_misused(daemon, session, words, code, said):
     session.tag("cam/front")
-    command = [*RINGCAST, "set", *words, "--socket", daemon.socket_path, "--no-start"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = run_ringcast("set", *words, "--socket", daemon.socket_path, "--no-start")
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
-    assert "Traceback" not in done.stderr
+
+
+def test_sub_by_another_transport(make_mesh, eventually):
+    a, b = make_mesh(2)
+    pub = a.session.publisher("lab/x")
+    eventually(lambda: b.knows("lab/x"))
+    where = ("--socket", b.daemon.socket_path, "--no-start")
+    command = [*RINGCAST, "sub", "lab/x", "--transport", "tcp", "--count", "2", *where]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sub:
+        eventually(lambda: [row.transport for row in b.incoming()] == ["tcp"])
+        pub.send(b"one")
+        pub.send(b"two")
+        out, _ = sub.communicate(timeout=30)
+    assert [line.split()[-1] for line in out.splitlines()] == ["one", "two"]
+    assert sub.returncode == 0
+
+
+def test_pull_by_time_from_another_node(make_mesh, eventually):
+    a, b = make_mesh(2)
+    publishers = [a.session.publisher("lab/x") for _ in range(2)]
+    eventually(lambda: b.knows("lab/x", 2))
+    for number in range(6):
+        publishers[number % 2].send(b"%d" % number)
+    where = ("--json", "--socket", b.daemon.socket_path, "--no-start")
+    rows = json.loads(run("pull", "lab/x", "--since", "1h", *where))
+    assert [row["value"] for row in rows] == ["0", "1", "2", "3", "4", "5"]
+    second, fourth = (str(rows[number]["sent_ns"]) for number in (1, 3))
+    found = json.loads(run("pull", "lab/x", "--between", second, fourth, *where))
+    assert [row["value"] for row in found] == ["1", "2", "3"]
+    assert json.loads(run("pull", "lab/x", "--before", fourth, *where))["value"] == "3"
+
+
+def test_delete_removes_a_tag_from_every_node(make_mesh, eventually):
+    a, b = make_mesh(2)
+    pub = a.session.publisher("lab/x")
+    eventually(lambda: b.knows("lab/x"))
+    where = ("--socket", b.daemon.socket_path, "--no-start")
+    refused = run_ringcast("delete", "lab/x", *where)
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        "ringcast: tag 'lab/x' has 1 publisher(s) and 0 subscriber(s); stop them, or use --force\n"
+    )
+    assert run("delete", "lab/x", "--force", *where) == "deleted lab/x\n"
+    eventually(lambda: not a.session.tags("lab/x") and not b.session.tags("lab/x"))
+    with pytest.raises(ringcast.TagDestroyed):
+        pub.send(b"x")
+    a.session.tag("lab/y")
+    eventually(lambda: b.session.tags("lab/y"))
+    assert json.loads(run("delete", "lab/y", "--json", *where)) == {"deleted": "lab/y"}
+    eventually(lambda: not a.session.tags("lab/y"))
 
 
 def test_less_of_a_camera_from_the_command_line(make_mesh, eventually):
@@ -219,6 +262,6 @@ def test_less_of_a_camera_from_the_command_line(make_mesh, eventually):
     "words", [("--size", "3"), ("--size", "0x3"), ("--at", "moon"), ("--every", "2", "--rate", "5")]
 )
 def test_scaling_that_cannot_be_meant(words):
-    done = subprocess.run([*RINGCAST, "sub", "cam", *words], capture_output=True, text=True, timeout=60)
+    done = run_ringcast("sub", "cam", *words)
     assert done.returncode == 2
     assert words[0] in done.stderr

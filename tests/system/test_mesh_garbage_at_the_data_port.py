@@ -5,10 +5,9 @@ import os
 import random
 import socket
 import struct
-import subprocess
-import sys
 
 import pytest
+from processes import said_by_ringcast
 
 HEADER = struct.Struct("<HBBIQQqqIHH")
 MAGIC = 0x4352
@@ -161,9 +160,7 @@ def test_channels_shows_it(target, eventually):
 
 
 def ringcast_cli(verb, target, *options):
-    where = ["--socket", target.node.daemon.socket_path, "--no-start"]
-    command = [sys.executable, "-m", "ringcast", verb, *where, *options]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+    return said_by_ringcast(verb, "--socket", target.node.daemon.socket_path, "--no-start", *options)
 
 
 def test_strangers_at_the_stream_port(make_mesh, eventually):

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from processes import RINGCAST, run_ringcast
 
 import ringcast
 
-RINGCAST = [sys.executable, "-m", "ringcast"]
 OLDER = """
 import importlib.util, pathlib, runpy, sys
 spec = importlib.util.find_spec("ringcast.control.peering")
@@ -61,8 +61,7 @@ def test_both_say_which_versions_met(daemons: Daemons, eventually) -> None:
     for session in daemons.sessions:
         assert [node.me for node in session.nodes()] == [True]
     for path, log in zip(daemons.paths, daemons.logs, strict=True):
-        shown = subprocess.run(
-            [*RINGCAST, "nodes", "--socket", path, "--no-start"], check=True, capture_output=True, text=True, timeout=60
-        )
+        shown = run_ringcast("nodes", "--socket", path, "--no-start")
+        assert shown.returncode == 0
         assert "is not of this mesh" in shown.stderr
         assert "peering protocol" in log.read_text()

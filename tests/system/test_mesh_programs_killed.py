@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 PUBLISHER = """
     import ringcast

@@ -98,7 +98,7 @@ def test_an_administrator_moves_everybodys_proxy(make_mesh, eventually, take, fl
 
 def test_the_tags_attributes_choose_for_those_who_do_not(make_mesh, eventually, take):
     a, b, c = make_mesh(3)
-    pub = a.session.publisher("chosen", proxy="node:c", transport="tcp")
+    pub = a.session.publisher("chosen", at="node:c", transport="tcp")
     eventually(lambda: b.knows("chosen") and c.knows("chosen"))
     sub = b.session.subscribe("chosen", every=2)
     other = b.session.subscribe("chosen", every=2, at="publisher", transport="udp")

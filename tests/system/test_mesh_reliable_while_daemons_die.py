@@ -58,10 +58,10 @@ def test_the_subscribers_daemon_dies_and_comes_back(make_mesh, eventually, trans
     sending.join()
     assert len(got) + sum(msg.lost for msg in got) == MANY
     assert sub.lost == sum(msg.lost for msg in got)
-    if transport == "nak":  # credits say what was read; tcp may have had a ring's worth on its way
+    if transport == "nak":  # credits say what was read
         assert sub.lost == 0
-    else:
-        assert sub.lost <= DEPTH
+    else:  # a batch that the kernel took before it knew of the death, and one in the hands of the pump: a ring each
+        assert sub.lost <= 2 * DEPTH
 
 
 def test_a_publisher_waits_for_a_dead_daemon_no_longer_than_its_bound(make_mesh, eventually):

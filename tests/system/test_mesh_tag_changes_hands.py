@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import ringcast
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def test_the_keeper_is_killed_and_nobody_notices(make_mesh: Any, eventually: Callable[..., None]) -> None:

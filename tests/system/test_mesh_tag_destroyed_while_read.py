@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import ringcast
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def test_the_reader_is_told_and_the_channel_ends(make_mesh: Any, eventually: Callable[..., None]) -> None:

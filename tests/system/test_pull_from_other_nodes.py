@@ -6,10 +6,10 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import subprocess
-import sys
 
 import pytest
+from histories import check_by_age, check_by_number, check_by_range
+from processes import said_by_ringcast
 
 import ringcast
 from ringcast.client.remote_history import RemoteHistory
@@ -42,10 +42,7 @@ def tag(mesh, pub):
 
 def test_by_age(tag, pub):
     history = tag.history()
-    assert history.latest().data == 19
-    assert history.latest(back=3).data == 16
-    pub.send(20)
-    assert history.latest().data == 20
+    check_by_age(history, pub)
     with pytest.raises(ringcast.Overwritten) as gone:
         history.latest(back=8)
     assert (gone.value.oldest, gone.value.newest) == (13, 20)
@@ -54,26 +51,11 @@ def test_by_age(tag, pub):
 
 
 def test_by_number(tag):
-    history = tag.history()
-    assert history.bounds() == (12, 19)
-    assert history.at(15).data == 15
-    with pytest.raises(ringcast.Overwritten) as gone:
-        history.at(11)
-    assert (gone.value.seq, gone.value.oldest, gone.value.newest) == (11, 12, 19)
-    with pytest.raises(ringcast.NotYet) as coming:
-        history.at(20)
-    assert (coming.value.seq, coming.value.newest) == (20, 19)
+    check_by_number(tag.history())
 
 
 def test_by_range(tag):
-    history = tag.history(at="publisher")
-    assert [msg.data for msg in history.range(13, 15)] == [13, 14, 15]
-    assert [msg.data for msg in history.since(17)] == [17, 18, 19]
-    tail = history.since(10)
-    assert [msg.data for msg in tail] == list(range(12, 20))
-    assert [msg.lost for msg in tail] == [2, 0, 0, 0, 0, 0, 0, 0]
-    assert history.since(20) == []
-    assert history.range(15, 13) == []
+    check_by_range(tag.history(at="publisher"))
 
 
 def test_by_time(tag):
@@ -287,8 +269,7 @@ def test_a_history_whose_daemon_was_restarted(mesh, tag, pub, eventually):
 
 def test_from_the_command_line(mesh, tag, pub):
     def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "ringcast", "pull", TAG, "--socket", mesh[1].daemon.socket_path, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return said_by_ringcast("pull", TAG, "--socket", mesh[1].daemon.socket_path, *arguments)
 
     assert json.loads(run("--json"))["value"] == 19
     assert json.loads(run("--json"))["node"] == "a"

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from ringcast.errors import WouldBlock
+from ringcast.testing.waiting import drained
 
 FRAME = np.zeros((4, 4), np.uint8)
 
@@ -43,15 +43,6 @@ def metronome():
     yield make
     for one in made:
         one.stop()
-
-
-def drained(sub):
-    found = []
-    while True:
-        try:
-            found.append(sub.recv_nowait())
-        except WouldBlock:
-            return found
 
 
 def gaps(messages):

@@ -16,8 +16,7 @@ import pytest
 import ringcast
 from ringcast import Session
 from ringcast.record.recording import Recording
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def start(daemon: object, *options: str) -> subprocess.Popen[bytes]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plug_ins import install
 
 import ringcast
 from ringcast.errors import ScaleError
 from ringcast.scaling import registry
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 PLUG_IN = """
 import os
@@ -40,11 +40,7 @@ class Stuck:
 def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A scaler that daemons find installed; the file has a character for each call that hangs."""
     packages = tmp_path / "packages"
-    installed = packages / "stuck-1.dist-info"
-    installed.mkdir(parents=True)
-    (packages / "stuck.py").write_text(PLUG_IN)
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: stuck\nVersion: 1\n")
-    (installed / "entry_points.txt").write_text("[ringcast.scalers]\nstuck = stuck:Stuck\n")
+    install(packages, "stuck", PLUG_IN, "ringcast.scalers", "stuck = stuck:Stuck")
     monkeypatch.setenv("PYTHONPATH", str(packages))
     monkeypatch.setenv("STUCK_AT", str(tmp_path / "calls"))
     monkeypatch.syspath_prepend(str(packages))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import RINGCAST, run_ringcast
 
 import ringcast
-
-RINGCAST = [sys.executable, "-m", "ringcast"]
 
 
 class Team:
@@ -55,7 +53,7 @@ def test_they_stay_apart_and_say_why(
         assert {row.name for row in at_a.nodes()} == {"a", "c"}
         reason = at_b.status().refusals[a.address]
         assert "this node is of mesh 'team-b' and the other of mesh 'team-a'; give both the same --mesh" in reason
-        shown = subprocess.run([*RINGCAST, "status", "--socket", b.path], capture_output=True, text=True, timeout=60)
+        shown = run_ringcast("status", "--socket", b.path)
         assert "team-b; other nodes: none" in shown.stdout
         assert a.address in shown.stderr
     for team in (a, b, c):

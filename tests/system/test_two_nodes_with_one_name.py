@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import ringcast
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def refused(path: str) -> ringcast.NameTaken | None:

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import ringcast
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def told(watch: ringcast.Watch, number: int) -> list[str]:

@@ -24,6 +24,6 @@ def test_the_table_has_every_limit_with_its_value() -> None:
 
 def test_the_reasons_named_are_those_counted() -> None:
     named = {reason for *_, effect in rows() for reason in re.findall(r"`([a-z ]+)`", effect)} - {"ringcast set"}
-    source = "".join(path.read_text() for path in (ROOT / "src" / "ringcast" / "daemon").glob("*.py"))
+    source = "".join(path.read_text() for path in (ROOT / "src" / "ringcast" / "daemon").rglob("*.py"))
     assert len(named) >= 10
     assert [reason for reason in named if f'"{reason}"' not in source] == []

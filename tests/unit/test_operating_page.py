@@ -22,7 +22,7 @@ _METRIC = re.compile(r"\bringcast_[a-z_]+(?:\{[a-z_,]+\}[a-z_]*)?")
 
 def known() -> dict[str, set[str]]:
     """{metric as it is written: its labels}, of a snapshot that has everything."""
-    path = Path(__file__).with_name("daemon") / "test_exposition.py"
+    path = Path(__file__).with_name("daemon") / "observe" / "test_exposition.py"
     spec = importlib.util.spec_from_file_location("exposition_snapshot", path)
     assert spec is not None
     assert spec.loader is not None

@@ -37,7 +37,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "exchange": ("exchange messages", {
         "pub": "publish values, lines of standard input, or a counter",
         "sub": "subscribe, and print what arrives",
-        "pull": "read from a tag's history: latest, n-th latest, by number",
+        "pull": "read from a tag's history: latest, n-th latest, by number, by time",
     }),
     "look": ("look at a mesh", {
         "tags": "list tags, and who publishes and subscribes",
@@ -50,6 +50,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "change": ("change a mesh", {
         "set": "choose where a tag's proxies sit and which transport carries it, while messages flow",
+        "delete": "remove a tag and its history from every node",
     }),
     "record": ("record", {
         "record": "write what is sent on tags to disk: Parquet or MCAP",

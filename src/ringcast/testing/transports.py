@@ -23,6 +23,7 @@ from ringcast.daemon.rings.fanout import FanOut
 from ringcast.errors import SlowSubscriber, WouldBlock
 from ringcast.message import Message
 from ringcast.model.closing import Closing
+from ringcast.testing.waiting import PATIENCE_S
 from ringcast.transport.interface import (
     Channel,
     FanOutLinks,
@@ -33,7 +34,6 @@ from ringcast.transport.interface import (
     Transport,
 )
 
-PATIENCE_S = 30.0
 _HOST = "127.0.0.1"
 _POLL_S = 0.001
 _keys = itertools.count(0x5EED0001)

@@ -32,8 +32,8 @@ from ringcast.control.messages import (
 from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, UnknownTag
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes
+from ringcast.testing.waiting import PATIENCE_S
 
-PATIENCE_S = 30
 INFO = PublisherInfo(id=1, node="n", tag="a", incarnation=1, pid=1, user="u")
 
 

@@ -222,3 +222,12 @@ def node() -> Iterator[Node]:
     node = Node()
     yield node
     node.close()
+
+
+@pytest.fixture
+def lab(node: Node) -> Node:
+    """Three clients and one tag."""
+    for client in (1, 2, 3):
+        node.join(client)
+    node.open(1, "lab/temp")
+    return node

@@ -13,9 +13,10 @@ import ringcast
 from ringcast import _core
 from ringcast.control.messages import Done, HoldBuffer, SetChannel, Subscribe
 from ringcast.daemon.clients.claim import Claim
+from ringcast.daemon.operate.config_file import defaults
+from ringcast.daemon.operate.in_force import resolve
 from ringcast.daemon.server import Server
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def served(path: Path, client: Callable[[Server, str], None]) -> Server:
@@ -23,7 +24,7 @@ def served(path: Path, client: Callable[[Server, str], None]) -> Server:
 
     async def body() -> Server:
         claim = Claim(str(path))
-        server = Server(claim, _core, node="n1", budget_bytes=1 << 30, max_files=1000, idle_linger_s=None)
+        server = Server(claim, _core, resolve(defaults(), None, {}, {"name": "n1"}), idle_linger_s=None)
         ready = asyncio.Event()
         task = asyncio.create_task(server.run(ready.set))
         async with asyncio.timeout(PATIENCE_S):

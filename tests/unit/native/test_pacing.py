@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringcast import _core
-from ringcast.errors import WouldBlock
+from ringcast.testing.waiting import drained
 
 
 def pair(depth=4096, **how):
@@ -18,15 +18,6 @@ def pair(depth=4096, **how):
         incarnation=writer.incarnation, **how,
     )  # fmt: skip
     return writer, reader
-
-
-def drained(reader):
-    found = []
-    while True:
-        try:
-            found.append(reader.recv_nowait())
-        except WouldBlock:
-            return found
 
 
 @settings(deadline=None, max_examples=60)

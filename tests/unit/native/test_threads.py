@@ -11,8 +11,7 @@ import pytest
 
 from ringcast import _core
 from ringcast.errors import BusyError, ClosedError, WouldBlock
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from ringcast import _core
-from ringcast.errors import ClosedError, WouldBlock
-
-PATIENCE_S = 30.0
+from ringcast.errors import ClosedError
+from ringcast.testing.waiting import PATIENCE_S, drained
 
 
 def readable(fd: int, timeout: float = 0) -> bool:
@@ -19,12 +18,7 @@ def readable(fd: int, timeout: float = 0) -> bool:
 
 
 def drain(reader: _core.RingReader) -> list[bytes]:
-    out = []
-    while True:
-        try:
-            out.append(reader.recv_nowait().data)
-        except WouldBlock:
-            return out
+    return [message.data for message in drained(reader)]
 
 
 def test_publishers_ring_the_mailbox_they_were_told_of(make_ring: Any, announcer: Callable[[Any], Any]) -> None:

@@ -20,8 +20,8 @@ from ringcast.errors import DecodeError, TagConflict
 from ringcast.spark import sink
 from ringcast.spark.options import write_options
 from ringcast.spark.sink import BatchPublisher, StreamPublisher
+from ringcast.testing.waiting import PATIENCE_S
 
-PATIENCE_S = 30.0
 RECORDS = pa.schema([("y", pa.float64()), ("event_ns", pa.int64())])
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from ringcast.testing.waiting import PATIENCE_S
 from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
-
-PATIENCE_S = 30.0
 
 
 class ShortOfDescriptors(socket.socket):

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable
 
 from ringcast.testing.transports import Path, Publisher
 from ringcast.transport.tcp import Tcp
 
-PATIENCE_S = 30.0
 
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
-def test_both_ends_learn_that_the_pump_broke() -> None:
+def test_both_ends_learn_that_the_pump_broke(eventually: Callable[..., None]) -> None:
     tcp = Tcp()
     receiving = tcp.receive("127.0.0.1")
     publisher = Publisher(depth=16, capacity_bytes=4096, max_wait_s=1.0)

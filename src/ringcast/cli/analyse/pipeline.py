@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import importlib
 import os
 import time
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ringcast.cli.parts import units
+from ringcast.cli.parts.instants import instant
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.program import Misuse
 from ringcast.errors import RingcastError
@@ -54,9 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run = _action(actions, "run", "run a pipeline over all there is, or over whole hours of it")
     run.add_argument("name", metavar="NAME")
     run.add_argument(
-        "--from", dest="begin", metavar="T", type=_instant, help="from this time on, UTC (2026-05-01T10:00)"
+        "--from", dest="begin", metavar="T", type=instant, help="from this time on, UTC (2026-05-01T10:00)"
     )
-    run.add_argument("--to", dest="end", metavar="T", type=_instant, help="up to this time; hours are done whole")
+    run.add_argument("--to", dest="end", metavar="T", type=instant, help="up to this time; hours are done whole")
     run.add_argument("--input", metavar="DIR", help="a recording (ingest), or results as Parquet (fit, train)")
     run.add_argument("--tag", metavar="PATTERN", help="what the rings of these tags hold now (ingest)")
     run.add_argument("--socket", metavar="PATH", help="the daemon to read and publish tags through (ingest, fuse)")
@@ -279,11 +279,3 @@ def _action(actions: Any, name: str, about: str) -> argparse.ArgumentParser:
     parser.add_argument("--master", metavar="URL", help="a Spark cluster (default: embedded, all cores)")
     add_json(parser)
     return parser
-
-
-def _instant(text: str) -> dt.datetime:
-    try:
-        value = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time; write it as 2026-05-01T10:00") from None
-    return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)

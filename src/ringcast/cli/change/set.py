@@ -1,4 +1,4 @@
-"""`ringcast set`: an administrator's word on a tag's channels, while messages flow."""
+"""`ringcast set`: administrative override of a tag's channels, while messages flow."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.scaling import add_transport
 from ringcast.cli.program import Misuse
 from ringcast.errors import UnknownTag
 from ringcast.model.place import check_place
@@ -23,13 +24,13 @@ shows what is set. When the halves of a broken network meet again, settings of b
 the one made on the half where more was set wins, else the one written by the node whose name sorts later.
 
 examples:
-  ringcast set cam/front --proxy node:edge1      scale on the node edge1
+  ringcast set cam/front --at node:edge1         scale on the node edge1
   ringcast set cam/front --transport tcp         carry it by tcp
   ringcast set cam/front --transport lateral+nak:r=4,c=3
                                                  by one that survives loss; its numbers may change while it runs
-  ringcast set cam/front --node tablet --proxy publisher
+  ringcast set cam/front --node tablet --at publisher
                                                  only for what goes to the node called tablet
-  ringcast set cam/front --proxy auto --transport ''
+  ringcast set cam/front --at auto --transport ''
                                                  leave it to the subscribers again
   ringcast set cam/front                         show what is set
 """
@@ -40,12 +41,9 @@ _HEADS = ("tag", "to node", "proxy", "transport")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag's name")
-    parser.add_argument("--proxy", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to take it back")
-    parser.add_argument(
-        "--transport",
-        metavar="NAME",
-        help="nak, udp, tcp, multicast+nak, ... (see docs/transports.md); '' to take it back",
-    )
+    parser.add_argument("--at", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to take it back")
+    parser.add_argument("--proxy", dest="at", help=argparse.SUPPRESS)  # its name in earlier versions
+    add_transport(parser, "carries the tag between nodes; '' to take it back")
     parser.add_argument("--node", default="", metavar="NAME", help="only for streams to this node (default: all)")
     add_access(parser)
     add_json(parser, "what is set then, as one JSON document")
@@ -53,16 +51,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
-    if args.proxy is not None:
+    if args.at is not None:
         try:
-            check_place(args.proxy)
+            check_place(args.at)
         except ValueError as exc:
-            raise Misuse(f"--proxy: {exc}") from exc
-    if args.node and args.proxy is None and args.transport is None:
-        raise Misuse("--node says for whom; say also what, with --proxy or --transport")
+            raise Misuse(f"--{exc}") from exc
+    if args.node and args.at is None and args.transport is None:
+        raise Misuse("--node says for whom; say also what, with --at or --transport")
     with connect(args, "set") as session:
-        if args.proxy is not None or args.transport is not None:
-            session.set_channel(args.tag, node=args.node, at=args.proxy, transport=args.transport)
+        if args.at is not None or args.transport is not None:
+            session.set_channel(args.tag, node=args.node, at=args.at, transport=args.transport)
         found = session.tags(args.tag)
         if not found:
             raise UnknownTag(args.tag)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.messages import line, record
 from ringcast.cli.parts.output import PROGRESS_FROM_S, Output, add_json
-from ringcast.cli.parts.scaling import add_scaling
+from ringcast.cli.parts.scaling import add_scaling, add_transport
 from ringcast.cli.parts.units import count, index, positive
 from ringcast.cli.parts.values import encoded
 from ringcast.cli.program import FAILED, Misuse
@@ -37,6 +37,8 @@ examples:
   ringcast sub host/file --raw > copy          bytes as they were sent
   ringcast sub cam --size 320x240 --rate 5     small and few, scaled by the publisher's own process
   ringcast sub cam --every 10 --at node:attic  scaled on a node in between
+  ringcast sub cam --transport lateral+nak:r=4,c=3
+                                               from other nodes by a transport that survives loss
 """
 
 _LOOK_S = 0.2
@@ -60,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=positive, metavar="S", help="end when nothing came for S seconds")
     parser.add_argument("--reliable", action="store_true", help="let publishers wait for this program, within bounds")
     add_scaling(parser, rate=True)
+    add_transport(parser, "carries the messages of other nodes (default: what the tag says)")
     parser.add_argument("--raw", action="store_true", help="write the messages' bytes and nothing else")
     add_access(parser)
     add_json(parser, "one JSON object per message and line")
@@ -77,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
         subscriber = session.subscribe(
             args.pattern, start="earliest" if awaited and args.start == "new" else args.start, reliable=args.reliable,
             every=args.every, rate_hz=args.rate, size=args.size, at=args.at or AUTO,
+            transport=args.transport or "",
         )  # fmt: skip
         received = 0
         try:

@@ -11,17 +11,28 @@ import subprocess
 import sys
 from pathlib import Path
 
-HELP = "measure this library beside others"
+from ringcast.cli.parts.output import add_json
+
+HELP = "Measure this library beside others, in the same run."
+
+_EPILOG = """\
+The benchmarks are in the folder bench/ of a source checkout; 'make bench' installs the peers first. docs/benchmarks.md
+says what each question means and how to read the answers.
+
+examples:
+  ringcast bench round-trip --quick              one question, under a minute
+  ringcast bench throughput --peers pyzmq,lcm    beside these peers only
+  ringcast bench all --quick --json              all questions, one list of rows
+"""
 
 NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "recovery", "spark", "scrape", "all")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
     parser.add_argument("name", metavar="NAME", choices=NAMES, help=f"what to measure: {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="fewer samples: under a minute per question")
-    parser.add_argument(
-        "--json", action="store_true", help="print one list of {name, value, unit, reference, target, met}"
-    )
+    add_json(parser, "one list of {name, value, unit, reference, target, met}")
     parser.add_argument(
         "--peers", metavar="A,B", default="", help="only these peers, as files in bench/peers are named"
     )

@@ -11,11 +11,20 @@ from ringcast.cli.parts.labs import run as lab_run
 from ringcast.lab.testbed.cleanup import LabUnavailable
 from ringcast.lab.testbed.network import unavailable
 
-HELP = "networks of several nodes on this machine, and experiments on them (network namespaces; needs root)"
+HELP = "Networks of several nodes on this machine, and experiments on them (network namespaces; needs root)."
+
+_EPILOG = """\
+examples:
+  ringcast lab net up --chain 3 --rate 10mbit --loss 1%    a network that stays until 'ringcast lab net down'
+  ringcast lab net check                                   delay, loss and throughput between all nodes
+  ringcast lab run placement --quick                       a paper's experiment; this one needs no root
+  ringcast lab run --help                                  all experiments
+"""
 _PARTS = {"net": lab_net, "run": lab_run}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
     parts = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     for name, part in _PARTS.items():
         part.configure(

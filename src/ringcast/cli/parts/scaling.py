@@ -1,4 +1,4 @@
-"""The options by which `sub` and `pull` ask for less: every n-th message, a rate, a size, and where it is made."""
+"""The options that shape a stream: every n-th message, a rate, a size, where its proxy sits, and its transport."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ def add_scaling(parser: argparse.ArgumentParser, *, rate: bool = False) -> None:
         "--size", type=extents, metavar="WxH", help="images and arrays at this size; audio as samples/s x channels"
     )
     parser.add_argument("--at", type=place, metavar="PLACE", help="publisher, subscriber or node:NAME")
+
+
+def add_transport(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--transport", metavar="NAME", help=f"nak, udp, tcp, multicast+nak, ... (see docs/transports.md): {what}"
+    )
 
 
 def show_size(size: tuple[int, int] | None) -> str:

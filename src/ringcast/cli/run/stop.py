@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 
-from ringcast.cli.parts.output import Output
+from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import positive
 from ringcast.errors import BrokenError, DaemonUnavailable
 
@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--timeout", type=positive, default=10.0, metavar="S", help="wait so long (default: 10)")
     parser.add_argument("--kill", action="store_true", help="kill a daemon that has not ended by then")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,7 +55,11 @@ def run(args: argparse.Namespace) -> int:
         raise BrokenError(f"the daemon, process {pid}, belongs to another user; ask as that user, or as root") from exc
     finally:
         os.close(process)
-    Output(False).line(f"the daemon, process {pid}, has ended")
+    output = Output(args.json)
+    if output.json:
+        output.document({"pid": pid, "socket": path})
+    else:
+        output.line(f"the daemon, process {pid}, has ended")
     return 0
 
 

@@ -1,18 +1,14 @@
-"""Where the socket lives, who may have it, and what is left when its daemon is gone."""
+"""Who may have the socket, and what is left when its daemon is gone."""
 
 from __future__ import annotations
 
 import os
 import socket
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 
-from ringcast.client import starting
-from ringcast.client.starting import ensure_running
-from ringcast.control.socket_path import default_socket_path, prepare_directory
 from ringcast.daemon.clients.claim import Claim
 from ringcast.errors import DaemonRunning, DaemonUnavailable
 
@@ -25,57 +21,6 @@ def path(tmp_path: Path) -> str:
 def connects(path: str) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
         return sock.connect_ex(path) == 0
-
-
-def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("RINGCAST_SOCKET", "/x/y.sock")
-    assert default_socket_path() == "/x/y.sock"
-    monkeypatch.delenv("RINGCAST_SOCKET")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert default_socket_path() == str(tmp_path / "ringcast" / "daemon.sock")
-    last_resort = f"/tmp/ringcast-{os.geteuid()}/daemon.sock"
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "not there"))
-    assert default_socket_path() == last_resort
-    monkeypatch.delenv("XDG_RUNTIME_DIR")
-    assert default_socket_path() == last_resort
-
-
-@pytest.mark.parametrize("whose", ["ours", "another's"])
-def test_a_runtime_directory_kept_from_another_user_is_not_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whose: str
-) -> None:
-    monkeypatch.delenv("RINGCAST_SOCKET", raising=False)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    if whose == "another's":
-        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert default_socket_path().startswith(str(tmp_path)) is (whose == "ours")
-
-
-def test_the_default_directory_is_made_private_and_must_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RINGCAST_SOCKET", raising=False)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    prepare_directory(default_socket_path())
-    directory = tmp_path / "ringcast"
-    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
-    directory.chmod(0o755)
-    with pytest.raises(DaemonUnavailable, match="mode 0700"):
-        prepare_directory(default_socket_path())
-    directory.rmdir()
-    directory.symlink_to(tmp_path)
-    with pytest.raises(DaemonUnavailable, match="must be a directory"):
-        prepare_directory(default_socket_path())
-
-
-def test_a_place_the_user_chose_is_the_users_business(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    prepare_directory(str(tmp_path / "d.sock"))
-    prepare_directory(str(tmp_path / "new" / "d.sock"))
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
-
-
-def test_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
-    with pytest.raises(DaemonUnavailable, match="longer than 107 bytes"):
-        prepare_directory(str(tmp_path / ("x" * 120)))
 
 
 def test_one_claim_per_socket(path: str) -> None:
@@ -129,22 +74,3 @@ def test_closing_twice_does_not_remove_a_successors_socket(path: str) -> None:
     first.close()
     assert connects(path)
     second.close()
-
-
-def test_a_running_daemon_is_left_alone(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "_spawn", lambda *_: pytest.fail("started another"))
-    claim = Claim(path)
-    ensure_running(path)
-    claim.close()
-
-
-def test_a_python_that_does_not_know_itself(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "")
-    with pytest.raises(DaemonUnavailable, match="own executable"):
-        ensure_running(path)
-
-
-def test_a_relative_python_path_is_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", f"src{os.pathsep}{os.pathsep}/x")
-    assert starting._environment()["PYTHONPATH"] == f"{tmp_path / 'src'}{os.pathsep}/x"

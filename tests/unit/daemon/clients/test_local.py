@@ -33,15 +33,6 @@ from ringcast.model.identity import SubscriberInfo
 from ringcast.model.tag import TagAttributes, tag_id
 
 
-@pytest.fixture
-def lab(node: Any) -> Any:
-    """Three clients and one tag."""
-    for client in (1, 2, 3):
-        node.join(client)
-    node.open(1, "lab/temp")
-    return node
-
-
 def kinds(messages: list[Any]) -> list[str]:
     return [type(message).__name__ for message in messages]
 

@@ -44,8 +44,7 @@ from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BrokenError, Empty, MessageTooLarge, QosMismatch, RingcastError, UnknownTag
 from ringcast.model import addresses
 from ringcast.model.identity import PublisherInfo
-
-PATIENCE_S = 30.0
+from ringcast.testing.waiting import PATIENCE_S, wait_until_async
 
 
 def looped(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
@@ -419,8 +418,7 @@ async def test_another_mesh_is_refused_and_the_doctor_knows() -> None:
     async with Town() as town:
         a = await town.node("a", mesh="plant")
         b = await town.node("b", mesh="lab", seed=a)
-        while not b.mesh.status().refusals:
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: b.mesh.status().refusals)
         assert "'plant'" in b.mesh.status().refusals[a.address]
         assert a.others() == b.others() == set()
 

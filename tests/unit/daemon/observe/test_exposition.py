@@ -55,6 +55,7 @@ def snapshot() -> Snapshot:
             strangers_refused=0,
             bad_messages=0,
             slow_links=0,
+            refused={"implausible age": 3},
             foreign=2,
             refusals={},
             scouting=[],

@@ -25,6 +25,7 @@ log_level = "info"
 memory = "1.5G"
 lingering_rings = 10
 lingering_rings_per_tag = 2
+tag_lease_s = 3600
 
 [tags."lab/temperature"]
 codec = "json"

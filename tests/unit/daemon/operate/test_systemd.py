@@ -5,39 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from ringcast.daemon.operate.systemd import Notifier
 
 
-@pytest.fixture
-def manager(tmp_path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(tmp_path / "notify"))
-        sock.settimeout(30)
-        yield sock
-
-
-def test_ready_reloading_stopping(manager: socket.socket) -> None:
-    notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname()})
+def test_ready_reloading_stopping(service_manager: socket.socket) -> None:
+    notifier = Notifier({"NOTIFY_SOCKET": service_manager.getsockname()})
     notifier.ready("node a")
-    assert manager.recv(4096).decode().split("\n") == ["READY=1", f"MAINPID={os.getpid()}", "STATUS=node a"]
+    assert service_manager.recv(4096).decode().split("\n") == ["READY=1", f"MAINPID={os.getpid()}", "STATUS=node a"]
     notifier.reloading()
-    said = dict(line.split("=") for line in manager.recv(4096).decode().split("\n"))
+    said = dict(line.split("=") for line in service_manager.recv(4096).decode().split("\n"))
     assert said["RELOADING"] == "1"
     assert int(said["MONOTONIC_USEC"]) > 0
     notifier.stopping()
-    assert manager.recv(4096) == b"STOPPING=1"
+    assert service_manager.recv(4096) == b"STOPPING=1"
 
 
-def test_the_watchdog_is_fed_by_the_loop(manager: socket.socket) -> None:
+def test_the_watchdog_is_fed_by_the_loop(service_manager: socket.socket) -> None:
     async def rounds() -> list[bytes]:
-        notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "20000"})
+        notifier = Notifier({"NOTIFY_SOCKET": service_manager.getsockname(), "WATCHDOG_USEC": "20000"})
         notifier.ready("x")
-        said = [await asyncio.to_thread(manager.recv, 4096) for _ in range(4)]
+        said = [await asyncio.to_thread(service_manager.recv, 4096) for _ in range(4)]
         notifier.close()
         return said
 

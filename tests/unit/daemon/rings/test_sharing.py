@@ -14,14 +14,6 @@ from ringcast.model.identity import SubscriberInfo
 RING = 77
 
 
-@pytest.fixture
-def lab(node: Any) -> Any:
-    for client in (1, 2, 3):
-        node.join(client)
-    node.open(1, "lab/temp")
-    return node
-
-
 class Elsewhere:
     """Another node, with subscribers of its own."""
 

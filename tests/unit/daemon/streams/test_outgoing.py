@@ -12,6 +12,7 @@ from ringcast.control.service import StartChannel
 from ringcast.daemon.rings.fanout import Answer
 from ringcast.daemon.streams import outgoing
 from ringcast.daemon.streams.outgoing import Distribution
+from ringcast.testing.waiting import wait_until_async
 
 
 class Sending:
@@ -80,12 +81,6 @@ def request(key: int) -> StartChannel:
     return StartChannel(key=key, incarnation=0xAB, first_seq=0, address=":7", transport="fake")
 
 
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.001)
-
-
 def test_a_channel_that_broke_is_said_and_opened_again(transport: Transport, caplog: pytest.LogCaptureFixture) -> None:
     asyncio.run(_breaks(transport, caplog))
 
@@ -98,7 +93,7 @@ async def _breaks(transport: Transport, caplog: pytest.LogCaptureFixture) -> Non
         await manager.start("b", "127.0.0.1", request(1))
         await manager.start("c", "127.0.0.1", request(2))
         transport.made[0].broken = True
-        await until(lambda: again)
+        await wait_until_async(lambda: again)
         assert again == [("b", 1)]
         assert list(manager.channels) == [2]
         assert transport.made[0].calls == [("release", 0)]
@@ -106,7 +101,7 @@ async def _breaks(transport: Transport, caplog: pytest.LogCaptureFixture) -> Non
         # It breaks again before anything came of it: not said again.
         await manager.start("b", "127.0.0.1", request(3))
         transport.made[2].broken = True
-        await until(lambda: len(again) == 2)
+        await wait_until_async(lambda: len(again) == 2)
     said = [record.getMessage() for record in caplog.records]
     assert said == ["the channel of publisher ab to node b by fake broke; it is opened again where it ended"]
     manager.close()
@@ -124,7 +119,7 @@ async def _gives_back(transport: Transport) -> None:
     manager.given_back(Answer(link=9, seq=4, behind=True))
     assert sending.calls == []
     manager.given_back(Answer(link=1, seq=5, behind=True))
-    await until(lambda: not sending.unsettled)
+    await wait_until_async(lambda: not sending.unsettled)
     manager.given_back(Answer(link=1, seq=6, behind=False))
     assert sending.calls == [("behind", 5), ("settle", 0), ("too long", 6)]
     manager.close()
@@ -184,7 +179,7 @@ async def _keeps_places() -> None:
     assert places[0].closed
     # For whoever does not come back it is not kept for ever, and for whoever says goodbye not at all.
     manager.node_gone("b")
-    await until(lambda: places[1].closed)
+    await wait_until_async(lambda: places[1].closed)
     manager.close_channel(outgoing.CloseChannel(key=2))
     await manager.start("d", "127.0.0.1", request(4))
     manager.node_gone("d")

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from lab_fakes import CountedSteps
 
 from ringcast.cli.parts.labs import run as lab_run
 from ringcast.lab.adamant import asked as adamant_asked
@@ -18,25 +19,13 @@ from ringcast.lab.adamant.grid import BASELINES, TRANSPORTS, Cell, Grid, paper_g
 from ringcast.lab.simulation.workers import workers
 from ringcast.lab.testbed.cleanup import LabError
 
-
-class Silent:
-    def __init__(self) -> None:
-        self.steps = 0
-
-    def expect(self, number: int) -> None:
-        pass
-
-    def step(self, what: str) -> None:
-        self.steps += 1
-
-
 CELLS = (Cell(3, 0.03, 1.0, 50.0), Cell(3, 0.01, 1.0, 100.0))
 
 
 @pytest.fixture(scope="module")
 def results() -> list[adamant_results.Result]:
     with workers() as pool:
-        return experiment.run_grid("adamant", Grid(CELLS, TRANSPORTS, 600, 2), Silent(), pool)
+        return experiment.run_grid("adamant", Grid(CELLS, TRANSPORTS, 600, 2), CountedSteps(), pool)
 
 
 def test_every_run_is_there(results: list[adamant_results.Result]) -> None:
@@ -86,7 +75,7 @@ def test_what_the_paper_says_of_latencies_is_judged_and_can_be_wrong() -> None:
 def test_the_papers_figures_are_drawn(results: list[adamant_results.Result]) -> None:
     with workers() as pool:
         cells = tuple(Cell(3, loss, 1.0, rate) for loss in (0.0, 0.01) for rate in (25.0, 50.0))
-        found = experiment.run_grid("adamant", Grid(cells, TRANSPORTS, 50, 2), Silent(), pool)
+        found = experiment.run_grid("adamant", Grid(cells, TRANSPORTS, 50, 2), CountedSteps(), pool)
     names = {picture.name.split("-")[1]: picture for picture in adamant_report.conclude(found, results).pictures
              if picture.name.startswith("figure-")}  # fmt: skip
     assert sorted(names, key=int) == ["9", "10", "16", "17", "18", "19", "20", "21"]
@@ -111,7 +100,7 @@ def test_statements_stand_beside_results(results: list[adamant_results.Result]) 
 def test_pictures_go_from_the_papers_receivers_to_a_thousand(results: list[adamant_results.Result]) -> None:
     with workers() as pool:
         crowd = experiment.run_grid(
-            "adamant crowd", Grid((Cell(100, 0.03, 1.0, 50.0),), ("nak",), 50, 1), Silent(), pool
+            "adamant crowd", Grid((Cell(100, 0.03, 1.0, 50.0),), ("nak",), 50, 1), CountedSteps(), pool
         )
     findings = adamant_report.conclude(results, crowd)
     drawn = {picture.name: picture for picture in findings.pictures}
@@ -205,7 +194,7 @@ def test_winners_are_counted_and_compared_with_themselves() -> None:
 def test_everything_that_is_drawn_is_in_the_results() -> None:
     cell = adamant_environments.environments(1)[0]
     with workers() as pool:
-        (result,) = experiment.run_grid("e", Grid((cell,), ("nak",), 50, 1), Silent(), pool)
+        (result,) = experiment.run_grid("e", Grid((cell,), ("nak",), 50, 1), CountedSteps(), pool)
     c = result.configuration
     assert [float(c[name]) for name in ("receivers", "rate_hz", "payload_bytes", "delay_us", "bandwidth_mbit")] == [
         cell.receivers, cell.rate_hz, cell.payload_bytes, cell.delay_us, cell.bandwidth_mbit,

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ringcast.cli.parts.output import Output
+from ringcast.cli.parts.output import Output, add_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -60,9 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="NAME", choices=sorted(EXPERIMENTS), help=", ".join(EXPERIMENTS))
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
-    parser.add_argument(
-        "--json", action="store_true", help="print one list of {name, value, unit, reference, target, met}"
-    )
+    add_json(parser, "one list of {name, value, unit, reference, target, met}")
     # After the experiment too, where people write it; the program looks for the word itself.
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 

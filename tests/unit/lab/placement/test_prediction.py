@@ -1,18 +1,12 @@
-"""`lab run placement`: generators, what is concluded, and predictions of delays that follow the model exactly."""
+"""Predictions of delays that follow the model exactly."""
 
 from __future__ import annotations
 
 import pytest
 
-from ringcast.lab.measuring.report import Findings
-from ringcast.lab.placement import experiment, paper, prediction, solving
-from ringcast.lab.placement.instances import large, small
+from ringcast.lab.placement import prediction
 from ringcast.lab.placement.prediction import Calibration, Hop, Point, calibrate, conclude, points, predict
 from ringcast.lab.push_pull.network import INTERMEDIATE, PUBLISHER, SIZES, SUBSCRIBER
-from ringcast.placement.case import Case
-from ringcast.placement.charges import loads
-from ringcast.placement.checks import check
-from ringcast.placement.solve import regions
 
 US = 1e-6
 TRUE = Calibration(Hop(4 * US, 1 * US, 0.001 * US), Hop(11 * US, 6 * US, 0.004 * US), Hop(2 * US, 0.5 * US, 0.002 * US))
@@ -23,35 +17,6 @@ SEEN = {
     for place in places
     for size in SIZES
 }
-
-
-class Steps:
-    def expect(self, number):
-        pass
-
-    def step(self, what):
-        pass
-
-
-def test_generators_give_the_same_again_and_good_problems():
-    assert small(17) == small(17)
-    assert small(17) != small(18)
-    assert check(large(40, 80, 4, full=1)) == large(40, 80, 4, full=1)
-    kinds = {(small(i).charge, small(i).objective.bandwidth > 0, small(i).objective.cpu > 0, i % 3) for i in range(60)}
-    assert len(kinds) == 27
-
-
-def test_the_oracle_agrees():
-    rows = {row.name: row for row in solving.oracle(Steps(), 30).rows}
-    assert rows["30 small networks, all costs and charges: verdict and optimum as the oracle's"].met is True
-
-
-def test_the_star_is_as_the_table_says():
-    assert [row.met for row in paper.star_by_bound().rows] == [True, True]
-
-
-def test_tables_1_and_2_beside_the_papers():
-    assert [row.value for row in paper.adversity_tables().rows] == [17, 16]
 
 
 def test_calibration_finds_what_was_put_in():
@@ -98,19 +63,3 @@ def test_noise_below_nothing_is_left_out():
     for size in SIZES:
         seen[Point(3, PUBLISHER, size)] = seen[Point(2, PUBLISHER, size)] - 1e-6
     assert prediction.calibrate(seen).router == Hop(0.0, 0.0, 0.0)
-
-
-def test_it_leaves_report_rows_and_drawings(tmp_path):
-    findings = Findings()
-    findings.add(paper.star_by_bound())
-    files = experiment.write(findings, tmp_path / "new", ["--quick"])
-    assert {path.name for path in files} >= {"report.md", "rows.json", "network-star.svg", "network-vbns.svg"}
-    assert (tmp_path / "new" / "report.md").read_text().startswith("# ringcast lab run placement --quick\n")
-
-
-def test_the_large_network_binds():
-    problem = large(nodes=60, subscribers=240, tags=24, full=2, seed=1)
-    case = Case(problem)
-    places = regions.nearest(case)
-    assert not loads(case, places).fits(problem)
-    assert solving._dearer(case, places) > 1

@@ -1,0 +1,59 @@
+"""`ringcast delete`: remove a tag from the mesh, with all its history."""
+
+from __future__ import annotations
+
+import argparse
+
+from ringcast.cli.parts.access import add_access, connect
+from ringcast.cli.parts.output import Output, add_json
+from ringcast.errors import RingcastError, TagInUse
+from ringcast.model.tag import check_name
+
+HELP = "Delete a tag on every node, with its history. A tag that programs use is deleted only with --force."
+
+_EPILOG = """\
+A deleted tag can be created again, with other attributes: 'ringcast pub' or any program does that. With --force,
+publishers and subscribers of the tag get the error TagDestroyed. Tags that nobody uses end by themselves after a day;
+'ringcast daemon --tag-lease' changes that.
+
+examples:
+  ringcast delete lab/temp              nobody publishes on it or subscribes to it
+  ringcast delete lab/temp --force      whoever uses it
+  ringcast tags lab/temp --publishers   who publishes on it, on which node
+"""
+
+
+class StillInUse(RingcastError):
+    """Programs publish on the tag or subscribe to it, and --force was not given."""
+
+    def __init__(self, name: str, publishers: int, subscribers: int) -> None:
+        self.name = name
+        self.publishers = publishers
+        self.subscribers = subscribers
+        super().__init__(
+            f"tag {name!r} has {publishers} publisher(s) and {subscribers} subscriber(s); stop them, or use --force"
+        )
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument("tag", metavar="TAG", help="the tag's name, as lab/bench1/temp")
+    parser.add_argument("--force", action="store_true", help="delete it even while programs use it")
+    add_access(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Raises UnknownTag, StillInUse."""
+    check_name(args.tag)
+    output = Output(args.json)
+    with connect(args, "delete") as session:
+        try:
+            session.tag(args.tag, create=False).destroy(force=args.force)
+        except TagInUse as exc:
+            raise StillInUse(exc.name, exc.publishers, exc.subscribers) from exc
+    if output.json:
+        output.document({"deleted": args.tag})
+    else:
+        output.line(f"deleted {args.tag}")
+    return 0
