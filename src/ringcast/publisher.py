@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal
@@ -20,8 +19,6 @@ from ringcast.model.identity import PublisherInfo
 
 if TYPE_CHECKING:
     from ringcast.tag import Tag
-
-_LOOK_FIRST_S, _LOOK_LAST_S = 0.0005, 0.02
 
 
 class Publisher(Closing, Generic[T_contra]):
@@ -68,26 +65,13 @@ class Publisher(Closing, Generic[T_contra]):
         return self._ring.reserve(length)
 
     def drain(self, timeout: float | None = None) -> None:
-        """Wait until every reliable reader, on whichever node, has received what was sent before this call. Readers
-        that are not reliable, and reliable ones that were passed over, are not waited for.
+        """Wait until every reliable reader, on whichever node, is through with what was sent before this call: it has
+        received it and asked for the next message. Readers that are not reliable, and reliable ones that were passed
+        over, are not waited for.
 
         Raises TimeoutError, ClosedError, ForkedError, TagDestroyed.
         """
-        end = self._ring.next_seq
-        deadline = None if timeout is None else time.monotonic() + timeout
-        pause_s = _LOOK_FIRST_S
-        while not self._drained(end):
-            left_s = pause_s if deadline is None else min(pause_s, deadline - time.monotonic())
-            if left_s <= 0:
-                raise TimeoutError(f"a reliable reader of {self.tag.name!r} has not received everything: {timeout:g} s")
-            time.sleep(left_s)
-            pause_s = min(2 * pause_s, _LOOK_LAST_S)
-
-    def _drained(self, end: int) -> bool:
-        self._attachment.check()
-        if self._ring.right.failure is not None:
-            raise self._ring.right.failure
-        return self._ring.unread >= end
+        self._ring.drain(timeout)
 
     # ---------------------------------------------------------------- who and how much
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from ringcast.client.attachment import Attachment
+from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.client.decoding import Decoders, scaled
 from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
@@ -37,10 +38,12 @@ from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
 from ringcast.model.closing import Closing
+from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import PresenceKind
 from ringcast.model.options import PublisherOptions, Start, SubscribeOptions, TagOptions
 from ringcast.model.place import AUTO, check_place
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
+from ringcast.notify import OnError
 from ringcast.publisher import Publisher
 from ringcast.scaling import Size
 from ringcast.subscriber import Subscriber
@@ -112,6 +115,24 @@ class Session(Closing):
     def connected(self) -> bool:
         """False while the daemon is away. What is open goes on working, and the session attaches again by itself."""
         return self._attachment.connection.connected
+
+    def on_connection_change(
+        self, callback: Callable[[ConnectionChange], object], on_error: OnError | None = None
+    ) -> ConnectionCallback:
+        """Call `callback` with a ConnectionChange, on a thread of its own: at once with how it is ("connected" or
+        "lost"), then whenever the daemon goes away ("lost") and was found again ("back"). Closing the session ends it
+        and calls nothing. An exception in the callback is logged, counted in `failed` and given to `on_error(error,
+        change)`.
+
+        Raises ClosedError, ForkedError.
+        """
+        self._attachment.check()
+        return self._attachment.employs(ConnectionCallback(self._attachment.connection, callback, on_error))
+
+    def drain(self, timeout: float | None = None) -> None:
+        """`drain` of every publisher that this session has open: wait until reliable readers are through with what was
+        sent. Raises TimeoutError, ClosedError, ForkedError, TagDestroyed."""
+        self._attachment.drain(timeout)
 
     @property
     def closed(self) -> bool:

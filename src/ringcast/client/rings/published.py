@@ -5,7 +5,9 @@ Must not know what the application sees of it; that is `ringcast.publisher`.
 
 from __future__ import annotations
 
+import time
 import weakref
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ringcast import _core
@@ -17,6 +19,17 @@ from ringcast.errors import RingcastError
 
 if TYPE_CHECKING:
     from ringcast.tag import Tag
+
+_LOOK_FIRST_S, _LOOK_LAST_S = 0.0005, 0.02
+
+
+def pauses_s() -> Iterator[float]:
+    """How long to wait before looking again what was read: readers give no sign unless a sender has no room."""
+    pause_s = _LOOK_FIRST_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, _LOOK_LAST_S)
+
 
 SENDING = ("send", "send_nowait", "send_many", "reserve")
 
@@ -72,6 +85,28 @@ class PublishedRing(_core.RingWriter):
         for shown in (self, face):
             for name in SENDING if shown is not None else ():
                 setattr(shown, name, refuse)
+
+    def drain(self, timeout: float | None) -> None:
+        """Wait until reliable readers have read what was sent. Raises TimeoutError, ClosedError, ForkedError, and the
+        publisher's failure."""
+        end = self.next_seq
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for pause_s in pauses_s():
+            if self.drained(end):
+                return
+            left_s = pause_s if deadline is None else min(pause_s, deadline - time.monotonic())
+            if left_s <= 0:
+                raise TimeoutError(
+                    f"a reliable reader of {self.tag.name!r} has not read all that was sent after {timeout:g} s"
+                )
+            time.sleep(left_s)
+
+    def drained(self, end: int) -> bool:
+        """Whether reliable readers have read what was sent before number `end`. Raises as `drain` does."""
+        self._attachment.check()
+        if self.right.failure is not None:
+            raise self.right.failure
+        return self.unread >= end
 
     def close(self) -> None:
         """Give the registration back. A second call does nothing, and so does one in a forked child."""
