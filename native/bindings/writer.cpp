@@ -48,20 +48,18 @@ public:
         return *writer_;
     }
 
-    u64 send(nb::handle data, nb::handle event_ns, bool discardable) {
-        open();
-        nb::object encoded = encode_.is_none() ? nb::borrow(data) : encode_(data);
-        const Payload payload(encoded);
-        const std::optional<i64> event = event_time(event_ns);
-        u64 seq;
-        {
-            Turn turn(*this);
-            Sender& writer = make_room(turn, payload.length());
-            seq = put(writer, payload, stamped(event, discardable, utc_ns()));
-            writer.announce();
-        }
-        feed();
-        return seq;
+    u64 send(nb::handle data, nb::handle event_ns, bool discardable) { return send_one(data, event_ns, discardable, true); }
+
+    // For event loops, which may not wait for a reliable reader.
+    u64 send_nowait(nb::handle data, nb::handle event_ns, bool discardable) { return send_one(data, event_ns, discardable, false); }
+
+    // The number of the first message that a reliable reader has not read; the next one when there is none.
+    u64 unread() {
+        const Turn turn(*this);
+        Sender& writer = open();
+        // A dead reader gives no sign, and without a daemon nobody else frees its slot.
+        writer.reap();
+        return writer.unread();
     }
 
     u64 send_many(nb::handle items) {
@@ -134,6 +132,22 @@ public:
     }
 
 private:
+    u64 send_one(nb::handle data, nb::handle event_ns, bool discardable, bool waits) {
+        open();
+        nb::object encoded = encode_.is_none() ? nb::borrow(data) : encode_(data);
+        const Payload payload(encoded);
+        const std::optional<i64> event = event_time(event_ns);
+        u64 seq;
+        {
+            Turn turn(*this);
+            Sender& writer = make_room(turn, payload.length(), waits);
+            seq = put(writer, payload, stamped(event, discardable, utc_ns()));
+            writer.announce();
+        }
+        feed();
+        return seq;
+    }
+
     // The one lock of the data path, uncontended unless threads share a publisher. Never waited for with the GIL. What
     // runs Python code runs without it, as far as that can be told; the rest, a finalizer say, gets an error instead
     // of waiting for itself.
@@ -217,13 +231,14 @@ private:
         return writer.append(payload.parts(), payload.length(), stamp);
     }
 
-    Sender& make_room(Turn& turn, std::size_t length) {
+    Sender& make_room(Turn& turn, std::size_t length, bool waits = true) {
         Sender& writer = open();
         check_unreserved();
         if (!writer.fits(length)) [[unlikely]]
             raise("MessageTooLarge", length, writer.geometry().capacity, kMostMessageBytes);
         if (writer.room(length)) [[likely]]
             return writer;
+        if (!waits) raise("WouldBlock", "a reliable reader has no room yet");
         return wait_for_room(turn, length);
     }
 
@@ -401,6 +416,7 @@ void bind_writer(nb::module_& m) {
         .def(nb::init<u64, u64, double, bool, bool, nb::object, u64>(), nb::kw_only(), "depth"_a, "capacity_bytes"_a,
              "max_wait_s"_a = 0.1, "skip_slow"_a = false, "prefault"_a = false, "encode"_a = nb::none(), "incarnation"_a = 0)
         .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
+        .def("send_nowait", &PyWriter::send_nowait, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
         .def("send_many", &PyWriter::send_many, "items"_a)
         .def("reserve",
              [](nb::handle_t<PyWriter> self, std::size_t length) {
@@ -418,6 +434,7 @@ void bind_writer(nb::module_& m) {
         .def_prop_ro("depth", [](PyWriter& w) { return w.open().geometry().depth; })
         .def_prop_ro("capacity_bytes", [](PyWriter& w) { return w.open().geometry().capacity; })
         .def_prop_ro("memory_bytes", [](PyWriter& w) { return w.open().geometry().file_bytes(); })
+        .def_prop_ro("unread", &PyWriter::unread)
         // As readers see it: another thread may be writing.
         .def_prop_ro("next_seq", [](PyWriter& w) { return w.open().header().tail.load(); });
 }
