@@ -23,7 +23,7 @@ void bind_area(nb::module_& m);
 void bind_recovery(nb::module_& m);
 void bind_lab(nb::module_& m);
 
-nb::dict header_counters(const Header& header);
+nb::dict header_counters(const RingHeader& header);
 
 // Lets the garbage collector see through a bound type that holds Python objects: T has `visit` and `clear`.
 template <typename T>

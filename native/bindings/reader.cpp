@@ -55,7 +55,7 @@ public:
     }
 
     bool attach(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, i64 start, nb::object tag,
-                nb::object publisher, nb::object decode, bool prefault, u64 every, u64 after, u64 step, bool paced, u64 first, bool unordered) {
+                nb::object publisher, nb::object decode, u64 every, u64 after, u64 step, bool paced, u64 first, bool unordered) {
         Reader& reader = open();
         if (start < static_cast<i64>(Start::earliest)) throw nb::value_error("start must be a sequence number or one of START_NEW, START_LATEST, START_EARLIEST");
         if (reader.keep(incarnation)) return false;
@@ -68,10 +68,9 @@ public:
             delete static_cast<Source*>(m->context);
             delete m;
         });
-        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()), every, paced, step, first, unordered);
+        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), CursorSpec{start, reliable_, static_cast<u32>(getpid()), every, paced, step, first, unordered});
         member->context = source.release();
         member->after = after;
-        (void)prefault;
         reader.attach(std::move(member));
         return true;
     }
@@ -92,7 +91,7 @@ public:
         // What came between the look and the settling gets another look; but not for ever, whoever rings.
         for (int attempt = 0; attempt < kLooks; ++attempt) {
             if (nb::object message = next(copy); message.is_valid()) return message;
-            if (!reader_.settle()) raise("WouldBlock");
+            if (!reader_.finish_empty()) raise("WouldBlock");
         }
         reader_.poke();
         raise("WouldBlock");
@@ -136,7 +135,7 @@ public:
         for (;;) {
             Reader& reader = open();
             const auto members = reader.members();
-            std::vector<futex::Watch> watches;
+            std::vector<futex::SeenWord> watches;
             for (const auto& member : members) {
                 if (watches.size() == futex::kMaxVector) break;
                 Doorbell& bell = member->cursor->bell();
@@ -213,7 +212,6 @@ public:
 
 private:
     static constexpr int kLooks = 3;
-    static constexpr u64 kReleaseFrom = 32 * 1024;  // from here on a copy takes longer than handing the GIL over
 
     static const Source& source_of(const Reader::Member& member) { return *static_cast<Source*>(member.context); }
     class Entered {
@@ -336,7 +334,7 @@ private:
     bool wait(i64 until) {
         if (reader_.closed()) raise("ClosedError", what_.c_str());
         raise_failure();
-        futex::Wait outcome;
+        futex::WaitResult outcome;
         {
             const Released released;
             outcome = reader_.wait(until);
@@ -344,12 +342,12 @@ private:
         // Also when woken: a bell that never stops must not keep Ctrl-C out.
         check_signals();
         if (reader_.closed()) raise("ClosedError", what_.c_str());
-        return outcome == futex::Wait::woken || until == kForever || steady_ns() < until;
+        return outcome == futex::WaitResult::woken || until == kForever || steady_ns() < until;
     }
 
     [[noreturn]] void give_up(nb::handle timeout) {
         // Settling makes an eventfd quiet; what came just then must make it readable again.
-        if (reader_.settle()) reader_.poke();
+        if (reader_.finish_empty()) reader_.poke();
         raise_timeout(timeout);
     }
 
@@ -424,7 +422,7 @@ void bind_reader(nb::module_& m) {
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
         .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "start"_a = static_cast<i64>(Start::fresh), "tag"_a = nb::none(), "publisher"_a = nb::none(), "decode"_a = nb::none(),
-             "prefault"_a = false, "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false)
+             "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false)
         .def("rescale", [](PyReader& r, u64 incarnation, u64 every) { return r.open().rescale(incarnation, every); }, "incarnation"_a, "every"_a)
         .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true, "end"_a = nb::none())
         .def("count_lost", &PyReader::count_lost, "n"_a)

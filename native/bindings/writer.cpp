@@ -18,8 +18,6 @@
 namespace ringcast::bindings {
 namespace {
 
-constexpr std::size_t kReleaseFrom = 32 * 1024;
-
 // What the application said about when it happened. Taken before the lock, because a number may be of a class of its own.
 std::optional<i64> event_time(nb::handle event_ns) {
     if (event_ns.is_none()) return std::nullopt;
@@ -379,7 +377,7 @@ PyType_Slot reservation_slots[] = {
 
 }  // namespace
 
-nb::dict header_counters(const Header& header) {
+nb::dict header_counters(const RingHeader& header) {
     // All read before a dictionary is made: that may collect garbage, and with it the ring.
     const std::pair<const char*, u64> counters[] = {{"sent", header.sent.load()}, {"bytes", header.bytes.load()}, {"waits", header.waits.load()},
                                                     {"overruns", header.overruns.load()}, {"wakes", header.wakes.load()}};

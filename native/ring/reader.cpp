@@ -348,7 +348,7 @@ u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
     return lost;
 }
 
-bool Reader::settle() {
+bool Reader::finish_empty() {
     for (const auto& member : active_) member->cursor->publish_position();
     if (my_port_ == nullptr) return false;
     my_port_->clear();
@@ -382,31 +382,31 @@ bool Reader::spin() {
     return false;
 }
 
-futex::Wait Reader::wait(i64 until_steady_ns) {
+futex::WaitResult Reader::wait(i64 until_steady_ns) {
     i64 left = futex::kSliceNs;
     if (until_steady_ns != kForever) {
         left = until_steady_ns - steady_ns();
-        if (left <= 0) return futex::Wait::timeout;
+        if (left <= 0) return futex::WaitResult::timeout;
     }
     if (busy_poll_) {
         for (const auto& member : active_) member->cursor->publish_position();
         const i64 until = steady_ns() + std::min(left, kBusySliceNs);
         for (;;) {
             for (int i = 0; i < 64; ++i) {
-                if (ready()) return futex::Wait::woken;
+                if (ready()) return futex::WaitResult::woken;
                 relax_cpu();
             }
-            if (steady_ns() >= until) return futex::Wait::timeout;
+            if (steady_ns() >= until) return futex::WaitResult::timeout;
         }
     }
-    if (spin()) return futex::Wait::woken;
+    if (spin()) return futex::WaitResult::woken;
     for (const auto& member : active_) member->cursor->publish_position();
     if (my_port_ != nullptr) return wait_port(left);
     return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
 }
 
-futex::Wait Reader::wait_direct(i64 for_ns) {
-    std::array<futex::Watch, futex::kMaxVector> watches;
+futex::WaitResult Reader::wait_direct(i64 for_ns) {
+    std::array<futex::SeenWord, futex::kMaxVector> watches;
     std::size_t n = 0;
     if (active_.empty()) watches[n++] = {&poked_, poked_.load()};
     for (const auto& member : active_) {
@@ -416,30 +416,30 @@ futex::Wait Reader::wait_direct(i64 for_ns) {
         bell.waiting.store(1);
     }
     on_bells_.store(true);
-    const futex::Wait outcome = ready() ? futex::Wait::woken : futex::wait_any({watches.data(), n}, for_ns);
+    const futex::WaitResult outcome = ready() ? futex::WaitResult::woken : futex::wait_any({watches.data(), n}, for_ns);
     on_bells_.store(false, std::memory_order_relaxed);
     return outcome;
 }
 
-futex::Wait Reader::wait_mailbox(i64 for_ns) {
+futex::WaitResult Reader::wait_mailbox(i64 for_ns) {
     const u32 bell = box_->bell.load();
     box_->sleeping.store(1);
-    if (ready()) return futex::Wait::woken;
-    const futex::Wait outcome = futex::wait(box_->bell, bell, for_ns);
+    if (ready()) return futex::WaitResult::woken;
+    const futex::WaitResult outcome = futex::wait(box_->bell, bell, for_ns);
     sweep();
     return outcome;
 }
 
-futex::Wait Reader::wait_port(i64 for_ns) {
+futex::WaitResult Reader::wait_port(i64 for_ns) {
     my_port_->clear();
-    if (ready()) return futex::Wait::woken;
+    if (ready()) return futex::WaitResult::woken;
     pollfd fd{my_port_->eventfd.get(), POLLIN, 0};
     const int ms = static_cast<int>(std::min(for_ns, futex::kSliceNs) / 1'000'000) + 1;
     const int rc = ::poll(&fd, 1, ms);
     const bool interrupted = rc < 0 && errno == EINTR;
     sweep();
-    if (interrupted) return futex::Wait::interrupted;
-    return rc > 0 ? futex::Wait::woken : futex::Wait::timeout;
+    if (interrupted) return futex::WaitResult::interrupted;
+    return rc > 0 ? futex::WaitResult::woken : futex::WaitResult::timeout;
 }
 
 void Reader::sweep() {

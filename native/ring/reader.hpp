@@ -89,9 +89,9 @@ public:
     u64 taken(Member& from, const Record& record, i64 now_ns, bool hold);
 
     // Sleep until there may be something, a signal, a slice of time or the deadline. Without the GIL.
-    futex::Wait wait(i64 until_steady_ns);
+    futex::WaitResult wait(i64 until_steady_ns);
     // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared.
-    bool settle();
+    bool finish_empty();
 
     SubscriberCounters& counters() { return *counters_; }
 
@@ -118,9 +118,9 @@ private:
     void heat_all();
     bool ready();
     bool spin();
-    futex::Wait wait_direct(i64 for_ns);
-    futex::Wait wait_mailbox(i64 for_ns);
-    futex::Wait wait_port(i64 for_ns);
+    futex::WaitResult wait_direct(i64 for_ns);
+    futex::WaitResult wait_mailbox(i64 for_ns);
+    futex::WaitResult wait_port(i64 for_ns);
     void sweep();
 
     const pid_t process_;

@@ -301,7 +301,7 @@ TEST(reader, damaged_ring_is_named_once_and_let_go_of) {
         Rig& good = station.add();
         station.publish(bad);
         station.publish(good);
-        const_cast<Entry&>(bad.writer.entry(0)).length_flags.store(kLengthMask);
+        const_cast<RingEntry&>(bad.writer.entry(0)).length_flags.store(kLengthMask);
         const Inside inside(station.reader);
         int corrupt = 0, ready = 0;
         for (int i = 0; i < 2; ++i) {
@@ -324,7 +324,7 @@ TEST(reader, eventfd_is_readable_exactly_while_there_is_something) {
     Rig& rig = station.add();
     const Inside inside(station.reader);
     CHECK(station.poll().peek == Peek::empty);
-    station.reader.settle();
+    station.reader.finish_empty();
     CHECK(!readable(station.eventfd));
     station.publish(rig);
     station.publish(rig);
@@ -335,7 +335,7 @@ TEST(reader, eventfd_is_readable_exactly_while_there_is_something) {
     CHECK(station.poll().peek == Peek::ready);
     CHECK(readable(station.eventfd));
     CHECK(station.poll().peek == Peek::empty);
-    while (station.reader.settle()) CHECK(station.poll().peek == Peek::empty);
+    while (station.reader.finish_empty()) CHECK(station.poll().peek == Peek::empty);
     CHECK(!readable(station.eventfd));
     station.reader.poke();
     CHECK(readable(station.eventfd));
@@ -507,7 +507,7 @@ TEST(reader, a_reliable_place_is_kept_while_the_ring_before_is_read) {
     CHECK(!next.writer.room(8));
     for (u64 seq = 0; seq < 8; ++seq) CHECK_EQ(station.receive().seq, seq);
     CHECK(station.poll().peek == Peek::empty);
-    station.reader.settle();
+    station.reader.finish_empty();
     CHECK(next.writer.room(8));
 }
 
@@ -522,7 +522,7 @@ struct MirrorRig {
     }
     Reader::MemberPtr member(u64 after, u64 first = 0, u64 every = 1) {
         auto out = std::make_shared<Reader::Member>();
-        out->cursor = std::make_unique<Cursor>(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), false, kEarliest, this_process(), every, false, step, first);
+        out->cursor = std::make_unique<Cursor>(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), CursorSpec{.start = kEarliest, .every = every, .step = step, .first = first});
         out->after = after;
         return out;
     }
