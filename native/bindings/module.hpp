@@ -13,6 +13,7 @@ using namespace nb::literals;
 void bind_columns(nb::module_& m);
 void bind_counters(nb::module_& m);
 void bind_writer(nb::module_& m);
+void bind_bridge(nb::module_& m);
 void bind_reader(nb::module_& m);
 void bind_history(nb::module_& m);
 void bind_monitor(nb::module_& m);

@@ -7,35 +7,19 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
-#include <unordered_map>
+#include <vector>
 
+#include "bindings/bridge.hpp"
 #include "bindings/columns.hpp"
 #include "bindings/counters.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
+#include "ring/pull.hpp"
 
 namespace ringcast::bindings {
 namespace {
-
-class PyBridge : public Owner {
-public:
-    std::shared_ptr<Bridge> open() {
-        check("session");
-        if (!bridge_) raise("ClosedError", "session");
-        return bridge_;
-    }
-    void close() {
-        const auto bridge = std::move(bridge_);
-        if (!bridge) return;
-        const Released released;
-        bridge->close();
-    }
-
-private:
-    std::shared_ptr<Bridge> bridge_ = std::make_shared<Bridge>();
-};
 
 class PyReader : public Owner {
 public:
@@ -116,7 +100,7 @@ public:
         const Entered entered(*this);
         raise_postponed();
         Columns columns(n, most_bytes);
-        Rings rings;
+        RingNumbers rings;
         for (bool late = false;; late = !wait(until)) {
             fill(columns, rings);
             if (columns.rows() > 0) return columns.finish(std::move(rings.publishers));
@@ -271,20 +255,8 @@ private:
         }
     }
 
-    // The rings that rows of one batch came from, numbered as they turn up.
-    struct Rings {
-        std::unordered_map<const Reader::Member*, u32> numbers;
-        nb::list publishers;
-
-        u32 number(const Reader::Member* member, const Source& source) {
-            const auto [at, added] = numbers.try_emplace(member, static_cast<u32>(numbers.size()));
-            if (added) publishers.append(source.publisher);
-            return at->second;
-        }
-    };
-
     // With the GIL: looking around may let go of a ring, and with it of Python objects. Long copies go without.
-    void fill(Columns& columns, Rings& rings) {
+    void fill(Columns& columns, RingNumbers& rings) {
         Record record;
         Reader::Member* from;
         i64 now = 0;
@@ -301,7 +273,7 @@ private:
                     continue;
                 }
                 if (now < record.sent_ns || now == 0) now = utc_ns();
-                const u32 number = rings.number(from, source);
+                const u32 number = rings.of(from, source.publisher);
                 columns.add(record, number, now, reader_.taken(*from, record, now, false));
                 break;
             }
@@ -364,31 +336,16 @@ private:
         throw_object(failure_);
     }
 
-    [[noreturn]] static void throw_object(const nb::object& error) {
-        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
-        throw nb::python_error();
-    }
-
     nb::object newest_of(const std::vector<Reader::MemberPtr>& members, i64 after_ns) {
-        for (int attempt = 0; attempt < 64; ++attempt) {
-            const Reader::Member* best = nullptr;
-            Record newest;
-            newest.sent_ns = after_ns;
-            for (const auto& member : members) {
-                const RingView& ring = *member->cursor->ring();
-                const u64 tail = ring.tail();
-                if (tail == 0) continue;
-                Record record;
-                const Read read = ring.record(tail - 1, record);
-                if (read == Read::corrupt) let_go(*member);
-                if (read != Read::ok || record.sent_ns <= newest.sent_ns) continue;
-                best = member.get();
-                newest = record;
-            }
-            if (best == nullptr) return nb::object();
-            const Source& source = source_of(*best);
-            nb::object data = copied_bytes(*source.ring, newest);
-            if (data.is_valid()) return make_message(source, newest, std::move(data), {}, {utc_ns(), 0});
+        for (int attempt = 0; attempt < kPullAttempts; ++attempt) {
+            Record record;
+            Reader::Member* from;
+            const Peek peek = Reader::newest(members, after_ns, record, from);
+            if (peek == Peek::corrupt) let_go(*from);
+            if (peek == Peek::empty) break;
+            const Source& source = source_of(*from);
+            nb::object data = copied_bytes(*source.ring, record);
+            if (data.is_valid()) return make_message(source, record, std::move(data), {}, {utc_ns(), 0});
         }
         return nb::object();
     }
@@ -412,11 +369,6 @@ nb::object or_none(nb::object value) { return value.is_valid() ? value : nb::non
 }  // namespace
 
 void bind_reader(nb::module_& m) {
-    nb::class_<PyBridge>(m, "Bridge")
-        .def(nb::init<>())
-        .def_prop_ro("mailbox_fd", [](PyBridge& b) { return b.open()->mailbox_fd(); })
-        .def("close", &PyBridge::close);
-
     nb::class_<PyReader>(m, "RingReader", nb::type_slots(collectable<PyReader>::slots))
         .def(nb::init<bool, bool, std::shared_ptr<CounterSlot>, std::string>(), nb::kw_only(), "reliable"_a = false,
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
