@@ -146,7 +146,7 @@ class RingFollowing(Subscription):
         reader.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
             start=start, tag=up.info.tag, publisher=up.info,
-            decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
+            decode=self._decoders.of(up.info.tag, up.attributes, up.size),
             every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
             after=before, step=up.every, first=up.first_seq, unordered=up.unordered,
         )  # fmt: skip

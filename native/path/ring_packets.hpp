@@ -10,9 +10,9 @@
 
 namespace ringcast {
 
-class RingHistory final : public recovery::History {
+class RingPackets final : public recovery::SentPackets {
 public:
-    RingHistory(RingPtr ring, u64 key, u64 step, std::uint16_t chunk) : ring_(std::move(ring)), key_(key), step_(step), chunk_(chunk) {}
+    RingPackets(RingPtr ring, u64 key, u64 step, std::uint16_t chunk) : ring_(std::move(ring)), key_(key), step_(step), chunk_(chunk) {}
 
     wire::Bytes read(wire::PacketId id) override;
     u64 first_available() override;

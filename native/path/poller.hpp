@@ -10,10 +10,10 @@
 
 namespace ringcast {
 
-class Wait {
+class Poller {
 public:
     // Throws OsRefused.
-    Wait();
+    Poller();
 
     void add(int socket);
     // Not after that moment does the next `ready` return.

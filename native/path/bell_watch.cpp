@@ -1,4 +1,4 @@
-#include "path/watch.hpp"
+#include "path/bell_watch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,19 +8,19 @@
 
 namespace ringcast {
 
-Watch::Awaited Watch::written(RingPtr ring, std::shared_ptr<const Mapping> bell, u64 tail) {
+BellWatch::Awaited BellWatch::written(RingPtr ring, std::shared_ptr<const Mapping> bell, u64 tail) {
     Doorbell* page = bell->as<Doorbell>();
     return {std::move(bell), &page->bell, &page->waiting, [ring = std::move(ring), tail] { return ring->tail() != tail; }};
 }
 
-Watch::Awaited Watch::room(std::shared_ptr<const void> keeps, Doorbell& bell, u32 seen) {
+BellWatch::Awaited BellWatch::room(std::shared_ptr<const void> keeps, Doorbell& bell, u32 seen) {
     return {std::move(keeps), &bell.space_bell, &bell.space_waiting, [&bell, seen] { return bell.space_bell.load() != seen; }};
 }
 
 // One thread and the rings it sleeps on.
-class Watch::Post {
+class BellWatch::Post {
 public:
-    explicit Post(Watch& watch) : watch_(watch), thread_([this] { stir(); }) {
+    explicit Post(BellWatch& watch) : watch_(watch), thread_([this] { stir(); }) {
         thread_.start("ringcast-watch", [this] { run(); });
     }
     ~Post() { thread_.stop(); }
@@ -57,7 +57,7 @@ private:
     }
 
     void run() {
-        std::array<futex::Watch, kRingsPerThread + 1> watches;
+        std::array<futex::SeenWord, kRingsPerThread + 1> watches;
         // What is slept on stays mapped, though its ring be removed meanwhile; and no longer than that.
         std::array<std::shared_ptr<const void>, kRingsPerThread + 1> held;
         std::vector<u64> found;
@@ -88,7 +88,7 @@ private:
         }
     }
 
-    Watch& watch_;
+    BellWatch& watch_;
     std::size_t rings_ = 0;
     std::mutex mutex_;
     std::vector<Wanted> wanted_;
@@ -96,26 +96,26 @@ private:
     Thread thread_;
 };
 
-Watch::Watch(std::function<void()> on_news) : on_news_(std::move(on_news)) {}
+BellWatch::BellWatch(std::function<void()> on_news) : on_news_(std::move(on_news)) {}
 
-Watch::~Watch() { close(); }
+BellWatch::~BellWatch() { close(); }
 
-void Watch::close() {
+void BellWatch::close() {
     std::lock_guard lock(posts_mutex_);
     posts_.clear();
 }
 
-void Watch::make_room(std::size_t rings) {
+void BellWatch::make_room(std::size_t rings) {
     std::lock_guard lock(posts_mutex_);
     while (posts_.size() * kRingsPerThread < rings) posts_.push_back(std::make_unique<Post>(*this));
 }
 
-std::size_t Watch::threads() const {
+std::size_t BellWatch::threads() const {
     std::lock_guard lock(posts_mutex_);
     return posts_.size();
 }
 
-void Watch::add(u64 key, Awaited awaited) {
+void BellWatch::add(u64 key, Awaited awaited) {
     std::lock_guard lock(posts_mutex_);
     const auto with_room = [](const auto& post) { return post->rings() < kRingsPerThread; };
     auto found = std::find_if(posts_.begin(), posts_.end(), with_room);
@@ -124,7 +124,7 @@ void Watch::add(u64 key, Awaited awaited) {
     (*found)->add(key, std::move(awaited));
 }
 
-void Watch::remove(u64 key) {
+void BellWatch::remove(u64 key) {
     const auto found = post_of_.extract(key);
     if (found.empty()) return;
     found.mapped()->remove(key);
@@ -134,7 +134,7 @@ void Watch::remove(u64 key) {
     std::erase(came_, key);
 }
 
-std::vector<u64> Watch::came() {
+std::vector<u64> BellWatch::came() {
     std::vector<u64> out;
     {
         std::lock_guard lock(mutex_);

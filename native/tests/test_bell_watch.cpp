@@ -1,5 +1,5 @@
 // Many idle rings: only one that is written wakes anybody, and those that are not cost nothing.
-#include "path/watch.hpp"
+#include "path/bell_watch.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -35,7 +35,7 @@ struct Idle {
     }
     ~Idle() { watch.close(); }
     void want(std::size_t i) {
-        watch.add(i, Watch::written(rigs[i]->shared_view(), std::make_shared<Mapping>(Mapping::lent(rigs[i]->writer.bell_memory())), rigs[i]->writer.next_seq()));
+        watch.add(i, BellWatch::written(rigs[i]->shared_view(), std::make_shared<Mapping>(Mapping::lent(rigs[i]->writer.bell_memory())), rigs[i]->writer.next_seq()));
     }
     void write(std::size_t i) {
         rigs[i]->send_some(1);
@@ -56,12 +56,12 @@ struct Idle {
 
     std::vector<std::unique_ptr<Rig>> rigs;
     News news;
-    Watch watch;
+    BellWatch watch;
 };
 
 }  // namespace
 
-TEST(watch, the_one_that_was_written_is_told_of_however_many_there_are) {
+TEST(bell_watch, the_one_that_was_written_is_told_of_however_many_there_are) {
     Idle idle(300);
     CHECK_EQ(idle.watch.threads(), 5u);
     for (const std::size_t i : {299u, 0u, 62u, 63u, 150u}) {
@@ -74,7 +74,7 @@ TEST(watch, the_one_that_was_written_is_told_of_however_many_there_are) {
     CHECK(idle.told(1) == std::vector<u64>{151});
 }
 
-TEST(watch, what_is_wanted_again_is_told_of_again_without_another_thread) {
+TEST(bell_watch, what_is_wanted_again_is_told_of_again_without_another_thread) {
     Idle idle(70);
     CHECK_EQ(idle.watch.threads(), 2u);
     for (int round = 0; round < 50; ++round) {
@@ -86,17 +86,17 @@ TEST(watch, what_is_wanted_again_is_told_of_again_without_another_thread) {
     CHECK_EQ(idle.watch.threads(), 2u);
 }
 
-TEST(watch, a_ring_written_before_it_was_wanted_is_told_of_at_once) {
+TEST(bell_watch, a_ring_written_before_it_was_wanted_is_told_of_at_once) {
     Idle idle(1);
     idle.write(0);
     CHECK(idle.told(1) == std::vector<u64>{0});
     const u64 tail = idle.rigs[0]->writer.next_seq();
     idle.write(0);
-    idle.watch.add(0, Watch::written(idle.rigs[0]->shared_view(), std::make_shared<Mapping>(Mapping::lent(idle.rigs[0]->writer.bell_memory())), tail));
+    idle.watch.add(0, BellWatch::written(idle.rigs[0]->shared_view(), std::make_shared<Mapping>(Mapping::lent(idle.rigs[0]->writer.bell_memory())), tail));
     CHECK(idle.told(1) == std::vector<u64>{0});
 }
 
-TEST(watch, one_that_was_removed_is_not_told_of) {
+TEST(bell_watch, one_that_was_removed_is_not_told_of) {
     Idle idle(2);
     idle.watch.remove(0);
     idle.write(0);
@@ -109,7 +109,7 @@ TEST(watch, one_that_was_removed_is_not_told_of) {
     CHECK(idle.told(1) == std::vector<u64>{0});
 }
 
-TEST(watch, idle_rings_are_not_polled) {
+TEST(bell_watch, idle_rings_are_not_polled) {
     if (!futex::wait_any_available()) return;
     Idle idle(300);
     idle.write(299);  // all before it are being waited for by now, or will be after one look each
@@ -123,7 +123,7 @@ TEST(watch, idle_rings_are_not_polled) {
     CHECK(idle.watch.looks() - before <= slices * idle.watch.threads());
 }
 
-TEST(watch, all_at_once) {
+TEST(bell_watch, all_at_once) {
     Idle idle(200);
     std::thread writer([&] {
         for (std::size_t i = 0; i < 200; ++i) idle.write(i);

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "path/delivery.hpp"
-#include "path/repair.hpp"
+#include "path/retransmitter.hpp"
 #include "tests/rig.hpp"
 
 using namespace ringcast;
@@ -50,11 +50,11 @@ struct Path {
         group.chunk = kChunk;
         group.reliable = reliable;
         group.pumped = pumped;
-        repair = std::make_unique<Repair>(Descriptor(dup(feedback.get())));
+        repair = std::make_unique<Retransmitter>(Descriptor(dup(feedback.get())));
         sending = repair->open(writer.ring_fd(), writer.bell_fd(), writer.geometry(), writer.incarnation(), group);
         repair->set_members(kKey, {{endpoint(to, AF_INET), 0, false}});
         const RingPtr view = std::make_shared<const RingView>(mirror->ring().ring_fd(), mirror->ring().geometry(), mirror->ring().incarnation());
-        reader = std::make_unique<Cursor>(view, map_plain(mirror->ring().bell_fd(), kPage, Access::write), reliable, kEarliest, this_process());
+        reader = std::make_unique<Cursor>(view, map_plain(mirror->ring().bell_fd(), kPage, Access::write), CursorSpec{.start = kEarliest, .reliable = reliable, .owner = this_process()});
         Descriptor link(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         const Endpoint there = endpoint(to, AF_INET);
         CHECK(connect(link.get(), there.at(), there.length) == 0);
@@ -95,7 +95,7 @@ struct Path {
     std::string to, back;
     std::unique_ptr<Delivery> delivery;
     std::shared_ptr<Mirror> mirror;
-    std::unique_ptr<Repair> repair;
+    std::unique_ptr<Retransmitter> repair;
     std::shared_ptr<Group> sending;
     std::unique_ptr<Cursor> reader;
     std::unique_ptr<Link> link;
@@ -114,20 +114,20 @@ void everything_comes(Path& path) {
 
 }  // namespace
 
-TEST(repair, what_is_lost_is_asked_for) {
+TEST(retransmitter, what_is_lost_is_asked_for) {
     Path path({"ordering", "nak"}, true, false, 0.1);
     everything_comes(path);
     CHECK(path.sending->counters().naks.load() > 0);
     CHECK(path.sending->counters().credits.load() > 0);
 }
 
-TEST(repair, what_is_not_acknowledged_is_sent_again) {
+TEST(retransmitter, what_is_not_acknowledged_is_sent_again) {
     Path path({"ordering", "ack"}, true, true, 0.1);
     everything_comes(path);
     CHECK(path.sending->counters().repairs.load() > 0);
 }
 
-TEST(repair, parity_and_naks_together) {
+TEST(retransmitter, parity_and_naks_together) {
     Path path({"ordering", "parity", "nak"}, true, false, 0.1);
     everything_comes(path);
     // Each had its part: some packets came out of parity, and what was lost together with its parity was asked for.
@@ -136,7 +136,7 @@ TEST(repair, parity_and_naks_together) {
     CHECK(path.sending->counters().naks.load() > 0);
 }
 
-TEST(repair, closing_while_it_flows) {
+TEST(retransmitter, closing_while_it_flows) {
     for (int i = 0; i < 5; ++i) {
         Path path({"ordering", "nak"}, false, false, 0.2);
         for (u64 seq = 0; seq < 20; ++seq) path.send(seq, 64);
@@ -145,7 +145,7 @@ TEST(repair, closing_while_it_flows) {
     }
 }
 
-TEST(repair, a_message_too_long_is_handed_over) {
+TEST(retransmitter, a_message_too_long_is_handed_over) {
     Path path({"ordering", "nak"}, true, false, 0.05);
     path.send(0, 100);
     CHECK_EQ(path.receive(), u64{0});
@@ -158,7 +158,7 @@ TEST(repair, a_message_too_long_is_handed_over) {
     CHECK_EQ(path.mirror->counters().lost.load(), u64{0});
 }
 
-TEST(repair, groups_of_idle_rings_are_not_looked_at_while_another_is_busy) {
+TEST(retransmitter, groups_of_idle_rings_are_not_looked_at_while_another_is_busy) {
     constexpr std::size_t kIdle = 200;
     std::vector<std::unique_ptr<Sender>> idle;
     Path path({"ordering", "nak"}, false, false, 0);
@@ -184,12 +184,12 @@ TEST(repair, groups_of_idle_rings_are_not_looked_at_while_another_is_busy) {
     CHECK(looks <= kIdle + 2 * static_cast<u64>((steady_ns() - begun) / 1'000'000) + 10);
 }
 
-TEST(repair, the_first_message_after_a_pause_is_noticed_among_many_rings) {
+TEST(retransmitter, the_first_message_after_a_pause_is_noticed_among_many_rings) {
     constexpr std::size_t kIdle = 150;
     std::vector<std::unique_ptr<Sender>> rings;
     std::vector<std::shared_ptr<Group>> groups;
     const Descriptor feedback = loopback(), ear = loopback();
-    Repair repair{Descriptor(dup(feedback.get()))};
+    Retransmitter repair{Descriptor(dup(feedback.get()))};
     for (std::size_t i = 0; i < kIdle; ++i) {
         rings.push_back(std::make_unique<Sender>(4, 4096, 0, false));
         GroupSpec group;
@@ -235,14 +235,14 @@ struct LateralReceiver {
         std::memcpy(datagram.data(), &header, sizeof header);
         fill_pattern(datagram.data() + sizeof header, seq, header.length);
         recovered->on_datagram(datagram, now_ns, false);
-        recovered->settle(now_ns);
+        recovered->after_batch(now_ns);
     }
 
     // As the delivery thread does when nothing comes.
     void wait_until_due() {
         now_ns = recovered->wake_at_ns();
         recovered->tick(now_ns);
-        recovered->settle(now_ns);
+        recovered->after_batch(now_ns);
     }
 
     // How many packets the repairs that came to the peer cover.
@@ -266,7 +266,7 @@ struct LateralReceiver {
 
 }  // namespace
 
-TEST(repair, repairs_of_a_fast_stream_go_together_and_none_is_kept_when_it_stops) {
+TEST(retransmitter, repairs_of_a_fast_stream_go_together_and_none_is_kept_when_it_stops) {
     LateralReceiver receiver;
     constexpr u64 kPackets = 64;
     for (u64 seq = 0; seq < kPackets; ++seq, receiver.now_ns += 10'000) receiver.come(seq);
@@ -281,7 +281,7 @@ TEST(repair, repairs_of_a_fast_stream_go_together_and_none_is_kept_when_it_stops
     CHECK_EQ(receiver.mirror->counters().messages.load(), kPackets);
 }
 
-TEST(repair, repairs_of_a_slow_stream_go_at_once) {
+TEST(retransmitter, repairs_of_a_slow_stream_go_at_once) {
     LateralReceiver receiver;
     for (u64 seq = 0; seq < 64; ++seq, receiver.now_ns += 5'000'000) {
         receiver.come(seq);

@@ -1,4 +1,4 @@
-#include "path/repair.hpp"
+#include "path/retransmitter.hpp"
 
 #include <poll.h>
 #include <unistd.h>
@@ -11,22 +11,22 @@
 
 namespace ringcast {
 
-Repair::Repair(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
+Retransmitter::Retransmitter(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
     news_.store(true);
     poke();
 }), thread_([this] { poke(); }) {
     thread_.start("ringcast-repair", [this] { run(); });
 }
 
-Repair::~Repair() { close(); }
+Retransmitter::~Retransmitter() { close(); }
 
-void Repair::close() {
+void Retransmitter::close() {
     thread_.stop();
     watch_.close();
 }
 
 // An empty datagram to ourselves. Should it get lost, the next slice of time does.
-void Repair::poke() {
+void Retransmitter::poke() {
     Endpoint own;
     own.length = sizeof own.address;
     if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own.address), &own.length) == 0)
@@ -34,13 +34,13 @@ void Repair::poke() {
 }
 
 template <typename Do>
-void Repair::ask(u64 key, Do&& of_group) {
+void Retransmitter::ask(u64 key, Do&& of_group) {
     thread_.ask([this, key, of_group = std::forward<Do>(of_group)] {
-        if (Entry* entry = find(key)) of_group(*entry->group);
+        if (OpenGroup* entry = find(key)) of_group(*entry->group);
     });
 }
 
-std::shared_ptr<Group> Repair::open(int ring_fd, int bell_fd, const Geometry& geometry, u64 incarnation, const GroupSpec& spec) {
+std::shared_ptr<Group> Retransmitter::open(int ring_fd, int bell_fd, const Geometry& geometry, u64 incarnation, const GroupSpec& spec) {
     auto ring = std::make_shared<const RingView>(ring_fd, geometry, incarnation);
     check_page(bell_fd, kPage);
     const auto bell = [&] { return map_plain(bell_fd, kPage, Access::write); };
@@ -52,64 +52,64 @@ std::shared_ptr<Group> Repair::open(int ring_fd, int bell_fd, const Geometry& ge
         open_.insert(group->key());
     }
     thread_.ask([this, group, ring, shared = std::make_shared<Mapping>(bell())] {
-        close_entry(group->key());
-        place_of_[group->key()] = entries_.size();
-        entries_.push_back({group, ring, shared});
+        close_open_group(group->key());
+        place_of_[group->key()] = groups_.size();
+        groups_.push_back({group, ring, shared});
     });
     return group;
 }
 
-void Repair::close_group(u64 key) {
+void Retransmitter::close_group(u64 key) {
     {
         const std::lock_guard lock(mutex_);
         open_.erase(key);
     }
-    thread_.ask_and_wait([this, key] { close_entry(key); }, 2);
+    thread_.ask_and_wait([this, key] { close_open_group(key); }, 2);
 }
 
-void Repair::set_members(u64 key, std::vector<GroupMember> members) {
+void Retransmitter::set_members(u64 key, std::vector<GroupMember> members) {
     ask(key, [members = std::move(members)](Group& group) { group.set_members(members); });
 }
 
-void Repair::pump_from(u64 key, u64 seq) {
+void Retransmitter::pump_from(u64 key, u64 seq) {
     ask(key, [seq](Group& group) { group.pump_from(seq); });
 }
 
-void Repair::retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed) {
+void Retransmitter::retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed) {
     ask(key, [=](Group& group) { group.retune(tuning, loss, seed); });
 }
 
-void Repair::set_multicast(u64 key, const Endpoint& multicast) {
+void Retransmitter::set_multicast(u64 key, const Endpoint& multicast) {
     ask(key, [multicast](Group& group) { group.set_multicast(multicast); });
 }
 
-void Repair::probe(u64 key) {
+void Retransmitter::probe(u64 key) {
     ask(key, [](Group& group) { group.probe(); });
 }
 
-void Repair::take_requests() {
+void Retransmitter::take_requests() {
     thread_.do_errands();
-    for (Entry& entry : entries_) entry.due_ns = 0;
+    for (OpenGroup& entry : groups_) entry.due_ns = 0;
 }
 
-Repair::Entry* Repair::find(u64 key) {
+Retransmitter::OpenGroup* Retransmitter::find(u64 key) {
     const auto found = place_of_.find(key);
-    return found == place_of_.end() ? nullptr : &entries_[found->second];
+    return found == place_of_.end() ? nullptr : &groups_[found->second];
 }
 
-void Repair::close_entry(u64 key) {
+void Retransmitter::close_open_group(u64 key) {
     const auto found = place_of_.extract(key);
     if (found.empty()) return;
     watch_.remove(key);
-    Entry& gone = entries_[found.mapped()];
-    if (&gone != &entries_.back()) {
-        place_of_[entries_.back().group->key()] = found.mapped();
-        gone = std::move(entries_.back());
+    OpenGroup& gone = groups_[found.mapped()];
+    if (&gone != &groups_.back()) {
+        place_of_[groups_.back().group->key()] = found.mapped();
+        gone = std::move(groups_.back());
     }
-    entries_.pop_back();
+    groups_.pop_back();
 }
 
-void Repair::run() {
+void Retransmitter::run() {
     while (!thread_.stopping()) {
         if (thread_.asked()) take_requests();
         if (news_.exchange(false)) take_news();
@@ -120,23 +120,23 @@ void Repair::run() {
         if (ppoll(&fd, 1, &timeout, nullptr) > 0) receive();
     }
     take_requests();
-    entries_.clear();
+    groups_.clear();
     place_of_.clear();
 }
 
-void Repair::take_news() {
+void Retransmitter::take_news() {
     for (const u64 key : watch_.came())
-        if (Entry* entry = find(key)) {
+        if (OpenGroup* entry = find(key)) {
             entry->watched = false;
             entry->due_ns = 0;
         }
 }
 
 // Returns when it is to be called again.
-i64 Repair::work() {
+i64 Retransmitter::work() {
     const i64 now = steady_ns();
     i64 wake_at = kForever;
-    for (Entry& entry : entries_) {
+    for (OpenGroup& entry : groups_) {
         if (entry.due_ns <= now) {
             add(counters_.looks, 1);
             const bool more = entry.group->work(now);
@@ -144,7 +144,7 @@ i64 Repair::work() {
             // What is idle now has been looked at.
             if (!entry.watched && entry.group->idle(now)) {
                 entry.watched = true;
-                watch_.add(entry.group->key(), Watch::written(entry.ring, entry.bell, entry.group->tail_seen()));
+                watch_.add(entry.group->key(), BellWatch::written(entry.ring, entry.bell, entry.group->tail_seen()));
             }
         }
         wake_at = std::min(wake_at, entry.due_ns);
@@ -152,7 +152,7 @@ i64 Repair::work() {
     return wake_at;
 }
 
-void Repair::receive() {
+void Retransmitter::receive() {
     std::array<mmsghdr, kBatch> vector;
     std::array<iovec, kBatch> parts;
     for (std::size_t i = 0; i < kBatch; ++i) {
@@ -172,7 +172,7 @@ void Repair::receive() {
             add(counters_.malformed, 1);
             continue;
         }
-        if (Entry* entry = find(control.key)) {
+        if (OpenGroup* entry = find(control.key)) {
             entry->group->on_datagram(datagram, now);
             entry->due_ns = 0;
         } else {

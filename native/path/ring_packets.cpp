@@ -1,22 +1,22 @@
-#include "path/ring_history.hpp"
+#include "path/ring_packets.hpp"
 
 #include <algorithm>
 
 namespace ringcast {
 
-wire::Bytes RingHistory::read(wire::PacketId id) {
+wire::Bytes RingPackets::read(wire::PacketId id) {
     if ((!loaded_ || record_.seq != id.seq) && !find(id.seq)) return {};
     return id.piece < pieces() ? piece(id.piece) : wire::Bytes{};
 }
 
-bool RingHistory::find(u64 seq) {
+bool RingPackets::find(u64 seq) {
     const u64 index = ring_->find(seq);
     Record record;
     if (index >= ring_->tail() || ring_->record(index, record) != Read::ok || record.seq != seq) return false;
     return load(record);
 }
 
-bool RingHistory::load(const Record& record) {
+bool RingPackets::load(const Record& record) {
     loaded_ = false;
     if (record.length > wire::kMostBytes) return false;
     // Room grows to the longest message and then stays.
@@ -26,16 +26,9 @@ bool RingHistory::load(const Record& record) {
     return loaded_ = true;
 }
 
-wire::Bytes RingHistory::piece(u32 number) {
-    wire::Header header;
-    header.key = key_;
-    header.seq = record_.seq;
-    header.event_ns = record_.event_ns;
-    header.sent_ns = record_.sent_ns;
-    header.length = static_cast<u32>(record_.length);
-    header.chunk = chunk_;
-    header.flags = static_cast<std::uint16_t>(record_.flags);
-    header.offset = number * chunk_;
+wire::Bytes RingPackets::piece(u32 number) {
+    const wire::Outgoing message{record_.seq, record_.event_ns, record_.sent_ns, record_.flags, static_cast<u32>(record_.length)};
+    const wire::Header header = wire::header_of(key_, message, chunk_, number * chunk_);
     const u32 length = std::min<u32>(chunk_, header.length - header.offset);
     datagram_.resize(wire::kHeaderBytes + chunk_);
     std::memcpy(datagram_.data(), &header, wire::kHeaderBytes);
@@ -43,7 +36,7 @@ wire::Bytes RingHistory::piece(u32 number) {
     return {datagram_.data(), wire::kHeaderBytes + length};
 }
 
-u64 RingHistory::first_available() {
+u64 RingPackets::first_available() {
     const u64 index = ring_->oldest(), tail = ring_->tail();
     Record record;
     if (index < tail && ring_->outline(index, record)) return (record.seq + step_ - 1) / step_ * step_;

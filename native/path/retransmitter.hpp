@@ -2,7 +2,7 @@
 //
 // It owns the socket to which naks, acknowledgements and credits come, and sends heartbeats and repairs from it, so
 // that publishers need not know that anything was lost. It sleeps until something comes, a group's time has come, or
-// the ring of an idle group is written (path/watch.hpp): without that heartbeats would never start again. It looks at a
+// the ring of an idle group is written (path/bell_watch.hpp): without that heartbeats would never start again. It looks at a
 // group when its time has come or something happened to it; the others cost it the comparison of a number.
 #pragma once
 
@@ -14,22 +14,22 @@
 
 #include "path/bundle.hpp"
 #include "path/group.hpp"
-#include "path/watch.hpp"
+#include "path/bell_watch.hpp"
 #include "ring/thread.hpp"
 
 namespace ringcast {
 
-struct RepairCounters {
+struct RetransmitterCounters {
     std::atomic<u64> datagrams{0};
     std::atomic<u64> malformed{0};
     std::atomic<u64> stranger{0};
     std::atomic<u64> looks{0};  // at groups
 };
 
-class Repair {
+class Retransmitter {
 public:
-    explicit Repair(Descriptor socket);
-    ~Repair();
+    explicit Retransmitter(Descriptor socket);
+    ~Retransmitter();
 
     // ---- any thread
     std::shared_ptr<Group> open(int ring_fd, int bell_fd, const Geometry& geometry, u64 incarnation, const GroupSpec& spec);
@@ -41,7 +41,7 @@ public:
     void set_multicast(u64 key, const Endpoint& multicast);
     void probe(u64 key);
     int family() const { return family_of(socket_.get()); }
-    const RepairCounters& counters() const { return counters_; }
+    const RetransmitterCounters& counters() const { return counters_; }
     int thread_id() const { return thread_.id(); }
     u64 failures() const { return thread_.failures(); }
     void close();
@@ -51,7 +51,7 @@ private:
     // Naks are short; nobody sends this thread anything longer.
     static constexpr std::size_t kDatagramBytes = 2048;
 
-    struct Entry {
+    struct OpenGroup {
         std::shared_ptr<Group> group;
         RingPtr ring;
         std::shared_ptr<Mapping> bell;
@@ -66,8 +66,8 @@ private:
     void run();
     i64 work();
     void take_news();
-    void close_entry(u64 key);
-    Entry* find(u64 key);
+    void close_open_group(u64 key);
+    OpenGroup* find(u64 key);
     void receive();
 
     Descriptor socket_;
@@ -75,13 +75,13 @@ private:
     std::unordered_set<u64> open_;  // keys
 
     // ---- the thread's own
-    std::vector<Entry> entries_;
+    std::vector<OpenGroup> groups_;
     std::unordered_map<u64, std::size_t> place_of_;  // in it
     Bundle outgoing_;
     std::unique_ptr<std::byte[]> buffers_;
     std::atomic<bool> news_{false};
-    RepairCounters counters_;
-    Watch watch_;
+    RetransmitterCounters counters_;
+    BellWatch watch_;
     Thread thread_;
 };
 

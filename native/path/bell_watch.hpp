@@ -21,7 +21,7 @@
 
 namespace ringcast {
 
-class Watch {
+class BellWatch {
 public:
     static constexpr std::size_t kRingsPerThread = 63;
 
@@ -37,8 +37,8 @@ public:
     static Awaited room(std::shared_ptr<const void> keeps, Doorbell& bell, u32 seen);
 
     // `on_news` is called on a thread of the watch.
-    explicit Watch(std::function<void()> on_news);
-    ~Watch();
+    explicit BellWatch(std::function<void()> on_news);
+    ~BellWatch();
 
     // ---- any thread
     // Threads for so many at once. Throws OsRefused.

@@ -1,5 +1,5 @@
 // Sleeping on sockets and a moment: deadlines that move away cost nothing.
-#include "path/wait.hpp"
+#include "path/poller.hpp"
 
 #include <sys/socket.h>
 
@@ -29,54 +29,54 @@ struct Pair {
 
 }  // namespace
 
-TEST(wait, tells_which_sockets_can_be_read) {
+TEST(poller, tells_which_sockets_can_be_read) {
     Pair a, b;
-    Wait wait;
-    wait.add(a.near.get());
-    wait.add(b.near.get());
+    Poller poller;
+    poller.add(a.near.get());
+    poller.add(b.near.get());
     b.say();
     std::vector<int> found;
-    wait.ready(true, [&](int socket) { found.push_back(socket); });
+    poller.ready(true, [&](int socket) { found.push_back(socket); });
     CHECK(found == std::vector<int>{b.near.get()});
     b.hear();
     found.clear();
-    wait.ready(false, [&](int socket) { found.push_back(socket); });
+    poller.ready(false, [&](int socket) { found.push_back(socket); });
     CHECK(found.empty());
 }
 
-TEST(wait, a_deadline_that_moves_away_is_not_set_again) {
+TEST(poller, a_deadline_that_moves_away_is_not_set_again) {
     Pair pair;
-    Wait wait;
-    wait.add(pair.near.get());
+    Poller poller;
+    poller.add(pair.near.get());
     const i64 first = steady_ns() + 3'600'000 * kMs;
     for (int i = 0; i < 100; ++i) {
-        wait.not_after(first + i * kMs);
+        poller.not_after(first + i * kMs);
         pair.say();
-        wait.ready(true, [&](int) { pair.hear(); });
+        poller.ready(true, [&](int) { pair.hear(); });
     }
-    CHECK_EQ(wait.settings(), 1u);
-    wait.not_after(first - kMs);
-    CHECK_EQ(wait.settings(), 2u);
+    CHECK_EQ(poller.settings(), 1u);
+    poller.not_after(first - kMs);
+    CHECK_EQ(poller.settings(), 2u);
 }
 
-TEST(wait, returns_when_the_moment_has_come_and_can_be_set_anew) {
-    Wait wait;
+TEST(poller, returns_when_the_moment_has_come_and_can_be_set_anew) {
+    Poller poller;
     for (int i = 0; i < 3; ++i) {
         const i64 at = steady_ns() + 3 * kMs;
-        wait.not_after(at);
-        wait.ready(true, [](int) { CHECK(false); });
+        poller.not_after(at);
+        poller.ready(true, [](int) { CHECK(false); });
         CHECK(steady_ns() >= at);
         // Less than the slice after which it would return anyway; the rest is the machine's.
-        CHECK_EQ(wait.settings(), static_cast<u64>(i) + 1);
+        CHECK_EQ(poller.settings(), static_cast<u64>(i) + 1);
     }
     // A moment that is past is not never.
-    wait.not_after(0);
+    poller.not_after(0);
     const i64 begun = steady_ns();
     while (steady_ns() - begun < 2'000 * kMs) {
-        const u64 before = wait.settings();
-        wait.ready(true, [](int) {});
-        wait.not_after(steady_ns() + 3'600'000 * kMs);
-        if (wait.settings() != before) return;  // it had rung
+        const u64 before = poller.settings();
+        poller.ready(true, [](int) {});
+        poller.not_after(steady_ns() + 3'600'000 * kMs);
+        if (poller.settings() != before) return;  // it had rung
     }
     CHECK(false);
 }

@@ -1,4 +1,4 @@
-#include "path/wait.hpp"
+#include "path/poller.hpp"
 
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -11,19 +11,19 @@
 
 namespace ringcast {
 
-Wait::Wait() : epoll_(epoll_create1(EPOLL_CLOEXEC)), timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+Poller::Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)), timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
     if (epoll_.get() < 0 || timer_.get() < 0) throw OsRefused("cannot wait for sockets", errno);
     // At its edge: one that has rung need not be read, it is told of once.
     epoll_event event{EPOLLIN | EPOLLET, {.fd = timer_.get()}};
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &event);
 }
 
-void Wait::add(int socket) {
+void Poller::add(int socket) {
     epoll_event event{EPOLLIN, {.fd = socket}};
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) != 0) throw OsRefused("cannot wait for a socket", errno);
 }
 
-void Wait::not_after(i64 at_ns) {
+void Poller::not_after(i64 at_ns) {
     if (at_ns >= set_to_ns_) return;
     set_to_ns_ = at_ns;
     ++settings_;
@@ -33,7 +33,7 @@ void Wait::not_after(i64 at_ns) {
     timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
-int Wait::collect(bool sleep, int* found) {
+int Poller::collect(bool sleep, int* found) {
     epoll_event events[kMost];
     const int n = epoll_wait(epoll_.get(), events, kMost, sleep ? static_cast<int>(futex::kSliceNs / 1'000'000) : 0);
     int sockets = 0;
