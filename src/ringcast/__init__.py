@@ -13,9 +13,7 @@ except ImportError as exc:
 from ringcast import errors
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.codec import Codec, CodecKind
-from ringcast.control.messages import (
-    Status,
-)
+from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
 from ringcast.errors import (
     BadMessage,

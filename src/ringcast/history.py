@@ -19,12 +19,9 @@ from ringcast.client.connection import Connection
 from ringcast.client.decoding import Decoders
 from ringcast.client.registration import Subscription
 from ringcast.client.remote_history import RemoteHistory
-from ringcast.control.messages import (
-    ListPublishers,
-    PublisherListing,
-    RingUp,
-    Subscribe,
-)
+from ringcast.control.answers import PublisherListing
+from ringcast.control.notices import RingUp
+from ringcast.control.requests import ListPublishers, Subscribe
 from ringcast.control.status import PublisherStatus
 from ringcast.errors import HistoryError, RingcastError
 from ringcast.message import Message
@@ -84,16 +81,16 @@ class History(_core.RingHistory, Closing):
         self._decoders = decoders
         self._depth = depth
         self._only: int | None = None
-        self._right = _Holding(
-            attachment.connection, attachment.holdings.number(), tag.name, self, decoders=decoders, limit=depth or 0,
+        self._registration = _Holding(
+            attachment.connection, attachment.registry.number(), tag.name, self, decoders=decoders, limit=depth or 0,
             incarnation=None if publisher is None else incarnation_of(publisher),
         )  # fmt: skip
         try:
-            attachment.holdings.subscribe(self._right)
+            attachment.registry.subscribe(self._registration)
         except BaseException:
-            self._right.close(super().close)
+            self._registration.close(super().close)
             raise
-        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self._right)
+        self._finalizer = weakref.finalize(self, attachment.registry.abandon, self._registration)
         self._finalizer.atexit = False
         attachment.owns(self)
 
@@ -196,10 +193,10 @@ class History(_core.RingHistory, Closing):
 
     def close(self) -> None:
         """Let go of the rings. A second call does nothing, and so does one in a forked child."""
-        if self._attachment.is_forked or not self._right.close(super().close):
+        if self._attachment.is_forked or not self._registration.close(super().close):
             return
         self._finalizer.detach()
-        self._attachment.holdings.release(self._right)
+        self._attachment.registry.release(self._registration)
 
     def __repr__(self) -> str:
         return f"<History of {self._tag.name!r}{' closed' if self.closed else ''}>"

@@ -22,7 +22,7 @@ from ringcast.message import Message
 from ringcast.model.closing import Closing
 
 if TYPE_CHECKING:
-    from ringcast.client.ring_following import Following
+    from ringcast.client.ring_following import RingFollowing
     from ringcast.subscriber import Subscriber
 
 logger = logging.getLogger("ringcast")
@@ -52,16 +52,16 @@ class Source(Protocol):
 class Service(Closing, ABC):
     """A thread at work for one subscriber, or one watch. `delivered`, `skipped` and `failed` count messages."""
 
-    def __init__(self, subscriber: object, right: Source, on_error: OnError | None) -> None:
+    def __init__(self, subscriber: object, registration: Source, on_error: OnError | None) -> None:
         self.delivered = 0
         self.skipped = 0
         self.failed = 0
         self.subscriber = subscriber
-        self._source = right
+        self._source = registration
         self._on_error = on_error
         self._stopping = threading.Event()
         self._thread = threading.Thread(
-            target=self._run, name=f"ringcast-{type(self).__name__.lower()}-{right.pattern}", daemon=True
+            target=self._run, name=f"ringcast-{type(self).__name__.lower()}-{registration.pattern}", daemon=True
         )
 
     def start(self) -> None:
@@ -124,9 +124,9 @@ class _Reading(Service):
 
     subscriber: Subscriber
 
-    def __init__(self, subscriber: Subscriber, right: Following, on_error: OnError | None) -> None:
-        super().__init__(subscriber, right, on_error)
-        self._right = right
+    def __init__(self, subscriber: Subscriber, registration: RingFollowing, on_error: OnError | None) -> None:
+        super().__init__(subscriber, registration, on_error)
+        self._registration = registration
 
 
 class Callback(_Reading):
@@ -135,12 +135,12 @@ class Callback(_Reading):
     def __init__(
         self,
         subscriber: Subscriber,
-        right: Following,
+        registration: RingFollowing,
         callback: Callable[[Message], object],
         blocking: bool,
         on_error: OnError | None,
     ) -> None:
-        super().__init__(subscriber, right, on_error)
+        super().__init__(subscriber, registration, on_error)
         self._callback = callback
         self._blocking = blocking
 
@@ -167,21 +167,26 @@ class Callback(_Reading):
         return batch[-1]
 
     def _wake(self) -> None:
-        self._right.interrupt(self, Interrupted())
+        self._registration.interrupt(self, Interrupted())
 
     def _ended(self) -> None:
-        self._right.consumer_left(self)
+        self._registration.consumer_left(self)
 
 
 class MessageQueue(_Reading):
     """Made by `sub.queue`. Any number of threads may take from it."""
 
     def __init__(
-        self, subscriber: Subscriber, right: Following, maxsize: int, blocking: bool, on_error: OnError | None
+        self,
+        subscriber: Subscriber,
+        registration: RingFollowing,
+        maxsize: int,
+        blocking: bool,
+        on_error: OnError | None,
     ) -> None:
         if maxsize < 1:
             raise ValueError(f"maxsize is at least 1, not {maxsize}; every queue here is bounded")
-        super().__init__(subscriber, right, on_error)
+        super().__init__(subscriber, registration, on_error)
         self._maxsize = maxsize
         self._blocking = blocking
         self._held: deque[Message] = deque()
@@ -208,7 +213,7 @@ class MessageQueue(_Reading):
 
     def _take(self) -> Message:
         if not self._held:
-            raise self._right.failure or ClosedError("queue")
+            raise self._registration.failure or ClosedError("queue")
         message = self._held.popleft()
         self._changed.notify_all()
         return message
@@ -228,10 +233,10 @@ class MessageQueue(_Reading):
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
-        self._right.interrupt(self, Interrupted())
+        self._registration.interrupt(self, Interrupted())
 
     def _ended(self) -> None:
-        self._right.consumer_left(self)
+        self._registration.consumer_left(self)
         with self._changed:
             self._over = True
             self._changed.notify_all()
@@ -244,8 +249,8 @@ class ArrivalEvent(_Reading):
     be something to receive already.
     """
 
-    def __init__(self, subscriber: Subscriber, watcher: Subscriber, right: Following) -> None:
-        super().__init__(subscriber, right, None)
+    def __init__(self, subscriber: Subscriber, watcher: Subscriber, registration: RingFollowing) -> None:
+        super().__init__(subscriber, registration, None)
         self._watcher = watcher
         self._event = threading.Event()
         if subscriber.newest() is not None:

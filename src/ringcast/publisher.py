@@ -12,7 +12,7 @@ from ringcast import _core
 from ringcast.client.attachment import Attachment
 from ringcast.client.registration import Publication
 from ringcast.client.staging import PublisherStages
-from ringcast.control.messages import StageUnwanted, StageWanted
+from ringcast.control.notices import StageUnwanted, StageWanted
 from ringcast.errors import ClosedError, RingcastError
 from ringcast.model.closing import Closing
 from ringcast.model.identity import PublisherInfo
@@ -47,14 +47,14 @@ class Publisher(_core.RingWriter, Closing):
         self._tag = tag
         self._attachment = attachment
         self._stages = PublisherStages()
-        self._right = Publication(attachment.connection, tag.name, self)
+        self._registration = Publication(attachment.connection, tag.name, self)
         try:
-            attachment.holdings.publish(self._right)
+            attachment.registry.publish(self._registration)
         except BaseException:
             super().close()
-            attachment.holdings.abandon(self._right)
+            attachment.registry.abandon(self._registration)
             raise
-        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self._right)
+        self._finalizer = weakref.finalize(self, attachment.registry.abandon, self._registration)
         self._finalizer.atexit = False
         attachment.owns(self)
 
@@ -65,13 +65,13 @@ class Publisher(_core.RingWriter, Closing):
     @property
     def info(self) -> PublisherInfo:
         """Who this publisher is, as every message shows it. After a daemon's restart the `id` is another one."""
-        assert self._right.info is not None
-        return self._right.info
+        assert self._registration.info is not None
+        return self._registration.info
 
     @property
     def subscribers(self) -> int:
         """How many subscriptions select this tag, as far as the daemon has said."""
-        return self._right.subscribers
+        return self._registration.subscribers
 
     def wait_for_subscribers(self, n: int = 1, timeout: float | None = None) -> int:
         """Wait until at least `n` subscriptions select this tag; returns how many do.
@@ -79,18 +79,20 @@ class Publisher(_core.RingWriter, Closing):
         Raises TimeoutError, ClosedError, ForkedError, TagDestroyed.
         """
         self._attachment.check()
-        right = self._right
-        with right.changed:
-            found = right.changed.wait_for(
-                lambda: right.subscribers >= n or right.failure is not None or self.closed, timeout
+        registration = self._registration
+        with registration.changed:
+            found = registration.changed.wait_for(
+                lambda: registration.subscribers >= n or registration.failure is not None or self.closed, timeout
             )
-            if right.failure is not None:
-                raise right.failure
+            if registration.failure is not None:
+                raise registration.failure
             if self.closed:
                 raise ClosedError("publisher")
             if not found:
-                raise TimeoutError(f"{right.subscribers} of {n} subscribers on {right.tag!r} after {timeout:g} s")
-            return right.subscribers
+                raise TimeoutError(
+                    f"{registration.subscribers} of {n} subscribers on {registration.tag!r} after {timeout:g} s"
+                )
+            return registration.subscribers
 
     def stage(self, notice: StageWanted | StageUnwanted | None) -> None:
         """The daemon wants the stream at another size, or no longer; None is another daemon. Called by the session."""
@@ -117,13 +119,13 @@ class Publisher(_core.RingWriter, Closing):
         allows. A second call does nothing, and so does one in a forked child."""
         if self._attachment.is_forked or self.closed:
             return
-        with self._right.lock:
+        with self._registration.lock:
             super().close()
         self._stages.close()
-        with self._right.changed:
-            self._right.changed.notify_all()
+        with self._registration.changed:
+            self._registration.changed.notify_all()
         self._finalizer.detach()
-        self._attachment.holdings.release(self._right)
+        self._attachment.registry.release(self._registration)
 
     def __repr__(self) -> str:
         return f"<Publisher on {self._tag.name!r}{' closed' if self.closed else ''}>"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from ringcast import _core
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, Undecoded
-from ringcast.client.ring_following import Following, Scaling, Start, first_message
+from ringcast.client.ring_following import RingFollowing, Scaling, Start, first_message
 from ringcast.errors import ClosedError, ResourceLimit
 from ringcast.measure.receiving import SubscriberStats, summarise
 from ringcast.message import Message
@@ -64,25 +64,25 @@ class Subscriber(_core.RingReader, Closing):
         self._attachment = attachment
         self._tag = tag  # kept open: a restarted daemon is to make it as it was
         self._ready: Readiness | None = None
-        self._right = Following(
-            attachment.connection, attachment.holdings.number(), pattern, self, start=start, decoders=decoders,
+        self._registration = RingFollowing(
+            attachment.connection, attachment.registry.number(), pattern, self, start=start, decoders=decoders,
             reliable=reliable, counter_index=-1 if slot is None else slot.index, role=role, scaling=scaling,
         )  # fmt: skip
         if is_pattern(pattern):
-            self._right.mailbox_fd = self.use_mailbox()
+            self._registration.mailbox_fd = self.use_mailbox()
         try:
-            attachment.holdings.subscribe(self._right)
+            attachment.registry.subscribe(self._registration)
         except BaseException:
-            self._right.close(super().close)
+            self._registration.close(super().close)
             raise
-        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self._right)
+        self._finalizer = weakref.finalize(self, attachment.registry.abandon, self._registration)
         self._finalizer.atexit = False
         attachment.owns(self)
 
     @property
     def pattern(self) -> str:
         """What was subscribed to: a tag's name, or a wildcard."""
-        return self._right.pattern
+        return self._registration.pattern
 
     @property
     def tag(self) -> Tag | None:
@@ -91,7 +91,7 @@ class Subscriber(_core.RingReader, Closing):
 
     @property
     def reliable(self) -> bool:
-        return self._right.reliable
+        return self._registration.reliable
 
     @property
     def latest(self) -> Message | None:
@@ -117,7 +117,7 @@ class Subscriber(_core.RingReader, Closing):
         self._attachment.check()
         if at is not None:
             check_place(at)
-        self._right.move(at, transport)
+        self._registration.move(at, transport)
 
     # ---------------------------------------------------------------- loops and event loops
 
@@ -139,7 +139,7 @@ class Subscriber(_core.RingReader, Closing):
         Raises ClosedError, ForkedError, DaemonUnavailable, ResourceLimit.
         """
         self._attachment.check()
-        return self._right.use_bridge(self, self._attachment.bridge())
+        return self._registration.use_bridge(self, self._attachment.bridge())
 
     async def recv_async(self, timeout: float | None = None, copy: bool = True) -> Message:
         """`recv` for asyncio. Raises as `recv` does, and DaemonUnavailable when its first call finds no daemon."""
@@ -148,7 +148,7 @@ class Subscriber(_core.RingReader, Closing):
 
             self._ready = Readiness(self.fileno())
             weakref.finalize(self, self._ready.close).atexit = False
-        return await self._ready.receive(lambda: self.recv_nowait(copy), lambda: self._right.failure, timeout)
+        return await self._ready.receive(lambda: self.recv_nowait(copy), lambda: self._registration.failure, timeout)
 
     async def __aiter__(self) -> AsyncIterator[Message]:
         while True:
@@ -172,8 +172,8 @@ class Subscriber(_core.RingReader, Closing):
         (non-blocking on a reliable subscription).
         """
         self._check_choice(blocking)
-        service = Callback(self, self._right, callback, blocking, on_error)
-        self._right.consumed_by(service)
+        service = Callback(self, self._registration, callback, blocking, on_error)
+        self._registration.consumed_by(service)
         return self._attachment.employs(service)
 
     def queue(self, maxsize: int = 1024, blocking: bool = True, on_error: OnError | None = None) -> MessageQueue:
@@ -181,8 +181,8 @@ class Subscriber(_core.RingReader, Closing):
         a non-blocking one drops its oldest and counts it in `skipped`. Raises as `on_message` does, and ValueError
         for a `maxsize` below 1."""
         self._check_choice(blocking)
-        service = MessageQueue(self, self._right, maxsize, blocking, on_error)
-        self._right.consumed_by(service)
+        service = MessageQueue(self, self._registration, maxsize, blocking, on_error)
+        self._registration.consumed_by(service)
         return self._attachment.employs(service)
 
     def event(self) -> ArrivalEvent:
@@ -192,7 +192,7 @@ class Subscriber(_core.RingReader, Closing):
         """
         # As a history it is nobody's subscriber, so that publishers count one reader and not two.
         watcher = Subscriber(self._attachment, self.pattern, Undecoded(), role="history")
-        return self._attachment.employs(ArrivalEvent(self, watcher, watcher._right))
+        return self._attachment.employs(ArrivalEvent(self, watcher, watcher._registration))
 
     def blackboard(self) -> Blackboard:
         """The newest message, for any number of threads, which may wait for a newer one.
@@ -212,13 +212,13 @@ class Subscriber(_core.RingReader, Closing):
     def close(self) -> None:
         """Give the right back; whoever waits on it gets ClosedError. A second call does nothing, and so does one in a
         forked child."""
-        if self._attachment.is_forked or not self._right.close(super().close):
+        if self._attachment.is_forked or not self._registration.close(super().close):
             return
         if self._ready is not None:
             self._ready.close()
         self._finalizer.detach()
         self._attachment.dismiss(self)
-        self._attachment.holdings.release(self._right)
+        self._attachment.registry.release(self._registration)
 
     def __repr__(self) -> str:
         return f"<Subscriber to {self.pattern!r}{' closed' if self.closed else ''}>"

@@ -14,7 +14,8 @@ from contextlib import ExitStack
 import pytest
 
 import ringcast
-from ringcast.lab.testbed.network import FAMILIES, Testbed, unavailable
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.scripts import FAMILIES
 from ringcast.lab.testbed.topology import star
 from ringcast.testing.waiting import wait_until
 from ringcast.transport.addressing import widen_receive_buffer

@@ -24,8 +24,10 @@ from ringcast.client.connection import Connection
 from ringcast.client.decoding import Decoders
 from ringcast.client.descriptors import copies
 from ringcast.client.registration import Subscription
+from ringcast.control.answers import Done
 from ringcast.control.link import close_all
-from ringcast.control.messages import Done, Move, RingUp, Subscribe, UseMailbox
+from ringcast.control.notices import RingUp
+from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.model.place import AUTO, check_place, node_of
 from ringcast.model.tag import TagAttributes
@@ -90,7 +92,7 @@ def check_reliable(tag: str, attributes: TagAttributes) -> None:
         )
 
 
-class Following(Subscription):
+class RingFollowing(Subscription):
     """A subscriber's right."""
 
     def __init__(

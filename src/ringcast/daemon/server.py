@@ -19,22 +19,15 @@ from importlib import metadata
 
 from ringcast import _core
 from ringcast.control import link
+from ringcast.control.answers import Done, Status, Welcome
 from ringcast.control.descriptor import Descriptor, own
-from ringcast.control.messages import (
-    PROTOCOL_VERSION,
-    Bye,
-    Done,
-    GetSettings,
-    GetStatus,
-    Hello,
-    Request,
-    Status,
-    Welcome,
-)
 from ringcast.control.refusal import failed, refuse
+from ringcast.control.requests import Bye, GetSettings, GetStatus, Hello, Request
+from ringcast.control.wire import PROTOCOL_VERSION
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
-from ringcast.daemon.clients.listener import Door, no_descriptors
+from ringcast.daemon.clients.listener import Listener, no_descriptors
 from ringcast.daemon.clients.local import OWN_CLIENT, Local
 from ringcast.daemon.clients.processes import Processes
 from ringcast.daemon.effects import Send
@@ -50,7 +43,7 @@ from ringcast.daemon.operate.in_force import Settings
 from ringcast.daemon.requests import Requests
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.fanout import FanOut, Flushed
-from ringcast.daemon.rings.registrations import Core
+from ringcast.daemon.rings.ring import Core
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.table.leases import Leases
 from ringcast.daemon.table.table import TagTable
@@ -90,7 +83,8 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
-        self._stages = Stages(self.local, self._deliver)
+        self._background = Background()
+        self._stages = Stages(self.local, self._deliver, self._background)
         self._pacing: asyncio.TimerHandle | None = None
         self._leases = Leases(settings.values["limits.tag_lease_s"])
         self._looking: asyncio.TimerHandle | None = None
@@ -100,14 +94,20 @@ class Server:
         self.network = None
         if settings.values["listen"]:
             self.network = Network(
-                self.local, _network(settings), self._deliver, self._watchers, self._named, self._stages
+                self.local,
+                _network(settings),
+                self._deliver,
+                self._watchers,
+                self._named,
+                self._stages,
+                self._background,
             )
         self._requests = Requests(
-            self.local, self.network, self._stages, self._watchers, self._deliver,
+            self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
             on_bad=self._refuse, on_mistake=self._failed,
             on_done=self._follow,
         )  # fmt: skip
-        self._door = Door(
+        self._listener = Listener(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
             idle_linger_s=idle_linger_s,
         )  # fmt: skip
@@ -118,12 +118,13 @@ class Server:
             if self.network is not None:
                 await self.network.start()
             self._declare()
-            self._door.open()
+            self._listener.open()
             self._look_later()
             if ready is not None:
                 ready()
             await self._stopped.wait()
         finally:
+            self._background.close()
             await self._stages.close()
             self._requests.close()
             if self.network is not None:
@@ -249,8 +250,8 @@ class Server:
         self._stages.follow_rates()
         rates = self.local.sharing.has_rates or self._stages.has_rates
         if self.network is not None:
-            self.network.distribution.follow_rates()
-            rates = rates or self.network.distribution.has_rates
+            self.network.outgoing.follow_rates()
+            rates = rates or self.network.outgoing.has_rates
         alive = {row.info.incarnation for row in self.local.table.all_publishers() if row.alive} if rates else set()
         self.local.sharing.paces.keep(alive)
         if rates:
@@ -306,7 +307,8 @@ class Server:
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
             refusals=self.network.refusals() if self.network is not None else {}, mesh=self.settings.mesh,
             config=self.settings.config, metrics=self.settings.values["metrics"] or "",
-            mistakes=self.mistakes + (self.network.mesh.mistakes if self.network is not None else 0),
+            mistakes=self.mistakes + self._background.failures
+            + (self.network.mesh.mistakes if self.network is not None else 0),
         )  # fmt: skip
 
     def _deliver(self, out: list[Send]) -> None:
@@ -376,7 +378,7 @@ class Server:
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
         if not self._connections:
-            self._door.nobody_inside()
+            self._listener.nobody_inside()
 
     def _process_died(self, pid: int) -> None:
         for number in [number for number, peer in self._peers.items() if peer.pid == pid]:
@@ -388,7 +390,7 @@ class Server:
     def _close(self) -> None:
         if self._looking is not None:
             self._looking.cancel()
-        self._door.close()
+        self._listener.close()
         for connection in self._connections.values():
             connection.close()
         self._processes.close()

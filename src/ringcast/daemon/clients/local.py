@@ -14,11 +14,13 @@ from typing import Any
 
 import msgspec
 
+from ringcast.control.answers import Done, Published, TagOpened
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import (
+from ringcast.control.notices import TagGone
+from ringcast.control.refusal import refuse
+from ringcast.control.requests import (
     Attached,
     DestroyTag,
-    Done,
     Hello,
     ListPublishers,
     ListSubscribers,
@@ -26,23 +28,21 @@ from ringcast.control.messages import (
     Move,
     OpenTag,
     Publish,
-    Published,
     Request,
     SetChannel,
     Subscribe,
-    TagGone,
-    TagOpened,
     Unpublish,
     Unsubscribe,
     UseMailbox,
 )
-from ringcast.control.refusal import refuse
 from ringcast.control.status import SubscriberStatus
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe import listing
 from ringcast.daemon.rings.budget import Budget
+from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.rings.fanout import FanOut, Flushed
-from ringcast.daemon.rings.registrations import Asked, Client, Core, DerivedRing, Ring, Subscription
+from ringcast.daemon.rings.registrations import Client, Subscription
+from ringcast.daemon.rings.ring import Core, DerivedRing, Ring
 from ringcast.daemon.rings.sharing import Sharing
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table import settings
@@ -403,7 +403,7 @@ class Local:
             reliable=request.reliable, program=client.program,
         )  # fmt: skip
         subscription = Subscription(
-            client, request.subscription, info, request.role, request.counter_index, asked_of(request)
+            client, request.subscription, info, request.role, request.counter_index, options_of(request)
         )  # fmt: skip
         client.subscriptions[subscription.number] = subscription
         if fds:
@@ -440,9 +440,9 @@ class Local:
         subscription = client.subscriptions.get(request.subscription)
         if subscription is None:
             raise ClosedError("subscription")
-        asked = routes.moved(subscription.asked, request.at, request.transport)
-        routes.check_asked(asked, self.table.tag(subscription.pattern), self.table.node)
-        subscription.asked = asked
+        options = routes.moved(subscription.options, request.at, request.transport)
+        routes.check_options(options, self.table.tag(subscription.pattern), self.table.node)
+        subscription.options = options
         for tag in {ring.tag for ring in self.rings.matching(subscription.pattern)}:
             self.sharing.rematch(tag)
         self._effects.send(client.number, Done(id=request.id))
@@ -490,8 +490,8 @@ class Local:
             self._effects.send(client.number, page)
 
 
-def asked_of(request: Subscribe) -> Asked:
-    return Asked(
+def options_of(request: Subscribe) -> SubscribeOptions:
+    return SubscribeOptions(
         every=request.every, at=request.at, transport=request.transport, reliable=request.reliable, size=request.size,
         rate_hz=request.rate_hz, ordered=request.ordered,
     )  # fmt: skip

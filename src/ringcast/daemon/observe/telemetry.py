@@ -16,13 +16,9 @@ import time
 from collections.abc import Callable
 
 from ringcast import _core
+from ringcast.control.answers import Published
 from ringcast.control.descriptor import own
-from ringcast.control.messages import (
-    Hello,
-    OpenTag,
-    Publish,
-    Published,
-)
+from ringcast.control.requests import Hello, OpenTag, Publish
 from ringcast.control.status import ChannelStatus
 from ringcast.daemon.clients.local import OWN_CLIENT, Local
 from ringcast.daemon.effects import Send

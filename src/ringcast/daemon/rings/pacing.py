@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ringcast import _core
-from ringcast.daemon.rings.registrations import Ring
+from ringcast.daemon.rings.ring import Ring
 from ringcast.errors import BrokenError, HistoryError
 from ringcast.scaling.temporal import Pace, Sample, publisher_hz
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.control.messages import Attached, DestroyTag, RingUp, Unpublish, Unsubscribe
+from ringcast.control.notices import RingUp
+from ringcast.control.requests import Attached, DestroyTag, Unpublish, Unsubscribe
 from ringcast.daemon.table.rows import SubscriberRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.model.identity import SubscriberInfo

@@ -1,4 +1,4 @@
-"""A measuring process on a node: `python -m ringcast.lab.testbed.end`, driven by JSON lines on its standard input.
+"""A measuring process on a node: `python -m ringcast.lab.testbed.worker`, driven by JSON lines on its standard input.
 
 `{"do": "open", "end": KIND, "name": NAME, ...}` opens an end by its name in `ENDS`, or an application's own by
 `package.module:Class`; `{"do": "connect"}` only connects; any other command is a method of the end with that `name`.
@@ -35,8 +35,8 @@ ENDS: dict[str, Any] = {
     "reader": stages.Reader,
     "source": stream.Source,
     "sink": stream.Sink,
-    "beat": field.Beat,
-    "ear": field.Ear,
+    "steady publisher": field.SteadyPublisher,
+    "latency recorder": field.LatencyRecorder,
     "udp ping": datagrams.Ping,
     "udp echo": datagrams.Echo,
     "timekeeper": clocks.Timekeeper,

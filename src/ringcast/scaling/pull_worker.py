@@ -1,4 +1,4 @@
-"""A process that scales single messages for a daemon's pulls: `python -m ringcast.scaling.clerk FD`.
+"""A process that scales single messages for a daemon's pulls: `python -m ringcast.scaling.pull_worker FD`.
 
 Like a stage's process it is there so that a scaler may crash without the daemon. FD is a stream socket; each question
 and each answer is a length of four bytes (big-endian) and that many of MessagePack. Ends with its socket.
