@@ -9,6 +9,7 @@ import pytest
 from markdown_pages import ROOT
 
 import ringcast
+from ringcast.client.remote_history import RemoteHistory
 from ringcast.transport import find
 
 FIGURE_5 = [
@@ -70,4 +71,4 @@ def test_transports_are_there() -> None:
 def test_both_histories_have_the_same_calls() -> None:
     for name in ("latest", "at", "range", "since", "before", "between", "bounds"):
         assert hasattr(ringcast.History, name)
-        assert hasattr(ringcast.RemoteHistory, name)
+        assert hasattr(RemoteHistory, name)
