@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 import ringcast
 
@@ -45,3 +47,18 @@ class Outlet:
             writer = writer.option("queryId", query).option("batchId", str(number))
             writer = writer.option("stateLocation", os.fspath(state or "."))
         writer.save()
+
+    def send_now(
+        self, rows: pa.Table, schema: StructType, batch: tuple[str, int] | None, state: str | os.PathLike[str]
+    ) -> None:
+        """The same for rows that the driver has: no Spark job."""
+        from ringcast.spark.tags.options import write_options
+        from ringcast.spark.tags.sink import BatchPublisher
+
+        options = {"tag": self.tag, "codec": CODEC, "stateLocation": os.fspath(state)}
+        if self.socket is not None:
+            options["socket"] = self.socket
+        if batch is not None:
+            options |= {"queryId": batch[0], "batchId": str(batch[1])}
+        publisher = BatchPublisher(write_options(options), schema)
+        publisher.commit([publisher.write(iter(rows.to_batches()))])

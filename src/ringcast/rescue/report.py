@@ -12,11 +12,12 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from ringcast.lab.measuring.drawing import COLOURS, Drawing
+from ringcast.rescue.pipelines.score import Score, matched, score
+from ringcast.rescue.tables import DETECTIONS, FIRES, INFRARED, SENSORS, TRUTH, VIDEO
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import code_version
+from ringcast.spark.page import Section, image, page
 from ringcast.spark.pipelines.refine import of_pattern, refine
-from ringcast.spark.pipelines.score import Score, matched, score
-from ringcast.spark.report.page import Section, image, page
 from ringcast.spark.tables import bronze, gold, silver, upkeep
 
 _SHOWN = 4000
@@ -54,10 +55,10 @@ def write_report(
 
 def detections_map(lake: Lake) -> str:
     """Seen from above: where survivors were, where they were found, and who looked."""
-    found = lake.read(gold.DETECTIONS).select("x", "y").limit(_SHOWN).collect()
-    truth = lake.read(upkeep.TRUTH).orderBy("event_ns").collect()
-    cameras = lake.read(upkeep.SENSORS).where("x is not null").collect()
-    fires = lake.read(gold.FIRES).agg(F.median("x").alias("x"), F.median("y").alias("y")).collect()
+    found = lake.read(DETECTIONS).select("x", "y").limit(_SHOWN).collect()
+    truth = lake.read(TRUTH).orderBy("event_ns").collect()
+    cameras = lake.read(SENSORS).where("x is not null").collect()
+    fires = lake.read(FIRES).agg(F.median("x").alias("x"), F.median("y").alias("y")).collect()
     points = [(row.x, row.y) for row in (*found, *truth, *cameras)] or [(0.0, 0.0)]
     reach = max(max(abs(x), abs(y)) for x, y in points) + 3
     drawing = Drawing(
@@ -106,9 +107,9 @@ def latency_lines(rows: list[Row]) -> str:
 
 
 def _survivors(lake: Lake, one: Score | None) -> Section:
-    detections, truth = lake.read(gold.DETECTIONS), lake.read(upkeep.TRUTH)
-    text = f"{lake.state(gold.DETECTIONS).rows} detections."
-    if one is None and lake.state(upkeep.TRUTH).rows:
+    detections, truth = lake.read(DETECTIONS), lake.read(TRUTH)
+    text = f"{lake.state(DETECTIONS).rows} detections."
+    if one is None and lake.state(TRUTH).rows:
         one = score(matched(detections, truth))
     if one is not None:
         text += (
@@ -138,7 +139,7 @@ def _trials(trials: Mapping[str, Score]) -> list[Section]:
 
 def _frames(lake: Lake) -> Section:
     shown = []
-    for family in (silver.INFRARED, silver.VIDEO):
+    for family in (INFRARED, VIDEO):
         row = lake.read(family.table).orderBy("event_ns", "tag").first() or _first_frame(lake, family)
         if row is not None:
             pixels = np.frombuffer(row.data, row.dtype).reshape(row["shape"])

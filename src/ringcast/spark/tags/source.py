@@ -29,11 +29,11 @@ from pyspark.sql.types import StructType
 from ringcast.errors import DataLoss, HistoryError
 from ringcast.record.bronze import SCHEMA, to_arrow
 from ringcast.record.recording import Recording
-from ringcast.spark.connections import rings_at
-from ringcast.spark.offsets import Offset, Piece, advance, pieces
-from ringcast.spark.options import ReadOptions, read_options, write_options
-from ringcast.spark.planning import Plan, Task, packed
-from ringcast.spark.values import decoded
+from ringcast.spark.tags.connections import rings_at
+from ringcast.spark.tags.offsets import Offset, Piece, advance, pieces
+from ringcast.spark.tags.options import ReadOptions, read_options, write_options
+from ringcast.spark.tags.planning import Plan, Task, packed
+from ringcast.spark.tags.values import decoded
 
 logger = logging.getLogger("ringcast.spark")
 
@@ -60,12 +60,12 @@ class RingcastSource(DataSource):
         return StreamReader(read_options(self.options, streaming=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from ringcast.spark.sink import BatchPublisher
+        from ringcast.spark.tags.sink import BatchPublisher
 
         return BatchPublisher(write_options(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from ringcast.spark.sink import StreamPublisher
+        from ringcast.spark.tags.sink import StreamPublisher
 
         return StreamPublisher(write_options(self.options), schema)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringcast.spark.vision.optics import Floats
+from ringcast.rescue.vision.optics import Floats
 
 
 @dataclass(frozen=True)

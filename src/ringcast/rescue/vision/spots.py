@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringcast.spark.vision.optics import Floats
+from ringcast.rescue.vision.optics import Floats
 
 WARM_CENTIKELVIN = 300.0
 """Infrared spots that rise less above the ground are not worth a look."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ringcast.spark.vision.optics import Floats, Lens, turned
-from ringcast.spark.vision.places import Gate, confidence, group, meet
-from ringcast.spark.vision.spots import FIRE_CENTIKELVIN
+from ringcast.rescue.vision.optics import Floats, Lens, turned
+from ringcast.rescue.vision.places import Gate, confidence, group, meet
+from ringcast.rescue.vision.spots import FIRE_CENTIKELVIN
 
 Row = dict[str, Any]
 

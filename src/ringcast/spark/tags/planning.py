@@ -15,10 +15,10 @@ from ringcast.model.identity import PublisherInfo
 from ringcast.record.bronze import Format, format_of, incarnation_text, publisher_name
 from ringcast.record.recording import Recording
 from ringcast.record.rings import Ring, Rings
-from ringcast.spark.connections import rings_at
-from ringcast.spark.offsets import Head, Key, Offset, Piece, split
-from ringcast.spark.options import ReadOptions, Time
-from ringcast.spark.values import arrow_type, can_decode
+from ringcast.spark.tags.connections import rings_at
+from ringcast.spark.tags.offsets import Head, Key, Offset, Piece, split
+from ringcast.spark.tags.options import ReadOptions, Time
+from ringcast.spark.tags.values import arrow_type, can_decode
 
 logger = logging.getLogger("ringcast.spark")
 

@@ -28,10 +28,10 @@ from ringcast.errors import HistoryError
 from ringcast.publisher import Publisher
 from ringcast.record.bronze import incarnation_text
 from ringcast.session import NOT_NAMED, Session
-from ringcast.spark.connections import session_at
-from ringcast.spark.ledger import ROWS, Ledger, State, local_path, unsent
-from ringcast.spark.options import WriteOptions
-from ringcast.spark.values import describe
+from ringcast.spark.tags.connections import session_at
+from ringcast.spark.tags.ledger import ROWS, Ledger, State, local_path, unsent
+from ringcast.spark.tags.options import WriteOptions
+from ringcast.spark.tags.values import describe
 
 logger = logging.getLogger("ringcast.spark")
 
