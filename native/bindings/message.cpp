@@ -9,9 +9,6 @@
 namespace ringcast::bindings {
 namespace {
 
-// From here on a copy takes longer than handing the GIL over.
-constexpr std::size_t kReleaseFrom = 32 * 1024;
-
 struct MessageObject {
     PyObject_HEAD
     PyObject* data;

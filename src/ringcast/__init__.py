@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING
 from ringcast import errors
 from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.codec import Codec, CodecKind
-from ringcast.control.messages import (
-    Status,
-)
+from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
 from ringcast.errors import (
     BadMessage,

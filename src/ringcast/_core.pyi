@@ -202,7 +202,6 @@ class RingReader:
         tag: Any = None,
         publisher: Any = None,
         decode: Callable[[Any], Any] | None = None,
-        prefault: bool = False,
         every: int = 1,
         after: int = 0,
         step: int = 1,
@@ -529,11 +528,11 @@ class Streams:
     def close(self) -> None: ...
 
 class Group:
-    """The sending end of one stream to a group of nodes; made by `Repair.open`."""
+    """The sending end of one stream to a group of nodes; made by `Retransmitter.open`."""
 
     def counters(self) -> dict[str, int]: ...
 
-class Repair:
+class Retransmitter:
     """A native thread that answers receivers: naks, acknowledgements and credits in, heartbeats and repairs out."""
 
     def __init__(self, socket_fd: int) -> None: ...

@@ -51,17 +51,17 @@ class Source(Protocol):
 class Service(Closing, ABC):
     """A thread at work for one subscriber, or one watch. `delivered`, `skipped` and `failed` count messages."""
 
-    def __init__(self, owner: object, right: Source, on_error: OnError | None) -> None:
+    def __init__(self, owner: object, registration: Source, on_error: OnError | None) -> None:
         self.delivered = 0
         self.skipped = 0
         self.failed = 0
         self.owner = owner
         """Whose closing ends the service: the rings of a subscriber, or a watch."""
-        self._source = right
+        self._source = registration
         self._on_error = on_error
         self._stopping = threading.Event()
         self._thread = threading.Thread(
-            target=self._run, name=f"ringcast-{type(self).__name__.lower()}-{right.pattern}", daemon=True
+            target=self._run, name=f"ringcast-{type(self).__name__.lower()}-{registration.pattern}", daemon=True
         )
 
     def start(self) -> None:
@@ -123,9 +123,9 @@ class _Reading(Service):
     """A service that consumes a subscriber's rings or waits beside them."""
 
     def __init__(self, rings: SubscribedRings, on_error: OnError | None) -> None:
-        super().__init__(rings, rings.right, on_error)
+        super().__init__(rings, rings.registration, on_error)
         self._rings = rings
-        self._right = rings.right
+        self._registration = rings.registration
 
 
 class Callback(_Reading, Generic[T_co]):
@@ -165,10 +165,10 @@ class Callback(_Reading, Generic[T_co]):
         return batch[-1]
 
     def _wake(self) -> None:
-        self._right.interrupt(self, Interrupted())
+        self._registration.interrupt(self, Interrupted())
 
     def _ended(self) -> None:
-        self._right.consumer_left(self)
+        self._registration.consumer_left(self)
 
 
 class MessageQueue(_Reading, Generic[T_co]):
@@ -204,7 +204,7 @@ class MessageQueue(_Reading, Generic[T_co]):
 
     def _take(self) -> Message[T_co]:
         if not self._held:
-            raise self._right.failure or ClosedError("queue")
+            raise self._registration.failure or ClosedError("queue")
         message = self._held.popleft()
         self._changed.notify_all()
         return message
@@ -224,10 +224,10 @@ class MessageQueue(_Reading, Generic[T_co]):
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
-        self._right.interrupt(self, Interrupted())
+        self._registration.interrupt(self, Interrupted())
 
     def _ended(self) -> None:
-        self._right.consumer_left(self)
+        self._registration.consumer_left(self)
         with self._changed:
             self._over = True
             self._changed.notify_all()

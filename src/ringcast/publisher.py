@@ -33,8 +33,8 @@ class Publisher(Closing, Generic[T_contra]):
         self._ring = PublishedRing(attachment, tag, skip_slow=on_slow == "skip", encoded=encoded)
         self._ring.face = weakref.ref(self)
         lend(self._ring, self, SENDING)
-        if self._ring.right.failure is not None:  # the tag was destroyed meanwhile
-            self._ring.fail(self._ring.right.failure)
+        if self._ring.registration.failure is not None:  # the tag was destroyed meanwhile
+            self._ring.fail(self._ring.registration.failure)
 
     # ---------------------------------------------------------------- sending
 
@@ -82,8 +82,8 @@ class Publisher(Closing, Generic[T_contra]):
     @property
     def info(self) -> PublisherInfo:
         """Who this publisher is, as every message shows it. After a daemon's restart the `id` is another one."""
-        assert self._ring.right.info is not None
-        return self._ring.right.info
+        assert self._ring.registration.info is not None
+        return self._ring.registration.info
 
     @property
     def incarnation(self) -> int:
@@ -110,7 +110,7 @@ class Publisher(Closing, Generic[T_contra]):
     @property
     def subscribers(self) -> int:
         """How many subscriptions select this tag, as far as the daemon has said."""
-        return self._ring.right.subscribers
+        return self._ring.registration.subscribers
 
     def wait_for_subscribers(self, n: int = 1, timeout: float | None = None) -> int:
         """Wait until at least `n` subscriptions select this tag; returns how many do.
@@ -118,18 +118,20 @@ class Publisher(Closing, Generic[T_contra]):
         Raises TimeoutError, ClosedError, ForkedError, TagDestroyed.
         """
         self._attachment.check()
-        right = self._ring.right
-        with right.changed:
-            found = right.changed.wait_for(
-                lambda: right.subscribers >= n or right.failure is not None or self.closed, timeout
+        registration = self._ring.registration
+        with registration.changed:
+            found = registration.changed.wait_for(
+                lambda: registration.subscribers >= n or registration.failure is not None or self.closed, timeout
             )
-            if right.failure is not None:
-                raise right.failure
+            if registration.failure is not None:
+                raise registration.failure
             if self.closed:
                 raise ClosedError("publisher")
             if not found:
-                raise TimeoutError(f"{right.subscribers} of {n} subscribers on {right.tag!r} after {timeout:g} s")
-            return right.subscribers
+                raise TimeoutError(
+                    f"{registration.subscribers} of {n} subscribers on {registration.tag!r} after {timeout:g} s"
+                )
+            return registration.subscribers
 
     # ---------------------------------------------------------------- the end
 

@@ -18,22 +18,8 @@ from ringcast.client.decoding import Decoders, scaled
 from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
-from ringcast.control.messages import (
-    ChannelListing,
-    Done,
-    GetSettings,
-    GetStatus,
-    ListChannels,
-    ListNodes,
-    ListTags,
-    NodeListing,
-    OpenTag,
-    SetChannel,
-    SettingListing,
-    Status,
-    TagListing,
-    TagOpened,
-)
+from ringcast.control.answers import ChannelListing, Done, NodeListing, SettingListing, Status, TagListing, TagOpened
+from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListNodes, ListTags, OpenTag, SetChannel
 from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
@@ -296,13 +282,13 @@ class Session(Closing):
             )  # fmt: skip
         if attributes:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
-        wish = Scaling(every, at, transport, size, rate_hz, ordered).check()
+        options = Scaling(every, at, transport, size, rate_hz, ordered).check()
         if size is not None:
             for row in self.tags(pattern):
                 scaled(row.attributes, size)
         return Subscriber(
             self._attachment, check_pattern(pattern), Decoders(size=size), start=start, reliable=reliable,
-            busy_poll=busy_poll, scaling=wish,
+            busy_poll=busy_poll, scaling=options,
         )  # fmt: skip
 
     # ---------------------------------------------------------------- the network

@@ -79,7 +79,7 @@ class Subscriber(Closing, Generic[T_co]):
     @property
     def pattern(self) -> str:
         """What was subscribed to: a tag's name, or a wildcard."""
-        return self._rings.right.pattern
+        return self._rings.registration.pattern
 
     @property
     def tag(self) -> Tag[object] | None:
@@ -88,7 +88,7 @@ class Subscriber(Closing, Generic[T_co]):
 
     @property
     def reliable(self) -> bool:
-        return self._rings.right.reliable
+        return self._rings.registration.reliable
 
     @property
     def latest(self) -> Message[T_co] | None:
@@ -123,7 +123,7 @@ class Subscriber(Closing, Generic[T_co]):
         self._attachment.check()
         if at is not None:
             check_place(at)
-        self._rings.right.move(at, transport)
+        self._rings.registration.move(at, transport)
 
     # ---------------------------------------------------------------- loops and event loops
 
@@ -173,7 +173,7 @@ class Subscriber(Closing, Generic[T_co]):
         """
         self._check_choice(blocking)
         service = Callback(self._rings, callback, blocking, on_error)
-        self._rings.right.consumed_by(service)
+        self._rings.registration.consumed_by(service)
         return self._attachment.employs(service)
 
     def queue(self, maxsize: int = 1024, blocking: bool = True, on_error: OnError | None = None) -> MessageQueue[T_co]:
@@ -182,7 +182,7 @@ class Subscriber(Closing, Generic[T_co]):
         for a `maxsize` below 1."""
         self._check_choice(blocking)
         service: MessageQueue[T_co] = MessageQueue(self._rings, maxsize, blocking, on_error)
-        self._rings.right.consumed_by(service)
+        self._rings.registration.consumed_by(service)
         return self._attachment.employs(service)
 
     def event(self) -> ArrivalEvent:

@@ -10,16 +10,8 @@ from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, check_reliable
 from ringcast.client.rings.local_history import LocalHistory
 from ringcast.codec import Codec
-from ringcast.control.messages import (
-    DestroyTag,
-    Done,
-    ListHistories,
-    ListPublishers,
-    ListSubscribers,
-    PublisherListing,
-    SubscriberListing,
-    TagOpened,
-)
+from ringcast.control.answers import Done, PublisherListing, SubscriberListing, TagOpened
+from ringcast.control.requests import DestroyTag, ListHistories, ListPublishers, ListSubscribers
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.history import History, Whose, incarnation_of
 from ringcast.message import T
@@ -45,7 +37,7 @@ class Tag(Generic[T]):
         self._id = opened.tag_id
         self._attributes = opened.attributes
         self._codec = bind(opened.attributes, schema)
-        attachment.holdings.opened(self)
+        attachment.registry.opened(self)
 
     @property
     def name(self) -> str:
@@ -128,12 +120,12 @@ class Tag(Generic[T]):
         """
         if reliable:
             check_reliable(self._name, self._attributes)
-        wish = Scaling(every, at, transport, size, rate_hz, ordered).check()
+        options = Scaling(every, at, transport, size, rate_hz, ordered).check()
         if size is not None:
             scaled(self._attributes, size)
         return Subscriber(
             self._attachment, self._name, self._decoders(size), start=start, reliable=reliable, busy_poll=busy_poll,
-            scaling=wish, tag=self,
+            scaling=options, tag=self,
         )  # fmt: skip
 
     def history(
@@ -236,7 +228,7 @@ class Tag(Generic[T]):
         Raises TagInUse (others hold rights), UnknownTag, DaemonUnavailable, ClosedError, ForkedError.
         """
         self._attachment.connection.call(DestroyTag(id=0, name=self._name, force=force), Done)
-        self._attachment.holdings.destroyed(self._name)
+        self._attachment.registry.destroyed(self._name)
 
     def _decoders(self, size: Size | None) -> Decoders:
         return Decoders((self._name, self._attributes, self._codec), size)

@@ -15,7 +15,7 @@ from ringcast.aio.tag import AsyncTag, watched
 from ringcast.aio.threads import Threads
 from ringcast.aio.watch import AsyncWatch
 from ringcast.client.connection_callback import ConnectionCallback
-from ringcast.control.messages import Status
+from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import PresenceKind

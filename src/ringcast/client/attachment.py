@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 from ringcast import _core
 from ringcast.client import lifetime
 from ringcast.client.connection import Connection
-from ringcast.client.registry import Holdings
+from ringcast.client.registry import Registry
 from ringcast.errors import RingcastError
 from ringcast.notify import Service
 
@@ -41,9 +41,9 @@ class Attachment:
 
     def __init__(self, path: str, program: str) -> None:
         self.counters = _core.CounterPage()
-        self.holdings = Holdings()
-        self.connection = Connection(path, self.holdings, program=program, fds=(self.counters.fd,))
-        self.holdings.connection = self.connection
+        self.registry = Registry()
+        self.connection = Connection(path, self.registry, program=program, fds=(self.counters.fd,))
+        self.registry.connection = self.connection
         self.is_forked = False
         self._lock = threading.Lock()
         self._closing = False

@@ -27,8 +27,10 @@ from ringcast.client.descriptors import Waker, copies, out_of_descriptors, uid_o
 from ringcast.client.outbox import Outbox, OutboxFull
 from ringcast.client.pending import Pending, Then, Waiting
 from ringcast.control import link
+from ringcast.control.answers import Answer, Done, Welcome
 from ringcast.control.descriptor import Descriptor, own
-from ringcast.control.messages import Answer, Bye, Done, Hello, Notice, Request, Welcome
+from ringcast.control.notices import Notice
+from ringcast.control.requests import Bye, Hello, Request
 from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, RingcastError
 from ringcast.model.connection import ConnectionChange
 

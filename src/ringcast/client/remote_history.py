@@ -18,8 +18,9 @@ from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decode
 from ringcast.client.ring_following import Scaling
 from ringcast.control import service
+from ringcast.control.answers import HistoryPulled
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import HistoryPulled, PullHistory
+from ringcast.control.requests import PullHistory
 from ringcast.control.service import Pull, PullAnswer
 from ringcast.errors import BadMessage, ClosedError, HistoryError
 from ringcast.message import Message, T_co
@@ -77,8 +78,8 @@ class RemoteHistory(Closing, Generic[T_co]):
         self._unanswered: tuple[str, ...] = ()
         self._buffer: weakref.finalize[[int], RemoteHistory[Any]] | None = None
         if depth is not None and at != PUBLISHER:
-            buffer = attachment.holdings.hold(tag.name, at, depth, every)
-            self._buffer = weakref.finalize(self, attachment.holdings.let_go, buffer)
+            buffer = attachment.registry.hold(tag.name, at, depth, every)
+            self._buffer = weakref.finalize(self, attachment.registry.let_go, buffer)
             self._buffer.atexit = False
         attachment.owns(self)
 

@@ -24,8 +24,10 @@ from ringcast.client.connection import Connection
 from ringcast.client.decoding import Decoders
 from ringcast.client.descriptors import copies
 from ringcast.client.registration import Subscription
+from ringcast.control.answers import Done
 from ringcast.control.link import close_all
-from ringcast.control.messages import Done, Move, RingUp, Subscribe, UseMailbox
+from ringcast.control.notices import RingUp
+from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO, check_place, node_of
@@ -87,7 +89,7 @@ def check_reliable(tag: str, attributes: TagAttributes) -> None:
         )
 
 
-class Following(Subscription):
+class RingFollowing(Subscription):
     """A subscriber's right."""
 
     def __init__(
@@ -144,7 +146,7 @@ class Following(Subscription):
         reader.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
             start=start, tag=up.info.tag, publisher=up.info,
-            decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
+            decode=self._decoders.of(up.info.tag, up.attributes, up.size),
             every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
             after=before, step=up.every, first=up.first_seq, unordered=up.unordered,
         )  # fmt: skip

@@ -6,13 +6,14 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ringcast.cli.parts.access import add_socket
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import show_bytes, show_ns
 from ringcast.cli.program import FAILED
 from ringcast.errors import DaemonUnavailable
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import Status
+    from ringcast.control.answers import Status
     from ringcast.control.status import NodeStatus
 
 HELP = "Is this node's daemon up: its process, node and mesh, who is joined, what it holds, its configuration."
@@ -28,9 +29,7 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument(
-        "--socket", metavar="PATH", help="the daemon's socket (default: RINGCAST_SOCKET, or the usual place)"
-    )
+    add_socket(parser)
     add_json(parser)
 
 

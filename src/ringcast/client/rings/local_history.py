@@ -18,7 +18,9 @@ from ringcast.client.decoding import Decoders
 from ringcast.client.registration import Subscription
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.rings.lending import lend
-from ringcast.control.messages import ListPublishers, PublisherListing, RingUp, Subscribe
+from ringcast.control.answers import PublisherListing
+from ringcast.control.notices import RingUp
+from ringcast.control.requests import ListPublishers, Subscribe
 from ringcast.errors import HistoryError, RingcastError
 from ringcast.message import Message, T_co
 from ringcast.model.closing import Closing
@@ -44,16 +46,16 @@ class HistoryRings(_core.RingHistory):
         self.face: weakref.ref[LocalHistory[Any]] | None = None
         self.tag = tag  # kept open: a restarted daemon has to make it as it was
         self._attachment = attachment
-        self.right = _HistoryRegistration(
-            attachment.connection, attachment.holdings.number(), tag.name, self, decoders=decoders, limit=limit,
+        self.registration = _HistoryRegistration(
+            attachment.connection, attachment.registry.number(), tag.name, self, decoders=decoders, limit=limit,
             incarnation=incarnation,
         )  # fmt: skip
         try:
-            attachment.holdings.subscribe(self.right)
+            attachment.registry.subscribe(self.registration)
         except BaseException:
-            self.right.close(super().close)
+            self.registration.close(super().close)
             raise
-        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self.right)
+        self._finalizer = weakref.finalize(self, attachment.registry.abandon, self.registration)
         self._finalizer.atexit = False
         attachment.owns(self)
 
@@ -63,10 +65,10 @@ class HistoryRings(_core.RingHistory):
             face._rearranged()
 
     def close(self) -> None:
-        if self._attachment.is_forked or not self.right.close(super().close):
+        if self._attachment.is_forked or not self.registration.close(super().close):
             return
         self._finalizer.detach()
-        self._attachment.holdings.release(self.right)
+        self._attachment.registry.release(self.registration)
 
 
 class LocalHistory(Closing, Generic[T_co]):
@@ -89,7 +91,7 @@ class LocalHistory(Closing, Generic[T_co]):
         self._only: int | None = None
         self._rings = HistoryRings(attachment, tag, decoders, limit=depth or 0, incarnation=incarnation)
         lend(self._rings, self, ("latest", "range_columns"))
-        with self._rings.right.lock:  # rings come and go under it
+        with self._rings.registration.lock:  # rings come and go under it
             self._rings.face = weakref.ref(self)
             self._rearranged()
 

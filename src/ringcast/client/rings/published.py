@@ -14,7 +14,7 @@ from ringcast import _core
 from ringcast.client.attachment import Attachment
 from ringcast.client.registration import Publication
 from ringcast.client.staging import PublisherStages
-from ringcast.control.messages import StageUnwanted, StageWanted
+from ringcast.control.notices import StageUnwanted, StageWanted
 from ringcast.errors import RingcastError
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ class PublishedRing(_core.RingWriter):
         self.tag = tag  # kept open: a restarted daemon has to make it as it was
         self._attachment = attachment
         self._stages = PublisherStages()
-        self.right = Publication(attachment.connection, tag.name, self)
+        self.registration = Publication(attachment.connection, tag.name, self)
         try:
-            attachment.holdings.publish(self.right)
+            attachment.registry.publish(self.registration)
         except BaseException:
             super().close()
-            attachment.holdings.abandon(self.right)
+            attachment.registry.abandon(self.registration)
             raise
-        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self.right)
+        self._finalizer = weakref.finalize(self, attachment.registry.abandon, self.registration)
         self._finalizer.atexit = False
         attachment.owns(self)
 
@@ -104,18 +104,18 @@ class PublishedRing(_core.RingWriter):
     def drained(self, end: int) -> bool:
         """Whether reliable readers have read what was sent before number `end`. Raises as `drain` does."""
         self._attachment.check()
-        if self.right.failure is not None:
-            raise self.right.failure
+        if self.registration.failure is not None:
+            raise self.registration.failure
         return self.unread >= end
 
     def close(self) -> None:
         """Give the registration back. A second call does nothing, and so does one in a forked child."""
         if self._attachment.is_forked or self.closed:
             return
-        with self.right.lock:
+        with self.registration.lock:
             super().close()
         self._stages.close()
-        with self.right.changed:
-            self.right.changed.notify_all()
+        with self.registration.changed:
+            self.registration.changed.notify_all()
         self._finalizer.detach()
-        self._attachment.holdings.release(self.right)
+        self._attachment.registry.release(self.registration)

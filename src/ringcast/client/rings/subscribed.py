@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ringcast import _core
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders
-from ringcast.client.ring_following import Following, Scaling, first_message
+from ringcast.client.ring_following import RingFollowing, Scaling, first_message
 from ringcast.errors import ResourceLimit
 from ringcast.model.options import Start
 from ringcast.model.tag import is_pattern
@@ -52,25 +52,25 @@ class SubscribedRings(_core.RingReader):
         self.tag = tag  # kept open: a restarted daemon has to make it as it was
         self._attachment = attachment
         self._ready: Readiness | None = None
-        self.right = Following(
-            attachment.connection, attachment.holdings.number(), pattern, self, start=start, decoders=decoders,
+        self.registration = RingFollowing(
+            attachment.connection, attachment.registry.number(), pattern, self, start=start, decoders=decoders,
             reliable=reliable, counter_index=-1 if slot is None else slot.index, role=role, scaling=scaling,
         )  # fmt: skip
         if is_pattern(pattern):
-            self.right.mailbox_fd = self.use_mailbox()
+            self.registration.mailbox_fd = self.use_mailbox()
         try:
-            attachment.holdings.subscribe(self.right)
+            attachment.registry.subscribe(self.registration)
         except BaseException:
-            self.right.close(super().close)
+            self.registration.close(super().close)
             raise
-        self._finalizer = weakref.finalize(self, attachment.holdings.abandon, self.right)
+        self._finalizer = weakref.finalize(self, attachment.registry.abandon, self.registration)
         self._finalizer.atexit = False
         attachment.owns(self)
 
     def fileno(self) -> int:
         """Raises ClosedError, ForkedError, DaemonUnavailable, ResourceLimit."""
         self._attachment.check()
-        return self.right.use_bridge(self, self._attachment.bridge())
+        return self.registration.use_bridge(self, self._attachment.bridge())
 
     async def receive(self, timeout: float | None, copy: bool) -> _core.Message[Any]:
         """`recv` for asyncio."""
@@ -79,15 +79,15 @@ class SubscribedRings(_core.RingReader):
 
             self._ready = Readiness(self.fileno())
             weakref.finalize(self, self._ready.close).atexit = False
-        return await self._ready.receive(lambda: self.recv_nowait(copy), lambda: self.right.failure, timeout)
+        return await self._ready.receive(lambda: self.recv_nowait(copy), lambda: self.registration.failure, timeout)
 
     def close(self) -> None:
         """Give the registration back; whoever waits gets ClosedError. A second call does nothing, and so does one in a
         forked child."""
-        if self._attachment.is_forked or not self.right.close(super().close):
+        if self._attachment.is_forked or not self.registration.close(super().close):
             return
         if self._ready is not None:
             self._ready.close()
         self._finalizer.detach()
         self._attachment.dismiss(self)
-        self._attachment.holdings.release(self.right)
+        self._attachment.registry.release(self.registration)

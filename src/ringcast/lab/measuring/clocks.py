@@ -49,7 +49,7 @@ def believed(exchanges: Iterable[Exchange]) -> Ahead:
 
 
 class Timekeeper:
-    """Answers on the node whose clock is asked for; an end of `lab/testbed/end.py`."""
+    """Answers on the node whose clock is asked for; an end of `lab/testbed/worker.py`."""
 
     def __init__(self, session: ringcast.Session, node: str) -> None:
         self._publisher = session.tag(ANSWER.format(node), codec="json").publisher()
