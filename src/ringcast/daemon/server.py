@@ -91,7 +91,6 @@ class Server:
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
         self._background = Background()
-        self._stages = Stages(self.local, self._deliver, self._background)
         self._pacing: asyncio.TimerHandle | None = None
         self._leases = Leases(settings.values["limits.tag_lease_s"])
         self._looking: asyncio.TimerHandle | None = None
@@ -100,14 +99,11 @@ class Server:
         self.network: Network | None = None
         if settings.values["listen"]:
             self.network = Network(
-                self.local,
-                _network(settings),
-                self._deliver,
-                self._watchers,
-                self._named,
-                self._stages,
-                self._background,
+                self.local, _network(settings), self._deliver, self._watchers, self._named, self._background
             )
+            self._stages = self.network.stages
+        else:
+            self._stages = Stages(self.local, self._deliver, self._background)
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
             on_bad=self._refuse, on_mistake=self._failed,
