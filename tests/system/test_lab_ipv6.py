@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.lab.testbed.network import FAMILIES, Testbed, unavailable
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.scripts import FAMILIES
 from ringcast.lab.testbed.topology import chain
 
 pytestmark = [

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.lab.testbed.network import Node, Testbed, unavailable
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.node import Node
 from ringcast.lab.testbed.topology import Topology, TopologyError, Wire, chain, pair, star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")

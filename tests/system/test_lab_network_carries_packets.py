@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ringcast.lab.testbed.network import CommandFailed, Node, Testbed, unavailable
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.node import CommandFailed, Node
 from ringcast.lab.testbed.topology import Family, Topology, TopologyError, chain, star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")

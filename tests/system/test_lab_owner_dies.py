@@ -139,7 +139,7 @@ def test_an_exception_in_the_block_leaves_nothing() -> None:
 
 
 def test_an_exception_while_building_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringcast.lab.testbed.network._node_script", lambda plan, name: "echo no luck >&2; exit 1")
+    monkeypatch.setattr("ringcast.lab.testbed.network.node_script", lambda plan, name: "echo no luck >&2; exit 1")
     bed = Testbed(pair())
     with pytest.raises(LabError, match="cannot set up the nodes: no luck; no luck"), bed:
         pass

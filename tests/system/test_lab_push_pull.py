@@ -13,7 +13,7 @@ from lab_fakes import CountedSteps, network_of
 
 from ringcast.cli.experiment import lab
 from ringcast.lab.push_pull.network import HERE, INTERMEDIATE, NONE, Arrangement, PushPullNetwork, collect
-from ringcast.lab.push_pull.wire import ONE, OURS, WireNetwork, round_trips
+from ringcast.lab.push_pull.peer_round_trips import ONE, OURS, WireNetwork, round_trips
 from ringcast.lab.testbed import cleanup, peers
 from ringcast.lab.testbed.actor import Actor, ActorFailed
 from ringcast.lab.testbed.network import Testbed, unavailable

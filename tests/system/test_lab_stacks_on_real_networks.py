@@ -14,7 +14,8 @@ from contextlib import ExitStack
 import pytest
 
 import ringcast
-from ringcast.lab.testbed.network import FAMILIES, Testbed, unavailable
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.scripts import FAMILIES
 from ringcast.lab.testbed.topology import star
 from ringcast.testing.waiting import wait_until
 from ringcast.transport.addressing import widen_receive_buffer
@@ -73,11 +74,11 @@ def site(request) -> Iterator[Site]:
         yield Site(bed, stack, request.param)
 
 
-def subscribed(site: Site, eventually, tag: str, transport: str, **wish):
+def subscribed(site: Site, eventually, tag: str, transport: str, **spec):
     here, *others = site.sessions
     pub = here.publisher(tag, depth=8192)
     eventually(lambda: all(any(row.publishers for row in other.tags(tag)) for other in others))
-    subs = [other.subscribe(tag, transport=transport, **wish) for other in others]
+    subs = [other.subscribe(tag, transport=transport, **spec) for other in others]
     for other in others:
         eventually(lambda other=other: [r for r in other.channels() if (r.tag, r.direction) == (tag, "in")])
     return pub, subs

@@ -1,5 +1,6 @@
-"""The lab: a testbed of network namespaces, and the experiments that run on it.
+"""The lab: networks of several nodes on this machine, and the experiments of the papers on them.
 
-`topology` says what a network is (pure), `testbed` builds it, `cleanup` removes it, also after a crash. `mesh_nodes`
-puts daemons on it and `actor` measuring processes (`end`); `push_pull` has the experiments of the push-pull papers.
+`testbed` builds networks of namespaces with daemons and measuring processes on their nodes. `simulation` runs many
+nodes in virtual time. `measuring` has what experiments measure with and what they report. The experiments are
+`push_pull` (papers 000 and 001), `adamant` (paper 004) and `placement` (paper 001, section 2).
 """

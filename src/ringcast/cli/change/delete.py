@@ -23,18 +23,6 @@ examples:
 """
 
 
-class StillInUse(RingcastError):
-    """Programs publish on the tag or subscribe to it, and --force was not given."""
-
-    def __init__(self, name: str, publishers: int, subscribers: int) -> None:
-        self.name = name
-        self.publishers = publishers
-        self.subscribers = subscribers
-        super().__init__(
-            f"tag {name!r} has {publishers} publisher(s) and {subscribers} subscriber(s); stop them, or use --force"
-        )
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag's name, as lab/bench1/temp")
@@ -44,14 +32,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Raises UnknownTag, StillInUse."""
+    """Raises UnknownTag, RingcastError (programs use it)."""
     check_name(args.tag)
     output = Output(args.json)
     with connect(args, "delete") as session:
         try:
             session.tag(args.tag, create=False).destroy(force=args.force)
         except TagInUse as exc:
-            raise StillInUse(exc.name, exc.publishers, exc.subscribers) from exc
+            raise RingcastError(
+                f"tag {exc.name!r} has {exc.publishers} publisher(s) and {exc.subscribers} subscriber(s); stop them, "
+                "or use --force"
+            ) from exc
     if output.json:
         output.document({"deleted": args.tag})
     else:

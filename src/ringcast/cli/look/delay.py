@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -90,15 +90,11 @@ class _Receiver:
         receive = self._subscriber.recv
         while (left := until - time.monotonic()) > 0:
             try:
-                message = receive(left)
+                message = self._next(receive, left)
             except TimeoutError:
                 return
-            except (DecodeError, CorruptRing) as exc:
-                self.unreadable[str(exc)] += 1
-                continue
-            stream = self._stream(message)
-            stream.lost += message.lost
-            stream.log.add(message.received_ns - message.sent_ns)
+            if message is not None:
+                self._stream(message).log.add(message.received_ns - message.sent_ns)
 
     def report(self) -> list[Delayed]:
         """Figures of the window, which ends with it."""
@@ -116,21 +112,27 @@ class _Receiver:
         now_ns = time.time_ns()
         while True:
             try:
-                message = self._subscriber.recv_nowait()
+                message = self._next(self._subscriber.recv_nowait)
             except WouldBlock:
                 return
-            except (DecodeError, CorruptRing) as exc:
-                self.unreadable[str(exc)] += 1
-                continue
-            stream = self._stream(message)
-            stream.lost += message.lost
-            stream.unmeasured += 1
-            if message.sent_ns >= now_ns:
-                return
+            if message is not None:
+                self._stream(message).unmeasured += 1
+                if message.sent_ns >= now_ns:
+                    return
 
     def totals(self) -> list[Delayed]:
         self.report()
         return [stream.figures() for stream in self._totals.values()]
+
+    def _next(self, receive: Callable[..., Message], *timeout: float) -> Message | None:
+        """What `receive` gives, its losses counted; None for a message that cannot be read."""
+        try:
+            message = receive(*timeout)
+        except (DecodeError, CorruptRing) as exc:
+            self.unreadable[str(exc)] += 1
+            return None
+        self._stream(message).lost += message.lost
+        return message
 
     def _stream(self, message: Message) -> _Stream:
         incarnation = message.publisher.incarnation

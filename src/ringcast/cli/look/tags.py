@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import PROGRESS_FROM_S, Output, add_json
-from ringcast.cli.parts.units import positive, show_age, show_bytes, show_hz, show_ns
+from ringcast.cli.parts.units import show_age, show_bytes, show_hz, show_ns
+from ringcast.cli.parts.watching import add_watch, watch
 from ringcast.errors import CodecError, UnknownTag
 from ringcast.model.tag import check_pattern, is_pattern
 
 if TYPE_CHECKING:
+    from ringcast.cli.parts.watching import Sheet
     from ringcast.control.status import SubscriberStatus, TagStatus
     from ringcast.session import Session
 
@@ -37,17 +39,13 @@ _SUBSCRIBER_HEADS = (
     "tag", "subscriber", "process", "program", "pattern", "reliable", "received", "lost", "p50", "p99"
 )  # fmt: skip
 
-_Table = tuple[str, tuple[str, ...], list[list[str]]]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("pattern", nargs="?", default="**", metavar="PATTERN", help="a tag, or 'lab/*/temp', 'lab/**'")
     parser.add_argument("--publishers", action="store_true", help="show each publisher")
     parser.add_argument("--subscribers", action="store_true", help="show each subscriber, with latency and loss")
-    parser.add_argument(
-        "--watch", nargs="?", type=positive, const=1.0, metavar="S", help="again every S seconds (1) until Ctrl-C"
-    )
+    add_watch(parser)
     add_access(parser)
     add_json(parser, "one JSON document (with --watch: one object per line)")
 
@@ -57,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
     with connect(args, "tags") as session:
         if args.watch is not None:
-            _watch(session, args, output)
+            watch(
+                output, args.watch, lambda: _look(session, args, output), lambda rows: _tables(rows, args),
+                lambda rows: {"time_ns": time.time_ns(), "tags": rows},
+            )  # fmt: skip
         rows = _look(session, args, output)
         if args.json:
             output.document(rows)
@@ -67,28 +68,6 @@ def run(args: argparse.Namespace) -> int:
         if not rows:
             output.line("no tags match" if args.pattern != "**" else "there are no tags yet")
     return 0
-
-
-def _watch(session: Session, args: argparse.Namespace, output: Output) -> None:
-    if output.terminal:
-        from rich.console import Group
-        from rich.live import Live
-
-        from ringcast.cli.parts.output import drawn
-
-        with Live(auto_refresh=False) as live:
-            while True:
-                tables = _tables(_look(session, args, output), args)
-                live.update(Group(*(drawn(heads, cells, title) for title, heads, cells in tables)), refresh=True)
-                time.sleep(args.watch)
-    while True:
-        rows = _look(session, args, output)
-        if args.json:
-            output.record({"time_ns": time.time_ns(), "tags": rows})
-        else:
-            for title, heads, cells in _tables(rows, args):
-                output.table(heads, cells, title)
-        time.sleep(args.watch)
 
 
 def _look(session: Session, args: argparse.Namespace, output: Output) -> list[dict[str, Any]]:
@@ -138,7 +117,7 @@ def _subscriber(status: SubscriberStatus) -> dict[str, Any]:
     return {"info": status.info, "counters": status.counters, "latency_p50_ns": p50, "latency_p99_ns": p99}
 
 
-def _tables(rows: list[dict[str, Any]], args: argparse.Namespace) -> Iterator[_Table]:
+def _tables(rows: list[dict[str, Any]], args: argparse.Namespace) -> Iterator[Sheet]:
     """(title, heads, cells) of each table to show."""
     if not rows:
         return

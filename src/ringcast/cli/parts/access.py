@@ -1,4 +1,4 @@
-"""Which daemon a verb talks to: the options `--socket` and `--no-start`, and the session they give."""
+"""Which daemon a verb talks to: the options `--socket` and `--no-start`, and the session that they open."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ if TYPE_CHECKING:
     from ringcast.session import Session
 
 
-def add_access(parser: argparse.ArgumentParser) -> None:
+def add_socket(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--socket", metavar="PATH", help="the daemon's socket (default: RINGCAST_SOCKET, or the usual place)"
     )
+
+
+def add_access(parser: argparse.ArgumentParser) -> None:
+    add_socket(parser)
     parser.add_argument(
         "--no-start", action="store_true", help="fail when no daemon runs, instead of starting one that ends when idle"
     )

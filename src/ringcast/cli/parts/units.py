@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
+_Number = TypeVar("_Number", int, float)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
@@ -24,32 +27,27 @@ def size(text: str) -> int:
 
 def count(text: str) -> int:
     """A whole number from 1."""
-    value = _whole(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return value
+    return _checked(text, _whole(text), lambda value: value >= 1, "a whole number from 1 on")
 
 
 def index(text: str) -> int:
     """A whole number from 0."""
-    value = _whole(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return value
+    return _checked(text, _whole(text), lambda value: value >= 0, "a whole number from 0 on")
 
 
 def positive(text: str) -> float:
     """A number above 0: seconds, or a rate in Hz."""
-    value = _real(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return value
+    return _checked(text, _real(text), lambda value: value > 0, "a number above 0")
 
 
 def not_negative(text: str) -> float:
-    value = _real(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    """A number from 0."""
+    return _checked(text, _real(text), lambda value: value >= 0, "a number from 0 on")
+
+
+def _checked(text: str, value: _Number, fits: Callable[[_Number], bool], what: str) -> _Number:
+    if not fits(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
 from ringcast.cli.parts.output import Output
@@ -26,7 +26,7 @@ def watch(
     output: Output,
     every_s: float,
     look: Callable[[], _T],
-    sheets: Callable[[_T], list[Sheet]],
+    sheets: Callable[[_T], Iterable[Sheet]],
     record: Callable[[_T], Any],
 ) -> NoReturn:
     """Until Ctrl-C: show `sheets` of what `look` returns, or its `record` as JSON."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ringcast.cli.parts.access import add_access, connect
+from ringcast.cli.parts.ending import on_end
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import count, positive, show_bytes
 from ringcast.cli.program import Misuse
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             commit_every_s=args.commit, sinks=[mcap] if mcap is not None else [],
         )  # fmt: skip
         recorder.on_progress = _Display(output, recorder, args)
-        _end_on_signals(recorder)
+        on_end(recorder.stop)
         if before:
             output.note(f"going on with {args.out}: {before} message(s) so far")
         try:
@@ -104,14 +104,6 @@ class _Display:
                 f"{progress.rows} messages of {progress.streams} publisher(s), {show_bytes(progress.bytes)}{lost}, "
                 f"{progress.elapsed_s:.0f} s (Ctrl-C ends)"
             )
-
-
-def _end_on_signals(recorder: Recorder) -> None:
-    def end(*_: Any) -> None:
-        recorder.stop()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
 
 
 def _report(args: argparse.Namespace, output: Output, recorder: Recorder, before: int) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import time
-from typing import Any
 
 from ringcast.cli.parts.access import add_access, connect
+from ringcast.cli.parts.ending import on_end
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.program import Misuse
 from ringcast.model.tag import check_name, check_pattern
@@ -78,12 +77,7 @@ def run(args: argparse.Namespace) -> int:
             session, speed=args.speed, rename=Renaming(dict(args.rename), args.prefix), pattern=args.only,
             wait_for=args.wait, on_progress=progress,
         )  # fmt: skip
-
-        def end(*_: Any) -> None:
-            replay.stop()
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, end)
+        on_end(replay.stop)
         sent = replay.run(source)
     if args.json:
         output.document({"messages": sent, "recording": args.recording})

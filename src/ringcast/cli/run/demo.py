@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import importlib.util
 import shutil
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ringcast.cli.parts.ending import terminable
 from ringcast.cli.parts.output import Output, add_json, drawn
 from ringcast.cli.parts.units import positive
 from ringcast.cli.program import Misuse
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
-    with _terminable():
+    with terminable():
         if args.small:
             from ringcast.demo.small.summary import play
 
@@ -124,20 +124,6 @@ def _clear(out: Path) -> None:
         (out / ".demo").touch()
     except OSError as exc:
         raise Misuse(f"cannot write to {out}: {exc.strerror}; choose another place with --out") from exc
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends the demo as Ctrl-C does: with everything cleared away."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

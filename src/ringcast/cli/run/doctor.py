@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ringcast.cli.parts.access import add_socket
 from ringcast.cli.parts.checks import extras, kernel, limits, network, node, scheduling, software
 from ringcast.cli.parts.checks.finding import Finding, healthy
 from ringcast.cli.parts.output import Output, add_json
@@ -25,9 +26,7 @@ _STYLES = {"ok": "green", "limited": "yellow", "missing": "red"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument(
-        "--socket", metavar="PATH", help="the daemon's socket (default: RINGCAST_SOCKET, or the usual place)"
-    )
+    add_socket(parser)
     add_json(parser)
 
 

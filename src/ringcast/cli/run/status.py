@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ringcast.cli.parts.access import add_socket
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import show_bytes, show_ns
 from ringcast.cli.program import FAILED
@@ -28,9 +29,7 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument(
-        "--socket", metavar="PATH", help="the daemon's socket (default: RINGCAST_SOCKET, or the usual place)"
-    )
+    add_socket(parser)
     add_json(parser)
 
 

@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 
+from ringcast.cli.parts.access import add_socket
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import positive
 from ringcast.errors import BrokenError, DaemonUnavailable
@@ -26,9 +27,7 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument(
-        "--socket", metavar="PATH", help="the daemon's socket (default: RINGCAST_SOCKET, or the usual place)"
-    )
+    add_socket(parser)
     parser.add_argument("--timeout", type=positive, default=10.0, metavar="S", help="wait so long (default: 10)")
     parser.add_argument("--kill", action="store_true", help="kill a daemon that has not ended by then")
     add_json(parser)

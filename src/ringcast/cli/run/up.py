@@ -11,8 +11,8 @@ import signal
 import tempfile
 import time
 from pathlib import Path
-from types import FrameType
 
+from ringcast.cli.parts.ending import terminable
 from ringcast.cli.parts.local_mesh import local_mesh
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import count, positive
@@ -40,9 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
     names = [f"{args.prefix}{number}" for number in range(args.nodes)]
-    before = signal.signal(signal.SIGTERM, _interrupted)
     try:
         with (
+            terminable(),
             tempfile.TemporaryDirectory(prefix="ringcast-up-") as place,
             local_mesh(names, Path(place), output.progress) as nodes,
         ):
@@ -60,8 +60,6 @@ def run(args: argparse.Namespace) -> int:
                     output.note("ended")
     except KeyboardInterrupt:
         pass  # it is how this is meant to end
-    finally:
-        signal.signal(signal.SIGTERM, before)
     return 0
 
 
@@ -70,7 +68,3 @@ def _rest(seconds: float | None) -> None:
         while True:
             signal.pause()
     time.sleep(seconds)
-
-
-def _interrupted(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -1,8 +1,8 @@
 """`ringcast lab run adamant`: the experiments of paper 004 (ADAMANT), and what is asked of our transports beside them.
 
-The grid is simulated with the very recovery code that daemons run (`loss_simulation`); a part of it, and what only
-sockets can answer, is measured on a real network first (`field`; without root it is left out, which is said). It leaves
-`report.md`, `rows.json`, `results.parquet` and the pictures in a folder.
+The grid is simulated with the recovery code that daemons run (`lab/simulation/packet_loss.py`). A part of it, and what
+only sockets can answer, is measured on a real network first (`field`). Without root that part is left out, and the
+report says so. `results.parquet` has the figures of every run.
 """
 
 from __future__ import annotations
@@ -14,22 +14,18 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-import msgspec
-
-from ringcast.lab.adamant import asked as adamant_asked
-from ringcast.lab.adamant import recovery_bench
+from ringcast.lab.adamant import recovery_bench, requirements
 from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
 from ringcast.lab.adamant.environments import environment_grid
 from ringcast.lab.adamant.field import experiment as field
 from ringcast.lab.adamant.grid import Cell, Grid, crowd_grid, paper_grid
 from ringcast.lab.adamant.results import Result
-from ringcast.lab.measuring import picture
+from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
 from ringcast.lab.measuring.rows import Row
 from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.workers import workers
-from ringcast.lab.testbed.cleanup import LabError
 
 COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
@@ -48,23 +44,23 @@ class AdamantFindings(Findings):
 def run(quick: bool, steps: Steps) -> AdamantFindings:
     """Raises LabError."""
     paper, crowd, drawn = paper_grid(quick), crowd_grid(quick), environment_grid(quick)
-    steps.expect(adamant_asked.STEPS + 1 + len(paper.cells) + len(crowd.cells) + len(drawn.cells))
+    steps.expect(requirements.STEPS + 1 + len(paper.cells) + len(crowd.cells) + len(drawn.cells))
     findings = AdamantFindings()
     with workers() as pool:
         # What is measured first, while nothing else runs here.
         real, measured = field.run(quick, steps, pool)
         steps.step("what the stages cost")
         costs = _costs(quick, findings)
-        findings.rows.append(adamant_asked.stalls(quick, steps, pool))
-        findings.rows += adamant_asked.delivered(steps, pool)
-        findings.rows.append(adamant_asked.implosion(steps))
+        findings.rows.append(requirements.stalls(quick, steps, pool))
+        findings.rows += requirements.delivered(steps, pool)
+        findings.rows.append(requirements.implosion(steps))
         grid = run_grid("adamant", paper, steps, pool)
         many = run_grid("adamant crowd", crowd, steps, pool)
         elsewhere = run_grid(ENVIRONMENTS, drawn, steps, pool)
-    findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(grid, "relate2"))
-    findings.rows += adamant_asked.latencies(adamant_asked.mean_by_cell(grid, "latency_mean"))
+    findings.rows += requirements.relate2(requirements.mean_by_cell(grid, "relate2"))
+    findings.rows += requirements.latencies(requirements.mean_by_cell(grid, "latency_mean"))
     findings.add(real)
-    findings.rows += [adamant_asked.wire(steps), *costs]
+    findings.rows += [requirements.wire(steps), *costs]
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.results = [*grid, *many, *elsewhere, *measured]
     findings.add(adamant_report.conclude(grid, many))
@@ -110,15 +106,10 @@ def _machine() -> str:
 
 def write(findings: AdamantFindings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
     """Leave the report in `folder` and return its files. Raises LabError, ParquetMissing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        report, rows, results = folder / "report.md", folder / "rows.json", folder / "results.parquet"
-        adamant_results.write_parquet(
-            findings.results, results, machine=_machine(), version=metadata.version("ringcast")
-        )
-        rows.write_bytes(msgspec.json.format(msgspec.json.encode([row.document() for row in findings.rows])))
-        drawn = [picture.draw(one, folder) for one in findings.pictures]
-        report.write_text(findings.markdown(" ".join([COMMAND, *words])))
-        return [report, rows, results, *drawn]
-    except OSError as exc:
-        raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc
+
+    def parquet(folder: Path) -> list[Path]:
+        path, version = folder / "results.parquet", metadata.version("ringcast")
+        adamant_results.write_parquet(findings.results, path, machine=_machine(), version=version)
+        return [path]
+
+    return files.write(findings, folder, " ".join([COMMAND, *words]), parquet)

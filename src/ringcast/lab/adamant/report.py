@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from statistics import fmean
 
-from ringcast.lab.adamant.asked import cell_of, mean_by_cell
 from ringcast.lab.adamant.grid import Cell
+from ringcast.lab.adamant.requirements import cell_of, mean_by_cell
 from ringcast.lab.adamant.results import Result
 from ringcast.lab.measuring.report import Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import number

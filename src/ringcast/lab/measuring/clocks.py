@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ringcast
 
@@ -49,7 +49,7 @@ def believed(exchanges: Iterable[Exchange]) -> Ahead:
 
 
 class Timekeeper:
-    """Answers on the node whose clock is asked for; an end of `lab/testbed/end.py`."""
+    """Answers on the node whose clock is asked for; an end of `lab/testbed/worker.py`."""
 
     def __init__(self, session: ringcast.Session, node: str) -> None:
         self._publisher = session.tag(ANSWER.format(node), codec="json").publisher()
@@ -78,7 +78,7 @@ def ask(session: ringcast.Session, node: str, count: int = 40) -> Ahead:
         return believed(_exchange(publisher, subscriber, number) for number in range(count))
 
 
-def _exchange(publisher: ringcast.Publisher, subscriber: ringcast.Subscriber, number: int) -> Exchange:
+def _exchange(publisher: ringcast.Publisher, subscriber: ringcast.Subscriber[Any], number: int) -> Exchange:
     publisher.send(number)
     while True:
         answer = subscriber.recv(timeout=WAIT_S)

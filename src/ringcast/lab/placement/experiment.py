@@ -10,9 +10,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
-from ringcast.lab.measuring import picture
+from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
 from ringcast.lab.placement import paper, prediction, solving
 from ringcast.lab.placement.networks import star, vbns
@@ -46,18 +44,15 @@ def run(quick: bool, steps: Steps) -> Findings:
 
 def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
     """Leave the report in `folder` and return its files. Raises LabError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        report, rows = folder / "report.md", folder / "rows.json"
-        report.write_text(findings.markdown(" ".join([COMMAND, *words])))
-        rows.write_bytes(msgspec.json.format(msgspec.json.encode([row.document() for row in findings.rows])))
-        files = [report, rows]
-        for name, problem in (("network-star", star(0.4)), ("network-vbns", vbns(5))):
-            files.append(folder / f"{name}.svg")
-            files[-1].write_text(drawing.svg(optimise(problem), name))
-        return files + [picture.draw(one, folder) for one in findings.pictures]
-    except OSError as exc:
-        raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc
+    return files.write(findings, folder, " ".join([COMMAND, *words]), _draw_networks)
+
+
+def _draw_networks(folder: Path) -> list[Path]:
+    drawn = []
+    for name, problem in (("network-star", star(0.4)), ("network-vbns", vbns(5))):
+        drawn.append(folder / f"{name}.svg")
+        drawn[-1].write_text(drawing.svg(optimise(problem), name))
+    return drawn
 
 
 def _predicted(quick: bool, steps: Steps) -> Findings:

@@ -1,7 +1,4 @@
-"""All of it, one after the other, and what it leaves in a folder.
-
-`report.md` has the tables beside the papers' figures, `rows.json` every row, and each picture is an SVG file.
-"""
+"""`ringcast lab run push-pull`: all experiments of the push-pull papers, one after the other."""
 
 from __future__ import annotations
 
@@ -9,13 +6,10 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
-from ringcast.lab.measuring import picture
+from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
-from ringcast.lab.push_pull import agreement, components, distance, fan_out, network, streams, tables, wire
+from ringcast.lab.push_pull import agreement, components, distance, fan_out, network, peer_round_trips, streams, tables
 from ringcast.lab.testbed import affinity
-from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.disturbance import Disturbance
 
 COMMAND = "ringcast lab run push-pull"
@@ -25,12 +19,12 @@ def run(quick: bool, steps: Steps) -> Findings:
     """Raises LabError."""
     findings = Findings()
     others = Disturbance()
-    # What is asked for first, so that who interrupts has seen that.
-    with wire.WireNetwork() as pair:
-        findings.add(wire.round_trips(pair, quick, steps))
+    # What is asked for comes first, so that whoever interrupts has seen it.
+    with peer_round_trips.WireNetwork() as pair:
+        findings.add(peer_round_trips.round_trips(pair, quick, steps))
         findings.add(fan_out.measure(pair, quick, steps))
         findings.add(streams.throughput(pair, quick, steps))
-    with wire.WireNetwork(offload=False) as plain:
+    with peer_round_trips.WireNetwork(offload=False) as plain:
         findings.add(streams.throughput(plain, quick, steps))
     with network.PushPullNetwork() as paper:
         batches = network.collect(paper, tables.wanted() + distance.wanted(), 5 if quick else 30, steps)
@@ -55,11 +49,4 @@ def machine() -> str:
 
 def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
     """Leave the report in `folder` and return its files. Raises LabError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        report, rows = folder / "report.md", folder / "rows.json"
-        report.write_text(findings.markdown(" ".join([COMMAND, *words])))
-        rows.write_bytes(msgspec.json.format(msgspec.json.encode([row.document() for row in findings.rows])))
-        return [report, rows, *(picture.draw(one, folder) for one in findings.pictures)]
-    except OSError as exc:
-        raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc
+    return files.write(findings, folder, " ".join([COMMAND, *words]))

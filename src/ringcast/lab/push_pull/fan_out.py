@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from ringcast.lab.measuring.report import Findings, Steps, Table
 from ringcast.lab.measuring.rows import at_most
 from ringcast.lab.measuring.samples import paired_ratio, pooled
-from ringcast.lab.push_pull.wire import HERE, THERE, TWO, WireNetwork
+from ringcast.lab.push_pull.peer_round_trips import HERE, THERE, TWO, WireNetwork
 from ringcast.lab.testbed.actor import Actor
 
 MANY = 10

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ringcast.lab.measuring.report import Findings, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, figure, scaled
 from ringcast.lab.measuring.samples import median
-from ringcast.lab.push_pull.wire import HERE, OURS, THERE, TWO, WireNetwork
+from ringcast.lab.push_pull.peer_round_trips import HERE, OURS, THERE, TWO, WireNetwork
 from ringcast.lab.testbed.actor import Actor, ActorFailed
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.peers import MISSING, Peer

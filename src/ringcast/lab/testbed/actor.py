@@ -20,12 +20,12 @@ from typing import Any
 
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
-from ringcast.lab.testbed.network import Node
+from ringcast.lab.testbed.node import Node
 from ringcast.model.closing import Closing
 
 PATIENCE_S = 20.0
 _GRACE_S = 1.0
-OURS = (sys.executable, "-m", "ringcast.lab.testbed.end")
+OURS = (sys.executable, "-m", "ringcast.lab.testbed.worker")
 
 
 class ActorFailed(LabError):
@@ -41,12 +41,12 @@ class Actor(Closing):
 
     def __init__(self, node: Node, command: Sequence[str] = OURS, extra: Mapping[str, str] | None = None) -> None:
         self.node = node
-        # What it says in its own words, to be quoted when it fails. Not a pipe: nobody would empty it.
-        self._words = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the actor
+        # Quoted when the process fails. Not a pipe: nobody would empty it.
+        self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the actor
         self._process = node.spawn(
             command,
             stdin=subprocess.PIPE,
-            stderr=self._words,
+            stderr=self._stderr,
             text=False,
             bufsize=0,
             env={**os.environ, **(extra or {})},
@@ -67,7 +67,7 @@ class Actor(Closing):
             self._commands.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
         except BrokenPipeError as exc:
             self.reply(1.0)  # it may have left its reason in the pipe
-            raise ActorFailed(self.node.name, self._epitaph("it ended")) from exc
+            raise ActorFailed(self.node.name, self._reason("it ended")) from exc
 
     def reply(self, timeout_s: float = PATIENCE_S) -> Any:
         """The answer to the oldest command without one. Raises ActorFailed."""
@@ -75,11 +75,11 @@ class Actor(Closing):
         while b"\n" not in self._pending:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ActorFailed(self.node.name, self._epitaph(f"no answer in {timeout_s:g} s"))
+                raise ActorFailed(self.node.name, self._reason(f"no answer in {timeout_s:g} s"))
             if self._selector.select(left):
                 chunk = self._answers.read(1 << 16)
                 if chunk == b"":
-                    raise ActorFailed(self.node.name, self._epitaph("it ended"))
+                    raise ActorFailed(self.node.name, self._reason("it ended"))
                 self._pending += chunk or b""
         line, _, self._pending = self._pending.partition(b"\n")
         answer = json.loads(line)
@@ -97,7 +97,7 @@ class Actor(Closing):
         try:
             affinity.pin(self.pid, cores)
         except OSError as exc:
-            raise ActorFailed(self.node.name, self._epitaph("it ended")) from exc
+            raise ActorFailed(self.node.name, self._reason("it ended")) from exc
 
     def close(self) -> None:
         """Let it clean up, then end it; may be called again."""
@@ -113,11 +113,11 @@ class Actor(Closing):
         self._process.wait()
         self._selector.close()
         self._answers.close()
-        self._words.close()
+        self._stderr.close()
 
-    def _epitaph(self, what: str) -> str:
+    def _reason(self, what: str) -> str:
         with contextlib.suppress(ValueError):
-            self._words.seek(0)
-            lines = [line.strip() for line in self._words.read().splitlines() if line.strip()]
+            self._stderr.seek(0)
+            lines = [line.strip() for line in self._stderr.read().splitlines() if line.strip()]
             return f"{what}: {lines[-1][:200]}" if lines else what
         return what

@@ -10,9 +10,8 @@ import pytest
 from lab_fakes import CountedSteps
 
 from ringcast.cli.parts.labs import run as lab_run
-from ringcast.lab.adamant import asked as adamant_asked
 from ringcast.lab.adamant import environments as adamant_environments
-from ringcast.lab.adamant import experiment
+from ringcast.lab.adamant import experiment, requirements
 from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
 from ringcast.lab.adamant.grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
@@ -46,15 +45,15 @@ def test_relate2_row_compares_the_best_with_the_best() -> None:
     values = dict.fromkeys(TRANSPORTS, 3.0)
     lossless, lossy = Cell(3, 0.0, 1.0, 10.0), Cell(3, 0.01, 1.0, 10.0)
     better = {**values, "nak": 1.0, **dict.fromkeys(BASELINES, 2.0)}
-    count, worst, loose, loose_worst, alone = adamant_asked.relate2({lossless: values, lossy: better})
+    count, worst, loose, loose_worst, alone = requirements.relate2({lossless: values, lossy: better})
     assert (alone.value, alone.met) == (1, None)
     assert (count.value, count.target, count.met) == (1, 1, True)
     assert (worst.value, worst.met) == (0.5, True)
     # What does not order is judged by itself.
     assert (loose.value, loose.met, loose_worst.value, loose_worst.met) == (0, False, 1.5, False)
-    count, worst, *_ = adamant_asked.relate2({lossy: values})
+    count, worst, *_ = requirements.relate2({lossy: values})
     assert (count.value, count.met, worst.value, worst.met) == (0, False, 1.0, False)
-    loose = adamant_asked.relate2({lossy: {**values, "lateral:r=8,c=3": 1.0}})[2]
+    loose = requirements.relate2({lossy: {**values, "lateral:r=8,c=3": 1.0}})[2]
     assert ("as it comes" in loose.name, loose.value, loose.met) == (True, 1, True)
 
 
@@ -64,7 +63,7 @@ def test_what_the_paper_says_of_latencies_is_judged_and_can_be_wrong() -> None:
         values |= {"lateral:r=4,c=3": 2.0, "nak": 2.5}
         values |= {name.replace("_", ":r=8,c=3"): value for name, value in faster.items()}
         cells = [Cell(3, 0.0, 1.0, 25.0), Cell(3, 0.03, 1.0, 25.0), Cell(25, 0.01, 1.0, 50.0)]
-        return {row.name.partition(":")[0]: row.met for row in adamant_asked.latencies(dict.fromkeys(cells, values))}
+        return {row.name.partition(":")[0]: row.met for row in requirements.latencies(dict.fromkeys(cells, values))}
 
     assert list(rows().values()) == [True] * 4
     assert list(rows(nak=0.5).values()) == [False, True, True, False]
@@ -135,7 +134,7 @@ def test_a_folder_with_report_rows_results_and_pictures(results: list[adamant_re
     pytest.importorskip("pyarrow")
     findings = experiment.AdamantFindings()
     findings.results = results
-    findings.rows += adamant_asked.relate2(adamant_asked.mean_by_cell(results, "relate2"))
+    findings.rows += requirements.relate2(requirements.mean_by_cell(results, "relate2"))
     findings.add(adamant_report.conclude(results, results))
     names = {path.name for path in experiment.write(findings, tmp_path / "out", ["--quick"])}
     assert {"report.md", "rows.json", "results.parquet"} <= names

@@ -24,7 +24,9 @@ from ringcast.cli.parts import units
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.program import Misuse
 from ringcast.lab.testbed import cleanup
-from ringcast.lab.testbed.network import FAMILIES, Node, Testbed
+from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.node import Node
+from ringcast.lab.testbed.scripts import FAMILIES
 from ringcast.lab.testbed.topology import Family, Topology, chain, star
 
 HELP = "a network of several nodes on this machine (network namespaces; needs root)"

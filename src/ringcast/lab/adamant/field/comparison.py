@@ -36,13 +36,13 @@ class Comparison(msgspec.Struct, frozen=True):
     measured: Result
     predicted: tuple[Result, ...]
 
-    def here(self, metric: str) -> float:
+    def real(self, metric: str) -> float:
         return self.measured.metrics[metric]
 
-    def foretold(self, metric: str) -> float:
+    def simulated(self, metric: str) -> float:
         return fmean(result.metrics[metric] for result in self.predicted)
 
-    def apart(self, metric: str) -> tuple[float, float]:
+    def simulated_span(self, metric: str) -> tuple[float, float]:
         values = [result.metrics[metric] for result in self.predicted]
         return min(values), max(values)
 
@@ -59,8 +59,8 @@ def conclude(found: Sequence[Comparison]) -> Findings:
     for one in found:
         name = f"real network, {one.label}, {one.transport}"
         findings.rows += [
-            figure(f"{name}: {metric.replace('_', ' ')} (reference: simulated)", one.here(metric), METRICS[metric][0],
-                   one.foretold(metric))
+            figure(f"{name}: {metric.replace('_', ' ')} (reference: simulated)", one.real(metric), METRICS[metric][0],
+                   one.simulated(metric))
             for metric, _ in COMPARED[:4]
         ]  # fmt: skip
     findings.pictures += _pictures(found)
@@ -70,10 +70,14 @@ def conclude(found: Sequence[Comparison]) -> Findings:
 def _table(found: Sequence[Comparison], metric: str, title: str) -> Table:
     rows = []
     for one in found:
-        here, foretold, (least, most) = one.here(metric), one.foretold(metric), one.apart(metric)
+        here, predicted, (least, most) = (
+            one.real(metric),
+            one.simulated(metric),
+            one.simulated_span(metric),
+        )
         rows.append(
-            [one.label, one.transport, _text(here), _text(foretold), f"{_text(least)} to {_text(most)}",
-             f"{here - foretold:+.3g}"]
+            [one.label, one.transport, _text(here), _text(predicted), f"{_text(least)} to {_text(most)}",
+             f"{here - predicted:+.3g}"]
         )  # fmt: skip
     heads = ["environment", "transport", "measured", "predicted", "of five seeds", "difference"]
     return Table(f"{title}: real network beside the simulator", heads, rows)
@@ -86,8 +90,8 @@ def _text(value: float) -> str:
 def _complete(found: Iterable[Comparison]) -> list[Row]:
     """What is asked of simulated runs holds on real ones too."""
     return [
-        Row(f"delivered, {one.transport}, real network, {one.label}", round(one.here("delivered"), 6), "%",
-            round(one.foretold("delivered"), 6), 100, one.here("delivered") >= 100, "asked")
+        Row(f"delivered, {one.transport}, real network, {one.label}", round(one.real("delivered"), 6), "%",
+            round(one.simulated("delivered"), 6), 100, one.real("delivered") >= 100, "asked")
         for one in found if one.transport in COMPLETE and one.cell.loss > 0
     ]  # fmt: skip
 
@@ -95,7 +99,7 @@ def _complete(found: Iterable[Comparison]) -> list[Row]:
 def _best(found: Sequence[Comparison]) -> list[Row]:
     rows = []
     for cell in sorted({one.cell for one in found if one.cell.loss > 0}):
-        values = {one.transport: (one.here("relate2"), one.foretold("relate2")) for one in found if one.cell == cell}
+        values = {one.transport: (one.real("relate2"), one.simulated("relate2")) for one in found if one.cell == cell}
         baselines = [value for name, value in values.items() if name in BASELINES]
         loose = [value for name, value in values.items() if name.endswith(AS_IT_COMES)]
         # Here the plain names are of stacks that order.
@@ -106,10 +110,10 @@ def _best(found: Sequence[Comparison]) -> list[Row]:
         ):
             if not recovering or not baselines:
                 continue
-            here, foretold = (min(v[i] for v in recovering) / min(v[i] for v in baselines) for i in (0, 1))
+            here, predicted = (min(v[i] for v in recovering) / min(v[i] for v in baselines) for i in (0, 1))
             name = f"ReLate2, {which} by the least of udp, multicast, tcp, real network"
             where = f"{cell.receivers} receivers, {100 * cell.loss:g} % kernel loss (reference: simulated)"
-            rows.append(Row(f"{name}, {where}", round(here, 4), "x", round(foretold, 4), 1, here < 1, "shape"))
+            rows.append(Row(f"{name}, {where}", round(here, 4), "x", round(predicted, 4), 1, here < 1, "shape"))
     return rows
 
 
@@ -121,9 +125,13 @@ def _pictures(found: Sequence[Comparison]) -> list[Picture]:
         file = f"{cell.receivers}-receivers-{100 * cell.loss:g}-percent"
         titles = {metric: title for metric, title in COMPARED if metric in DRAWN}
         drawings = [
-            ("lost", "Updates lost (%)", [(100 - o.here("delivered"), 100 - o.foretold("delivered")) for o in ones]),
+            (
+                "lost",
+                "Updates lost (%)",
+                [(100 - o.real("delivered"), 100 - o.simulated("delivered")) for o in ones],
+            ),
             *(
-                (metric, title, [(o.here(metric), o.foretold(metric)) for o in ones])
+                (metric, title, [(o.real(metric), o.simulated(metric)) for o in ones])
                 for metric, title in titles.items()
             ),
         ]

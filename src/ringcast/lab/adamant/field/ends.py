@@ -1,4 +1,4 @@
-"""The ends of a stream under loss: `Beat` publishes at a steady rate, `Ear` tells when each update came.
+"""The ends of a stream under loss: one publishes at a steady rate, the other records how long each update took.
 
 Latency is from `send` to the return of `recv`, by the one clock of the machine that all nodes share.
 """
@@ -15,7 +15,7 @@ DEPTH = 4096
 """More than is ever waited for: what a receiver may still ask for is not overwritten."""
 
 
-class Beat:
+class SteadyPublisher:
     """Publishes on `tag`."""
 
     def __init__(self, session: ringcast.Session, tag: str) -> None:
@@ -25,7 +25,7 @@ class Beat:
         """Raises TimeoutError."""
         self._publisher.wait_for_subscribers(subscribers, timeout=WAIT_S)
 
-    def beat(self, count: int, rate_hz: float, size: int) -> int:
+    def publish(self, count: int, rate_hz: float, size: int) -> int:
         """Send so many, each when it is due; returns the most that one was late, in nanoseconds."""
         send, clock, gap_ns = self._publisher.send, time.monotonic_ns, round(1e9 / rate_hz)
         body, begun, latest = bytes(size), time.monotonic_ns(), 0
@@ -41,14 +41,14 @@ class Beat:
         self._publisher.close()
 
 
-class Ear:
+class LatencyRecorder:
     """Subscribes to `tag` by a transport."""
 
     def __init__(self, session: ringcast.Session, tag: str, transport: str, ordered: bool = True) -> None:
         self._subscriber = session.tag(tag, depth=DEPTH).subscribe(transport=transport, ordered=ordered)
         self._ordered = ordered
 
-    def listen(self, last: int, limit_s: float) -> dict[str, list[int]]:
+    def record(self, last: int, limit_s: float) -> dict[str, list[int]]:
         """Everything up to the update numbered `last`, or until `limit_s` have passed.
 
         `seqs`, the `latencies_ns` of them, and `lost` in all as the messages said it.

@@ -76,7 +76,7 @@ def predict(runs: Sequence[Run], plan: FieldPlan, pool: Executor) -> list[Compar
         for cell, contender, outcome in runs
         if cell.loss == NOTHING_LOST and contender.name == packet_loss.UDP
     }
-    one = partial(_foretell, links=links, updates=plan.updates)
+    one = partial(_predict_one, links=links, updates=plan.updates)
     predicted = pool.map(one, [(cell, contender) for cell, contender, _ in runs])
     return [
         Comparison(cell, contender.name, summarise(EXPERIMENT, outcome, real=True), results)
@@ -84,7 +84,7 @@ def predict(runs: Sequence[Run], plan: FieldPlan, pool: Executor) -> list[Compar
     ]
 
 
-def _foretell(job: tuple[Cell, Contender], links: dict[int, Links], updates: int) -> tuple[Result, ...]:
+def _predict_one(job: tuple[Cell, Contender], links: dict[int, Links], updates: int) -> tuple[Result, ...]:
     cell, contender = job
     return tuple(
         summarise(

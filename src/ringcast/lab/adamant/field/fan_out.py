@@ -58,9 +58,9 @@ def _cost(network: FieldNetwork, publisher: Actor, trace: Path, nodes: int) -> C
     tag, names = network.tag(), network.there(nodes)
     publisher.ask("open", end="pacer", name=tag, tag=tag)
     network.mesh.wait_for_publisher(tag)
-    ears = [network.actor(name) for name in names]
-    for ear in ears:
-        ear.ask("open", end="ear", name=tag, tag=tag, transport="multicast")
+    receivers = [network.actor(name) for name in names]
+    for receiver in receivers:
+        receiver.ask("open", end="latency recorder", name=tag, tag=tag, transport="multicast")
     for name in names:
         network.mesh.wait_for_way(tag, network.here, name)
     publisher.ask("match", name=tag, subscribers=nodes)
@@ -69,19 +69,19 @@ def _cost(network: FieldNetwork, publisher: Actor, trace: Path, nodes: int) -> C
     def send(count: int) -> tuple[Counter[str], int]:
         nonlocal sent
         sent += count
-        for ear in ears:
-            ear.post("listen", name=tag, last=sent - 1, limit_s=10.0)
+        for receiver in receivers:
+            receiver.post("record", name=tag, last=sent - 1, limit_s=10.0)
         before, (packets, _) = calls_of(trace.read_text(), publisher_thread(trace)), network.packets(network.here)
         publisher.ask("send", name=tag, count=count, gap_ns=GAP_NS, size=SIZE)
         packets = network.packets(network.here)[0] - packets
         after = calls_of(trace.read_text(), publisher_thread(trace))
-        for ear in ears:
-            ear.reply()
+        for receiver in receivers:
+            receiver.reply()
         return after - before, packets
 
     send(10)  # it has seen its links
     (few, _), (lots, packets) = send(FEW), send(LOTS)
-    for actor in (*ears, publisher):
+    for actor in (*receivers, publisher):
         actor.ask("close", name=tag)
     more = LOTS - FEW
     sends = sum(lots[name] - few[name] for name in lots if name.startswith("send"))

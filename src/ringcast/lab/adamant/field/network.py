@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from ringcast.lab.adamant.field import observation
 from ringcast.lab.adamant.field.plan import PAYLOAD_BYTES, Contender
@@ -92,22 +92,24 @@ class FieldNetwork:
     def run(self, cell: Cell, contender: Contender, updates: int) -> Outcome:
         """One stream through real daemons and sockets. Raises ActorFailed, LabError."""
         tag, nodes = self.tag(), self.there(cell.receivers)
-        beat, ears = self.actor(self.here), [self.actor(node) for node in nodes]
-        beat.ask("open", end="beat", name=tag, tag=tag)
+        publisher, receivers = self.actor(self.here), [self.actor(node) for node in nodes]
+        publisher.ask("open", end="steady publisher", name=tag, tag=tag)
         self.mesh.wait_for_publisher(tag)
-        for ear in ears:
-            ear.post("open", end="ear", name=tag, tag=tag, transport=contender.asked, ordered=contender.ordered)
-        for ear in ears:
-            ear.reply()
+        for receiver in receivers:
+            receiver.post(
+                "open", end="latency recorder", name=tag, tag=tag, transport=contender.asked, ordered=contender.ordered
+            )
+        for receiver in receivers:
+            receiver.reply()
         for node in nodes:
             self.mesh.wait_for_way(tag, self.here, node)
-        beat.ask("match", name=tag, subscribers=len(nodes))
+        publisher.ask("match", name=tag, subscribers=len(nodes))
         self.lose(cell.loss, nodes)
         try:
             heard, sent = self._stream(cell, contender, tag, updates)
         finally:
             self.lose(0.0, nodes)
-        for actor in (*ears, beat):
+        for actor in (*receivers, publisher):
             actor.ask("close", name=tag)
         return observation.outcome(cell, contender, updates, heard, WARM_UP, sent)
 
@@ -115,17 +117,18 @@ class FieldNetwork:
         self, cell: Cell, contender: Contender, tag: str, updates: int
     ) -> tuple[list[observation.Heard], observation.Sent]:
         nodes = self.there(cell.receivers)
-        beat, ears = self.actor(self.here), [self.actor(node) for node in nodes]
+        publisher, receivers = self.actor(self.here), [self.actor(node) for node in nodes]
         seconds = (updates + WARM_UP) / cell.rate_hz
         limit_s = seconds + REST_S[contender.complete]
-        for ear in ears:
-            ear.post("listen", name=tag, last=updates + WARM_UP - 1, limit_s=limit_s)
-        beat.ask("beat", name=tag, count=WARM_UP, rate_hz=cell.rate_hz, size=PAYLOAD_BYTES)
+        for receiver in receivers:
+            receiver.post("record", name=tag, last=updates + WARM_UP - 1, limit_s=limit_s)
+        how: dict[str, Any] = {"name": tag, "rate_hz": cell.rate_hz, "size": PAYLOAD_BYTES}
+        publisher.ask("publish", count=WARM_UP, **how)
         time.sleep(1 / cell.rate_hz)
         everywhere = [self.here, *nodes]
         before = [self.packets(node) for node in everywhere]
-        late_ns = beat.ask("beat", seconds + 10, name=tag, count=updates, rate_hz=cell.rate_hz, size=PAYLOAD_BYTES)
-        heard = [ear.reply(limit_s + 10) for ear in ears]
+        late_ns = publisher.ask("publish", seconds + 10, count=updates, **how)
+        heard = [receiver.reply(limit_s + 10) for receiver in receivers]
         after = [self.packets(node) for node in everywhere]
         gone = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(before, after, strict=True)]
         counters = [self._counters(node, tag) for node in nodes]
