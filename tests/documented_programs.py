@@ -5,7 +5,7 @@ block says what the reader does not see:
 
     <!-- before: code -->            is run before the block: what the page takes for granted
     <!-- not run: reason -->         the block cannot stand alone; tests count these
-    <!-- run with spark -->          the block needs a Spark session, named `spark`
+    <!-- run with spark -->          the block starts or needs Spark; `; before: code` may follow
     <!-- prints -->                  before a block without a language: what the Python block above it prints
 """
 
@@ -52,11 +52,11 @@ def not_run(page: Path) -> list[str]:
     return [reason.removeprefix(NOT_RUN).strip() for reason in reasons if reason.startswith(NOT_RUN)]
 
 
-def program(page: Path) -> str:
+def program(page: Path, *, spark: bool = False) -> str:
     """Source that runs the steps of a page and compares what they print with what the page says."""
     return f"""
 import contextlib, io
-for code, printed in {[tuple(step) for step in steps(page)]!r}:
+for code, printed in {[tuple(step) for step in steps(page, spark=spark)]!r}:
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         exec(compile(code, {page.name!r}, "exec"), globals())

@@ -20,15 +20,23 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-OUTSIDE = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md"}
+OUTSIDE = {
+    "README.md": "index.md", "ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md",
+    "bench/README.md": "benchmarking.md",
+}  # fmt: skip
 """{page outside of docs/: its name in the site}"""
+
+_MESSAGE = """\
+What a subscriber receives and a history returns. `data` is decoded by the tag's codec, `seq` is the publisher's number,
+`lost` counts what should have come before it and did not. Times are UTC in nanoseconds: `event_ns` is the
+application's (the time of sending when it gave none), `sent_ns` was taken in `send`, `received_ns` in `recv`."""
 
 REFERENCE: dict[str, tuple[str, str, list[str]]] = {
     "session": ("Session", "Where a program begins.", ["connect", "Session"]),
     "tag": ("Tag", "What publishers and subscribers have in common.", ["Tag", "TagAttributes"]),
     "publisher": ("Publisher", "Sends messages on a tag.", ["Publisher", "Reservation"]),
     "subscriber": ("Subscriber", "Receives messages.", ["Subscriber", "SubscriberStats"]),
-    "message": ("Message", "What a subscriber receives and a history returns.", ["Message", "PublisherInfo"]),
+    "message": ("Message", _MESSAGE, ["Message", "PublisherInfo"]),
     "history": ("History", "Pull: messages by age, number or time.", ["History", "RemoteHistory"]),
     "notify": (
         "Notification services", "Callback, queue, event and blackboard.",
@@ -194,9 +202,15 @@ def _level(path: str, parser: argparse.ArgumentParser, options: Any) -> list[str
         if option.names != ("-h", "--help")
     ]
     if rows:
-        said.append("| | |\n|---|---|\n" + "\n".join(f"| `{_cell(a)}` | {_cell(b)} |" for a, b in rows))
+        said.append("| | |\n|---|---|\n" + "\n".join(f"| `{_cell(a)}` | {_prose(b)} |" for a, b in rows))
     return said
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("%%", "%").replace("|", "\\|").replace("<", "&lt;").split())
+    """For a cell of a table, within code."""
+    return " ".join(text.replace("%%", "%").replace("|", "\\|").split())
+
+
+def _prose(text: str) -> str:
+    """For a cell of a table, where nothing in it is Markdown."""
+    return re.sub(r"([*_\[\]`])", r"\\\1", _cell(text)).replace("<", "&lt;")

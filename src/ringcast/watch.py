@@ -18,8 +18,9 @@ import msgspec
 
 from ringcast.client.attachment import Attachment
 from ringcast.client.descriptors import Waker
-from ringcast.control import messages
-from ringcast.control.messages import Done, Presences
+from ringcast.control import requests
+from ringcast.control.answers import Done
+from ringcast.control.notices import Presences
 from ringcast.errors import ClosedError, ForkedError, RingcastError, WouldBlock
 from ringcast.model.closing import Closing
 from ringcast.model.identity import Presence, PresenceKind
@@ -97,19 +98,19 @@ class Watch(Closing):
         if not kinds or not set(kinds) <= set(KINDS):
             raise ValueError(f"kinds are some of {', '.join(KINDS)}, not {', '.join(map(str, kinds)) or 'none'}")
         attachment.check()
-        self.number = attachment.holdings.number()
+        self.number = attachment.registry.number()
         self.failure: RingcastError | None = None
         """Why nothing more will come; None while it may."""
         self._attachment = attachment
-        self._request = messages.Watch(id=0, watch=self.number, pattern=pattern, kinds=list(kinds))
+        self._request = requests.Watch(id=0, watch=self.number, pattern=pattern, kinds=list(kinds))
         self._changed = threading.Condition()
         self._ledger = Ledger()
         self._closed = False
         self._interrupted: set[Service] = set()
         self._waker: Waker | None = None
         self._ready: Readiness | None = None
-        attachment.holdings.watch(self)
-        self._finalizer = weakref.finalize(self, attachment.holdings.unwatch, self.number)
+        attachment.registry.watch(self)
+        self._finalizer = weakref.finalize(self, attachment.registry.unwatch, self.number)
         self._finalizer.atexit = False
         attachment.owns(self)
 
@@ -270,7 +271,7 @@ class Watch(Closing):
             self._ready.close()
         self._finalizer.detach()
         self._attachment.dismiss(self)
-        self._attachment.holdings.unwatch(self.number)
+        self._attachment.registry.unwatch(self.number)
 
     def __repr__(self) -> str:
         return f"<Watch of {self.pattern!r}{' closed' if self._closed else ''}>"
@@ -279,14 +280,14 @@ class Watch(Closing):
 class WatchCallback(Service):
     """Made by `watch.on_change`."""
 
-    subscriber: Watch
+    owner: Watch
 
     def __init__(self, watch: Watch, callback: Callable[[Presence], object], on_error: OnError | None) -> None:
         super().__init__(watch, watch, on_error)
         self._callback = callback
 
     def _turn(self) -> None:
-        presence = self.subscriber._recv(self, None)
+        presence = self.owner._recv(self, None)
         try:
             self._callback(presence)
             self.delivered += 1
@@ -294,7 +295,7 @@ class WatchCallback(Service):
             self._report(exc, presence)
 
     def _wake(self) -> None:
-        self.subscriber.interrupt(self)
+        self.owner.interrupt(self)
 
     def _ended(self) -> None:
         pass

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringcast.control import messages as m
+from ringcast.control import answers, notices, requests
 from ringcast.control.framing import decode_reply_untrusted, decode_request_untrusted, encode
 from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
@@ -45,14 +45,14 @@ plausible = st.fixed_dictionaries({"t": st.sampled_from(KINDS) | values}, option
 )
 
 GOOD = [
-    encode(m.OpenTag(id=1, name="lab/temp", requested={"depth": 16, "schema": {"type": "object"}})),
-    encode(m.Publish(id=1, tag="lab/temp", incarnation=2**64 - 1, depth=16, capacity_bytes=4096)),
-    encode(m.Subscribe(id=1, pattern="lab/*", subscription=1)),
-    encode(m.PullHistory(id=1, at="node:n2", query=Pull(tag="lab/temp", kind="range", first=1, last=2**64 - 1))),
-    encode(m.Watch(id=1, watch=2, kinds=["node", "publisher"], pattern="lab/**")),
-    encode(m.Presences(watch=2, rows=[Presence(kind="node", came=True, node="n1")], anew=True)),
-    encode(m.HistoryPulled(id=1, size=3, answer=b"abc")),
-    encode(m.Refused(id=1, error="UnknownTag", fields={"name": "lab"})),
+    encode(requests.OpenTag(id=1, name="lab/temp", requested={"depth": 16, "schema": {"type": "object"}})),
+    encode(requests.Publish(id=1, tag="lab/temp", incarnation=2**64 - 1, depth=16, capacity_bytes=4096)),
+    encode(requests.Subscribe(id=1, pattern="lab/*", subscription=1)),
+    encode(requests.PullHistory(id=1, at="node:n2", query=Pull(tag="lab/temp", kind="range", first=1, last=2**64 - 1))),
+    encode(requests.Watch(id=1, watch=2, kinds=["node", "publisher"], pattern="lab/**")),
+    encode(notices.Presences(watch=2, rows=[Presence(kind="node", came=True, node="n1")], anew=True)),
+    encode(answers.HistoryPulled(id=1, size=3, answer=b"abc")),
+    encode(answers.Refused(id=1, error="UnknownTag", fields={"name": "lab"})),
 ]
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from ringcast.control import service
 from ringcast.control.limits import MAX_BUFFERS_PER_PEER, MAX_TAGS_PER_NODE
-from ringcast.control.messages import SetChannel
 from ringcast.control.peering import Failure, Reply
+from ringcast.control.requests import SetChannel
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, TagRow
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.tag import TagAttributes

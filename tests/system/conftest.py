@@ -15,7 +15,8 @@ from addresses import free_addresses
 import ringcast
 from ringcast import _core
 from ringcast.control import link
-from ringcast.control.messages import GetStatus, Hello, Publish, Published, Status
+from ringcast.control.answers import Published, Status
+from ringcast.control.requests import GetStatus, Hello, Publish
 from ringcast.daemon.mesh.shell import CONTROL_PORT
 from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.topology import Family

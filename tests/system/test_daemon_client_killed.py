@@ -9,15 +9,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.control.messages import (
-    ListPublishers,
-    ListTags,
-    OpenTag,
-    RingDown,
-    RingUp,
-    Subscribe,
-    SubscriberCount,
-)
+from ringcast.control.notices import RingDown, RingUp, SubscriberCount
+from ringcast.control.requests import ListPublishers, ListTags, OpenTag, Subscribe
 
 PUBLISHER = """
     import ringcast
@@ -68,7 +61,9 @@ def test_children_that_hold_its_socket_do_not_keep_it_alive(
         """
         import os, socket, sys, time
         from ringcast.control import link
-        from ringcast.control.messages import *
+        from ringcast.control.answers import *
+        from ringcast.control.notices import *
+        from ringcast.control.requests import *
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         sock.connect(os.environ["RINGCAST_SOCKET"])
         for request in (Hello(id=1), Subscribe(id=2, pattern="lab/temp", subscription=1)):

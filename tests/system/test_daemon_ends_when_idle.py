@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from ringcast.client.starting import ensure_running
+from ringcast.control.answers import Done
 from ringcast.control.locks import FileLock
-from ringcast.control.messages import Bye, Done
+from ringcast.control.requests import Bye
 from ringcast.control.socket_path import log_path, running_pid, start_lock_path
 from ringcast.errors import DaemonUnavailable
 

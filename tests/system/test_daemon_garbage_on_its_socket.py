@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ringcast.control import link
+from ringcast.control.answers import Refused, Welcome
 from ringcast.control.framing import encode
-from ringcast.control.messages import Hello, ListTags, OpenTag, Publish, Refused, Subscribe, Welcome
+from ringcast.control.requests import Hello, ListTags, OpenTag, Publish, Subscribe
 
 NONSENSE = {
     "noise": b"\xff\x00 what is this",

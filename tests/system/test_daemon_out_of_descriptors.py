@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.control.messages import Hello, ListTags, OpenTag, Refused, Subscribe, Welcome
+from ringcast.control.answers import Refused, Welcome
+from ringcast.control.requests import Hello, ListTags, OpenTag, Subscribe
 
 
 @pytest.fixture

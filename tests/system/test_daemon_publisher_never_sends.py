@@ -7,7 +7,9 @@ import socket
 import struct
 from typing import Any
 
-from ringcast.control.messages import Done, OpenTag, Subscribe, SubscriberCount, Unsubscribe
+from ringcast.control.answers import Done
+from ringcast.control.notices import SubscriberCount
+from ringcast.control.requests import OpenTag, Subscribe, Unsubscribe
 
 MAILBOXES = 600  # more than a socket holds
 

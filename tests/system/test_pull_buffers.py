@@ -76,7 +76,7 @@ def test_the_publisher_leaves_and_the_buffer_stays(mesh, pub, eventually):
     eventually(lambda: newest(history) == 7)
     assert history.bounds() == (0, 7)
     pub.close()
-    eventually(lambda: not any(row.alive for row in b.session.tag(TAG).publishers(everywhere=True)))
+    eventually(lambda: not any(row.alive for row in b.session.tag(TAG).publishers()))
     assert [msg.data for msg in history.range(0, 7)] == list(range(8))
     a.kill()
     eventually(lambda: {node.name: node.state for node in c.session.nodes()}["a"] == "gone")

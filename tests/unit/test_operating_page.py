@@ -1,16 +1,14 @@
-"""docs/operating.md and the dashboard keep to what there is: metrics, verbs, options, settings."""
+"""docs/operating.md and the dashboard name metrics and settings that there are. Commands: `docs/test_commands.py`."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
-from ringcast.cli.program import VERBS, parser_of
 from ringcast.daemon.observe.metrics import families
 from ringcast.daemon.operate.configuration import read
 
@@ -77,24 +75,3 @@ def test_the_dashboard_asks_for_metrics_and_labels_that_there_are() -> None:
 @pytest.mark.parametrize("text", blocks("toml"))
 def test_its_configuration_is_one(text: str) -> None:
     assert read(text, "ringcast.toml").values
-
-
-def commands() -> list[str]:
-    """Every `ringcast VERB ...` of the page, in blocks and in sentences."""
-    found = [line for block in blocks("") for line in block.splitlines()]
-    found += re.findall(r"`((?:/opt/ringcast/bin/)?ringcast [^`]+)`", PAGE)
-    lines = (re.split(r"\s+#|\s\|\s|\s>\s", line)[0].strip() for line in found)
-    return sorted(
-        {re.sub(r"^/opt/ringcast/bin/", "", line) for line in lines if "ringcast " in line.split("/bin/")[-1]}
-    )
-
-
-@pytest.mark.parametrize("command", [line for line in commands() if line.startswith("ringcast ")])
-def test_its_commands_are_understood(command: str) -> None:
-    program, verb, *rest = shlex.split(command)
-    assert program == "ringcast"
-    if verb == "VERB":
-        return
-    assert verb in VERBS
-    if rest and "--help" not in rest:  # a verb alone is only spoken of
-        parser_of(verb).parse_args(rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringcast.control.messages import Presences
+from ringcast.control.notices import Presences
 from ringcast.model.identity import Presence
 from ringcast.watch import Ledger
 

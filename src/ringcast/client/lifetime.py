@@ -18,21 +18,21 @@ from ringcast import _core
 logger = logging.getLogger("ringcast")
 
 
-class Mortal(Protocol):
+class Forkable(Protocol):
     def close(self) -> None: ...
 
     def forked(self) -> None: ...
 
 
-_alive: weakref.WeakSet[Mortal] = weakref.WeakSet()
+_alive: weakref.WeakSet[Forkable] = weakref.WeakSet()
 
 
-def remember(session: Mortal) -> None:
+def remember(session: Forkable) -> None:
     """Close `session` at exit unless it is closed by then; tell it of forks."""
     _alive.add(session)
 
 
-def forget(session: Mortal) -> None:
+def forget(session: Forkable) -> None:
     _alive.discard(session)
 
 

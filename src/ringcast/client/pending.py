@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ringcast.control.answers import Answer, Refused
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import Answer, Refused
 from ringcast.control.refusal import refusal
 from ringcast.errors import ResourceLimit
 

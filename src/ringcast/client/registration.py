@@ -20,19 +20,10 @@ from typing import Any, Protocol
 
 from ringcast.client.connection import Connection
 from ringcast.client.descriptors import copies, out_of_descriptors
+from ringcast.control.answers import Done, Published
 from ringcast.control.link import Received, close_all
-from ringcast.control.messages import (
-    Attached,
-    Done,
-    Publish,
-    Published,
-    RingUp,
-    StageUnwanted,
-    StageWanted,
-    Subscribe,
-    Unpublish,
-    Unsubscribe,
-)
+from ringcast.control.notices import RingUp, StageUnwanted, StageWanted
+from ringcast.control.requests import Attached, Publish, Subscribe, Unpublish, Unsubscribe
 from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
 from ringcast.model.identity import PublisherInfo
 

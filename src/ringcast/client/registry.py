@@ -14,16 +14,11 @@ from typing import Any, Protocol
 
 from ringcast.client.connection import Connection
 from ringcast.client.registration import Publication, Subscription
+from ringcast.control.answers import Answer, Done, Published, TagOpened
 from ringcast.control.link import Received
-from ringcast.control.messages import (
-    Answer,
-    Done,
-    DropBuffer,
-    HoldBuffer,
+from ringcast.control.notices import (
     Notice,
-    OpenTag,
     Presences,
-    Published,
     RingDown,
     RingPaced,
     RingUp,
@@ -32,11 +27,8 @@ from ringcast.control.messages import (
     StreamEnded,
     SubscriberCount,
     TagGone,
-    TagOpened,
-    Unpublish,
-    Unsubscribe,
-    Unwatch,
 )
+from ringcast.control.requests import DropBuffer, HoldBuffer, OpenTag, Unpublish, Unsubscribe, Unwatch
 from ringcast.errors import DaemonUnavailable, ForkedError, RingcastError, TagDestroyed
 from ringcast.model.tag import TagAttributes
 
@@ -60,7 +52,7 @@ class Watching(Protocol):
     def fail(self, error: RingcastError) -> None: ...
 
 
-class Holdings:
+class Registry:
     """The owner of a connection. `connection` is set once, right after both exist."""
 
     connection: Connection
@@ -115,18 +107,18 @@ class Holdings:
         self._watches.pop(number, None)
         self.connection.post(Unwatch(id=0, watch=number))
 
-    def release(self, right: Publication | Subscription) -> None:
+    def release(self, registration: Publication | Subscription) -> None:
         """Give a right back and wait until the daemon knows, if it is there."""
-        request = self._forget(right)
+        request = self._forget(registration)
         if request is not None:
             try:
                 self.connection.call(request, Done)
             except RingcastError as exc:
                 logger.debug("%s was not acknowledged: %s", type(request).__name__, exc)
 
-    def abandon(self, right: Publication | Subscription) -> None:
+    def abandon(self, registration: Publication | Subscription) -> None:
         """Give a right back without waiting and without a lock: also called by the garbage collector."""
-        request = self._forget(right)
+        request = self._forget(registration)
         if request is not None:
             self.connection.post(request)
 
@@ -142,12 +134,12 @@ class Holdings:
         if self._buffers.pop(buffer, None) is not None:
             self.connection.post(DropBuffer(id=0, buffer=buffer))
 
-    def _forget(self, right: Publication | Subscription) -> Any:
-        if isinstance(right, Subscription):
-            known: object = self._subscriptions.pop(right.number, None)
+    def _forget(self, registration: Publication | Subscription) -> Any:
+        if isinstance(registration, Subscription):
+            known: object = self._subscriptions.pop(registration.number, None)
         else:
-            known = right.info and self._publications.pop(right.info.id, None)
-        return right.release_request() if known is not None else None
+            known = registration.info and self._publications.pop(registration.info.id, None)
+        return registration.release_request() if known is not None else None
 
     # ---------------------------------------------------------------- the connection's thread
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ringcast.client.connection import Connection
-from ringcast.control.messages import StageDown, StageUp, StageWanted
+from ringcast.control.notices import StageWanted
+from ringcast.control.requests import StageDown, StageUp
 from ringcast.errors import ClosedError, RingcastError
 from ringcast.scaling.stage import Stage, StageSource
 

@@ -9,7 +9,9 @@ from typing import TypeVar
 
 import msgspec
 
-from ringcast.control.messages import Answer, Notice, Request
+from ringcast.control.answers import Answer
+from ringcast.control.notices import Notice
+from ringcast.control.requests import Request
 from ringcast.errors import BadMessage
 
 _T = TypeVar("_T")

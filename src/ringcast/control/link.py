@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from ringcast.control.answers import Answer
 from ringcast.control.framing import (
     MAX_DESCRIPTORS,
     MAX_PACKET_BYTES,
@@ -25,7 +26,8 @@ from ringcast.control.framing import (
     decode_request_untrusted,
     encode,
 )
-from ringcast.control.messages import Answer, Notice, Request
+from ringcast.control.notices import Notice
+from ringcast.control.requests import Request
 from ringcast.errors import BadMessage, ResourceLimit
 
 _M = TypeVar("_M")

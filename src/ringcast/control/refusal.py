@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 
 from ringcast import errors
-from ringcast.control.messages import Refused
+from ringcast.control.answers import Refused
 
 _KNOWN: dict[str, type[errors.RingcastError]] = {
     name: value

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ringcast.control.answers import Answer
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import Answer, Notice, SubscriberCount
+from ringcast.control.notices import Notice, SubscriberCount
 from ringcast.daemon.rings.fanout import FanOut, Flushed
 from ringcast.daemon.rings.inventory import Rings
 from ringcast.daemon.table.rows import Change, SubscriberRow

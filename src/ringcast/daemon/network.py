@@ -17,11 +17,8 @@ import msgspec
 
 from ringcast.control import service
 from ringcast.control.limits import MAX_SETTINGS_PER_TAG
-from ringcast.control.messages import (
-    DestroyTag,
-    SetChannel,
-)
 from ringcast.control.peering import NAME_PATTERN
+from ringcast.control.requests import DestroyTag, SetChannel
 from ringcast.control.service import (
     CloseChannel,
     DirectChannel,
@@ -34,6 +31,7 @@ from ringcast.control.service import (
     StartChannel,
 )
 from ringcast.control.status import ChannelStatus, NodeStatus
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
@@ -48,9 +46,9 @@ from ringcast.daemon.rings.fanout import FanOut
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams import routes
 from ringcast.daemon.streams.ends import ReceivingEnds
-from ringcast.daemon.streams.incoming import Delivery
+from ringcast.daemon.streams.incoming import IncomingChannels
 from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders
-from ringcast.daemon.streams.outgoing import Distribution
+from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.table.system_tags import check_published
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit, RingcastError, UnknownTag
@@ -81,32 +79,34 @@ class Network:
 
     def __init__(
         self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
-        on_name: Callable[[NameConflict | NameCleared], None], stages: Stages,
+        on_name: Callable[[NameConflict | NameCleared], None], stages: Stages, background: Background,
     ) -> None:  # fmt: skip
         self._complaints = Complaints(logger)
         self._local = local
         self._watchers = watchers
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
+        self._background = background
         self.mesh = Mesh(
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
-            liveliness=watchers.liveliness, on_name=on_name,
+            liveliness=watchers.liveliness, on_name=on_name, background=background,
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         anywhere = self._host in ("0.0.0.0", "::")
         self._ends = ReceivingEnds("" if anywhere else self._host)
-        senders = Senders(local, self.mesh, self._ends, self._host_of)
-        self.delivery = Delivery(local, self.mesh, self._ends, senders, deliver, self._linked, stages)
-        self.distribution = Distribution(self.delivery, self._regrouped, self._ask_again, refused=self.mesh.refused)
-        local.sharing.on_taken = senders.taken
-        local.on_leaving = lambda incarnation: self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
-        stages.bases = self.delivery
-        stages.on_gone = self.distribution.stage_gone
-        self._asking: set[asyncio.Task[None]] = set()
-        self._words: set[asyncio.Task[None]] = set()
+        senders = Senders(local, self.mesh, self._ends, self._host_of, background)
+        self.incoming = IncomingChannels(
+            local, self.mesh, self._ends, senders, deliver, self._linked, stages, background
+        )
+        self.outgoing = OutgoingChannels(
+            self.incoming, background, self._regrouped, self._ask_again, refused=self.mesh.refused
+        )
+        self._senders = senders
+        stages.bases = self.incoming
+        stages.on_gone = self.outgoing.stage_gone
         self.pulls = Pulls(local, self.mesh)
-        self.buffers = Buffers(local.table.node, self.delivery, self.mesh)
+        self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
         for name, handler in (
             (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
             (service.AGAIN, self._again), (service.SET, self._set), (service.HOLD, self.buffers.hold),
@@ -127,12 +127,10 @@ class Network:
 
     async def close(self) -> None:
         self._complaints.close()
-        for task in self._words:
-            task.cancel()
         self.buffers.close()
         self._telemetry.close()
-        self.distribution.close()
-        self.delivery.close()
+        self.outgoing.close()
+        self.incoming.close()
         await self.mesh.close()
 
     async def set_channel(self, request: SetChannel) -> None:
@@ -162,7 +160,7 @@ class Network:
         if row is not None and request.node not in row.settings and len(row.settings) >= MAX_SETTINGS_PER_TAG:
             full = f"tag {request.tag!r} has settings for {len(row.settings)} nodes, as many as there may be"
             raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --proxy auto'")
-        self._deliver(self._local.set_channel(request))
+        self._deliver(self._local.tags.set_channel(request))
         self.local_changed()
 
     def keeper(self, tag: str) -> str | None:
@@ -176,7 +174,9 @@ class Network:
         Raises UnknownTag, TagInUse, BrokenError, BadTagName (it is a daemon's own).
         """
         check_published(request.name, own=False)
-        asked = service.DestroyTag(name=request.name, rights=sorted(self._local.rights(client)), force=request.force)
+        asked = service.DestroyTag(
+            name=request.name, rights=sorted(self._local.tags.registrations_of(client)), force=request.force
+        )
         gone: asyncio.Future[None] = self._loop.create_future()
         self._gone.setdefault(request.name, []).append(gone)
         try:
@@ -201,10 +201,10 @@ class Network:
         self.mesh.changed(changes)
         for change in changes:
             if isinstance(change.row, PublisherRow) and change.kind is ChangeKind.REMOVED:
-                self.distribution.ring_gone(change.row.info.incarnation)
+                self.outgoing.ring_gone(change.row.info.incarnation)
             elif isinstance(change.row, PublisherRow) and not change.row.alive:
-                self.distribution.ring_left(change.row.info.incarnation)
-        self.delivery.follow()
+                self.outgoing.ring_left(change.row.info.incarnation)
+        self.incoming.follow()
 
     # ------------------------------------------------------------------ what happens elsewhere
 
@@ -212,9 +212,9 @@ class Network:
         self._deliver(self._local.changed(changes))
         for kind, row in changes:
             if isinstance(row, PublisherRow) and kind is not ChangeKind.REMOVED:
-                self.delivery.publisher_changed(row)
+                self.incoming.publisher_changed(row)
         self.local_changed()
-        self.delivery.follow()
+        self.incoming.follow()
         for kind, row in changes:
             if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
                 for future in self._gone.pop(row.name, []):
@@ -225,12 +225,12 @@ class Network:
             if presence.kind != "node":
                 continue
             if presence.came:  # a proxy may have its node back
-                self.delivery.follow()
+                self.incoming.follow()
                 self.buffers.node_came(presence.node)
             else:
                 self.buffers.node_gone(presence.node)
-                self.distribution.node_gone(presence.node)
-                self.delivery.node_gone(presence.node)
+                self.outgoing.node_gone(presence.node)
+                self.incoming.node_gone(presence.node)
         self._deliver(self._watchers.told(presences))
 
     # ------------------------------------------------------------------ what others ask
@@ -239,35 +239,41 @@ class Network:
         request = service.decode_untrusted(payload, OpenChannel)
         host = await self._host_of(node)
         try:
-            return service.encode(await self.distribution.open(node, host, request))
+            return service.encode(await self.outgoing.open(node, host, request))
         except OSError as exc:
             raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
 
     async def _retune(self, node: str, payload: bytes) -> bytes:
-        self.distribution.retune(service.decode_untrusted(payload, RetuneChannel))
+        self.outgoing.retune(service.decode_untrusted(payload, RetuneChannel))
         return service.encode(Nothing())
 
     async def _direct(self, node: str, payload: bytes) -> bytes:
-        self.distribution.direct(service.decode_untrusted(payload, DirectChannel))
+        self.outgoing.direct(service.decode_untrusted(payload, DirectChannel))
         return service.encode(Nothing())
 
+    def taken(self, row: PublisherRow) -> None:
+        """All subscribers here have the stream of another node's publisher."""
+        self._senders.taken(row)
+
+    def leaving(self, incarnation: int) -> None:
+        """A publisher here left before all other nodes had channels from it: wait for them, not for long."""
+        self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
+
     def _wait_no_longer(self, incarnation: int) -> None:
-        self._deliver(self._local.wait_no_longer(incarnation))
+        self._deliver(self._local.publishers.wait_no_longer(incarnation))
         self.local_changed()
 
     async def _taken(self, node: str, payload: bytes) -> bytes:
-        self._deliver(self._local.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))
+        self._deliver(self._local.publishers.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))
         self.local_changed()
         return service.encode(Nothing())
 
     async def _regroup(self, node: str, payload: bytes) -> bytes:
-        self.delivery.regroup(service.decode_untrusted(payload, RegroupChannel))
+        self.incoming.regroup(service.decode_untrusted(payload, RegroupChannel))
         return service.encode(Nothing())
 
     def _regrouped(self, node: str, word: RegroupChannel) -> None:
-        task = self._loop.create_task(self._say(node, word))
-        self._words.add(task)
-        task.add_done_callback(self._words.discard)
+        self._background.start(f"regroup at {node}", self._say(node, word))
 
     async def _say(self, node: str, word: RegroupChannel) -> None:
         try:
@@ -279,7 +285,7 @@ class Network:
         request = service.decode_untrusted(payload, StartChannel)
         host = await self._host_of(node)
         try:
-            await self.distribution.start(node, host, request)
+            await self.outgoing.start(node, host, request)
         except OSError as exc:
             raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
         return service.encode(Nothing())
@@ -289,7 +295,7 @@ class Network:
         return self._host if node == self._local.table.node else await self.mesh.host_of(node)
 
     async def _close(self, node: str, payload: bytes) -> bytes:
-        self.distribution.close_channel(service.decode_untrusted(payload, CloseChannel))
+        self.outgoing.close_channel(service.decode_untrusted(payload, CloseChannel))
         return service.encode(Nothing())
 
     async def _destroy(self, node: str, payload: bytes) -> bytes:
@@ -299,19 +305,17 @@ class Network:
         if keeper is not None:
             raise BrokenError(f"tag {request.name!r} has just changed hands; node {keeper!r} keeps it now. Try again")
         check_published(request.name, own=False)  # no other node has a right on what this daemon publishes
-        self._local.destroy(request.name, node, request.rights, force=request.force)
+        self._local.tags.destroy(request.name, node, request.rights, force=request.force)
         self._deliver(self._local.changed([]))
         self.local_changed()
         return service.encode(Nothing())
 
     async def _again(self, node: str, payload: bytes) -> bytes:
-        self.delivery.again(node, service.decode_untrusted(payload, OpenAgain).key)
+        self.incoming.again(node, service.decode_untrusted(payload, OpenAgain).key)
         return service.encode(Nothing())
 
     def _ask_again(self, node: str, key: int) -> None:
-        task = self._loop.create_task(self._tell_again(node, key))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        self._background.start(f"open again at {node}", self._tell_again(node, key))
 
     async def _tell_again(self, node: str, key: int) -> None:
         try:
@@ -334,7 +338,7 @@ class Network:
         if not answers and fanout.unlisten is not None:
             fanout.unlisten()
         for answer in answers:
-            self.distribution.given_back(answer)
+            self.outgoing.given_back(answer)
 
     # ------------------------------------------------------------------ what `ringcast nodes` and `channels` show
 
@@ -359,15 +363,15 @@ class Network:
     def channels(self) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one; those that end before their turn are left out."""
         tags = {row.info.incarnation: row.info.tag for row in self._local.table.all_publishers()}
-        for key, sent in list(self.distribution.channels.items()):
-            if self.distribution.channels.get(key) is sent:
+        for key, sent in list(self.outgoing.channels.items()):
+            if self.outgoing.channels.get(key) is sent:
                 yield _status(
                     sent.sending.counters(), direction="out", node=sent.node, incarnation=sent.incarnation,
                     tag=tags.get(sent.incarnation, ""), transport=sent.transport, every=sent.every,
                     size=sent.size, rate_hz=sent.rate_hz, reliable=sent.reliable,
                 )  # fmt: skip
-        for stream, channel in list(self.delivery.channels.items()):
-            if self.delivery.channels.get(stream) is channel:
+        for stream, channel in list(self.incoming.channels.items()):
+            if self.incoming.channels.get(stream) is channel:
                 yield _status(
                     channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
                     tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,

@@ -6,16 +6,17 @@ this client's other requests nor anybody's.
 
 from __future__ import annotations
 
-import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from ringcast.control.answers import Done
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import (
+from ringcast.control.refusal import refuse
+from ringcast.control.requests import (
     DestroyTag,
-    Done,
     DropBuffer,
     HoldBuffer,
     ListChannels,
@@ -31,10 +32,11 @@ from ringcast.control.messages import (
     Unwatch,
     Watch,
 )
-from ringcast.control.refusal import refuse
 from ringcast.control.status import NodeStatus
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.connection import Connection
-from ringcast.daemon.clients.local import Local, asked_of
+from ringcast.daemon.clients.local import Local
+from ringcast.daemon.clients.subscribers import options_of
 from ringcast.daemon.effects import Send
 from ringcast.daemon.network import Network
 from ringcast.daemon.observe import listing
@@ -55,8 +57,9 @@ class Requests:
 
     def __init__(
         self, local: Local, network: Network | None, stages: Stages, watchers: Watchers,
-        deliver: Callable[[list[Send]], None], *, on_bad: Callable[[Connection, BadMessage], None],
-        on_mistake: Callable[[Connection, Request], None], on_done: Callable[[], None],
+        deliver: Callable[[list[Send]], None], background: Background, *,
+        on_bad: Callable[[Connection, BadMessage], None], on_mistake: Callable[[Connection, Request], None],
+        on_done: Callable[[], None],
     ) -> None:  # fmt: skip
         self._local = local
         self._network = network
@@ -66,10 +69,9 @@ class Requests:
         self._on_bad = on_bad
         self._on_mistake = on_mistake
         self._on_done = on_done
-        self._loop = asyncio.get_running_loop()
+        self._background = background
         self._pulls = network.pulls if network is not None else Pulls(local, None)
-        self._pulling: dict[asyncio.Task[None], int] = {}
-        self._asking: set[asyncio.Task[None]] = set()
+        self._pulling: Counter[int] = Counter()
 
     def close(self) -> None:
         self._pulls.close()
@@ -96,7 +98,9 @@ class Requests:
             connection.push(Done(id=request.id))
         elif isinstance(request, Subscribe) and (self._network is not None or request.size is not None):
             try:
-                routes.check_asked(asked_of(request), self._local.table.tag(request.pattern), self._local.table.node)
+                routes.check_options(
+                    options_of(request), self._local.table.tag(request.pattern), self._local.table.node
+                )
             except QosMismatch as exc:
                 connection.push(refuse(request.id, exc))
                 return
@@ -122,9 +126,7 @@ class Requests:
 
     def _begin(self, connection: Connection, request: Request, work: Coroutine[Any, Any, None]) -> None:
         """Requests that other nodes are asked for; meanwhile this client's and everybody's requests go on."""
-        task = self._loop.create_task(self._watched(connection, request, work))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        self._background.start(type(request).__name__, self._watched(connection, request, work))
 
     async def _watched(self, connection: Connection, request: Request, work: Coroutine[Any, Any, None]) -> None:
         """Whatever goes wrong, the client hears of it at once."""
@@ -135,15 +137,15 @@ class Requests:
 
     async def _subscribe(self, connection: Connection, request: Subscribe, fds: list[Descriptor]) -> None:
         """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
-        asked = asked_of(request)
+        options = options_of(request)
         with ExitStack() as stack:
             stack.callback(self._settle)
             if request.role == "subscriber":
-                stack.enter_context(self._local.sharing.expecting(request.pattern, asked))
+                stack.enter_context(self._local.sharing.expecting(request.pattern, options))
                 if self._network is not None:
-                    await self._network.delivery.prepare(request.pattern, asked, request.start)
+                    await self._network.incoming.prepare(request.pattern, options, request.start)
                 if request.size is not None:
-                    await self._stages.prepare(request.pattern, asked, request.start)
+                    await self._stages.prepare(request.pattern, options, request.start)
             if connection.closed:
                 return
             try:
@@ -154,7 +156,7 @@ class Requests:
     def _settle(self) -> None:
         """End what was prepared for a subscription that did not come about."""
         if self._network is not None:
-            self._network.delivery.follow()
+            self._network.incoming.follow()
         self._stages.follow()
 
     async def _move(self, connection: Connection, request: Move, fds: list[Descriptor]) -> None:
@@ -165,10 +167,10 @@ class Requests:
             return
         moved = self._local.subscription(connection.number, request.subscription)
         if moved is not None:
-            if moved.asked.size is not None:
-                await self._stages.prepare(moved.pattern, moved.asked, "new")
+            if moved.options.size is not None:
+                await self._stages.prepare(moved.pattern, moved.options, "new")
             if self._network is not None:
-                await self._network.delivery.settled(moved.pattern)
+                await self._network.incoming.settled(moved.pattern)
         self._deliver(out)
 
     async def _answer(self, connection: Connection, request_id: int, work: Coroutine[Any, Any, None]) -> None:
@@ -208,13 +210,15 @@ class Requests:
             connection.push(refuse(request.id, exc))
 
     def _start_pull(self, connection: Connection, request: PullHistory) -> None:
-        if sum(number == connection.number for number in self._pulling.values()) >= MAX_PULLS:
+        if self._pulling[connection.number] >= MAX_PULLS:
             full = f"{MAX_PULLS} pulls of this program are under way"
             connection.push(refuse(request.id, ResourceLimit(full, "pull again when some are answered")))
             return
-        task = self._loop.create_task(self._pull(connection, request))
-        self._pulling[task] = connection.number
-        task.add_done_callback(lambda done: self._pulling.pop(done, None))
+        self._pulling[connection.number] += 1
+        self._background.start("pull", self._pull(connection, request), lambda: self._pulled(connection.number))
+
+    def _pulled(self, client: int) -> None:
+        self._pulling -= Counter([client])
 
     async def _pull(self, connection: Connection, request: PullHistory) -> None:
         try:

@@ -19,23 +19,16 @@ from importlib import metadata
 
 from ringcast import _core
 from ringcast.control import link
+from ringcast.control.answers import Done, Status, Welcome
 from ringcast.control.descriptor import Descriptor, own
-from ringcast.control.messages import (
-    PROTOCOL_VERSION,
-    Bye,
-    Done,
-    GetSettings,
-    GetStatus,
-    Hello,
-    Request,
-    Status,
-    Welcome,
-)
 from ringcast.control.refusal import failed, refuse
+from ringcast.control.requests import Bye, GetSettings, GetStatus, Hello, Request
+from ringcast.control.wire import PROTOCOL_VERSION
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
-from ringcast.daemon.clients.listener import Door, no_descriptors
-from ringcast.daemon.clients.local import OWN_CLIENT, Local
+from ringcast.daemon.clients.listener import Listener, no_descriptors
+from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.processes import Processes
 from ringcast.daemon.effects import Send
 from ringcast.daemon.machine import Peer, peer_of
@@ -45,14 +38,17 @@ from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.operate import in_force
+from ringcast.daemon.operate.configuration import settings_for
 from ringcast.daemon.operate.declared import Declared
 from ringcast.daemon.operate.in_force import Settings
 from ringcast.daemon.requests import Requests
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.fanout import FanOut, Flushed
-from ringcast.daemon.rings.registrations import Core
+from ringcast.daemon.rings.registrations import OWN_CLIENT
+from ringcast.daemon.rings.ring import Core
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.table.leases import Leases
+from ringcast.daemon.table.rows import PublisherRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, NameTaken, RingcastError
 
@@ -78,7 +74,11 @@ class Server:
             settings.values["limits.memory"], max_lingering=settings.values["limits.lingering_rings"],
             max_lingering_per_tag=settings.values["limits.lingering_rings_per_tag"],
         )  # fmt: skip
-        self.local = Local(TagTable(node, _core.utc_ns()), budget, core)
+        self.local = Local(
+            TagTable(node, _core.utc_ns()), budget, core,
+            settings_of=lambda tag: settings_for(self.settings.rules, tag),
+            on_leaving=self._leaving, on_taken=self._taken, on_rate=self._pace_later,
+        )  # fmt: skip
         self._declared = Declared(self.local)
         self.bad_messages = 0
         self.slow_clients = 0
@@ -90,24 +90,30 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
-        self._stages = Stages(self.local, self._deliver)
+        self._background = Background()
+        self._stages = Stages(self.local, self._deliver, self._background)
         self._pacing: asyncio.TimerHandle | None = None
         self._leases = Leases(settings.values["limits.tag_lease_s"])
         self._looking: asyncio.TimerHandle | None = None
-        self.local.sharing.paces.on_first = self._pace_later
         self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
-        self.network = None
+        self.network: Network | None = None
         if settings.values["listen"]:
             self.network = Network(
-                self.local, _network(settings), self._deliver, self._watchers, self._named, self._stages
+                self.local,
+                _network(settings),
+                self._deliver,
+                self._watchers,
+                self._named,
+                self._stages,
+                self._background,
             )
         self._requests = Requests(
-            self.local, self.network, self._stages, self._watchers, self._deliver,
+            self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
             on_bad=self._refuse, on_mistake=self._failed,
             on_done=self._follow,
         )  # fmt: skip
-        self._door = Door(
+        self._listener = Listener(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
             idle_linger_s=idle_linger_s,
         )  # fmt: skip
@@ -118,12 +124,13 @@ class Server:
             if self.network is not None:
                 await self.network.start()
             self._declare()
-            self._door.open()
+            self._listener.open()
             self._look_later()
             if ready is not None:
                 ready()
             await self._stopped.wait()
         finally:
+            self._background.close()
             await self._stages.close()
             self._requests.close()
             if self.network is not None:
@@ -238,6 +245,14 @@ class Server:
             self._deliver(self._watchers.changed(self.local.take_changes()))
         self._stages.follow()
 
+    def _leaving(self, incarnation: int) -> None:
+        if self.network is not None:
+            self.network.leaving(incarnation)
+
+    def _taken(self, row: PublisherRow) -> None:
+        if self.network is not None:
+            self.network.taken(row)
+
     def _pace_later(self) -> None:
         if self._pacing is None:
             self._pacing = self._loop.call_later(PACE_S, self._pace)
@@ -249,8 +264,8 @@ class Server:
         self._stages.follow_rates()
         rates = self.local.sharing.has_rates or self._stages.has_rates
         if self.network is not None:
-            self.network.distribution.follow_rates()
-            rates = rates or self.network.distribution.has_rates
+            self.network.outgoing.follow_rates()
+            rates = rates or self.network.outgoing.has_rates
         alive = {row.info.incarnation for row in self.local.table.all_publishers() if row.alive} if rates else set()
         self.local.sharing.paces.keep(alive)
         if rates:
@@ -262,11 +277,11 @@ class Server:
 
     def _end_unused(self) -> None:
         """Tags that nobody has used for long go."""
-        unused = set(self.local.unused()) - self.settings.tags.keys()
+        unused = set(self.local.tags.unused()) - self.settings.tags.keys()
         expired = self._leases.look(unused, self._loop.time())
         if expired:
             logger.info("%d tag(s) that nobody used have ended: %.200r", len(expired), expired)
-            self._deliver(self.local.expire(expired))
+            self._deliver(self.local.tags.expire(expired))
             self._follow()
         self._look_later()
 
@@ -306,7 +321,8 @@ class Server:
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
             refusals=self.network.refusals() if self.network is not None else {}, mesh=self.settings.mesh,
             config=self.settings.config, metrics=self.settings.values["metrics"] or "",
-            mistakes=self.mistakes + (self.network.mesh.mistakes if self.network is not None else 0),
+            mistakes=self.mistakes + self._background.failures
+            + (self.network.mesh.mistakes if self.network is not None else 0),
         )  # fmt: skip
 
     def _deliver(self, out: list[Send]) -> None:
@@ -376,7 +392,7 @@ class Server:
         if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
             self._processes.release(peer.pid)
         if not self._connections:
-            self._door.nobody_inside()
+            self._listener.nobody_inside()
 
     def _process_died(self, pid: int) -> None:
         for number in [number for number, peer in self._peers.items() if peer.pid == pid]:
@@ -388,7 +404,7 @@ class Server:
     def _close(self) -> None:
         if self._looking is not None:
             self._looking.cancel()
-        self._door.close()
+        self._listener.close()
         for connection in self._connections.values():
             connection.close()
         self._processes.close()

@@ -13,7 +13,8 @@ import sys
 import threading
 
 from ringcast.control import link
-from ringcast.control.messages import StageDown, StageUp, StageWanted
+from ringcast.control.notices import StageWanted
+from ringcast.control.requests import StageDown, StageUp
 from ringcast.errors import BadMessage
 from ringcast.scaling.stage import Stage, StageSource
 

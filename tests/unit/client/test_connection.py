@@ -12,23 +12,9 @@ from ringcast.client import connection as module
 from ringcast.client.connection import Connection
 from ringcast.client.outbox import Outbox
 from ringcast.control import link
-from ringcast.control.messages import (
-    Bye,
-    Done,
-    GetStatus,
-    Hello,
-    ListTags,
-    OpenTag,
-    Refused,
-    RingUp,
-    SubscriberCount,
-    TagGone,
-    TagListing,
-    TagOpened,
-    Unsubscribe,
-    UseMailbox,
-    Welcome,
-)
+from ringcast.control.answers import Done, Refused, TagListing, TagOpened, Welcome
+from ringcast.control.notices import RingUp, SubscriberCount, TagGone
+from ringcast.control.requests import Bye, GetStatus, Hello, ListTags, OpenTag, Unsubscribe, UseMailbox
 from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, UnknownTag
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes

@@ -10,7 +10,7 @@ import pytest
 
 from ringcast.client.outbox import Outbox, OutboxFull
 from ringcast.control import link
-from ringcast.control.messages import OpenTag, Unsubscribe
+from ringcast.control.requests import OpenTag, Unsubscribe
 
 
 @pytest.fixture

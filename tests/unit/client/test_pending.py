@@ -3,8 +3,8 @@ import os
 import pytest
 
 from ringcast.client.pending import Pending
+from ringcast.control.answers import Done, Refused, TagListing
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import Done, Refused, TagListing
 from ringcast.errors import DaemonUnavailable, ResourceLimit, UnknownTag
 
 

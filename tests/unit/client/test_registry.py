@@ -3,21 +3,11 @@
 import pytest
 
 from ringcast.client.registration import Publication, Subscription
-from ringcast.client.registry import Holdings
+from ringcast.client.registry import Registry
+from ringcast.control.answers import Done, Published
 from ringcast.control.link import Received
-from ringcast.control.messages import (
-    Done,
-    OpenTag,
-    Publish,
-    Published,
-    RingDown,
-    RingUp,
-    Subscribe,
-    SubscriberCount,
-    TagGone,
-    Unpublish,
-    Unsubscribe,
-)
+from ringcast.control.notices import RingDown, RingUp, SubscriberCount, TagGone
+from ringcast.control.requests import OpenTag, Publish, Subscribe, Unpublish, Unsubscribe
 from ringcast.errors import (
     CorruptRing,
     DaemonUnavailable,
@@ -120,10 +110,10 @@ def connection():
 
 
 @pytest.fixture
-def holdings(connection):
-    holdings = Holdings()
-    holdings.connection = connection
-    return holdings
+def registry(connection):
+    registry = Registry()
+    registry.connection = connection
+    return registry
 
 
 @pytest.fixture
@@ -132,145 +122,145 @@ def publisher():
 
 
 @pytest.fixture
-def publication(holdings, connection, publisher):
+def publication(registry, connection, publisher):
     publication = Publication(connection, "a", publisher)
-    holdings.publish(publication)
+    registry.publish(publication)
     return publication
 
 
 @pytest.fixture
-def subscription(holdings, connection):
-    subscription = FakeSubscription(connection, holdings.number())
-    holdings.subscribe(subscription)
+def subscription(registry, connection):
+    subscription = FakeSubscription(connection, registry.number())
+    registry.subscribe(subscription)
     return subscription
 
 
-def notice(holdings, message, fds=(), limit=None):
-    holdings.noticed(message, Received(message, list(fds), limit))
+def notice(registry, message, fds=(), limit=None):
+    registry.noticed(message, Received(message, list(fds), limit))
 
 
-def test_counts_reach_their_publication(holdings, publication):
+def test_counts_reach_their_publication(registry, publication):
     assert publication.subscribers == 2
-    notice(holdings, SubscriberCount(publisher=1, count=5))
-    notice(holdings, SubscriberCount(publisher=99, count=9))
+    notice(registry, SubscriberCount(publisher=1, count=5))
+    notice(registry, SubscriberCount(publisher=99, count=9))
     assert publication.subscribers == 5
 
 
-def test_rings_reach_their_subscription(holdings, subscription):
-    notice(holdings, up(subscription.number), (-1, -1))
+def test_rings_reach_their_subscription(registry, subscription):
+    notice(registry, up(subscription.number), (-1, -1))
     assert subscription.attached == [7]
-    notice(holdings, RingDown(subscription=subscription.number, incarnation=7))
+    notice(registry, RingDown(subscription=subscription.number, incarnation=7))
     assert subscription.attached == []
 
 
-def test_a_ring_for_nobody_is_declined(holdings, connection):
-    notice(holdings, up(99), (-1, -1))
+def test_a_ring_for_nobody_is_declined(registry, connection):
+    notice(registry, up(99), (-1, -1))
     assert connection.posted == [Unsubscribe(id=0, subscription=99)]
 
 
-def test_a_closed_subscription_takes_no_ring(holdings, subscription):
+def test_a_closed_subscription_takes_no_ring(registry, subscription):
     assert subscription.close(lambda: None)
     assert not subscription.close(lambda: None)
-    notice(holdings, up(subscription.number), (-1, -1))
+    notice(registry, up(subscription.number), (-1, -1))
     assert subscription.attached == []
 
 
 @pytest.mark.parametrize("trouble", [QosMismatch("a", "b", "c"), ResourceLimit("a", "b")])
-def test_a_ring_that_cannot_be_read_is_an_error_of_the_subscribing_call(holdings, connection, trouble):
-    subscription = FakeSubscription(connection, holdings.number())
+def test_a_ring_that_cannot_be_read_is_an_error_of_the_subscribing_call(registry, connection, trouble):
+    subscription = FakeSubscription(connection, registry.number())
     subscription.trouble = trouble
-    connection.before_answer = lambda _: notice(holdings, up(subscription.number), (-1, -1))
+    connection.before_answer = lambda _: notice(registry, up(subscription.number), (-1, -1))
     with pytest.raises(type(trouble)):
-        holdings.subscribe(subscription)
+        registry.subscribe(subscription)
     assert connection.posted == [Unsubscribe(id=0, subscription=subscription.number)]
 
 
-def test_later_it_is_an_error_of_the_subscription(holdings, subscription):
-    notice(holdings, up(subscription.number), limit=ResourceLimit("no room", "ulimit"))
+def test_later_it_is_an_error_of_the_subscription(registry, subscription):
+    notice(registry, up(subscription.number), limit=ResourceLimit("no room", "ulimit"))
     assert isinstance(subscription.failure, ResourceLimit)
 
 
-def test_a_ring_that_its_own_publisher_damaged_costs_only_that_ring(holdings, subscription):
+def test_a_ring_that_its_own_publisher_damaged_costs_only_that_ring(registry, subscription):
     subscription.trouble = CorruptRing("magic")
-    notice(holdings, up(subscription.number), (-1, -1))
+    notice(registry, up(subscription.number), (-1, -1))
     assert subscription.failure is None
     subscription.trouble = None
-    notice(holdings, up(subscription.number, 8), (-1, -1))
+    notice(registry, up(subscription.number, 8), (-1, -1))
     assert subscription.attached == [8]
 
 
-def test_a_tag_destroyed_by_force_fails_its_rights_only(holdings, connection, publication, publisher, subscription):
-    wild = FakeSubscription(connection, holdings.number(), "*")
-    holdings.subscribe(wild)
-    notice(holdings, TagGone(name="a"))
+def test_a_tag_destroyed_by_force_fails_its_rights_only(registry, connection, publication, publisher, subscription):
+    wild = FakeSubscription(connection, registry.number(), "*")
+    registry.subscribe(wild)
+    notice(registry, TagGone(name="a"))
     assert isinstance(publisher.failure, TagDestroyed)
     assert isinstance(publication.failure, TagDestroyed)
     assert isinstance(subscription.failure, TagDestroyed)
     assert wild.failure is None
 
 
-def test_everything_is_registered_again_tags_first(holdings, connection, publication, publisher, subscription):
+def test_everything_is_registered_again_tags_first(registry, connection, publication, publisher, subscription):
     tag = FakeTag()
-    holdings.opened(tag)
+    registry.opened(tag)
     connection.asked.clear()
-    holdings.restore()
+    registry.restore()
     assert [type(request) for request in connection.asked] == [OpenTag, Publish, Subscribe]
     assert connection.asked[0].requested == {
         "codec": "json", "schema": None, "depth": 3, "capacity_bytes": 4 << 20, "max_wait_s": 0.1, "prefault": False,
-        "proxy": "", "transport": "",
+        "at": "", "transport": "",
     }  # fmt: skip
     assert connection.asked[1].incarnation == 7
     assert publisher.fanouts == 2
     assert publication.info.id == 2
-    notice(holdings, SubscriberCount(publisher=2, count=9))
+    notice(registry, SubscriberCount(publisher=2, count=9))
     assert publication.subscribers == 9
 
 
-def test_a_tag_made_differently_fails_whoever_uses_it(holdings, connection, publication, publisher, subscription):
+def test_a_tag_made_differently_fails_whoever_uses_it(registry, connection, publication, publisher, subscription):
     tag = FakeTag()
-    holdings.opened(tag)
+    registry.opened(tag)
     connection.refuse[OpenTag] = TagConflict("a", "codec", "bytes", "json")
     connection.asked.clear()
-    holdings.restore()
+    registry.restore()
     assert [type(request) for request in connection.asked] == [OpenTag]
     assert isinstance(publisher.failure, TagConflict)
     assert isinstance(subscription.failure, TagConflict)
 
 
-def test_a_publisher_without_a_place_goes_on_by_itself(holdings, connection, publication, publisher, subscription):
+def test_a_publisher_without_a_place_goes_on_by_itself(registry, connection, publication, publisher, subscription):
     connection.refuse[Publish] = NoSpace(1, 2, 3)
-    holdings.restore()
+    registry.restore()
     assert publisher.failure is None
     assert type(connection.asked[-1]) is Subscribe
 
 
-def test_a_daemon_that_goes_away_meanwhile_ends_the_attempt(holdings, connection, publication, subscription):
+def test_a_daemon_that_goes_away_meanwhile_ends_the_attempt(registry, connection, publication, subscription):
     connection.refuse[Publish] = DaemonUnavailable("/s", "gone")
     with pytest.raises(DaemonUnavailable):
-        holdings.restore()
+        registry.restore()
     assert subscription.failure is None
 
 
-def test_a_right_granted_to_nobody_is_given_back(holdings, connection):
-    holdings.orphaned(Published(id=1, info=info(5), subscribers=0))
-    holdings.orphaned(Done(id=2))
+def test_a_right_granted_to_nobody_is_given_back(registry, connection):
+    registry.orphaned(Published(id=1, info=info(5), subscribers=0))
+    registry.orphaned(Done(id=2))
     assert connection.posted == [Unpublish(id=0, publisher=5)]
 
 
-def test_rights_are_given_back_once(holdings, connection, publication, subscription):
-    holdings.release(publication)
-    holdings.release(publication)
-    holdings.abandon(subscription)
-    holdings.abandon(subscription)
+def test_rights_are_given_back_once(registry, connection, publication, subscription):
+    registry.release(publication)
+    registry.release(publication)
+    registry.abandon(subscription)
+    registry.abandon(subscription)
     assert [r for r in connection.asked if isinstance(r, Unpublish)] == [Unpublish(id=0, publisher=1)]
     assert connection.posted == [Unsubscribe(id=0, subscription=subscription.number)]
 
 
-def test_a_publisher_that_nobody_holds_any_more_is_not_registered_again(holdings, connection):
+def test_a_publisher_that_nobody_holds_any_more_is_not_registered_again(registry, connection):
     publisher = FakePublisher()
     publication = Publication(connection, "a", publisher)
-    holdings.publish(publication)
+    registry.publish(publication)
     del publisher
     connection.asked.clear()
-    holdings.restore()
+    registry.restore()
     assert connection.asked == []

@@ -3,8 +3,8 @@ import time
 import pytest
 
 from ringcast import _core
-from ringcast.client.ring_following import Following, check_reliable, first_message
-from ringcast.control.messages import RingUp
+from ringcast.client.ring_following import RingFollowing, check_reliable, first_message
+from ringcast.control.notices import RingUp
 from ringcast.errors import QosMismatch
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes
@@ -68,7 +68,7 @@ def ring_up(age_ns, **how):
 )
 def test_where_counting_begins(age_ns, how, start):
     reader = Reader()
-    following = Following(None, 1, "t", reader, start="new", decoders=Decoders())
+    following = RingFollowing(None, 1, "t", reader, start="new", decoders=Decoders())
     time.sleep(0.001)  # the subscription is older than what is new
     following.attach(ring_up(age_ns, **how), 3, 4)
     assert [(asked["start"], asked["first"]) for asked in reader.attached] == [(start, 40)]
@@ -76,7 +76,7 @@ def test_where_counting_begins(age_ns, how, start):
 
 def test_the_end_of_a_publisher_is_told_to_its_last_ring():
     reader = Reader()
-    following = Following(None, 1, "t", reader, start="new", decoders=Decoders())
+    following = RingFollowing(None, 1, "t", reader, start="new", decoders=Decoders())
     following.attach(ring_up(None), 3, 4)
     following.attach(ring_up(None, ring=71), 3, 4)
     following.stream_ended(7, 99)

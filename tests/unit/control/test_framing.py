@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from ringcast.control import messages as m
+from ringcast.control import answers, notices, requests, status
 from ringcast.control.framing import MAX_PACKET_BYTES, decode_reply_untrusted, decode_request_untrusted, encode
 from ringcast.control.service import Pull
 from ringcast.errors import BadMessage
@@ -18,75 +18,77 @@ SUBSCRIBER = SubscriberInfo(id=1, node="n", pattern="a/*", pid=4, user="u")
 COUNTERS = {"sent": 2**63}
 
 REQUESTS: list[Any] = [
-    m.Hello(id=1, program="p"),
-    m.OpenTag(id=2**63, name="a", requested={"depth": 5, "schema": {"x": [1, None]}}),
-    m.DestroyTag(id=1, name="a", force=True),
-    m.Publish(id=1, tag="a", incarnation=2**64 - 1, depth=1, capacity_bytes=1),
-    m.Unpublish(id=1, publisher=1),
-    m.Subscribe(id=1, pattern="a/*", subscription=3, role="history"),
-    m.Subscribe(id=1, pattern="a/*", subscription=3, size=(320, 240), rate_hz=2.5),
-    m.StageUp(id=1, stage=2, incarnation=2**64 - 1, depth=1, capacity_bytes=1),
-    m.StageDown(id=1, stage=2, reason="no scaler"),
-    m.UseMailbox(id=1, subscription=3),
-    m.Watch(id=1, watch=4, kinds=["node", "publisher"], pattern="lab/**"),
-    m.Unwatch(id=1, watch=4),
-    m.Attached(id=1, subscription=3, ring=2**64 - 1),
-    m.Move(id=1, subscription=3, at="node:b", transport="tcp"),
-    m.SetChannel(id=1, tag="a", node="b", at="publisher"),
-    m.Unsubscribe(id=1, subscription=3),
-    m.Watch(id=1, watch=4, kinds=["node", "publisher", "subscriber"], pattern="a/*"),
-    m.Unwatch(id=1, watch=4),
-    m.ListTags(id=1),
-    m.ListPublishers(id=1, tag="a"),
-    m.ListSubscribers(id=1, tag="a"),
-    m.ListHistories(id=1, tag="a"),
-    m.PullHistory(id=1, at="publisher", query=Pull(tag="a", kind="latest")),
-    m.HoldBuffer(id=1, buffer=2, tag="a", at="node:b", depth=9),
-    m.DropBuffer(id=1, buffer=2),
-    m.ListNodes(id=1),
-    m.ListChannels(id=1),
-    m.GetStatus(id=1),
-    m.GetSettings(id=1),
-    m.Bye(id=1),
+    requests.Hello(id=1, program="p"),
+    requests.OpenTag(id=2**63, name="a", requested={"depth": 5, "schema": {"x": [1, None]}}),
+    requests.DestroyTag(id=1, name="a", force=True),
+    requests.Publish(id=1, tag="a", incarnation=2**64 - 1, depth=1, capacity_bytes=1),
+    requests.Unpublish(id=1, publisher=1),
+    requests.Subscribe(id=1, pattern="a/*", subscription=3, role="history"),
+    requests.Subscribe(id=1, pattern="a/*", subscription=3, size=(320, 240), rate_hz=2.5),
+    requests.StageUp(id=1, stage=2, incarnation=2**64 - 1, depth=1, capacity_bytes=1),
+    requests.StageDown(id=1, stage=2, reason="no scaler"),
+    requests.UseMailbox(id=1, subscription=3),
+    requests.Watch(id=1, watch=4, kinds=["node", "publisher"], pattern="lab/**"),
+    requests.Unwatch(id=1, watch=4),
+    requests.Attached(id=1, subscription=3, ring=2**64 - 1),
+    requests.Move(id=1, subscription=3, at="node:b", transport="tcp"),
+    requests.SetChannel(id=1, tag="a", node="b", at="publisher"),
+    requests.Unsubscribe(id=1, subscription=3),
+    requests.Watch(id=1, watch=4, kinds=["node", "publisher", "subscriber"], pattern="a/*"),
+    requests.Unwatch(id=1, watch=4),
+    requests.ListTags(id=1),
+    requests.ListPublishers(id=1, tag="a"),
+    requests.ListSubscribers(id=1, tag="a"),
+    requests.ListHistories(id=1, tag="a"),
+    requests.PullHistory(id=1, at="publisher", query=Pull(tag="a", kind="latest")),
+    requests.HoldBuffer(id=1, buffer=2, tag="a", at="node:b", depth=9),
+    requests.DropBuffer(id=1, buffer=2),
+    requests.ListNodes(id=1),
+    requests.ListChannels(id=1),
+    requests.GetStatus(id=1),
+    requests.GetSettings(id=1),
+    requests.Bye(id=1),
 ]
 REPLIES: list[Any] = [
-    m.Welcome(id=1, node="n", daemon_pid=1),
-    m.TagOpened(id=1, name="a", tag_id=2, attributes=TagAttributes()),
-    m.Published(id=1, info=PUBLISHER, subscribers=0),
-    m.Done(id=1),
-    m.TagListing(
+    answers.Welcome(id=1, node="n", daemon_pid=1),
+    answers.TagOpened(id=1, name="a", tag_id=2, attributes=TagAttributes()),
+    answers.Published(id=1, info=PUBLISHER, subscribers=0),
+    answers.Done(id=1),
+    answers.TagListing(
         id=1,
         rows=[
-            m.TagStatus(
+            status.TagStatus(
                 name="a", id=1, attributes=TagAttributes(), publishers=1, subscribers=1, sent=1, bytes=1, last_sent_ns=1
             )
         ],
     ),
-    m.PublisherListing(
-        id=1, rows=[m.PublisherStatus(info=PUBLISHER, alive=True, counters=COUNTERS, last_sent_ns=1)], more=True
+    answers.PublisherListing(
+        id=1, rows=[status.PublisherStatus(info=PUBLISHER, alive=True, counters=COUNTERS, last_sent_ns=1)], more=True
     ),
-    m.SubscriberListing(id=1, rows=[m.SubscriberStatus(info=SUBSCRIBER, counters=COUNTERS, latency=[1, 2])]),
-    m.NodeListing(
-        id=1,
-        rows=[m.NodeStatus(name="n", state="here", me=True, linked=False, incarnation=1, control=("h:1",), data=())],
-    ),
-    m.ChannelListing(
+    answers.SubscriberListing(id=1, rows=[status.SubscriberStatus(info=SUBSCRIBER, counters=COUNTERS, latency=[1, 2])]),
+    answers.NodeListing(
         id=1,
         rows=[
-            m.ChannelStatus(
+            status.NodeStatus(name="n", state="here", me=True, linked=False, incarnation=1, control=("h:1",), data=())
+        ],
+    ),
+    answers.ChannelListing(
+        id=1,
+        rows=[
+            status.ChannelStatus(
                 direction="in", node="n", tag="a", incarnation=1, transport="udp", every=4, reliable=False,
                 messages=1, bytes=None, lost=0, counters={"late": 1},
             )
         ],
         dropped={"udp": {"stranger": 1}},
     ),
-    m.Status(
+    answers.Status(
         id=1, node="n", pid=1, version="1", uptime_s=1.5, clients=1, tags=1, rings=1, budget_bytes=1, used_bytes=1,
         bad_messages=0, until_idle=False,
     ),
-    m.SettingListing(id=1, rows=[m.SettingStatus(key="name", value='"n"', origin="default")], more=True),
-    m.HistoryPulled(id=1, size=1, answer=b"x"),
-    m.Presences(
+    answers.SettingListing(id=1, rows=[status.SettingStatus(key="name", value='"n"', origin="default")], more=True),
+    answers.HistoryPulled(id=1, size=1, answer=b"x"),
+    notices.Presences(
         watch=4,
         rows=[
             Presence(kind="node", came=True, node="n"),
@@ -95,30 +97,30 @@ REPLIES: list[Any] = [
         ],
         anew=True,
     ),
-    m.Refused(id=1, error="UnknownTag", fields={"name": "a"}),
-    m.RingUp(
+    answers.Refused(id=1, error="UnknownTag", fields={"name": "a"}),
+    notices.RingUp(
         subscription=1, info=PUBLISHER, attributes=TagAttributes(), depth=1, capacity_bytes=1, born_after=True,
         ring=1, next_seq=0,
         alive=False,
     ),
-    m.RingDown(subscription=1, incarnation=2**64 - 1),
-    m.RingDown(subscription=1, incarnation=5, end=2**40),
-    m.StreamEnded(subscription=1, incarnation=2**64 - 1, end=2**40),
-    m.RingPaced(subscription=1, ring=2**64 - 1, pace=3),
-    m.StageWanted(
+    notices.RingDown(subscription=1, incarnation=2**64 - 1),
+    notices.RingDown(subscription=1, incarnation=5, end=2**40),
+    notices.StreamEnded(subscription=1, incarnation=2**64 - 1, end=2**40),
+    notices.RingPaced(subscription=1, ring=2**64 - 1, pace=3),
+    notices.StageWanted(
         publisher=1, stage=2, attributes=TagAttributes(), size=(2, 3), every=4, first_seq=5, passed=1, reliable=True,
         ring=6, depth=7, capacity_bytes=8,
     ),
-    m.StageUnwanted(publisher=1, stage=2),
-    m.TagGone(name="a"),
-    m.SubscriberCount(publisher=1, count=2),
-    m.Presences(watch=4, rows=[Presence(kind="publisher", came=True, node="n", publisher=PUBLISHER)], anew=True),
+    notices.StageUnwanted(publisher=1, stage=2),
+    notices.TagGone(name="a"),
+    notices.SubscriberCount(publisher=1, count=2),
+    notices.Presences(watch=4, rows=[Presence(kind="publisher", came=True, node="n", publisher=PUBLISHER)], anew=True),
 ]  # fmt: skip
 
 
 def test_every_message_is_tried_here() -> None:
-    assert {type(message) for message in REQUESTS} == set(get_args(m.Request))
-    assert {type(message) for message in REPLIES} == set(get_args(m.Answer)) | set(get_args(m.Notice))
+    assert {type(message) for message in REQUESTS} == set(get_args(requests.Request))
+    assert {type(message) for message in REPLIES} == set(get_args(answers.Answer)) | set(get_args(notices.Notice))
 
 
 @pytest.mark.parametrize("message", REQUESTS, ids=lambda message: type(message).__name__)
@@ -133,7 +135,7 @@ def test_replies_survive(message: Any) -> None:
 
 def test_nothing_larger_than_a_packet_leaves() -> None:
     with pytest.raises(BadMessage, match="of one packet"):
-        encode(m.Hello(id=1, program="x" * MAX_PACKET_BYTES))
+        encode(requests.Hello(id=1, program="x" * MAX_PACKET_BYTES))
 
 
 @pytest.mark.parametrize(

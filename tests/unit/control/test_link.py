@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from ringcast.control import link
+from ringcast.control.answers import Done
 from ringcast.control.framing import MAX_DESCRIPTORS, MAX_PACKET_BYTES
-from ringcast.control.messages import Done, GetStatus, Hello
+from ringcast.control.requests import GetStatus, Hello
 from ringcast.errors import BadMessage
 
 Pair = tuple[socket.socket, socket.socket]

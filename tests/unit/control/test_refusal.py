@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ringcast import errors
+from ringcast.control.answers import Refused
 from ringcast.control.framing import decode_reply_untrusted, encode
-from ringcast.control.messages import Refused
 from ringcast.control.refusal import refusal, refuse
 
 ERRORS = [

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from ringcast.control.answers import Published
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import Hello, OpenTag, Publish, Published, Subscribe
+from ringcast.control.requests import Hello, OpenTag, Publish, Subscribe
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.rings.budget import Budget

@@ -11,7 +11,8 @@ import pytest
 
 import ringcast
 from ringcast import _core
-from ringcast.control.messages import Done, HoldBuffer, SetChannel, Subscribe
+from ringcast.control.answers import Done
+from ringcast.control.requests import HoldBuffer, SetChannel, Subscribe
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.operate.config_file import defaults
 from ringcast.daemon.operate.in_force import resolve

@@ -17,11 +17,13 @@ _PLACEHOLDERS = {"VERB", "NAME"}
 
 
 def lines_of(text: str) -> list[str]:
-    """Command lines of shell blocks, continued ones joined, and code in sentences."""
+    """Command lines of shell blocks, continued ones joined, those quoted in programs, and code in sentences."""
     found = []
     for block in blocks(text):
         if block.language in _SHELL:
             found += block.text.replace("\\\n", " ").splitlines()
+        elif block.language == "python":
+            found += re.findall(r"'(ringcast [^'\n]+)'", block.text)
     found += [" ".join(code.split()) for code in re.findall(r"`((?:[^`\n]|\n(?!\n))+)`", without_blocks(text))]
     return found
 
@@ -74,5 +76,6 @@ def test_mistakes_are_found() -> None:
     assert commands("```\nringcast sub x --nonsense   # why\n```\n and `ringcast hz x`", "ringcast") == {
         "ringcast sub x --nonsense", "ringcast hz x",
     }  # fmt: skip
+    assert commands("```python\nx = 1  # as 'ringcast hz y' does\n```\n", "ringcast") == {"ringcast hz y"}
     with pytest.raises(SystemExit):
         understood("ringcast sub x --nonsense")

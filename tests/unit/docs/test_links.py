@@ -26,6 +26,11 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("page", pages(), ids=named)
+def test_a_merge_left_nothing_behind(page: Path) -> None:
+    assert not re.search(r"^(?:<<<<<<<|=======|>>>>>>>)( |$)", page.read_text(), re.MULTILINE)
+
+
 def test_a_broken_link_is_found() -> None:
     text = "[a](there.md#one) `[b](not.md)` ![c](c.svg)\n```\n[d](d.md)\n```\n"
     assert links(text) == ["there.md#one", "c.svg"]

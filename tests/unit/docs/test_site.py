@@ -24,6 +24,8 @@ def test_every_verb_is_in_the_reference() -> None:
     assert [verb for verb in VERBS if f"### ringcast {verb}\n" not in text] == []
     assert "### ringcast config show\n" in text
     assert "`--transport" in text
+    assert "'lab/\\*/temp', 'lab/\\*\\*'" in text, "help texts are not Markdown"
+    assert "%(" not in text
 
 
 def test_links_are_turned_into_links_of_the_site() -> None:

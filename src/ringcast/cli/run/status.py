@@ -13,7 +13,7 @@ from ringcast.cli.program import FAILED
 from ringcast.errors import DaemonUnavailable
 
 if TYPE_CHECKING:
-    from ringcast.control.messages import Status
+    from ringcast.control.answers import Status
     from ringcast.control.status import NodeStatus
 
 HELP = "Show whether this node's daemon is up: its process, node and mesh, other nodes, memory, configuration."

@@ -31,7 +31,7 @@ FIRST_CLIENT_S = 10.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-class Door:
+class Listener:
     """`on_enter(socket)` is called for each newcomer, `on_idle` once nobody has been inside for `idle_linger_s`.
 
     With None it stays open. `is_empty` says whether anybody is inside now.

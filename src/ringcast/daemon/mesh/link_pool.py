@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable
 
 from ringcast.control.peering import MAX_ADDRESSES, PeerMessage
+from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.core.events import Announce, DialFailed, Event, LinkDown, LinkUp
 from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.model import addresses
@@ -23,9 +24,10 @@ END_S = 2.5
 """How long links have to end when all do."""
 
 
-class Switchboard:
+class LinkPool:
     def __init__(
         self,
+        background: Background,
         *,
         on_event: Callable[[Event], None],
         on_message: Callable[[PeerLink, PeerMessage], None],
@@ -38,6 +40,7 @@ class Switchboard:
         """Addresses at which this daemon can be reached."""
         self.strangers_refused = 0
         self.slow_links = 0
+        self._background = background
         self._on_event = on_event
         self._on_message = on_message
         self._on_offence = on_offence
@@ -48,7 +51,6 @@ class Switchboard:
         self._wildcards: dict[bool, int] = {}  # whether IPv6: port
         self._numbers = itertools.count(1)
         self._retiring: set[int] = set()
-        self._dials: set[asyncio.Task[None]] = set()
         self._ended = asyncio.Event()
         self._closed = False
 
@@ -64,9 +66,7 @@ class Switchboard:
         return port
 
     def dial(self, address: str) -> None:
-        task = self._loop.create_task(self._dial(address))
-        self._dials.add(task)
-        task.add_done_callback(self._dials.discard)
+        self._background.start(f"dial {address}", self._dial(address))
 
     def send(self, number: int, message: PeerMessage) -> None:
         link = self.links.get(number)
@@ -105,8 +105,6 @@ class Switchboard:
         self._closed = True
         for server in self._servers:
             server.close()
-        for task in self._dials:
-            task.cancel()
 
     async def _all_ended(self, seconds: float) -> None:
         if self.links:

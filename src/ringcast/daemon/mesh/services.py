@@ -14,7 +14,7 @@ from contextvars import ContextVar
 
 import msgspec
 
-from ringcast.control.messages import Refused
+from ringcast.control.answers import Refused
 from ringcast.control.peering import (
     CHUNK_BYTES,
     MAX_PAYLOAD_BYTES,
@@ -27,6 +27,7 @@ from ringcast.control.peering import (
     encode_frame,
 )
 from ringcast.control.refusal import refusal, refuse
+from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.errors import BadMessage, BrokenError, MessageTooLarge, QosMismatch, ResourceLimit, RingcastError
@@ -72,9 +73,10 @@ class _Inbound:
 class Services:
     """`on_done(link)` is called when a request on a link has ended."""
 
-    def __init__(self, on_done: Callable[[PeerLink], None]) -> None:
+    def __init__(self, background: Background, on_done: Callable[[PeerLink], None]) -> None:
         self.handlers: dict[str, Handler] = {}
         self._complaints = Complaints(logger)
+        self._background = background
         self._on_done = on_done
         self._numbers = 0
         self._waiting: dict[int, dict[int, tuple[asyncio.Future[bytes], _Inbound | None]]] = {}  # by link
@@ -182,7 +184,7 @@ class Services:
                 self._start(link, message.id, inbound)
 
     def _start(self, link: PeerLink, number: int, inbound: _Inbound) -> None:
-        inbound.task = asyncio.get_running_loop().create_task(self._serve(link, number, inbound))
+        inbound.task = self._background.start(f"serve {inbound.service}", self._serve(link, number, inbound))
 
     async def _serve(self, link: PeerLink, number: int, inbound: _Inbound) -> None:
         node = link.peer.name if link.peer else ""

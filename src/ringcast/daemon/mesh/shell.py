@@ -19,6 +19,7 @@ import msgspec
 
 from ringcast.control.peering import MAX_PAYLOAD_BYTES, Hello, NodeRecord, PeerMessage, Service
 from ringcast.control.status import NodeStatus
+from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.core.cluster import Cluster
 from ringcast.daemon.mesh.core.events import (
     Action,
@@ -50,7 +51,7 @@ from ringcast.daemon.mesh.core.events import (
 )
 from ringcast.daemon.mesh.core.roster import Status
 from ringcast.daemon.mesh.core.timing import Timing
-from ringcast.daemon.mesh.link_pool import Switchboard
+from ringcast.daemon.mesh.link_pool import LinkPool
 from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.daemon.mesh.scouting import Scouting, ScoutSettings, ScoutStatus
 from ringcast.daemon.mesh.services import Handler, LinkLost, Services, asking
@@ -114,6 +115,7 @@ class Mesh:
         timing: Timing | None = None,
         seed: int | None = None,
         liveliness: Liveliness | None = None,
+        background: Background | None = None,
     ) -> None:
         """Raises ValueError when an address is none."""
         self.table = table
@@ -124,9 +126,10 @@ class Mesh:
         self._on_contest = on_contest
         self._listen = [addresses.split(address, CONTROL_PORT) for address in listen]
         self._loop = asyncio.get_running_loop()
-        self._services = Services(on_done=lambda link: self._switchboard.settled(link))
-        self._switchboard = Switchboard(
-            on_event=self._happened, on_message=self._message, on_offence=self._offence,
+        self._background = background or Background()
+        self._services = Services(self._background, on_done=lambda link: self._link_pool.settled(link))
+        self._link_pool = LinkPool(
+            self._background, on_event=self._happened, on_message=self._message, on_offence=self._offence,
             on_end=self._services.link_down, is_busy=self._services.busy,
         )  # fmt: skip
         self._cluster = Cluster(
@@ -153,9 +156,9 @@ class Mesh:
 
     async def start(self) -> None:
         """Listen, dial and call out. Raises OSError when an address cannot be listened on."""
-        ports = [await self._switchboard.listen(host, port) for host, port in self._listen]
+        ports = [await self._link_pool.listen(host, port) for host, port in self._listen]
         self._running = True
-        self._happened(Announce(control=tuple(self._switchboard.control)))
+        self._happened(Announce(control=tuple(self._link_pool.control)))
         own = [row for row in self.table.tags() if row.primary == self.table.node]
         self._happened(LocalChanges([Change(ChangeKind.ADDED, row) for row in own]))
         self._happened(Tick())
@@ -172,18 +175,19 @@ class Mesh:
         if self._running:
             self._happened(Leave())
             self._stop()
-            await self._switchboard.close()
+            await self._link_pool.close()
 
     async def abort(self) -> None:
         """End without a word, as a daemon that is killed does."""
         if self._running:
             self._stop()
-            await self._switchboard.abort()
+            await self._link_pool.abort()
 
     def _stop(self) -> None:
         self._running = False
         self._complaints.close()
         self._services.close()
+        self._background.close()
         if self._timer is not None:
             self._timer.cancel()
         if self._scouting is not None:
@@ -246,8 +250,8 @@ class Mesh:
     def status(self) -> MeshStatus:
         return MeshStatus(
             serving=self.serving, links=len(self._cluster.membership.links.peers()),
-            strangers_refused=self._switchboard.strangers_refused, bad_messages=self._cluster.offences,
-            slow_links=self._switchboard.slow_links, refused=self._refused(), foreign=self._foreign,
+            strangers_refused=self._link_pool.strangers_refused, bad_messages=self._cluster.offences,
+            slow_links=self._link_pool.slow_links, refused=self._refused(), foreign=self._foreign,
             refusals=self._turned_away | self._cluster.membership.refusals,
             scouting=self._scouting.status() if self._scouting else [],
         )  # fmt: skip
@@ -284,7 +288,7 @@ class Mesh:
             if self.node(node) is None or not self._running:
                 raise BrokenError(f"node {node!r} is not in the mesh; 'ringcast nodes' shows who is")
             number = self._cluster.membership.link_to(node)
-            link = self._switchboard.links.get(number) if number is not None else None
+            link = self._link_pool.links.get(number) if number is not None else None
             if link is not None and not link.closing:
                 return link
             future = self._loop.create_future()
@@ -347,7 +351,7 @@ class Mesh:
             self.mistakes += 1
             self._complaints.exception("", "an event of the mesh could not be handled: %.200r", event)
             if isinstance(event, Received):
-                self._switchboard.close_link(event.link, gently=False)
+                self._link_pool.close_link(event.link, gently=False)
             return
         for action in actions:
             self._try(action, partial(self._perform, action))
@@ -364,12 +368,12 @@ class Mesh:
     def _perform(self, action: Action) -> None:
         match action:
             case Send(link, message):
-                self._switchboard.send(link, message)
+                self._link_pool.send(link, message)
             case Connect(address):
-                self._switchboard.dial(address)
+                self._link_pool.dial(address)
             case Close(link, reason, gently):
                 logger.debug("link %d ends: %s", link, reason)
-                self._switchboard.close_link(link, gently=gently)
+                self._link_pool.close_link(link, gently=gently)
             case Changed(changes):
                 self._present(self.liveliness.of_changes(changes))
                 self._on_changes(changes)
@@ -440,7 +444,7 @@ class Mesh:
     def _say_foreign(self, action: Foreign) -> None:
         """Once per host and mesh; whoever is of another mesh may call again and again."""
         self._foreign += 1
-        link = self._switchboard.links.get(action.link)
+        link = self._link_pool.links.get(action.link)
         remote = (link.address or link.remote) if link is not None else ""
         host = addresses.split(remote)[0] if remote else "?"
         if (host, action.mesh) not in self._said_foreign and len(self._said_foreign) < MAX_TURNED_AWAY:

@@ -7,16 +7,16 @@ from typing import TypeVar
 
 import msgspec
 
-from ringcast.control.framing import MAX_PACKET_BYTES
-from ringcast.control.messages import (
+from ringcast.control.answers import (
     ChannelListing,
     NodeListing,
-    Presences,
     PublisherListing,
     SettingListing,
     SubscriberListing,
     TagListing,
 )
+from ringcast.control.framing import MAX_PACKET_BYTES
+from ringcast.control.notices import Presences
 from ringcast.control.status import (
     ChannelStatus,
     NodeStatus,
@@ -25,7 +25,7 @@ from ringcast.control.status import (
     SubscriberStatus,
     TagStatus,
 )
-from ringcast.daemon.rings.registrations import Ring
+from ringcast.daemon.rings.ring import Ring
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, TagRow
 from ringcast.model.identity import Presence
 from ringcast.model.tag import tag_id

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import msgspec
 
-from ringcast.control.messages import Status
+from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
 from ringcast.daemon.mesh.shell import MeshStatus
-from ringcast.daemon.rings.registrations import DerivedRing, MirrorRing
+from ringcast.daemon.rings.ring import DerivedRing, MirrorRing
 from ringcast.daemon.server import Server
 
 SLICE_S = 0.001

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ringcast.control.messages import Done, Presences, Unwatch, Watch
+from ringcast.control.answers import Done
+from ringcast.control.notices import Presences
 from ringcast.control.refusal import refuse
+from ringcast.control.requests import Unwatch, Watch
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe.listing import presence_pages
 from ringcast.daemon.observe.liveliness import Liveliness

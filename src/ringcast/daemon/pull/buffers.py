@@ -16,10 +16,11 @@ import msgspec
 
 from ringcast.control import service
 from ringcast.control.limits import MAX_BUFFERS_PER_PEER
-from ringcast.control.messages import HoldBuffer
+from ringcast.control.requests import HoldBuffer
 from ringcast.control.service import Buffer, Nothing, ReleaseBuffer
+from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.interface import Mesh
-from ringcast.daemon.rings.registrations import Demand
+from ringcast.daemon.rings.demand import Demand
 from ringcast.errors import BrokenError, ResourceLimit, RingcastError
 from ringcast.model.place import node_of
 from ringcast.model.tag import check_pattern
@@ -45,14 +46,14 @@ class _Wanted(NamedTuple):
 
 
 class Buffers:
-    def __init__(self, node: str, keeper: Keeper, mesh: Mesh) -> None:
+    def __init__(self, node: str, keeper: Keeper, mesh: Mesh, background: Background) -> None:
         self._node = node
         self._keeper = keeper
         self._mesh = mesh
+        self._background = background
         self._numbers = itertools.count(1)
         self._wanted: dict[int, _Wanted] = {}
         self._held: dict[tuple[str, int], tuple[str, Demand]] = {}
-        self._telling: set[asyncio.Task[None]] = set()
         self._reminding: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------ asking
@@ -99,9 +100,7 @@ class Buffers:
             except (RingcastError, TimeoutError):
                 pass  # whoever is gone holds nothing for us; the others are told again
 
-        task = asyncio.get_running_loop().create_task(tell())
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        self._background.start(f"{name} at {node}", tell())
 
     # ------------------------------------------------------------------ holding
 
@@ -135,8 +134,6 @@ class Buffers:
     def close(self) -> None:
         if self._reminding is not None:
             self._reminding.cancel()
-        for task in self._telling:
-            task.cancel()
 
 
 def without_network(request: HoldBuffer) -> BrokenError:

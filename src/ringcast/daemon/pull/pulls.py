@@ -21,17 +21,15 @@ from msgspec.structs import replace
 
 from ringcast import _core
 from ringcast.control import service
+from ringcast.control.answers import HistoryPulled
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import (
-    HistoryPulled,
-)
 from ringcast.control.service import Pull, PullAnswer
 from ringcast.control.status import PublisherStatus
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.pull.reading import Held, limit_of, nth_newest, read, step_of, whose
-from ringcast.daemon.pull.scaler_process import Clerk
-from ringcast.daemon.rings.registrations import Ring
+from ringcast.daemon.pull.scaler_process import PullScaler
+from ringcast.daemon.rings.ring import Ring
 from ringcast.errors import BrokenError, CorruptRing, Empty, HistoryError, Overwritten, ResourceLimit
 from ringcast.model.tag import check_name
 
@@ -59,11 +57,11 @@ class Pulls:
     def __init__(self, local: Local, mesh: Mesh | None) -> None:
         self._local = local
         self._mesh = mesh
-        self._clerk = Clerk()
+        self._pull_scaler = PullScaler()
         self._readers = ThreadPoolExecutor(READERS, "ringcast-pull")
 
     def close(self) -> None:
-        self._clerk.close()
+        self._pull_scaler.close()
         self._readers.shutdown(wait=False, cancel_futures=True)
 
     async def in_thread(self, work: Callable[[], _T]) -> _T:
@@ -207,7 +205,7 @@ class Pulls:
         if answer.messages and of[answer.messages[0].incarnation].size is not None:
             answer = replace(answer, size=size)  # it came here scaled
         elif not whole:
-            answer = await self._clerk.scaled(answer, rings[0].attributes, size)
+            answer = await self._pull_scaler.scaled(answer, rings[0].attributes, size)
         return await self.in_thread(partial(service.encode, answer))
 
     def _held(self, rings: Iterable[Ring], query: Pull) -> tuple[list[Held], list[_core.RingHistory]]:

@@ -19,7 +19,7 @@ from ringcast.control.service import PullAnswer
 from ringcast.daemon.stages.runners import spawn
 from ringcast.errors import BrokenError, ResourceLimit, ScaleError
 from ringcast.model.tag import TagAttributes
-from ringcast.scaling.clerk import LENGTH_BYTES, Scaled, ToScale
+from ringcast.scaling.pull_worker import LENGTH_BYTES, Scaled, ToScale
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -32,7 +32,7 @@ REAP_S = 0.05
 _LAST_WAIT_S = 1.0
 
 
-class Clerk:
+class PullScaler:
     def __init__(self, answer_s: float = ANSWER_S) -> None:
         self._answer_s = answer_s
         self._scalers: dict[str, _Scaler] = {}
@@ -124,7 +124,7 @@ class _Scaler:
         return await asyncio.to_thread(msgspec.msgpack.decode, body, type=Scaled)
 
     async def _begin(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        spawning = asyncio.ensure_future(asyncio.to_thread(spawn, "ringcast.scaling.clerk", socket.SOCK_STREAM))
+        spawning = asyncio.ensure_future(asyncio.to_thread(spawn, "ringcast.scaling.pull_worker", socket.SOCK_STREAM))
         try:
             self._process, sock = await asyncio.shield(spawning)
         except asyncio.CancelledError:

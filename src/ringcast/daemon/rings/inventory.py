@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ringcast.daemon.rings.registrations import Ring
+from ringcast.daemon.rings.ring import Ring
 from ringcast.model.tag import is_pattern, matches
 
 

@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from ringcast.control.messages import RingDown, RingPaced, RingUp, StreamEnded
+from ringcast.control.notices import RingDown, RingPaced, RingUp, StreamEnded
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.rings.budget import Budget
+from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
 from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.inventory import Rings
 from ringcast.daemon.rings.pacing import Paces
-from ringcast.daemon.rings.registrations import Asked, Core, Demand, Ring, Subscription, Wish, wish_of
+from ringcast.daemon.rings.registrations import Subscription
+from ringcast.daemon.rings.ring import Core, Ring
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.matching import PatternIndex
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, publisher_key
@@ -29,35 +31,37 @@ class Sharing:
     """The rings here and who reads them; `on_taken` is told of another node's publisher when all here who subscribed
     have its stream."""
 
-    def __init__(self, table: TagTable, budget: Budget, core: Core) -> None:
+    def __init__(
+        self, table: TagTable, budget: Budget, core: Core, paces: Paces, on_taken: Callable[[PublisherRow], None]
+    ) -> None:
         self.rings = Rings()
         self.effects = Effects(table, self.rings)
-        self.paces = Paces()
-        self.on_taken: Callable[[PublisherRow], None] = lambda _: None
+        self.paces = paces
+        self._on_taken = on_taken
         self._table = table
         self._budget = budget
         self._core = core
         self.subscriptions: PatternIndex[int, Subscription] = PatternIndex()
         self.sized = 0
         """Of those, expected ones included, how many want a size."""
-        self._expected: Counter[tuple[str, Asked]] = Counter()
+        self._expected: Counter[tuple[str, SubscribeOptions]] = Counter()
         self._paced: dict[int, Subscription] = {}
 
     @contextmanager
-    def expecting(self, pattern: str, asked: Asked) -> Iterator[None]:
+    def expecting(self, pattern: str, options: SubscribeOptions) -> Iterator[None]:
         """Within, streams are wanted for such a subscription though it is not here yet."""
-        self._expected[pattern, asked] += 1
-        self.sized += asked.size is not None
+        self._expected[pattern, options] += 1
+        self.sized += options.size is not None
         try:
             yield
         finally:
-            self._expected -= Counter([(pattern, asked)])
-            self.sized -= asked.size is not None
+            self._expected -= Counter([(pattern, options)])
+            self.sized -= options.size is not None
 
     def add(self, subscription: Subscription) -> None:
         """Show it what is there."""
         self.subscriptions.add(subscription.pattern, subscription.info.id, subscription)
-        self.sized += subscription.asked.size is not None
+        self.sized += subscription.options.size is not None
         if subscription.rate_hz:
             self._paced[subscription.info.id] = subscription
         for ring in self.rings.matching(subscription.pattern):
@@ -72,7 +76,7 @@ class Sharing:
         for ring in self.rings.matching(subscription.pattern):
             ring.forget_reader(subscription.key)
         self.subscriptions.discard(subscription.pattern, subscription.info.id)
-        self.sized -= subscription.asked.size is not None
+        self.sized -= subscription.options.size is not None
         self._paced.pop(subscription.info.id, None)
 
     def set_mailbox(self, subscription: Subscription, new: Mailbox | None) -> None:
@@ -96,7 +100,7 @@ class Sharing:
         for subscription in concerned:
             self.hand_over(subscription, ring, born_after=True)
         if ring.row.owner != self._table.node and self._is_taken(ring):
-            self.on_taken(ring.row)
+            self._on_taken(ring.row)
 
     def accepts(self, subscription: Subscription, ring: Ring) -> bool:
         return subscription.accepts(ring, self._demand(subscription, ring.tag))
@@ -224,13 +228,13 @@ class Sharing:
         ring.close()
         return self.effects.finish()
 
-    def show_plain(self, ring: Ring, wish: Wish) -> list[Send]:
+    def show_plain(self, ring: Ring, spec: StageSpec) -> list[Send]:
         """Nobody can scale it on its way: let those who wanted that have the ring itself."""
-        ring.plain_for.add(wish)
+        ring.plain_for.add(spec)
         concerned = [
             subscription
             for subscription in self.subscriptions.matching(ring.tag)
-            if wish_of(ring.row, self._demand(subscription, ring.tag), self._table.node) == wish
+            if spec_of(ring.row, self._demand(subscription, ring.tag), self._table.node) == spec
         ]
         self.show(ring, concerned)
         if not ring.alive:
@@ -257,16 +261,16 @@ class Sharing:
 
     def demands(self, tag: str) -> set[Demand]:
         """How this node's subscribers of a tag want it, each way once."""
-        here = {wanting.asked for wanting in self.subscriptions.matching(tag) if wanting.counts}
-        expected = {asked for pattern, asked in self._expected if matches(pattern, tag)}
-        return {self.demand(asked, tag) for asked in here | expected}
+        here = {wanting.options for wanting in self.subscriptions.matching(tag) if wanting.counts}
+        expected = {options for pattern, options in self._expected if matches(pattern, tag)}
+        return {self.demand(options, tag) for options in here | expected}
 
-    def demand(self, asked: Asked, tag: str) -> Demand:
+    def demand(self, options: SubscribeOptions, tag: str) -> Demand:
         """How streams of a tag are to come here for somebody who asks so."""
-        return routes.demand(asked, self._table.tag(tag), self._table.node)
+        return routes.demand(options, self._table.tag(tag), self._table.node)
 
     def _demand(self, subscription: Subscription, tag: str) -> Demand:
-        return self.demand(subscription.asked, tag)
+        return self.demand(subscription.options, tag)
 
     def follow_rates(self) -> list[Send]:
         """Publishers may send faster or slower than before: tell those who leave messages out for a rate."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 from ringcast import _core
 from ringcast.control.service import Start
 from ringcast.daemon.clients.local import Local
-from ringcast.daemon.rings.registrations import DerivedRing, Ring, Wish
+from ringcast.daemon.rings.demand import StageSpec
+from ringcast.daemon.rings.ring import DerivedRing, Ring
 from ringcast.daemon.stages.runners import Made
 from ringcast.daemon.table.attributes import check_geometry
 from ringcast.errors import BadMessage
 
 
-def derived(local: Local, base: Ring, wish: Wish, every: int, first_seq: int, made: Made) -> DerivedRing:
+def derived(local: Local, base: Ring, spec: StageSpec, every: int, first_seq: int, made: Made) -> DerivedRing:
     """Raises BadMessage, CorruptRing, QosMismatch (a geometry that no ring may have)."""
     ring_fd, bell_fd = made.fds[0].fileno(), made.fds[1].fileno()
     depth, capacity_bytes, incarnation = made.up.depth, made.up.capacity_bytes, made.up.incarnation
@@ -25,7 +26,7 @@ def derived(local: Local, base: Ring, wish: Wish, every: int, first_seq: int, ma
     history = _core.RingHistory()
     history.attach(ring_fd, depth=depth, capacity_bytes=capacity_bytes, incarnation=incarnation)
     return DerivedRing(
-        local.number(), base, wish, every, first_seq, made.up, made.fds, monitor, lambda: history.bounds()[1]
+        local.number(), base, spec, every, first_seq, made.up, made.fds, monitor, lambda: history.bounds()[1]
     )  # fmt: skip
 
 

@@ -19,7 +19,9 @@ from typing import NamedTuple, Protocol
 
 from ringcast.control import link
 from ringcast.control.descriptor import Descriptor, own
-from ringcast.control.messages import StageDown, StageUnwanted, StageUp, StageWanted
+from ringcast.control.notices import StageUnwanted, StageWanted
+from ringcast.control.requests import StageDown, StageUp
+from ringcast.daemon.background import Background
 from ringcast.daemon.effects import Send
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit
 
@@ -39,7 +41,7 @@ class Made(NamedTuple):
     fds: list[Descriptor]
 
 
-class Hand(Protocol):
+class StageRunner(Protocol):
     async def begin(self, wanted: StageWanted, fds: tuple[Descriptor, ...], on_gone: Callable[[str], None]) -> Made:
         """Raises BrokenError, BadMessage, ResourceLimit, TimeoutError."""
 
@@ -47,7 +49,7 @@ class Hand(Protocol):
         """Returns once nothing more is written, or the hand was too slow and was ended by force."""
 
 
-class PublisherHand:
+class PublisherRunner:
     """`deliver` brings a notice to the client; `answered` is called with what comes back."""
 
     def __init__(self, client: int, ring: int, deliver: Callable[[list[Send]], None]) -> None:
@@ -98,10 +100,11 @@ class PublisherHand:
             logger.warning("a publisher does not end its stage")
 
 
-class WorkerHand:
+class ProcessRunner:
     """`python -m ringcast.scaling.worker`, with a socket between us."""
 
-    def __init__(self) -> None:
+    def __init__(self, background: Background) -> None:
+        self._background = background
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -137,7 +140,7 @@ class WorkerHand:
         if received is None:
             self._loop.remove_reader(sock.fileno())
             self._gone.set()
-            self._loop.create_task(self._bury(answer))
+            self._background.start("end of a stage's process", self._bury(answer))
             return
         fds, message = own(received.fds), received.message
         if answer.done():

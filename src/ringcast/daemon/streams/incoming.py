@@ -15,16 +15,18 @@ from collections import Counter
 from collections.abc import Callable
 
 from ringcast.control.service import RegroupChannel, Start
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import Mesh
+from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions
 from ringcast.daemon.rings.fanout import FanOut
-from ringcast.daemon.rings.registrations import Asked, Demand, Ring, Wish
+from ringcast.daemon.rings.ring import Ring
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders, patience_s
 from ringcast.daemon.streams.ring_source import RingSource
-from ringcast.daemon.streams.wanted import Incoming, Resumption, Stream, end_of
+from ringcast.daemon.streams.wanted import IncomingChannel, Resumption, Stream, end_of
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.model.place import node_of
@@ -49,21 +51,22 @@ def relay(transport: str, reliable: bool) -> Demand:
     return Demand(at="")
 
 
-class Delivery:
+class IncomingChannels:
     """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer."""
 
     def __init__(
         self, local: Local, mesh: Mesh, ends: ReceivingEnds, senders: Senders, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None], stages: Stages,
+        on_linked: Callable[[FanOut], None], stages: Stages, background: Background,
     ) -> None:  # fmt: skip
         self._local = local
         self._stages = stages
+        self._background = background
         self._mesh = mesh
         self._deliver = deliver
         self._on_linked = on_linked
         self._ends = ends
         self._senders = senders
-        self.channels: dict[Stream, Incoming] = {}
+        self.channels: dict[Stream, IncomingChannel] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
         self._resume: dict[Stream, Resumption] = {}
         self._complained: set[Stream] = set()
@@ -179,13 +182,13 @@ class Delivery:
         behind = self._local.sharing.continuing(incarnation)  # a stage here may not have come as far as what it reads
         return min([*known, *([] if behind is None else [behind])], default=otherwise)
 
-    async def prepare(self, pattern: str, asked: Asked, start: Start) -> None:
+    async def prepare(self, pattern: str, options: SubscribeOptions, start: Start) -> None:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
         cannot be opened now are tried again later."""
         tasks = []
         longest_s = 0.0
         for row in self._remote_publishers():
-            demand = self._local.sharing.demand(asked, row.info.tag)
+            demand = self._local.sharing.demand(options, row.info.tag)
             stream = Stream(row.info.incarnation, demand)
             if matches(pattern, row.info.tag) and stream not in self.channels and not self._made_here(demand):
                 longest_s = max(longest_s, patience_s(demand))
@@ -225,28 +228,28 @@ class Delivery:
     # ------------------------------------------------------------------ streams of this node, for others
 
     async def source(
-        self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None, start: Start = "new"
+        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
     ) -> RingSource:
         """See `Sources`. A publisher of this node, a mirror that is held for the sake of a proxy here, or what a stage
         here makes of one of the two."""
-        if wish is not None:
-            return RingSource(await self._stages.hold(wish, start), self._flush, self._local.sharing.paces)
+        if spec is not None:
+            return RingSource(await self._stages.hold(spec, start), self._flush, self._local.sharing.paces)
         return RingSource(
             await self._whole(incarnation, transport, reliable, start), self._flush, self._local.sharing.paces
         )
 
-    def release(self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None) -> None:
-        if wish is not None:
-            self._stages.release(wish)
+    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
+        if spec is not None:
+            self._stages.release(spec)
         else:
             self._release_whole(incarnation, transport, reliable)
 
-    async def base(self, wish: Wish, start: Start) -> Ring:
+    async def base(self, spec: StageSpec, start: Start) -> Ring:
         """See `Bases`."""
-        return await self._whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable, start)
+        return await self._whole(spec.incarnation, _RELIABLE if spec.reliable else _PLAIN, spec.reliable, start)
 
-    def release_base(self, wish: Wish) -> None:
-        self._release_whole(wish.incarnation, _RELIABLE if wish.reliable else _PLAIN, wish.reliable)
+    def release_base(self, spec: StageSpec) -> None:
+        self._release_whole(spec.incarnation, _RELIABLE if spec.reliable else _PLAIN, spec.reliable)
 
     async def _whole(self, incarnation: int, transport: str, reliable: bool, start: Start) -> Ring:
         ring = self._local.rings.of_incarnation(incarnation)
@@ -267,7 +270,7 @@ class Delivery:
             del self._relayed[stream]
             self.follow()
 
-    async def _relay(self, stream: Stream, start: Start) -> Incoming:
+    async def _relay(self, stream: Stream, start: Start) -> IncomingChannel:
         if stream not in self.channels:
             row = next((row for row in self._remote_publishers() if row.info.incarnation == stream.incarnation), None)
             if row is None:
@@ -298,9 +301,9 @@ class Delivery:
     # ------------------------------------------------------------------ opening and closing
 
     def _open_soon(self, stream: Stream, row: PublisherRow, start: Start) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(self._open(stream, row, start))
-        self._opening[stream] = task
-        task.add_done_callback(lambda _: self._opening.pop(stream, None))
+        task = self._opening[stream] = self._background.start(
+            f"open a channel from {row.info}", self._open(stream, row, start), lambda: self._opening.pop(stream, None)
+        )
         return task
 
     async def _open(self, stream: Stream, row: PublisherRow, start: Start) -> None:
@@ -336,23 +339,23 @@ class Delivery:
 
     def _proxy(self, demand: Demand, row: PublisherRow) -> str:
         """The node to have it from. When the one asked for is away, the publisher's scales the same way."""
-        asked = node_of(demand.at)
-        return asked if asked and self._mesh.node(asked) is not None else row.owner
+        proxy = node_of(demand.at)
+        return proxy if proxy and self._mesh.node(proxy) is not None else row.owner
 
     def _remember(self, stream: Stream) -> None:
         incoming = self.channels[stream]
-        end = asyncio.get_running_loop().create_task(end_of(incoming.mirror))
+        end = self._background.start("end of a mirror", end_of(incoming.mirror))
         self._resume[stream] = Resumption(incoming.row.info.tag, end)
 
     def _close(self, stream: Stream, *, tell: bool = True) -> None:
         self._end_channel(self.channels.pop(stream), tell=tell)
 
-    def _end_channel(self, incoming: Incoming, *, tell: bool = True) -> None:
+    def _end_channel(self, incoming: IncomingChannel, *, tell: bool = True) -> None:
         self._ends.end(incoming.transport).close_channel(incoming.key)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.sharing.drop_mirror(incoming.ring))
         if tell:
-            self._senders.farewell(incoming)
+            self._senders.send_close(incoming)
 
     def lost(self, stream: Stream, *, tell: bool = False) -> None:
         """Its sender is gone, or whom that has it from; go on where it ended, when there is a way again."""
@@ -382,11 +385,6 @@ class Delivery:
         for timer in (self._retry, self._watching):
             if timer is not None:
                 timer.cancel()
-        for task in self._opening.values():
-            task.cancel()
-        self._senders.close()
-        for resumption in self._resume.values():
-            resumption.end.cancel()
         self._ends.close()
 
     def _watch(self) -> None:

@@ -6,7 +6,6 @@ asked, is said once and in the background, and its failing costs nobody a stream
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import secrets
@@ -30,13 +29,15 @@ from ringcast.control.service import (
     Start,
     StartChannel,
 )
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.mesh.interface import Mesh
-from ringcast.daemon.rings.registrations import Demand, MirrorRing
+from ringcast.daemon.rings.demand import Demand
+from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.daemon.stages.proxies import PREPARE_S
 from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.resolving import resolved
-from ringcast.daemon.streams.wanted import Incoming, Stream
+from ringcast.daemon.streams.wanted import IncomingChannel, Stream
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.transport import Channel, Receiving
@@ -58,15 +59,16 @@ class Senders:
     """`host_of` knows where a node is."""
 
     def __init__(
-        self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]]
+        self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]],
+        background: Background,
     ) -> None:  # fmt: skip
         self._local = local
         self._mesh = mesh
         self._ends = ends
         self._host_of = host_of
-        self._words: set[asyncio.Task[None]] = set()
+        self._background = background
 
-    async def open(self, stream: Stream, row: PublisherRow, via: str, start: Start, *, hold: bool) -> Incoming:
+    async def open(self, stream: Stream, row: PublisherRow, via: str, start: Start, *, hold: bool) -> IncomingChannel:
         """A channel that flows, into a mirror that nobody has been shown yet; with `hold`, one that overwrites nothing.
 
         Raises TimeoutError, RingcastError, OSError.
@@ -104,7 +106,7 @@ class Senders:
                 ring.let_go()
             receiving.close_channel(key)
             raise
-        return Incoming(
+        return IncomingChannel(
             key=key, via=via, transport=demand.transport, row=row, mirror=mirror, ring=ring,
             first_seq=opened.first_seq,
         )  # fmt: skip
@@ -132,7 +134,7 @@ class Senders:
 
     # ------------------------------------------------------------------ what is only said
 
-    def retuned(self, incoming: Incoming) -> None:
+    def retuned(self, incoming: IncomingChannel) -> None:
         request = RetuneChannel(key=incoming.key, transport=incoming.transport)
         self._say(incoming.via, service.RETUNE, request, "goes on with the parameters it had")
 
@@ -141,24 +143,18 @@ class Senders:
         request = RingTaken(incarnation=row.info.incarnation)
         self._say(row.owner, service.TAKEN, request, "may hold up a publisher for subscribers here")
 
-    def direct(self, incoming: Incoming) -> None:
+    def direct(self, incoming: IncomingChannel) -> None:
         request = DirectChannel(key=incoming.key)
         self._say(incoming.via, service.DIRECT, request, "cannot be asked to send without multicast")
 
-    def farewell(self, incoming: Incoming) -> None:
+    def send_close(self, incoming: IncomingChannel) -> None:
         """Whoever is gone has closed it already."""
         self._say(incoming.via, service.CLOSE, CloseChannel(key=incoming.key), "")
 
-    def close(self) -> None:
-        for task in self._words:
-            task.cancel()
-
     def _say(self, node: str, name: str, request: msgspec.Struct, otherwise: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._saying(node, name, request, otherwise))
-        self._words.add(task)
-        task.add_done_callback(self._words.discard)
+        self._background.start(f"{name} to {node}", self._notify(node, name, request, otherwise))
 
-    async def _saying(self, node: str, name: str, request: msgspec.Struct, otherwise: str) -> None:
+    async def _notify(self, node: str, name: str, request: msgspec.Struct, otherwise: str) -> None:
         try:
             await self._ask(node, name, request, Nothing)
         except (TimeoutError, RingcastError, OSError) as exc:

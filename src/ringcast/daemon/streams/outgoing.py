@@ -28,9 +28,11 @@ from ringcast.control.service import (
     Start,
     StartChannel,
 )
+from ringcast.daemon.background import Background
 from ringcast.daemon.observe.complaints import Complaints
+from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.rings.fanout import Answer
-from ringcast.daemon.rings.registrations import Hold, Wish
+from ringcast.daemon.rings.ring import Hold
 from ringcast.daemon.stages.quota import StageQuota
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.errors import BadMessage, QosMismatch, RingcastError
@@ -79,18 +81,18 @@ class Sources(Protocol):
     """Where a stream can be had on this node."""
 
     async def source(
-        self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None, start: Start = "new"
+        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
     ) -> HeldSource:
         """The ring of a publisher, or what a stage makes of it, to be sent on by that transport.
 
         Raises PublisherGone, QosMismatch, BrokenError.
         """
 
-    def release(self, incarnation: int, transport: str, reliable: bool, wish: Wish | None = None) -> None:
+    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
         """One channel fewer reads it."""
 
 
-class OpenedChannel(msgspec.Struct):
+class OutgoingChannel(msgspec.Struct):
     """A channel in use, as `ringcast channels` shows it."""
 
     node: str
@@ -100,7 +102,7 @@ class OpenedChannel(msgspec.Struct):
     reliable: bool
     sending: Sending
     source: HeldSource
-    wish: Wish | None
+    spec: StageSpec | None
     size: tuple[int, int] | None
     rate_hz: float
 
@@ -110,23 +112,24 @@ class OpenedChannel(msgspec.Struct):
     """What its source was asked for with; the channel may have been retuned since."""
 
 
-class Distribution:
+class OutgoingChannels:
     """`tell` sends word to the receiving end of a channel: the node, and who shares the stream with it now. `on_again`
     is told of channels that were closed and are to be opened again by the node they lead to; `refused` counts what
     is not done for others."""
 
     def __init__(
-        self, sources: Sources, tell: Callable[[str, RegroupChannel], None] = lambda node, word: None,
+        self, sources: Sources, background: Background,
+        tell: Callable[[str, RegroupChannel], None] = lambda node, word: None,
         on_again: Callable[[str, int], None] = lambda node, key: None, refused: Counter[str] | None = None,
     ) -> None:  # fmt: skip
         self._quota = StageQuota(refused if refused is not None else Counter())
         self._complaints = Complaints(logger)
         self._sources = sources
+        self._background = background
         self._tell = tell
         self._on_again = on_again
-        self.channels: dict[int, OpenedChannel] = {}
+        self.channels: dict[int, OutgoingChannel] = {}
         self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
-        self._settling: set[asyncio.Task[None]] = set()
         self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
@@ -136,8 +139,8 @@ class Distribution:
         """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), ResourceLimit (too many
         stages), OSError."""
         transport = find(request.transport)
-        wish = wish_for(request)
-        wanted = (request.incarnation, request.transport, request.reliable, wish)
+        spec = spec_for(request)
+        wanted = (request.incarnation, request.transport, request.reliable, spec)
         source = await self._source(node, wanted, request.start)
         asyncio.get_running_loop().call_later(HOLD_S, self._release, node, *wanted)
         every = source.factor(request.every, request.rate_hz)
@@ -150,7 +153,7 @@ class Distribution:
                 first = source.oldest_seq
             case int(number):
                 # What a stage passed over is not held anywhere, and shows as lost.
-                first = number if wish is not None else max(source.oldest_seq, number)
+                first = number if spec is not None else max(source.oldest_seq, number)
         first = first_due(first, every)
         seat = None
         if isinstance(transport, GroupTransport):
@@ -170,8 +173,8 @@ class Distribution:
         transport = find(request.transport)
         if request.key in self.channels:  # whoever asked did not get our answer
             return
-        wish = wish_for(request)
-        wanted = (request.incarnation, request.transport, request.reliable, wish)
+        spec = spec_for(request)
+        wanted = (request.incarnation, request.transport, request.reliable, spec)
         source = await self._source(node, wanted, "new")
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
@@ -188,9 +191,9 @@ class Distribution:
         except BaseException:
             self._release(node, *wanted)
             raise
-        self.channels[request.key] = OpenedChannel(
+        self.channels[request.key] = OutgoingChannel(
             node=node, incarnation=request.incarnation, transport=request.transport, every=request.every,
-            reliable=request.reliable, sending=sending, source=source, wish=wish, size=request.size,
+            reliable=request.reliable, sending=sending, source=source, spec=spec, size=request.size,
             rate_hz=request.rate_hz, link=getattr(sending, "link", request.key), source_transport=request.transport,
         )  # fmt: skip
         if request.reliable:
@@ -225,21 +228,21 @@ class Distribution:
             if channel.incarnation == incarnation and not channel.reliable:
                 self._drop(key)
 
-    def stage_gone(self, wish: Wish) -> None:
+    def stage_gone(self, spec: StageSpec) -> None:
         """The ring that such channels read has ended; there is another one, or will be."""
-        self._again(lambda channel: channel.wish == wish)
+        self._again(lambda channel: channel.spec == spec)
 
     def follow_rates(self) -> None:
         """Publishers may send faster or slower than before. What a stage makes follows with the stage."""
         self._again(
-            lambda channel: channel.wish is None and channel.source.changed_factor(channel.every, channel.rate_hz)
+            lambda channel: channel.spec is None and channel.source.changed_factor(channel.every, channel.rate_hz)
         )
 
     @property
     def has_rates(self) -> bool:
         return any(channel.rate_hz for channel in self.channels.values())
 
-    def _again(self, concerned: Callable[[OpenedChannel], bool]) -> None:
+    def _again(self, concerned: Callable[[OutgoingChannel], bool]) -> None:
         for key, channel in list(self.channels.items()):
             if concerned(channel):
                 self._drop(key, keep_place=True)
@@ -284,14 +287,12 @@ class Distribution:
             timer.cancel()
         for key in list(self.channels):
             self._drop(key)
-        for task in self._settling:
-            task.cancel()
         for stream in list(self._places):
             while stream in self._places:
                 self._give_up_place(*stream)
         self._closers.shutdown(wait=False)  # what was begun is ended before the process is
 
-    def _keep_place(self, channel: OpenedChannel) -> None:
+    def _keep_place(self, channel: OutgoingChannel) -> None:
         try:
             place = channel.source.keep_place()
         except RingcastError as exc:  # no slot is free: what is overwritten meanwhile is lost, and counted
@@ -321,12 +322,12 @@ class Distribution:
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         self._closers.submit(channel.sending.close)
-        self._release(channel.node, channel.incarnation, channel.source_transport, channel.reliable, channel.wish)
+        self._release(channel.node, channel.incarnation, channel.source_transport, channel.reliable, channel.spec)
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
 
-    async def _source(self, node: str, wanted: tuple[int, str, bool, Wish | None], start: Start) -> HeldSource:
+    async def _source(self, node: str, wanted: tuple[int, str, bool, StageSpec | None], start: Start) -> HeldSource:
         self._quota.take(node, wanted[-1])
         try:
             return await self._sources.source(*wanted, start)
@@ -334,15 +335,13 @@ class Distribution:
             self._quota.release(node, wanted[-1])
             raise
 
-    def _release(self, node: str, incarnation: int, transport: str, reliable: bool, wish: Wish | None) -> None:
-        self._quota.release(node, wish)
-        self._sources.release(incarnation, transport, reliable, wish)
+    def _release(self, node: str, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None) -> None:
+        self._quota.release(node, spec)
+        self._sources.release(incarnation, transport, reliable, spec)
 
     def _settle_soon(self, key: int, sending: Sending) -> None:
         if sending.unsettled:
-            task = asyncio.get_running_loop().create_task(self._settle(key, sending))
-            self._settling.add(task)
-            task.add_done_callback(self._settling.discard)
+            self._background.start(f"settle channel {key:x}", self._settle(key, sending))
 
     async def _settle(self, key: int, sending: Sending) -> None:
         while sending.unsettled:
@@ -401,13 +400,13 @@ class Distribution:
         self._again(lambda channel: channel.sending.broken)
 
 
-def wish_for(request: OpenChannel | StartChannel) -> Wish | None:
+def spec_for(request: OpenChannel | StartChannel) -> StageSpec | None:
     """What a stage on this node has to make for the channel; None when it carries messages as they are."""
     if request.size is None:
         return None
     every = 1 if request.rate_hz else request.every
     reliable = request.here and find(request.transport).promises.reliable
-    return Wish(request.incarnation, request.size, every, request.rate_hz, request.here, reliable)
+    return StageSpec(request.incarnation, request.size, every, request.rate_hz, request.here, reliable)
 
 
 def _port(address: str) -> int:

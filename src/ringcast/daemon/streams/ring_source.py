@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ringcast import _core
 from ringcast.daemon.rings.pacing import Paces
-from ringcast.daemon.rings.registrations import Hold, Ring
+from ringcast.daemon.rings.ring import Hold, Ring
 from ringcast.daemon.stages.derivation import oldest_seq
 from ringcast.transport.interface import FanOutLinks
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ringcast.daemon.rings.registrations import Asked, Demand
+from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.table.rows import TagRow
 from ringcast.errors import QosMismatch
 from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, node_of
@@ -22,26 +22,33 @@ EVERY_NODE = ""
 _DEFAULT = {False: "nak", True: "tcp"}
 
 
-def demand(asked: Asked, row: TagRow | None, node: str) -> Demand:
+def demand(options: SubscribeOptions, row: TagRow | None, node: str) -> Demand:
     """How streams of the tag are to come to `node`."""
     setting = setting_for(row, node)
     attributes = row.attributes if row is not None else None
-    at = setting.at or (asked.at if asked.at != AUTO else "") or (attributes.proxy if attributes else "") or PUBLISHER
+    at = setting.at or (options.at if options.at != AUTO else "") or (attributes.at if attributes else "") or PUBLISHER
     # Who scales by number counts on an order, so only the whole stream and what the publisher thins out goes without.
-    whole = asked.size is None and not asked.rate_hz and (at == PUBLISHER or asked.every == 1)
-    in_order = asked.ordered or asked.reliable or not whole
-    carriers = (setting.transport, asked.transport, attributes.transport if attributes else "")
-    transport = next((name for name in carriers if name and _serves(name, asked, in_order)), _DEFAULT[asked.reliable])
+    whole = options.size is None and not options.rate_hz and (at == PUBLISHER or options.every == 1)
+    in_order = options.ordered or options.reliable or not whole
+    carriers = (setting.transport, options.transport, attributes.transport if attributes else "")
+    transport = next(
+        (name for name in carriers if name and _serves(name, options, in_order)), _DEFAULT[options.reliable]
+    )
     if not in_order:
         transport = unordered(transport)
     # Scaling at the subscriber is its reader's business, so such subscriptions share the full stream. On this very node
     # a stage makes other sizes, once for all.
-    if at == SUBSCRIBER or (node_of(at) == node and asked.size is None):
-        return Demand(every=1, at="", transport=transport, reliable=asked.reliable)
-    if at == PUBLISHER and asked.every == 1 and asked.size is None and not asked.rate_hz:
+    if at == SUBSCRIBER or (node_of(at) == node and options.size is None):
+        return Demand(every=1, at="", transport=transport, reliable=options.reliable)
+    if at == PUBLISHER and options.every == 1 and options.size is None and not options.rate_hz:
         at = ""
     return Demand(
-        every=asked.every, at=at, transport=transport, reliable=asked.reliable, size=asked.size, rate_hz=asked.rate_hz
+        every=options.every,
+        at=at,
+        transport=transport,
+        reliable=options.reliable,
+        size=options.size,
+        rate_hz=options.rate_hz,
     )
 
 
@@ -53,10 +60,10 @@ def setting_for(row: TagRow | None, node: str) -> Setting:
     return Setting(at=own.at or general.at, transport=own.transport or general.transport)
 
 
-def moved(asked: Asked, at: str | None, transport: str | None) -> Asked:
+def moved(options: SubscribeOptions, at: str | None, transport: str | None) -> SubscribeOptions:
     """The wish with another place or transport; None leaves one as it is."""
-    return asked._replace(
-        at=asked.at if at is None else at, transport=asked.transport if transport is None else transport
+    return options._replace(
+        at=options.at if at is None else at, transport=options.transport if transport is None else transport
     )  # fmt: skip
 
 
@@ -80,23 +87,23 @@ def check_setting(at: str | None, transport: str | None, nodes: Collection[str],
         raise QosMismatch(f"a proxy at {at!r}", "there is no such node now", f"the nodes are {known}")
 
 
-def check_asked(asked: Asked, row: TagRow | None, node: str) -> None:
+def check_options(options: SubscribeOptions, row: TagRow | None, node: str) -> None:
     """Raises QosMismatch when no transport that the wish or the tag's administrator names can keep it."""
-    for said, name in (("", asked.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
-        if name and not find(name).promises.reliable and asked.reliable:
+    for said, name in (("", options.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
+        if name and not find(name).promises.reliable and options.reliable:
             raise QosMismatch(
                 "reliable delivery", f"{said}transport {name!r} does not promise it",
                 f"use {' or '.join(reliable_names())}, or subscribe with reliable=False",
             )  # fmt: skip
-    if asked.transport and asked.ordered and not find(asked.transport).promises.ordered:
+    if options.transport and options.ordered and not find(options.transport).promises.ordered:
         raise QosMismatch(
-            "ordered delivery", f"transport {asked.transport!r} does not promise it", "subscribe with ordered=False"
+            "ordered delivery", f"transport {options.transport!r} does not promise it", "subscribe with ordered=False"
         )
 
 
-def _serves(transport: str, asked: Asked, in_order: bool) -> bool:
+def _serves(transport: str, options: SubscribeOptions, in_order: bool) -> bool:
     try:
         promises = find(transport).promises
-        return (promises.reliable or not asked.reliable) and (promises.ordered or not in_order)
+        return (promises.reliable or not options.reliable) and (promises.ordered or not in_order)
     except QosMismatch:  # somebody else's word, who has a transport that is not installed here
         return False

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ringcast.daemon.rings.registrations import Demand, MirrorRing
+from ringcast.daemon.rings.demand import Demand
+from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import find
@@ -34,7 +35,7 @@ class Stream(NamedTuple):
         return isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape
 
 
-class Incoming(msgspec.Struct):
+class IncomingChannel(msgspec.Struct):
     """A channel that is open."""
 
     key: int

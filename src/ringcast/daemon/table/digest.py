@@ -14,7 +14,7 @@ BUCKETS = 32
 _WORD = 2**64 - 1
 
 
-class Sketch:
+class KeyedSums:
     """Keys are 64-bit numbers, evenly spread (random, or hashes)."""
 
     def __init__(self) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from ringcast.control import link
+from ringcast.control.answers import Done
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import Done, GetStatus, TagGone
+from ringcast.control.notices import TagGone
+from ringcast.control.requests import GetStatus
 from ringcast.daemon.clients import connection as connection_module
 from ringcast.daemon.clients.connection import Connection
 

@@ -13,7 +13,7 @@ import pytest
 from ringcast.control.locks import FileLock
 from ringcast.control.socket_path import start_lock_path
 from ringcast.daemon.clients.claim import Claim
-from ringcast.daemon.clients.listener import Door
+from ringcast.daemon.clients.listener import Listener
 
 
 class House:
@@ -24,7 +24,7 @@ class House:
         self.claim = Claim(path)
         self.inside: list[socket.socket] = []
         self.ended = asyncio.Event()
-        self.door = Door(
+        self.listener = Listener(
             self.claim, asyncio.get_running_loop(), on_enter=self.inside.append,
             is_empty=lambda: not self.inside, on_idle=self.ended.set, idle_linger_s=idle_linger_s,
         )  # fmt: skip
@@ -41,7 +41,7 @@ class House:
     def close(self) -> None:
         for sock in self.inside:
             sock.close()
-        self.door.close()
+        self.listener.close()
         self.claim.close()
 
 
@@ -65,8 +65,8 @@ def path(tmp_path: Path) -> str:
 
 def test_nobody_comes_and_it_ends(path: str) -> None:
     async def body(house: House) -> None:
-        house.door.open()
-        house.door.nobody_inside()
+        house.listener.open()
+        house.listener.nobody_inside()
         await house.ended.wait()
         assert os.listdir(os.path.dirname(path)) == []
         with pytest.raises(FileNotFoundError):
@@ -80,7 +80,7 @@ def test_somebody_who_connected_at_the_last_moment_is_served(path: str) -> None:
 
     def body(house: House) -> None:
         visitor = house.visit()
-        house.door._end()
+        house.listener._end()
         assert len(house.inside) == 1
         assert not house.ended.is_set()
         house.visit().close()
@@ -93,15 +93,15 @@ def test_it_does_not_end_while_somebody_starts_it(path: str) -> None:
     async def body(house: House) -> None:
         lock = FileLock.take_nowait(start_lock_path(path))
         assert lock is not None
-        house.door._end()
+        house.listener._end()
         assert not house.ended.is_set()
         house.visit().close()
-        house.door.open()
+        house.listener.open()
         while not house.inside:
             await asyncio.sleep(0)
         house.inside.pop().close()
         lock.release()
-        house.door.nobody_inside()
+        house.listener.nobody_inside()
         await house.ended.wait()
 
     run(path, body)
@@ -110,8 +110,8 @@ def test_it_does_not_end_while_somebody_starts_it(path: str) -> None:
 def test_with_somebody_inside_it_stays(path: str) -> None:
     def body(house: House) -> None:
         visitor = house.visit()
-        house.door._accept()
-        house.door._end()
+        house.listener._accept()
+        house.listener._end()
         assert not house.ended.is_set()
         house.visit().close()
         visitor.close()
@@ -121,8 +121,8 @@ def test_with_somebody_inside_it_stays(path: str) -> None:
 
 def test_one_that_is_to_stay_stays(path: str) -> None:
     async def body(house: House) -> None:
-        house.door.open()
-        house.door.nobody_inside()
+        house.listener.open()
+        house.listener.nobody_inside()
         await asyncio.sleep(0)
         assert not house.ended.is_set()
 

@@ -7,22 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringcast.control.messages import (
+from ringcast.control.answers import Done, Published, Refused, TagOpened
+from ringcast.control.notices import RingDown, RingUp, SubscriberCount, TagGone
+from ringcast.control.requests import (
     DestroyTag,
-    Done,
     Hello,
     ListPublishers,
     ListSubscribers,
     ListTags,
     OpenTag,
     Publish,
-    Published,
-    Refused,
-    RingDown,
-    RingUp,
-    SubscriberCount,
-    TagGone,
-    TagOpened,
     Unpublish,
     Unsubscribe,
 )

@@ -9,7 +9,7 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from ringcast.control.messages import Status
+from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
 from ringcast.daemon.mesh.shell import MeshStatus
 from ringcast.daemon.observe.exposition import write

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringcast.control.messages import Done, Presences, Refused, Unwatch, Watch
+from ringcast.control.answers import Done, Refused
+from ringcast.control.notices import Presences
+from ringcast.control.requests import Unwatch, Watch
 from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.observe.watchers import MAX_WATCHES, Watchers
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, SubscriberRow

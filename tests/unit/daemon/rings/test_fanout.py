@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.messages import Subscribe, Unpublish, Unsubscribe, UseMailbox
+from ringcast.control.requests import Subscribe, Unpublish, Unsubscribe, UseMailbox
 from ringcast.daemon.rings.fanout import FanOut, Flushed, Mailbox
 from ringcast.errors import BadMessage
 

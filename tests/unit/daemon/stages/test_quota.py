@@ -7,40 +7,40 @@ from collections import Counter
 import pytest
 
 from ringcast.control.limits import MAX_STAGES_FOR_PEERS, MAX_STAGES_PER_PEER
-from ringcast.daemon.rings.registrations import Wish
+from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.stages.quota import StageQuota
 from ringcast.errors import ResourceLimit
 
 
-def wish(width: int) -> Wish:
-    return Wish(1, (width, 1), 1, 0.0, True, False)
+def spec(width: int) -> StageSpec:
+    return StageSpec(1, (width, 1), 1, 0.0, True, False)
 
 
 def test_one_node_has_so_many_and_others_still_get_theirs() -> None:
     refused: Counter[str] = Counter()
     quota = StageQuota(refused)
     for width in range(MAX_STAGES_PER_PEER):
-        quota.take("b", wish(width))
-    quota.take("b", wish(0))  # held already
+        quota.take("b", spec(width))
+    quota.take("b", spec(0))  # held already
     with pytest.raises(ResourceLimit, match="as many as one node may; scale at the subscriber"):
-        quota.take("b", wish(1000))
-    quota.take("c", wish(1000))
+        quota.take("b", spec(1000))
+    quota.take("c", spec(1000))
     assert refused == {"too many stages": 1}
-    quota.release("b", wish(0))
+    quota.release("b", spec(0))
     with pytest.raises(ResourceLimit):
-        quota.take("b", wish(1000))
-    quota.release("b", wish(0))
-    quota.take("b", wish(1000))
+        quota.take("b", spec(1000))
+    quota.release("b", spec(0))
+    quota.take("b", spec(1000))
 
 
 def test_all_nodes_together_have_so_many_and_may_share() -> None:
     refused: Counter[str] = Counter()
     quota = StageQuota(refused)
     for width in range(MAX_STAGES_FOR_PEERS):
-        quota.take(f"n{width // MAX_STAGES_PER_PEER}", wish(width))
+        quota.take(f"n{width // MAX_STAGES_PER_PEER}", spec(width))
     with pytest.raises(ResourceLimit, match="for other nodes"):
-        quota.take("x", wish(1000))
-    quota.take("x", wish(3))
+        quota.take("x", spec(1000))
+    quota.take("x", spec(3))
     assert refused == {"too many stages": 1}
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from ringcast.control.service import StartChannel
+from ringcast.daemon.background import Background
 from ringcast.daemon.rings.fanout import Answer
 from ringcast.daemon.streams import outgoing
-from ringcast.daemon.streams.outgoing import Distribution
+from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.testing.waiting import wait_until_async
 
 
@@ -88,7 +89,7 @@ def test_a_channel_that_broke_is_said_and_opened_again(transport: Transport, cap
 async def _breaks(transport: Transport, caplog: pytest.LogCaptureFixture) -> None:
     sources: Any = Sources()
     again: list[tuple[str, int]] = []
-    manager = Distribution(sources, on_again=lambda node, key: again.append((node, key)))
+    manager = OutgoingChannels(sources, Background(), on_again=lambda node, key: again.append((node, key)))
     with caplog.at_level(logging.WARNING, "ringcast.daemon"):
         await manager.start("b", "127.0.0.1", request(1))
         await manager.start("c", "127.0.0.1", request(2))
@@ -113,7 +114,7 @@ def test_what_a_publisher_gives_back_is_pumped(transport: Transport) -> None:
 
 async def _gives_back(transport: Transport) -> None:
     sources: Any = Sources()
-    manager = Distribution(sources)
+    manager = OutgoingChannels(sources, Background())
     await manager.start("b", "127.0.0.1", request(1))
     sending = transport.made[0]
     manager.given_back(Answer(link=9, seq=4, behind=True))
@@ -168,7 +169,7 @@ def test_a_place_is_kept_for_a_reliable_node_that_went(transport: Transport, mon
 async def _keeps_places() -> None:
     sources: Any = KeptSources()
     places = sources.one.places
-    manager = Distribution(sources)
+    manager = OutgoingChannels(sources, Background())
     await manager.start("b", "127.0.0.1", reliably(1))
     assert sources.one.taken_over == 1
     manager.node_gone("b")

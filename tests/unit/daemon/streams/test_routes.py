@@ -1,6 +1,6 @@
 import pytest
 
-from ringcast.daemon.rings.registrations import Asked, Demand
+from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.rows import TagRow
 from ringcast.errors import QosMismatch
@@ -13,37 +13,49 @@ def row(settings=None, **attributes):
 
 
 @pytest.mark.parametrize(
-    ("wish", "tag", "expected"),
+    ("options", "tag", "expected"),
     [
-        (Asked(), None, Demand(1, "", "nak")),
-        (Asked(reliable=True), None, Demand(1, "", "tcp", True)),
-        (Asked(every=4), row(), Demand(4, "publisher", "nak")),
-        (Asked(every=4, at="subscriber"), row(), Demand(1, "", "nak")),
-        (Asked(every=4, at="node:here"), row(), Demand(1, "", "nak")),
-        (Asked(every=4, at="node:c"), row(), Demand(4, "node:c", "nak")),
+        (SubscribeOptions(), None, Demand(1, "", "nak")),
+        (SubscribeOptions(reliable=True), None, Demand(1, "", "tcp", True)),
+        (SubscribeOptions(every=4), row(), Demand(4, "publisher", "nak")),
+        (SubscribeOptions(every=4, at="subscriber"), row(), Demand(1, "", "nak")),
+        (SubscribeOptions(every=4, at="node:here"), row(), Demand(1, "", "nak")),
+        (SubscribeOptions(every=4, at="node:c"), row(), Demand(4, "node:c", "nak")),
         # A proxy that leaves out nothing is a proxy all the same.
-        (Asked(at="node:c"), row(), Demand(1, "node:c", "nak")),
-        (Asked(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
-        (Asked(every=4, at="publisher", transport="udp"), row(proxy="node:c", transport="tcp"), Demand(4, "publisher")),
-        (Asked(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c", "nak")),
-        (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(at="node:d")}), Demand(4, "node:d", "nak")),
-        (Asked(every=4), row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}), Demand(4, "node:c", "tcp")),
-        (Asked(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher", "nak")),
+        (SubscribeOptions(at="node:c"), row(), Demand(1, "node:c", "nak")),
+        (SubscribeOptions(every=4), row(at="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
+        (
+            SubscribeOptions(every=4, at="publisher", transport="udp"),
+            row(at="node:c", transport="tcp"),
+            Demand(4, "publisher"),
+        ),
+        (SubscribeOptions(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c", "nak")),
+        (
+            SubscribeOptions(every=4),
+            row({"": Setting(at="node:c"), "here": Setting(at="node:d")}),
+            Demand(4, "node:d", "nak"),
+        ),
+        (
+            SubscribeOptions(every=4),
+            row({"": Setting(at="node:c"), "here": Setting(transport="tcp")}),
+            Demand(4, "node:c", "tcp"),
+        ),
+        (SubscribeOptions(every=4), row({"there": Setting(at="node:c")}), Demand(4, "publisher", "nak")),
         # Nobody's word makes a reliable stream unreliable, or stops a stream where a transport is not installed.
-        (Asked(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
-        (Asked(), row(transport="pigeon"), Demand(1, "", "nak")),
+        (SubscribeOptions(reliable=True), row({"": Setting(transport="udp")}), Demand(1, "", "tcp", True)),
+        (SubscribeOptions(), row(transport="pigeon"), Demand(1, "", "nak")),
         # Only who asked for it goes without an order, and only where nobody scales by number on the way.
-        (Asked(ordered=False), row(transport="lateral:r=4"), Demand(1, "", "lateral+unordered:r=4")),
-        (Asked(ordered=False, every=4), row(transport="parity"), Demand(4, "publisher", "parity+unordered")),
-        (Asked(ordered=False, every=4, at="subscriber"), row(transport="parity"), Demand(1, "", "parity")),
-        (Asked(ordered=False, every=4, at="node:c"), row(transport="parity"), Demand(4, "node:c", "parity")),
-        (Asked(ordered=False), row(), Demand(1, "", "nak")),
-        (Asked(), row({"": Setting(transport="parity+unordered")}), Demand(1, "", "nak")),
-        (Asked(), row(transport="parity+unordered"), Demand(1, "", "nak")),
+        (SubscribeOptions(ordered=False), row(transport="lateral:r=4"), Demand(1, "", "lateral+unordered:r=4")),
+        (SubscribeOptions(ordered=False, every=4), row(transport="parity"), Demand(4, "publisher", "parity+unordered")),
+        (SubscribeOptions(ordered=False, every=4, at="subscriber"), row(transport="parity"), Demand(1, "", "parity")),
+        (SubscribeOptions(ordered=False, every=4, at="node:c"), row(transport="parity"), Demand(4, "node:c", "parity")),
+        (SubscribeOptions(ordered=False), row(), Demand(1, "", "nak")),
+        (SubscribeOptions(), row({"": Setting(transport="parity+unordered")}), Demand(1, "", "nak")),
+        (SubscribeOptions(), row(transport="parity+unordered"), Demand(1, "", "nak")),
     ],
 )
-def test_who_decides(wish, tag, expected):
-    assert routes.demand(wish, tag, "here") == expected
+def test_who_decides(options, tag, expected):
+    assert routes.demand(options, tag, "here") == expected
 
 
 def test_settings_are_changed_one_by_one_and_taken_back():
@@ -70,17 +82,17 @@ def test_a_setting_that_cannot_be():
 
 
 def test_a_wish_that_cannot_be():
-    routes.check_asked(Asked(transport="udp"), row(), "here")
-    routes.check_asked(Asked(reliable=True), row(transport="udp"), "here")
+    routes.check_options(SubscribeOptions(transport="udp"), row(), "here")
+    routes.check_options(SubscribeOptions(reliable=True), row(transport="udp"), "here")
     with pytest.raises(QosMismatch, match="'udp' does not promise it"):
-        routes.check_asked(Asked(transport="udp", reliable=True), None, "here")
+        routes.check_options(SubscribeOptions(transport="udp", reliable=True), None, "here")
     with pytest.raises(QosMismatch, match="an administrator chose it"):
-        routes.check_asked(Asked(reliable=True), row({"": Setting(transport="udp")}), "here")
+        routes.check_options(SubscribeOptions(reliable=True), row({"": Setting(transport="udp")}), "here")
     with pytest.raises(QosMismatch, match="pigeon"):
-        routes.check_asked(Asked(transport="pigeon"), None, "here")
+        routes.check_options(SubscribeOptions(transport="pigeon"), None, "here")
 
 
 def test_a_transport_without_an_order_is_refused_to_who_wants_one():
     with pytest.raises(QosMismatch, match="ordered=False"):
-        routes.check_asked(Asked(transport="lateral+unordered"), row(), "here")
-    routes.check_asked(Asked(transport="lateral+unordered", ordered=False), row(), "here")
+        routes.check_options(SubscribeOptions(transport="lateral+unordered"), row(), "here")
+    routes.check_options(SubscribeOptions(transport="lateral+unordered", ordered=False), row(), "here")

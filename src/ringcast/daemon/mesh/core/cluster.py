@@ -71,7 +71,7 @@ class Cluster:
 
     def sums(self) -> tuple[int, int]:
         """Equal on nodes that know of the same nodes and the same rows."""
-        return self.membership.roster.sketch.total, self._gossip.sum
+        return self.membership.roster.keyed_sums.total, self._gossip.sum
 
     def handle(self, event: Event, now_ns: int) -> list[Action]:
         actions: list[Action] = []

@@ -19,7 +19,7 @@ from ringcast.daemon.mesh.core.links import Links
 from ringcast.daemon.mesh.core.roster import SMALL
 from ringcast.daemon.mesh.core.timing import Timing
 from ringcast.daemon.table.admission import admit
-from ringcast.daemon.table.digest import BUCKETS, Sketch, key_of
+from ringcast.daemon.table.digest import BUCKETS, KeyedSums, key_of
 from ringcast.daemon.table.pages import Page, cut, decode_page_untrusted
 from ringcast.daemon.table.rows import Change, Delta
 from ringcast.daemon.table.succession import Succession
@@ -47,7 +47,7 @@ class Gossip:
         self._succession = Succession(table)
         self._lives: dict[str, int] = {}  # of the nodes that are here, this one left out
         self._known: Digest = {}
-        self._sketch = Sketch()
+        self._keyed_sums = KeyedSums()
         self._compared: list[set[str]] = [set() for _ in range(BUCKETS)]  # the names that the sums are made of
         self._theirs: dict[int, Digest] = {}  # what a peer is known to have
         self._news: dict[str, int] = {}  # node: the version up to which it is no news
@@ -67,7 +67,7 @@ class Gossip:
     @property
     def sum(self) -> int:
         """Equal on nodes that know the same rows of the same nodes."""
-        return self._sketch.total
+        return self._keyed_sums.total
 
     def version_of(self, node: str) -> tuple[int, int]:
         """The life and version up to which that node's rows are known here."""
@@ -117,7 +117,7 @@ class Gossip:
         self._theirs.pop(peer, None)
 
     def compare(self, link: int) -> None:
-        self._sends.append(Send(link, TableSummary(sums=[self._sketch.total])))
+        self._sends.append(Send(link, TableSummary(sums=[self._keyed_sums.total])))
 
     def tick(self, now_ns: int) -> None:
         self._forget(now_ns)
@@ -172,13 +172,13 @@ class Gossip:
 
     def _summary(self, link: int, message: TableSummary) -> None:
         if len(message.sums) != 1:
-            buckets = self._sketch.differing(message.sums)
-        elif message.sums[0] == self._sketch.total:
+            buckets = self._keyed_sums.differing(message.sums)
+        elif message.sums[0] == self._keyed_sums.total:
             return
         elif self.size <= SMALL:
             buckets = list(range(BUCKETS))
         else:
-            self._sends.append(Send(link, TableSummary(sums=list(self._sketch.sums))))
+            self._sends.append(Send(link, TableSummary(sums=list(self._keyed_sums.sums))))
             return
         if buckets:
             self._sends.append(Send(link, self._versions(buckets, answer=True)))
@@ -277,7 +277,7 @@ class Gossip:
         life, version = self._known.get(name, _HAS_NOTHING)
         if version and self._is_here(name) and life >= self._lives.get(name, life):
             key = key_of(name)
-            self._sketch.toggle(key, life * 0xD6E8FEB86659FD93 + version)
+            self._keyed_sums.toggle(key, life * 0xD6E8FEB86659FD93 + version)
             (self._compared[key % BUCKETS].add if counts else self._compared[key % BUCKETS].discard)(name)
 
     def _refresh(self, names: Iterable[str]) -> None:

@@ -53,7 +53,7 @@ from ringcast.daemon.mesh.core.events import (
 from ringcast.daemon.mesh.core.links import Link, Links
 from ringcast.daemon.mesh.core.names import Names
 from ringcast.daemon.mesh.core.roster import SMALL, Roster, Status
-from ringcast.daemon.mesh.core.rumours import Hearsay
+from ringcast.daemon.mesh.core.rumours import RumourSpread
 from ringcast.daemon.mesh.core.timing import Timing
 from ringcast.model.addresses import is_address, same_host, split
 
@@ -86,7 +86,9 @@ class Membership:
         self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns, self.refused)
         self._detector = Detector(self.links, self.timing, rng)
         self._suspicions = Suspicions(self.timing)
-        self._hearsay = Hearsay(self.roster, self.links, self._suspicions, self.timing, rng, self._send, self.refused)
+        self._rumour_spread = RumourSpread(
+            self.roster, self.links, self._suspicions, self.timing, rng, self._send, self.refused
+        )
         self._started_ns = self._now_ns = self._probe_ns = now_ns
         self._unsettled = False
         self._out: list[Action] = []
@@ -97,7 +99,7 @@ class Membership:
         }  # fmt: skip
         self._readers: dict[type[Any], Callable[[Link, Any], None]] = {
             Ping: self._ping, Ack: self._ack, PingFor: self._ping_for, Rumours: self._rumours,
-            RosterSummary: self._hearsay.summary, RosterDigest: self._hearsay.digest,
+            RosterSummary: self._rumour_spread.summary, RosterDigest: self._rumour_spread.digest,
         }  # fmt: skip
 
     # ------------------------------------------------------------------ what the shell calls
@@ -107,14 +109,14 @@ class Membership:
         self._handlers[type(event)](event)
         if self._unsettled and len(self.roster) <= SMALL:
             self._call_the_missing()
-        self._hearsay.push(now_ns)
+        self._rumour_spread.push(now_ns)
         out, self._out = self._out, []
         return out
 
     def due_ns(self) -> int | None:
         """When `Tick` is to come; None when nothing will happen without another event."""
         probe_ns = self._probe_ns if len(self.roster) > 1 or self.links.numbered else None
-        times = (probe_ns, self._calls.due_ns, self._hearsay.due_ns, self._detector.due_ns())
+        times = (probe_ns, self._calls.due_ns, self._rumour_spread.due_ns, self._detector.due_ns())
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -143,7 +145,7 @@ class Membership:
     def _link_up(self, event: LinkUp) -> None:
         link = Link(event.link, event.address, self._now_ns, self._now_ns - self._started_ns)
         self.links.add(link)
-        hello = Hello(record=self.me, mesh=self.mesh, age_ns=link.age_ns, roster=self.roster.sketch.total)
+        hello = Hello(record=self.me, mesh=self.mesh, age_ns=link.age_ns, roster=self.roster.keyed_sums.total)
         self._send(link, hello)
 
     def _link_down(self, event: LinkDown) -> None:
@@ -231,7 +233,7 @@ class Membership:
             self._disprove(link.address, peer)
         self._out += self.names.meet(link.age_ns, hello, self._now_ns, proven=self.links.proves(link))
         self._call_claimants()
-        self._hearsay.object(link.peer)
+        self._rumour_spread.object(link.peer)
         self._out += self._detector.linked(peer)
         if first:
             self._out.append(Linked(link.number, self.roster.members[peer].record))
@@ -239,7 +241,7 @@ class Membership:
         if surplus is not None:
             self._close(surplus, "there is another link", gently=True)
         if link.dialled:
-            self._hearsay.compare(link, hello.roster)
+            self._rumour_spread.compare(link, hello.roster)
 
     def _call_claimants(self) -> None:
         """Whoever says that it has this daemon's name, and is older, must answer where it says it is."""
@@ -307,11 +309,11 @@ class Membership:
 
     def _leave(self, event: Leave) -> None:
         """Say goodbye to everybody, so that nobody need find out."""
-        self._hearsay.quiet = True
+        self._rumour_spread.quiet = True
         self.roster.describe()
         self.roster.news.clear()
         for peer in self.links.peers():
-            self._hearsay.tell(self.links.to(peer), [Rumour(self.me, Status.DEAD)])
+            self._rumour_spread.tell(self.links.to(peer), [Rumour(self.me, Status.DEAD)])
 
     # ------------------------------------------------------------------ rumours
 
@@ -321,8 +323,8 @@ class Membership:
 
     def _hear(self, rumour: Rumour, link: Link | None) -> None:
         known = self.roster.members.get(rumour.record.incarnation)
-        status = self._hearsay.hear(rumour, link, self._now_ns)
-        for record in self._hearsay.take_doubtful():
+        status = self._rumour_spread.hear(rumour, link, self._now_ns)
+        for record in self._rumour_spread.take_doubtful():
             self._out += self._calls.verify(record, self._now_ns)
         if status is None:
             return
@@ -337,7 +339,7 @@ class Membership:
         """It is dead. A link that still stands goes, or its silence would keep us from calling when it returns."""
         self._suspicions.answered(incarnation)
         self._detector.unreachable(incarnation)
-        self._hearsay.object(incarnation)
+        self._rumour_spread.object(incarnation)
         while (link := self.links.to(incarnation)) is not None:
             self._close(link, "thought dead")
 
@@ -345,21 +347,21 @@ class Membership:
 
     def _ping(self, link: Link, message: Ping) -> None:
         self._send(link, Ack(seq=message.seq))
-        self._hearsay.object(link.peer)
-        self._hearsay.compare(link, message.roster)
+        self._rumour_spread.object(link.peer)
+        self._rumour_spread.compare(link, message.roster)
 
     def _ack(self, link: Link, message: Ack) -> None:
         self._out += self._detector.acked(message.seq)
-        self._hearsay.object(link.peer)
+        self._rumour_spread.object(link.peer)
 
     def _ping_for(self, link: Link, message: PingFor) -> None:
-        self._out += self._detector.help(link.number, message, self.roster.sketch.total)
+        self._out += self._detector.help(link.number, message, self.roster.keyed_sums.total)
         member = self.roster.members.get(message.target)
         if member is not None and self.links.to(message.target) is None:
             self._out += self._calls.reach(member.record, self._now_ns, patient=False)
 
     def _probe(self, incarnation: int) -> None:
-        self._out += self._detector.probe(incarnation, self.roster.sketch.total, self._now_ns)
+        self._out += self._detector.probe(incarnation, self.roster.keyed_sums.total, self._now_ns)
 
     def _tick(self, event: Tick) -> None:
         now_ns = self._now_ns
@@ -386,7 +388,7 @@ class Membership:
         if link is not None and link.heard_ns > since_ns:
             # It is there, and only the word of its suspicion was lost.
             self._suspicions.begin(incarnation, self._now_ns, len(self.roster), short=True)
-            self._hearsay.object(incarnation)
+            self._rumour_spread.object(incarnation)
         else:
             self._hear(Rumour(self.roster.members[incarnation].record, Status.DEAD), None)
 

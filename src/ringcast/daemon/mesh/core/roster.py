@@ -17,7 +17,7 @@ import msgspec
 
 from ringcast.control.limits import COUNTER_STEP, MAX_COUNTER
 from ringcast.control.peering import NodeRecord, Rumour
-from ringcast.daemon.table.digest import BUCKETS, Sketch
+from ringcast.daemon.table.digest import BUCKETS, KeyedSums
 
 MAX_MEMBERS = 10_000
 MAX_DEAD = 1024
@@ -53,7 +53,7 @@ class Roster:
 
     def __init__(self, me: NodeRecord) -> None:
         self.members: dict[int, Member] = {}
-        self.sketch = Sketch()
+        self.keyed_sums = KeyedSums()
         self.suspects: dict[int, None] = {}
         self.dead: dict[int, None] = {}  # longest dead first
         self.news: dict[int, int | None] = {}
@@ -160,9 +160,9 @@ class Roster:
         was_here = old is not None and old.status is not Status.DEAD
         is_here = member.status is not Status.DEAD
         if old is not None and was_here:
-            self.sketch.toggle(incarnation, old.rank)
+            self.keyed_sums.toggle(incarnation, old.rank)
         if is_here:
-            self.sketch.toggle(incarnation, member.rank)
+            self.keyed_sums.toggle(incarnation, member.rank)
         if was_here != is_here:
             if is_here:
                 bisect.insort(self._here, incarnation)

@@ -27,7 +27,7 @@ from ringcast.daemon.mesh.core.roster import Roster, Status
 from ringcast.daemon.mesh.core.timing import Timing
 
 
-class Hearsay:
+class RumourSpread:
     """`send(link, message)` is where messages go."""
 
     def __init__(
@@ -135,11 +135,11 @@ class Hearsay:
 
     def compare(self, link: Link, theirs: int) -> None:
         """The other side's roster has that sum."""
-        if theirs != self._roster.sketch.total:
-            self._send(link, RosterSummary(sums=list(self._roster.sketch.sums)))
+        if theirs != self._roster.keyed_sums.total:
+            self._send(link, RosterSummary(sums=list(self._roster.keyed_sums.sums)))
 
     def summary(self, link: Link, message: RosterSummary) -> None:
-        buckets = self._roster.sketch.differing(message.sums)
+        buckets = self._roster.keyed_sums.differing(message.sums)
         if buckets:
             self._send(link, RosterDigest(buckets=buckets, ranks=self._roster.ranks(buckets), answer=True))
 

@@ -15,7 +15,7 @@ from ringcast.daemon.mesh.core.gossip import MAX_STRANGERS, Gossip
 from ringcast.daemon.mesh.core.links import Link, Links
 from ringcast.daemon.mesh.core.timing import Timing
 from ringcast.daemon.observe.liveliness import Liveliness
-from ringcast.daemon.table.digest import BUCKETS, Sketch, key_of
+from ringcast.daemon.table.digest import BUCKETS, KeyedSums, key_of
 from ringcast.daemon.table.pages import PAGE_BYTES, cut, decode_page_untrusted
 from ringcast.daemon.table.rows import (
     Change,
@@ -302,7 +302,7 @@ def test_a_page_says_what_it_covers() -> None:
 
 
 def test_sums_tell_sets_apart() -> None:
-    one, other = Sketch(), Sketch()
+    one, other = KeyedSums(), KeyedSums()
     pairs = [(key_of(f"n{number}"), number) for number in range(200)]
     for key, value in pairs:
         one.toggle(key, value)

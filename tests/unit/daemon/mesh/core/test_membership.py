@@ -293,7 +293,7 @@ def test_own_addresses_are_told_when_they_change() -> None:
 def test_pings_are_answered() -> None:
     desk = Desk()
     link, _ = desk.link(record(60))
-    assert sent(desk.hear(link, Ping(seq=9, roster=desk.core.roster.sketch.total)), Ack) == [Ack(seq=9)]
+    assert sent(desk.hear(link, Ping(seq=9, roster=desk.core.roster.keyed_sums.total)), Ack) == [Ack(seq=9)]
 
 
 def test_silence_leads_over_others_and_suspicion_to_death() -> None:
@@ -449,13 +449,13 @@ def test_rosters_that_differ_are_compared_by_buckets() -> None:
     for number in range(100, 140):
         theirs.core.roster.merge(record(number), ALIVE, 0)
     theirs.core.roster.take_news()
-    actions = ours.hear(1, Ping(seq=1, roster=theirs.core.roster.sketch.total))
+    actions = ours.hear(1, Ping(seq=1, roster=theirs.core.roster.keyed_sums.total))
     (summary,) = sent(actions, RosterSummary)
     (digest,) = sent(theirs.hear(1, summary), RosterDigest)
     (answer,) = sent(ours.hear(1, digest), RosterDigest)
     for rumours in sent(theirs.hear(1, answer), Rumours):
         ours.hear(1, rumours)
-    assert ours.core.roster.sketch.total == theirs.core.roster.sketch.total
+    assert ours.core.roster.keyed_sums.total == theirs.core.roster.keyed_sums.total
 
 
 def test_a_roster_is_the_same_in_whatever_order_it_heard() -> None:
@@ -469,8 +469,8 @@ def test_a_roster_is_the_same_in_whatever_order_it_heard() -> None:
         for rumour, status in rumours:
             roster.merge(rumour, status, 0)
             roster.merge(rumour, status, 0)
-        totals.add((roster.sketch.total, tuple(roster.sketch.sums), len(roster)))
-    assert totals == {(Roster(record(50)).sketch.total, tuple(Roster(record(50)).sketch.sums), 1)}
+        totals.add((roster.keyed_sums.total, tuple(roster.keyed_sums.sums), len(roster)))
+    assert totals == {(Roster(record(50)).keyed_sums.total, tuple(Roster(record(50)).keyed_sums.sums), 1)}
 
 
 def test_the_dead_are_remembered_within_bounds() -> None:

@@ -1,0 +1,228 @@
+"""What a client asks its daemon for. Each request carries an `id`, which its answer repeats."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from ringcast.control.service import Extent, Pull, Rate
+from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
+from ringcast.model.identity import PresenceKind
+
+Place = Annotated[str, msgspec.Meta(max_length=255)]
+TransportName = Annotated[str, msgspec.Meta(max_length=255)]
+
+
+class Hello(ControlMessage, frozen=True, tag="hello"):
+    """First message of a session. Descriptors: the session's counter page (optional)."""
+
+    id: int
+    version: int = PROTOCOL_VERSION
+    program: str = ""
+
+
+class OpenTag(ControlMessage, frozen=True, tag="open"):
+    """Create or join. `requested` holds only the attributes that the caller named."""
+
+    id: int
+    name: str
+    requested: dict[str, Any] = {}
+    create: bool = True
+
+
+class DestroyTag(ControlMessage, frozen=True, tag="destroy"):
+    id: int
+    name: str
+    force: bool = False
+
+
+class Publish(ControlMessage, frozen=True, tag="publish"):
+    """Ask for the publication right. Descriptors: ring, bell, the daemon's end of the fan-out socket."""
+
+    id: int
+    tag: str
+    incarnation: int
+    depth: int
+    capacity_bytes: int
+
+
+class Unpublish(ControlMessage, frozen=True, tag="unpublish"):
+    id: int
+    publisher: int
+
+
+class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
+    """Ask for the subscription right. Descriptors: a mailbox (when `mailbox`).
+
+    A `RingUp` notice for each ring that is there comes before the answer. A history sees rings that outlived their
+    publishers too, and is nobody's subscriber.
+    """
+
+    id: int
+    pattern: str
+    subscription: int
+    role: Literal["subscriber", "history"] = "subscriber"
+    reliable: bool = False
+    mailbox: bool = False
+    counter_index: int = -1
+    every: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
+    at: Place = "auto"
+    transport: TransportName = ""
+    start: Literal["new", "latest", "earliest"] | Annotated[int, msgspec.Meta(ge=0)] = "new"
+    size: tuple[Extent, Extent] | None = None
+    rate_hz: Rate = 0.0
+    ordered: bool = True
+
+
+class StageUp(ControlMessage, frozen=True, tag="stage_up"):
+    """The stage that was wanted runs. Descriptors: its ring, its bell, the daemon's end of its fan-out socket."""
+
+    id: int
+    stage: int
+    incarnation: int
+    depth: int
+    capacity_bytes: int
+
+
+class StageDown(ControlMessage, frozen=True, tag="stage_down"):
+    """The stage ended, or cannot be: no scaler is installed here, say."""
+
+    id: int
+    stage: int
+    reason: str = ""
+
+
+class Attached(ControlMessage, frozen=True, tag="attached"):
+    """A ring that came with `held` has a reader now, for whose place the daemon has been waiting."""
+
+    id: int
+    subscription: int
+    ring: int
+
+
+class Move(ControlMessage, frozen=True, tag="move"):
+    """Have the streams of a subscription scaled elsewhere, and carried by another transport; None leaves one as it is.
+    Answered when they come that way, or after a moment if they do not yet."""
+
+    id: int
+    subscription: int
+    at: Place | None = None
+    transport: TransportName | None = None
+
+
+class SetChannel(ControlMessage, frozen=True, tag="set"):
+    """An administrator's word on the channels of a tag to a node ('' is every node): None leaves one as it is, '' takes
+    it back."""
+
+    id: int
+    tag: str
+    node: Annotated[str, msgspec.Meta(max_length=255)] = ""
+    at: Place | None = None
+    transport: TransportName | None = None
+
+
+class UseMailbox(ControlMessage, frozen=True, tag="mailbox"):
+    """From now on publishers ring this mailbox for the subscription. Descriptors: the mailbox."""
+
+    id: int
+    subscription: int
+
+
+class Unsubscribe(ControlMessage, frozen=True, tag="unsubscribe"):
+    id: int
+    subscription: int
+
+
+class Watch(ControlMessage, frozen=True, tag="watch"):
+    """Be told what comes and goes. `Presences` with all that is there come before the answer; a second request with
+    the same number is given all again. A node matches any pattern."""
+
+    id: int
+    watch: int
+    kinds: Annotated[list[PresenceKind], msgspec.Meta(max_length=3)]
+    pattern: str = "**"
+
+
+class Unwatch(ControlMessage, frozen=True, tag="unwatch"):
+    id: int
+    watch: int
+
+
+class ListTags(ControlMessage, frozen=True, tag="list_tags"):
+    id: int
+    pattern: str = "**"
+    local: bool = False
+
+
+class ListPublishers(ControlMessage, frozen=True, tag="list_publishers"):
+    id: int
+    tag: str
+
+
+class ListSubscribers(ControlMessage, frozen=True, tag="list_subscribers"):
+    """Of every node; with `local`, of this one only."""
+
+    id: int
+    tag: str
+    local: bool = False
+
+
+class ListNodes(ControlMessage, frozen=True, tag="list_nodes"):
+    id: int
+
+
+class ListChannels(ControlMessage, frozen=True, tag="list_channels"):
+    id: int
+
+
+class ListHistories(ControlMessage, frozen=True, tag="list_histories"):
+    """Whose messages of a tag can be pulled, on whichever node; answered with a PublisherListing."""
+
+    id: int
+    tag: str
+
+
+class PullHistory(ControlMessage, frozen=True, tag="pull"):
+    """Read rings that may be another node's. `at` is "publisher", "subscriber" or "node:NAME"."""
+
+    id: int
+    at: Annotated[str, msgspec.Meta(max_length=255)]
+    query: Pull
+
+
+class HoldBuffer(ControlMessage, frozen=True, tag="hold"):
+    """Hold so many messages of a tag's publishers for a history, on this node (`at` "subscriber") or a named one.
+    `buffer` is the client's own number for it."""
+
+    id: int
+    buffer: int
+    tag: str
+    at: Place
+    depth: Annotated[int, msgspec.Meta(ge=1, le=2**24)]
+    every: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
+
+
+class DropBuffer(ControlMessage, frozen=True, tag="drop"):
+    id: int
+    buffer: int
+
+
+class GetStatus(ControlMessage, frozen=True, tag="status"):
+    id: int
+
+
+class GetSettings(ControlMessage, frozen=True, tag="settings"):
+    id: int
+
+
+class Bye(ControlMessage, frozen=True, tag="bye"):
+    id: int
+
+
+Request = (
+    Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
+    | SetChannel | Watch | Unwatch | StageUp | StageDown
+    | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
+    | PullHistory | HoldBuffer | DropBuffer | GetStatus | GetSettings | Bye
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""What is wanted of a stream: by a subscriber, from another node, and from a stage on this node. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ringcast.daemon.table.rows import PublisherRow
+from ringcast.model.place import AUTO
+
+
+class SubscribeOptions(NamedTuple):
+    """What a subscriber asked for; `at` may be "auto" and `transport` empty."""
+
+    every: int = 1
+    at: str = AUTO
+    transport: str = ""
+    reliable: bool = False
+    size: tuple[int, int] | None = None
+    rate_hz: float = 0.0
+    ordered: bool = True
+
+
+class Demand(NamedTuple):
+    """How a subscriber wants streams of other nodes. Equal demands on a node share channels and mirrors."""
+
+    every: int = 1
+    at: str = "publisher"
+    transport: str = "udp"
+    reliable: bool = False
+    size: tuple[int, int] | None = None
+    rate_hz: float = 0.0
+    depth: int = 0
+    """Of a pull buffer, how many messages it holds; 0 is as many as the publisher's ring does."""
+
+
+class StageSpec(NamedTuple):
+    """A publisher's stream as a stage on this node makes it. Equal wishes share one stage and one ring."""
+
+    incarnation: int
+    size: tuple[int, int]
+    every: int = 1
+    rate_hz: float = 0.0
+    here: bool = False
+    """In a process of its own on this node, and not in the publisher's."""
+    reliable: bool = False
+    """The source waits for the stage; one in the publisher's process never falls behind."""
+
+
+def spec_of(row: PublisherRow, demand: Demand, node: str) -> StageSpec | None:
+    """What has to be made on this node for subscribers here that want a publisher's stream so; None when nothing."""
+    own = row.owner == node
+    if demand.size is None or not (own or demand.at == f"node:{node}"):
+        return None
+    here = demand.at.startswith("node:")
+    return StageSpec(
+        row.info.incarnation, demand.size, demand.every, demand.rate_hz, here, reliable=here and demand.reliable
+    )
