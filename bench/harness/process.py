@@ -66,7 +66,7 @@ class Worker:
         except BrokenPipeError as exc:
             # A worker that could not import its library has left its reason in the pipe.
             self.reply(1.0)
-            raise PeerFailed(self._epitaph("died")) from exc
+            raise PeerFailed(self._last_words("died")) from exc
 
     def reply(self, timeout_s: float) -> Any:
         """The answer to the oldest unanswered command.
@@ -79,11 +79,11 @@ class Worker:
         while b"\n" not in self._pending:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                raise PeerFailed(self._epitaph(f"no answer in {timeout_s:g} s"))
+                raise PeerFailed(self._last_words(f"no answer in {timeout_s:g} s"))
             if self._selector.select(remaining):
                 chunk = self._replies.read()
                 if chunk == b"":
-                    raise PeerFailed(self._epitaph("died"))
+                    raise PeerFailed(self._last_words("died"))
                 self._pending += chunk or b""
         line, _, self._pending = self._pending.partition(b"\n")
         answer = json.loads(line)
@@ -136,7 +136,7 @@ class Worker:
         self._selector.close()
         self._replies.close()
 
-    def _epitaph(self, what: str) -> str:
+    def _last_words(self, what: str) -> str:
         """What happened, by which signal if it was one, and the last thing the worker wrote."""
         if what == "died":
             try:

@@ -19,6 +19,11 @@ template <typename... Args>
     throw nb::python_error();
 }
 
+[[noreturn]] inline void throw_object(const nb::object& error) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+    throw nb::python_error();
+}
+
 void translate_core_failures();
 
 // Counts forks survived: an object that remembers another number belongs to the parent.

@@ -5,7 +5,12 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <cstddef>
+
 namespace ringcast::bindings {
+
+// From so many bytes on a copy takes longer than handing the GIL over.
+inline constexpr std::size_t kReleaseFrom = 32 * 1024;
 
 // As nb::gil_scoped_release, but a daemon thread may come back when the interpreter is gone already. Python then ends
 // the thread by unwinding its stack, which the destructors on it do not survive; so the thread stays here instead until

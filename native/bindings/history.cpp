@@ -1,4 +1,4 @@
-// RingHistory: pull. Reading a ring at an index; no message, no system call.
+// RingHistory: pull (ring/pull.hpp) in Python. No message to anybody, no system call.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,6 +11,7 @@
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
 #include "ring/clock.hpp"
+#include "ring/pull.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -22,7 +23,7 @@ public:
         open();
         if (find(incarnation) != nullptr) return false;
         auto ring = std::make_shared<const RingView>(ring_fd, Geometry::of(depth, capacity_bytes), incarnation);
-        held_.push_back(std::make_shared<Held>(Held{{std::move(ring), std::move(tag), std::move(publisher), std::move(decode)}, limit}));
+        held_.push_back(std::make_shared<Held>(Held{{ring, std::move(tag), std::move(publisher), std::move(decode)}, PullView(ring, limit)}));
         return true;
     }
 
@@ -34,36 +35,43 @@ public:
     nb::object latest(u64 back, bool copy) {
         open();
         const auto rings = held_;
-        for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        if (rings.empty()) raise_unpublished();
+        std::vector<const PullView*> views;
+        for (const auto& held : rings) views.push_back(&held->view);
+        for (int attempt = 0; attempt < kPullAttempts; ++attempt) {
             Record record;
-            const Held* from = rings.size() == 1 ? one_latest(*rings[0], back, record) : merged_latest(rings, back, record);
-            if (from == nullptr) continue;
-            if (nb::object message = take(*from, record, copy); message.is_valid()) return message;
+            std::size_t which = 0;
+            const Pull pull = rings.size() == 1 ? views[0]->latest(back, record) : latest_of(views, back, which, record);
+            const Held& from = *rings[which];
+            switch (pull) {
+                case Pull::found:
+                    if (nb::object message = take(from, record, copy); message.is_valid()) return message;
+                    break;
+                case Pull::empty: raise("Empty");
+                case Pull::corrupt: raise_corrupt(from.source);
+                case Pull::overwritten: {
+                    const auto [oldest, newest] = bounds_of(from);
+                    raise("Overwritten", newest - static_cast<i64>(back), oldest, newest);
+                }
+                case Pull::too_far:
+                    if (rings.size() > 1) raise("HistoryError", nb::str("the history does not go back {} messages").format(back));
+                    raise("HistoryError", nb::str("only {} message(s) were sent; back={} asks for more").format(from.source.ring->tail(), back));
+                default: break;
+            }
         }
         raise("Empty", "the publisher writes faster than its history can be read; use a larger depth");
     }
 
     nb::object at(u64 seq, u64 incarnation, bool copy) {
         const auto held = which(incarnation);
-        const RingView& ring = *held->source.ring;
-        for (int attempt = 0; attempt < kAttempts; ++attempt) {
-            const u64 tail = ring.tail();
-            if (tail == 0) raise("Empty");
-            Record last, record;
-            if (!ring.outline(tail - 1, last)) {
-                check_plausible(*held);
-                continue;
-            }
-            if (seq > last.seq) raise("NotYet", seq, last.seq);
-            const u64 index = ring.find(seq);
-            if (index < shown_from(*held, tail) || index >= tail) break;
-            const Read read = ring.record(index, record);
-            if (read == Read::corrupt) raise_corrupt(held->source);
-            // Numbers move under a search; but one that is not found again is not there.
-            if (read != Read::ok || record.seq != seq) {
-                if (attempt >= kMisses) break;
-                continue;
-            }
+        Pull pull = Pull::again;
+        for (int attempt = 0; attempt < kPullAttempts && pull != Pull::overwritten; ++attempt) {
+            Record record;
+            pull = held->view.at(seq, record);
+            if (pull == Pull::empty) raise("Empty");
+            if (pull == Pull::not_yet) raise("NotYet", seq, record.seq);
+            if (pull == Pull::corrupt) raise_corrupt(held->source);
+            if (pull != Pull::found) continue;
             if (nb::object message = take(*held, record, copy); message.is_valid()) return message;
         }
         const auto [oldest, newest] = bounds_of(*held);
@@ -72,33 +80,20 @@ public:
 
     nb::list range(u64 first, u64 last, u64 incarnation) {
         const auto held = which(incarnation);
-        const RingView& ring = *held->source.ring;
         nb::list out;
-        u64 expected = first;
-        check_plausible(*held);
-        // Those that are there now: a writer faster than us must not keep us here.
-        Extent extent(ring);
-        const u64 tail = extent.tail();
-        u64 index = std::max({ring.find(first), shown_from(*held, tail), extent.first()});
-        while (index < tail) {
-            Record record;
-            const Read read = extent.record(index, record);
-            if (read == Read::corrupt) raise_corrupt(held->source);
-            nb::object data;
-            if (read == Read::ok) {
-                if (record.seq > last) break;
-                data = copied_bytes(ring, record);
-            }
+        PullRange range(held->view, first, last);
+        Record record;
+        Pull pull;
+        while ((pull = range.next(record)) == Pull::found) {
+            nb::object data = copied_bytes(*held->source.ring, record);
             if (!data.is_valid()) {
-                check_plausible(*held);
-                index = std::max(ring.oldest(index), index + 1);
+                range.overtaken();
                 continue;
             }
-            const u64 lost = record.seq > expected ? record.seq - expected : 0;
+            const u64 lost = range.taken(record);
             out.append(make_message(held->source, record, std::move(data), {}, {utc_ns(), lost}));
-            expected = record.seq + 1;
-            ++index;
         }
+        if (pull == Pull::corrupt) raise_corrupt(held->source);
         return out;
     }
 
@@ -107,11 +102,12 @@ public:
         const auto held = which(incarnation);
         if (every == 0) throw nb::value_error("every is at least 1");
         Columns columns(most_rows, most_bytes);
-        columns.following = (first + every - 1) / every * every;
         bool whole;
         {
             const Released released;
-            whole = gather(*held, columns, last, every);
+            PullRange range(held->view, first, last, every);
+            whole = gather(*held->source.ring, range, columns);
+            columns.following = range.following();
         }
         if (!whole) raise_corrupt(held->source);
         nb::list rings;
@@ -143,12 +139,9 @@ public:
     }
 
 private:
-    static constexpr int kAttempts = 1000;
-    static constexpr int kMisses = 3;
-
     struct Held {
         Source source;
-        u64 limit;
+        PullView view;
     };
 
     void open() {
@@ -162,9 +155,11 @@ private:
         return nullptr;
     }
 
+    [[noreturn]] static void raise_unpublished() { raise("Empty", "nobody publishes on this tag, so there is no history"); }
+
     std::shared_ptr<Held> which(u64 incarnation) {
         open();
-        if (held_.empty()) raise("Empty", "nobody publishes on this tag, so there is no history");
+        if (held_.empty()) raise_unpublished();
         if (incarnation == 0) {
             if (held_.size() == 1) return held_.front();
             raise("HistoryError", "several publishers number their messages on this tag; say whose with publisher=");
@@ -174,129 +169,29 @@ private:
         return held;
     }
 
-    static void check_plausible(const Held& held) {
-        if (!held.source.ring->plausible()) raise_corrupt(held.source);
-    }
-
     // Signed, because the newest of an empty history is one below 0.
     static std::pair<i64, i64> bounds_of(const Held& held) {
-        const RingView& ring = *held.source.ring;
-        const auto pair = [](u64 first, u64 last) { return std::pair(static_cast<i64>(first), static_cast<i64>(last)); };
-        for (int attempt = 0; attempt < kAttempts; ++attempt) {
-            const u64 tail = ring.tail();
-            if (tail == 0) return pair(0, UINT64_MAX);
-            const u64 oldest = shown_from(held, tail);
-            Record first, last;
-            if (ring.outline(tail - 1, last)) {
-                if (oldest >= tail) return pair(last.seq + 1, last.seq);
-                const Read read = ring.record(oldest, first);
-                if (read == Read::ok) return pair(first.seq, last.seq);
-                if (read == Read::corrupt) raise_corrupt(held.source);
-            }
-            check_plausible(held);
-        }
-        raise_corrupt(held.source);
-    }
-
-    static u64 shown_from(const Held& held, u64 tail) {
-        const u64 oldest = held.source.ring->oldest();
-        return held.limit == 0 || tail <= held.limit ? oldest : std::max(oldest, tail - held.limit);
+        PullView::Bounds bounds;
+        if (!held.view.bounds(bounds)) raise_corrupt(held.source);
+        return {static_cast<i64>(bounds.oldest), static_cast<i64>(bounds.newest)};
     }
 
     // False when the ring is damaged, or holds a message that no offset can bound.
-    static bool gather(const Held& held, Columns& columns, u64 last, u64 every) {
-        const RingView& ring = *held.source.ring;
-        if (!ring.plausible()) return false;
-        Extent extent(ring);
-        const u64 tail = extent.tail();
-        u64 index = std::max({ring.find(columns.following), shown_from(held, tail), extent.first()});
+    static bool gather(const RingView& ring, PullRange& range, Columns& columns) {
         const i64 now = utc_ns();
-        while (index < tail) {
-            Record record;
-            const Read read = extent.record(index, record);
-            if (read == Read::corrupt) return false;
-            if (read == Read::ok && record.seq > last) break;
-            if (read == Read::ok && record.seq % every != 0) {
-                ++index;
-                continue;
-            }
-            if (read == Read::ok && !Columns::fits(record.length)) return false;
-            if (read == Read::ok && !columns.has_room(record.length)) return true;
-            if (read != Read::ok || !columns.take(ring, record)) {
-                if (!ring.plausible()) return false;
-                index = std::max(ring.oldest(index), index + 1);
-                continue;
-            }
-            const u64 lost = record.seq > columns.following ? (record.seq - columns.following) / every : 0;
-            columns.add(record, 0, std::max(now, record.sent_ns), lost);
-            columns.following = record.seq + every;
-            ++index;
+        Record record;
+        Pull pull;
+        while ((pull = range.next(record)) == Pull::found) {
+            if (!Columns::fits(record.length)) return false;
+            if (!columns.has_room(record.length)) return true;
+            if (columns.take(ring, record))
+                columns.add(record, 0, std::max(now, record.sent_ns), range.taken(record));
+            else
+                range.overtaken();
         }
-        // What the ring has passed by and no row of this range came after.
-        Record newest;
-        if (tail > 0 && ring.outline(tail - 1, newest)) {
-            const u64 end = std::min(newest.seq, last);
-            if (end >= columns.following) {
-                columns.lost_at_end = (end - columns.following) / every + 1;
-                columns.following += columns.lost_at_end * every;
-            }
-        }
+        if (pull == Pull::corrupt) return false;
+        columns.lost_at_end = range.pass_end();
         return true;
-    }
-
-    // Null: overtaken meanwhile, try again.
-    const Held* one_latest(const Held& held, u64 back, Record& out) {
-        const RingView& ring = *held.source.ring;
-        const u64 tail = ring.tail();
-        if (tail == 0) raise("Empty");
-        if (back >= tail) raise("HistoryError", nb::str("only {} message(s) were sent; back={} asks for more").format(tail, back));
-        const u64 index = tail - 1 - back;
-        // With nothing to go back the bounds need not be looked up.
-        if (back > 0 && index < shown_from(held, tail)) {
-            const auto [oldest, newest] = bounds_of(held);
-            raise("Overwritten", newest - static_cast<i64>(back), oldest, newest);
-        }
-        const Read read = ring.record(index, out);
-        if (read == Read::corrupt) raise_corrupt(held.source);
-        if (read == Read::ok) return &held;
-        check_plausible(held);
-        return nullptr;
-    }
-
-    const Held* merged_latest(const std::vector<std::shared_ptr<Held>>& rings, u64 back, Record& out) {
-        if (rings.empty()) raise("Empty", "nobody publishes on this tag, so there is no history");
-        // Walk back through all rings at once, newest first.
-        struct Place {
-            const Held* held;
-            u64 next, from;
-            Record record;
-        };
-        std::vector<Place> places;
-        const auto step = [](Place& p) {
-            while (p.next > p.from) {
-                const Read read = p.held->source.ring->record(--p.next, p.record);
-                if (read == Read::ok) return true;
-                if (read == Read::corrupt) raise_corrupt(p.held->source);
-                check_plausible(*p.held);
-                return false;
-            }
-            return false;
-        };
-        for (const auto& held : rings) {
-            const u64 tail = held->source.ring->tail();
-            Place place{held.get(), tail, shown_from(*held, tail), {}};
-            if (step(place)) places.push_back(place);
-        }
-        for (u64 n = 0; !places.empty(); ++n) {
-            const auto best = std::max_element(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.record.sent_ns < b.record.sent_ns; });
-            if (n == back) {
-                out = best->record;
-                return best->held;
-            }
-            if (!step(*best)) places.erase(best);
-        }
-        if (back == 0) raise("Empty");
-        raise("HistoryError", nb::str("the history does not go back {} messages").format(back));
     }
 
     nb::object take(const Held& held, const Record& record, bool copy) {

@@ -9,9 +9,6 @@
 namespace ringcast::bindings {
 namespace {
 
-// From here on a copy takes longer than handing the GIL over.
-constexpr std::size_t kReleaseFrom = 32 * 1024;
-
 struct MessageObject {
     PyObject_HEAD
     PyObject* data;
@@ -71,11 +68,18 @@ PyGetSetDef getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
+// So that annotations may say Message[Reading] where they are evaluated.
+PyMethodDef methods[] = {
+    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Message[T]: a message whose data is a T."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_members, members},
     {Py_tp_getset, getset},
+    {Py_tp_methods, methods},
     {Py_tp_doc, const_cast<char*>("One message as received.")},
     {0, nullptr},
 };

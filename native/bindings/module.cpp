@@ -6,6 +6,7 @@
 
 #include "bindings/errors.hpp"
 #include "bindings/message.hpp"
+#include "bindings/reservation.hpp"
 #include "ring/clock.hpp"
 #include "ring/counters.hpp"
 #include "ring/futex.hpp"
@@ -20,7 +21,9 @@ NB_MODULE(_core, m) {
     bind_message(m);
     bind_columns(m);
     bind_counters(m);
+    bind_reservation(m);
     bind_writer(m);
+    bind_bridge(m);
     bind_reader(m);
     bind_history(m);
     bind_monitor(m);

@@ -13,6 +13,7 @@ using namespace nb::literals;
 void bind_columns(nb::module_& m);
 void bind_counters(nb::module_& m);
 void bind_writer(nb::module_& m);
+void bind_bridge(nb::module_& m);
 void bind_reader(nb::module_& m);
 void bind_history(nb::module_& m);
 void bind_monitor(nb::module_& m);
@@ -23,7 +24,7 @@ void bind_area(nb::module_& m);
 void bind_recovery(nb::module_& m);
 void bind_lab(nb::module_& m);
 
-nb::dict header_counters(const Header& header);
+nb::dict header_counters(const RingHeader& header);
 
 // Lets the garbage collector see through a bound type that holds Python objects: T has `visit` and `clear`.
 template <typename T>

@@ -13,7 +13,7 @@
 #include "bindings/tuning.hpp"
 #include "path/delivery.hpp"
 #include "path/pump.hpp"
-#include "path/repair.hpp"
+#include "path/retransmitter.hpp"
 #include "path/streams.hpp"
 
 namespace ringcast::bindings {
@@ -44,18 +44,18 @@ nb::dict mirror_counters(Mirror& mirror) {
                            named("jitter_ns", c.jitter_ns), named("delay_base_ns", c.delay_base_ns), named("delay_sum_ns", c.delay_sum_ns),
                            named("delay_square_us2", c.delay_square_us2), named("jitter_sum_ns", c.jitter_sum_ns), named("wire_bytes", c.wire_bytes));
     const wire::ReassemblyCounters& r = mirror.reassembly().counters();
-    out["duplicates"] = r.duplicates;
-    out["late"] = r.late;
-    out["mismatched"] = r.mismatched;
-    out["abandoned"] = r.abandoned;
-    out["unkept"] = r.full;
+    out["duplicates"] = u64{r.duplicates};
+    out["late"] = u64{r.late};
+    out["mismatched"] = u64{r.mismatched};
+    out["abandoned"] = u64{r.abandoned};
+    out["unkept"] = u64{r.full};
     const RecoveryCounters& v = mirror.recovery();
     out.update(counted(named("recovered", v.recovered), named("naks", v.naks), named("suppressed", v.suppressed), named("repairs", v.repairs),
                        named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone),
                        named("full", v.full), named("again", v.again), named("malformed", v.malformed), named("absurd", v.absurd),
                        named("forged", v.forged), named("deaf", v.deaf), named("grtt_ns", v.grtt_ns), named("sent_datagrams", v.sent_datagrams),
                        named("sent_bytes", v.sent_bytes)));
-    out["absurd"] = v.absurd.load() + c.absurd.load() + r.absurd;
+    out["absurd"] = v.absurd.load() + c.absurd.load() + u64{r.absurd};
     return out;
 }
 
@@ -119,7 +119,7 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     return d.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs, unordered}, std::move(spec));
 }
 
-std::shared_ptr<Group> open_group(Repair& r, int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every, u64 first_seq,
+std::shared_ptr<Group> open_group(Retransmitter& r, int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every, u64 first_seq,
                                   std::vector<std::string> stages, const nb::dict& tuning, u32 chunk, bool reliable, bool pumped, u64 most_bytes_per_s,
                                   const std::string& multicast, Loss loss) {
     GroupSpec spec;
@@ -134,7 +134,7 @@ std::shared_ptr<Group> open_group(Repair& r, int ring_fd, int bell_fd, u64 depth
     return r.open(ring_fd, bell_fd, Geometry::of(depth, capacity_bytes), incarnation, spec);
 }
 
-void set_members(Repair& r, u64 key, const std::vector<std::tuple<std::string, u64, bool>>& members) {
+void set_members(Retransmitter& r, u64 key, const std::vector<std::tuple<std::string, u64, bool>>& members) {
     std::vector<GroupMember> out;
     for (const auto& [at, first_seq, direct] : members) out.push_back({endpoint(at, r.family()), first_seq, direct});
     r.set_members(key, std::move(out));
@@ -200,26 +200,26 @@ void bind_path(nb::module_& m) {
 
     nb::class_<Group>(m, "Group").def("counters", &group_counters);
 
-    nb::class_<Repair>(m, "Repair")
-        .def(nb::new_([](int fd) { return std::make_unique<Repair>(duplicate(fd)); }), "socket_fd"_a)
+    nb::class_<Retransmitter>(m, "Retransmitter")
+        .def(nb::new_([](int fd) { return std::make_unique<Retransmitter>(duplicate(fd)); }), "socket_fd"_a)
         .def("open", &open_group, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a, "key"_a, "every"_a, "first_seq"_a,
              "stages"_a, "tuning"_a, "chunk"_a, "reliable"_a, "pumped"_a, "most_bytes_per_s"_a, "multicast"_a, "loss"_a)
-        .def("close_group", &Repair::close_group, "key"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("close_group", &Retransmitter::close_group, "key"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("set_members", &set_members, "key"_a, "members"_a)
-        .def("pump_from", &Repair::pump_from, "key"_a, "seq"_a)
-        .def("retune", [](Repair& r, u64 key, const nb::dict& tuning, Loss loss) { r.retune(key, tuned({}, tuning), loss_of(loss), seed_of(loss)); },
+        .def("pump_from", &Retransmitter::pump_from, "key"_a, "seq"_a)
+        .def("retune", [](Retransmitter& r, u64 key, const nb::dict& tuning, Loss loss) { r.retune(key, tuned({}, tuning), loss_of(loss), seed_of(loss)); },
              "key"_a, "tuning"_a, "loss"_a)
-        .def("probe", &Repair::probe, "key"_a)
-        .def("set_multicast", [](Repair& r, u64 key, const std::string& address) { r.set_multicast(key, endpoint(address, r.family())); }, "key"_a, "address"_a)
+        .def("probe", &Retransmitter::probe, "key"_a)
+        .def("set_multicast", [](Retransmitter& r, u64 key, const std::string& address) { r.set_multicast(key, endpoint(address, r.family())); }, "key"_a, "address"_a)
         .def("counters",
-             [](const Repair& r) {
-                 const RepairCounters& c = r.counters();
+             [](const Retransmitter& r) {
+                 const RetransmitterCounters& c = r.counters();
                  nb::dict out = counted(named("datagrams", c.datagrams), named("malformed", c.malformed), named("stranger", c.stranger));
                  out["failures"] = r.failures();
                  return out;
              })
-        .def_prop_ro("thread_id", &Repair::thread_id)
-        .def("close", &Repair::close, nb::call_guard<nb::gil_scoped_release>());
+        .def_prop_ro("thread_id", &Retransmitter::thread_id)
+        .def("close", &Retransmitter::close, nb::call_guard<nb::gil_scoped_release>());
 
     nb::class_<Pump>(m, "Pump")
         .def(nb::new_(&make_pump), "ring_fd"_a, "bell_fd"_a, "socket_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,

@@ -7,35 +7,19 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
-#include <unordered_map>
+#include <vector>
 
+#include "bindings/bridge.hpp"
 #include "bindings/columns.hpp"
 #include "bindings/counters.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
+#include "ring/pull.hpp"
 
 namespace ringcast::bindings {
 namespace {
-
-class PyBridge : public Owner {
-public:
-    std::shared_ptr<Bridge> open() {
-        check("session");
-        if (!bridge_) raise("ClosedError", "session");
-        return bridge_;
-    }
-    void close() {
-        const auto bridge = std::move(bridge_);
-        if (!bridge) return;
-        const Released released;
-        bridge->close();
-    }
-
-private:
-    std::shared_ptr<Bridge> bridge_ = std::make_shared<Bridge>();
-};
 
 class PyReader : public Owner {
 public:
@@ -55,7 +39,7 @@ public:
     }
 
     bool attach(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, i64 start, nb::object tag,
-                nb::object publisher, nb::object decode, bool prefault, u64 every, u64 after, u64 step, bool paced, u64 first, bool unordered) {
+                nb::object publisher, nb::object decode, u64 every, u64 after, u64 step, bool paced, u64 first, bool unordered) {
         Reader& reader = open();
         if (start < static_cast<i64>(Start::earliest)) throw nb::value_error("start must be a sequence number or one of START_NEW, START_LATEST, START_EARLIEST");
         if (reader.keep(incarnation)) return false;
@@ -68,10 +52,9 @@ public:
             delete static_cast<Source*>(m->context);
             delete m;
         });
-        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), reliable_, start, static_cast<u32>(getpid()), every, paced, step, first, unordered);
+        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), CursorSpec{start, reliable_, static_cast<u32>(getpid()), every, paced, step, first, unordered});
         member->context = source.release();
         member->after = after;
-        (void)prefault;
         reader.attach(std::move(member));
         return true;
     }
@@ -92,7 +75,7 @@ public:
         // What came between the look and the settling gets another look; but not for ever, whoever rings.
         for (int attempt = 0; attempt < kLooks; ++attempt) {
             if (nb::object message = next(copy); message.is_valid()) return message;
-            if (!reader_.settle()) raise("WouldBlock");
+            if (!reader_.finish_empty()) raise("WouldBlock");
         }
         reader_.poke();
         raise("WouldBlock");
@@ -117,7 +100,7 @@ public:
         const Entered entered(*this);
         raise_postponed();
         Columns columns(n, most_bytes);
-        Rings rings;
+        RingNumbers rings;
         for (bool late = false;; late = !wait(until)) {
             fill(columns, rings);
             if (columns.rows() > 0) return columns.finish(std::move(rings.publishers));
@@ -136,7 +119,7 @@ public:
         for (;;) {
             Reader& reader = open();
             const auto members = reader.members();
-            std::vector<futex::Watch> watches;
+            std::vector<futex::SeenWord> watches;
             for (const auto& member : members) {
                 if (watches.size() == futex::kMaxVector) break;
                 Doorbell& bell = member->cursor->bell();
@@ -213,7 +196,6 @@ public:
 
 private:
     static constexpr int kLooks = 3;
-    static constexpr u64 kReleaseFrom = 32 * 1024;  // from here on a copy takes longer than handing the GIL over
 
     static const Source& source_of(const Reader::Member& member) { return *static_cast<Source*>(member.context); }
     class Entered {
@@ -273,20 +255,8 @@ private:
         }
     }
 
-    // The rings that rows of one batch came from, numbered as they turn up.
-    struct Rings {
-        std::unordered_map<const Reader::Member*, u32> numbers;
-        nb::list publishers;
-
-        u32 number(const Reader::Member* member, const Source& source) {
-            const auto [at, added] = numbers.try_emplace(member, static_cast<u32>(numbers.size()));
-            if (added) publishers.append(source.publisher);
-            return at->second;
-        }
-    };
-
     // With the GIL: looking around may let go of a ring, and with it of Python objects. Long copies go without.
-    void fill(Columns& columns, Rings& rings) {
+    void fill(Columns& columns, RingNumbers& rings) {
         Record record;
         Reader::Member* from;
         i64 now = 0;
@@ -303,7 +273,7 @@ private:
                     continue;
                 }
                 if (now < record.sent_ns || now == 0) now = utc_ns();
-                const u32 number = rings.number(from, source);
+                const u32 number = rings.of(from, source.publisher);
                 columns.add(record, number, now, reader_.taken(*from, record, now, false));
                 break;
             }
@@ -336,7 +306,7 @@ private:
     bool wait(i64 until) {
         if (reader_.closed()) raise("ClosedError", what_.c_str());
         raise_failure();
-        futex::Wait outcome;
+        futex::WaitResult outcome;
         {
             const Released released;
             outcome = reader_.wait(until);
@@ -344,12 +314,12 @@ private:
         // Also when woken: a bell that never stops must not keep Ctrl-C out.
         check_signals();
         if (reader_.closed()) raise("ClosedError", what_.c_str());
-        return outcome == futex::Wait::woken || until == kForever || steady_ns() < until;
+        return outcome == futex::WaitResult::woken || until == kForever || steady_ns() < until;
     }
 
     [[noreturn]] void give_up(nb::handle timeout) {
         // Settling makes an eventfd quiet; what came just then must make it readable again.
-        if (reader_.settle()) reader_.poke();
+        if (reader_.finish_empty()) reader_.poke();
         raise_timeout(timeout);
     }
 
@@ -366,31 +336,16 @@ private:
         throw_object(failure_);
     }
 
-    [[noreturn]] static void throw_object(const nb::object& error) {
-        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
-        throw nb::python_error();
-    }
-
     nb::object newest_of(const std::vector<Reader::MemberPtr>& members, i64 after_ns) {
-        for (int attempt = 0; attempt < 64; ++attempt) {
-            const Reader::Member* best = nullptr;
-            Record newest;
-            newest.sent_ns = after_ns;
-            for (const auto& member : members) {
-                const RingView& ring = *member->cursor->ring();
-                const u64 tail = ring.tail();
-                if (tail == 0) continue;
-                Record record;
-                const Read read = ring.record(tail - 1, record);
-                if (read == Read::corrupt) let_go(*member);
-                if (read != Read::ok || record.sent_ns <= newest.sent_ns) continue;
-                best = member.get();
-                newest = record;
-            }
-            if (best == nullptr) return nb::object();
-            const Source& source = source_of(*best);
-            nb::object data = copied_bytes(*source.ring, newest);
-            if (data.is_valid()) return make_message(source, newest, std::move(data), {}, {utc_ns(), 0});
+        for (int attempt = 0; attempt < kPullAttempts; ++attempt) {
+            Record record;
+            Reader::Member* from;
+            const Peek peek = Reader::newest(members, after_ns, record, from);
+            if (peek == Peek::corrupt) let_go(*from);
+            if (peek == Peek::empty) break;
+            const Source& source = source_of(*from);
+            nb::object data = copied_bytes(*source.ring, record);
+            if (data.is_valid()) return make_message(source, record, std::move(data), {}, {utc_ns(), 0});
         }
         return nb::object();
     }
@@ -414,17 +369,12 @@ nb::object or_none(nb::object value) { return value.is_valid() ? value : nb::non
 }  // namespace
 
 void bind_reader(nb::module_& m) {
-    nb::class_<PyBridge>(m, "Bridge")
-        .def(nb::init<>())
-        .def_prop_ro("mailbox_fd", [](PyBridge& b) { return b.open()->mailbox_fd(); })
-        .def("close", &PyBridge::close);
-
     nb::class_<PyReader>(m, "RingReader", nb::type_slots(collectable<PyReader>::slots))
         .def(nb::init<bool, bool, std::shared_ptr<CounterSlot>, std::string>(), nb::kw_only(), "reliable"_a = false,
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
         .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "start"_a = static_cast<i64>(Start::fresh), "tag"_a = nb::none(), "publisher"_a = nb::none(), "decode"_a = nb::none(),
-             "prefault"_a = false, "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false)
+             "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false)
         .def("rescale", [](PyReader& r, u64 incarnation, u64 every) { return r.open().rescale(incarnation, every); }, "incarnation"_a, "every"_a)
         .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true, "end"_a = nb::none())
         .def("count_lost", &PyReader::count_lost, "n"_a)

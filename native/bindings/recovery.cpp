@@ -36,9 +36,9 @@ public:
 };
 
 // The ring as a Python function: read(seq, piece) -> bytes or None, and the oldest number it has.
-class CalledHistory final : public History {
+class CalledPackets final : public SentPackets {
 public:
-    CalledHistory(nb::object read_one, nb::object first) : read_(std::move(read_one)), first_(std::move(first)) {}
+    CalledPackets(nb::object read_one, nb::object first) : read_(std::move(read_one)), first_(std::move(first)) {}
     Bytes read(PacketId id) override {
         const nb::object found = read_(id.seq, id.piece);
         if (found.is_none()) return {};
@@ -91,7 +91,7 @@ struct PythonSending {
         return actions.list;
     }
     nb::dict counters() const;
-    CalledHistory history;
+    CalledPackets history;
     Sending stack;
 };
 
@@ -169,15 +169,7 @@ void retune(Bound& bound, const nb::dict& changes) {
 }
 
 nb::bytes make_datagram(u64 key, u64 seq, u32 length, u32 chunk, u32 piece, const nb::bytes& bytes, i64 event_ns, i64 sent_ns, u32 flags) {
-    wire::Header header;
-    header.offset = piece * chunk;
-    header.key = key;
-    header.seq = seq;
-    header.event_ns = event_ns;
-    header.sent_ns = sent_ns;
-    header.length = length;
-    header.chunk = static_cast<std::uint16_t>(chunk);
-    header.flags = static_cast<std::uint16_t>(flags);
+    const wire::Header header = wire::header_of(key, {seq, event_ns, sent_ns, flags, length}, static_cast<std::uint16_t>(chunk), piece * chunk);
     std::string out(reinterpret_cast<const char*>(&header), sizeof header);
     out.append(bytes.c_str(), bytes.size());
     return nb::bytes(out.data(), out.size());

@@ -57,12 +57,12 @@ nb::list tick(wire::Reassembly& reassembly, i64 now_ns) {
 nb::dict reassembly_counters(const wire::Reassembly& reassembly) {
     const wire::ReassemblyCounters& c = reassembly.counters();
     nb::dict out;
-    out["duplicates"] = c.duplicates;
-    out["late"] = c.late;
-    out["mismatched"] = c.mismatched;
-    out["abandoned"] = c.abandoned;
-    out["absurd"] = c.absurd;
-    out["full"] = c.full;
+    out["duplicates"] = u64{c.duplicates};
+    out["late"] = u64{c.late};
+    out["mismatched"] = u64{c.mismatched};
+    out["abandoned"] = u64{c.abandoned};
+    out["absurd"] = u64{c.absurd};
+    out["full"] = u64{c.full};
     return out;
 }
 

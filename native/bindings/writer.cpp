@@ -1,5 +1,4 @@
-// RingWriter and Reservation.
-#include <nanobind/stl/unique_ptr.h>
+// RingWriter: sending in Python.
 #include <nanobind/stl/vector.h>
 #include <fcntl.h>
 
@@ -13,12 +12,11 @@
 #include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "bindings/payload.hpp"
+#include "bindings/reservation.hpp"
 #include "path/sender.hpp"
 
 namespace ringcast::bindings {
 namespace {
-
-constexpr std::size_t kReleaseFrom = 32 * 1024;
 
 // What the application said about when it happened. Taken before the lock, because a number may be of a class of its own.
 std::optional<i64> event_time(nb::handle event_ns) {
@@ -35,11 +33,14 @@ Stamp stamped(std::optional<i64> event_ns, bool discardable, i64 now) {
     return {event_ns.value_or(now), now, discardable ? kDiscardable : 0};
 }
 
-class PyWriter : public Owner {
+class PyWriter final : public Owner, public RoomGiver {
 public:
     PyWriter(u64 depth, u64 capacity_bytes, double max_wait_s, bool skip_slow, bool prefault, nb::object encode, u64 incarnation)
         : max_wait_ns_(duration(max_wait_s, "max_wait_s")), skip_slow_(skip_slow), encode_(std::move(encode)),
           writer_(std::make_unique<Sender>(depth, capacity_bytes, incarnation, prefault)) {}
+
+    void check_open() override { open(); }
+    bool alive() const override { return mine(); }
 
     Sender& open() {
         check("publisher");
@@ -48,20 +49,18 @@ public:
         return *writer_;
     }
 
-    u64 send(nb::handle data, nb::handle event_ns, bool discardable) {
-        open();
-        nb::object encoded = encode_.is_none() ? nb::borrow(data) : encode_(data);
-        const Payload payload(encoded);
-        const std::optional<i64> event = event_time(event_ns);
-        u64 seq;
-        {
-            Turn turn(*this);
-            Sender& writer = make_room(turn, payload.length());
-            seq = put(writer, payload, stamped(event, discardable, utc_ns()));
-            writer.announce();
-        }
-        feed();
-        return seq;
+    u64 send(nb::handle data, nb::handle event_ns, bool discardable) { return send_one(data, event_ns, discardable, true); }
+
+    // For event loops, which may not wait for a reliable reader.
+    u64 send_nowait(nb::handle data, nb::handle event_ns, bool discardable) { return send_one(data, event_ns, discardable, false); }
+
+    // The number of the first message that a reliable reader has not read; the next one when there is none.
+    u64 unread() {
+        const Turn turn(*this);
+        Sender& writer = open();
+        // A dead reader gives no sign, and without a daemon nobody else frees its slot.
+        writer.reap();
+        return writer.unread();
     }
 
     u64 send_many(nb::handle items) {
@@ -79,14 +78,14 @@ public:
         return seq;
     }
 
-    std::byte* reserve(std::size_t length) {
+    std::byte* reserve(std::size_t length) override {
         Turn turn(*this);
         Sender& writer = make_room(turn, length);
         reserved_ = true;
         return writer.claim(length);
     }
 
-    u64 commit(std::size_t length, nb::handle event_ns, bool discardable) {
+    u64 commit(std::size_t length, nb::handle event_ns, bool discardable) override {
         const std::optional<i64> event = event_time(event_ns);
         u64 seq;
         {
@@ -100,7 +99,7 @@ public:
         return seq;
     }
 
-    void cancel() { reserved_ = false; }
+    void cancel() override { reserved_ = false; }
 
     void attach_fanout(int fd) {
         Descriptor socket(fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -134,6 +133,22 @@ public:
     }
 
 private:
+    u64 send_one(nb::handle data, nb::handle event_ns, bool discardable, bool waits) {
+        open();
+        nb::object encoded = encode_.is_none() ? nb::borrow(data) : encode_(data);
+        const Payload payload(encoded);
+        const std::optional<i64> event = event_time(event_ns);
+        u64 seq;
+        {
+            Turn turn(*this);
+            Sender& writer = make_room(turn, payload.length(), waits);
+            seq = put(writer, payload, stamped(event, discardable, utc_ns()));
+            writer.announce();
+        }
+        feed();
+        return seq;
+    }
+
     // The one lock of the data path, uncontended unless threads share a publisher. Never waited for with the GIL. What
     // runs Python code runs without it, as far as that can be told; the rest, a finalizer say, gets an error instead
     // of waiting for itself.
@@ -217,13 +232,14 @@ private:
         return writer.append(payload.parts(), payload.length(), stamp);
     }
 
-    Sender& make_room(Turn& turn, std::size_t length) {
+    Sender& make_room(Turn& turn, std::size_t length, bool waits = true) {
         Sender& writer = open();
         check_unreserved();
         if (!writer.fits(length)) [[unlikely]]
             raise("MessageTooLarge", length, writer.geometry().capacity, kMostMessageBytes);
         if (writer.room(length)) [[likely]]
             return writer;
+        if (!waits) raise("WouldBlock", "a reliable reader has no room yet");
         return wait_for_room(turn, length);
     }
 
@@ -269,117 +285,9 @@ private:
     std::unique_ptr<Sender> writer_;
 };
 
-class PyReservation {
-public:
-    PyReservation(nb::object owner, PyWriter& writer, std::size_t length)
-        : owner_(std::move(owner)), writer_(&writer), data_(writer.reserve(length)), length_(length) {}
-    PyReservation(const PyReservation&) = delete;
-    ~PyReservation() {
-        if (pending_ && writer_->mine()) writer_->cancel();
-    }
-
-    u64 commit(nb::handle length, nb::handle event_ns, bool discardable) {
-        use();
-        std::size_t n = length_;
-        if (!length.is_none()) {
-            n = PyLong_AsSize_t(length.ptr());
-            if (n == static_cast<std::size_t>(-1) && PyErr_Occurred()) throw nb::python_error();
-            if (n > length_) throw nb::value_error("commit cannot send more than was reserved");
-        }
-        check_unshared();
-        const u64 seq = writer_->commit(n, event_ns, discardable);
-        pending_ = false;
-        return seq;
-    }
-
-    void cancel() {
-        if (!pending_) return;
-        check_unshared();
-        pending_ = false;
-        writer_->cancel();
-    }
-
-    nb::object enter(nb::handle self) {
-        use();
-        nb::object view = nb::steal(PyMemoryView_FromObject(self.ptr()));
-        if (!view.is_valid()) throw nb::python_error();
-        view_ = view;
-        return view;
-    }
-
-    void exit(nb::handle kind) {
-        const bool failed = !kind.is_none();
-        if (const nb::object view = std::exchange(view_, nb::object()); view.is_valid()) {
-            try {
-                view.attr("release")();
-            } catch (nb::python_error&) {
-                // Parts of it are still held, in the frames of the error on its way out: that one is to be seen, not
-                // this. The place is given up when the last of them goes.
-                if (!failed) throw;
-            }
-        }
-        if (!pending_) return;
-        if (!failed)
-            commit(nb::none(), nb::none(), false);
-        else if (exports_ == 0)
-            cancel();
-    }
-
-    static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-        auto* r = nb::inst_ready(self) ? nb::inst_ptr<PyReservation>(nb::handle(self)) : nullptr;
-        if (r == nullptr || !r->pending_) {
-            PyErr_SetString(PyExc_BufferError, "the reservation is committed or cancelled");
-            view->obj = nullptr;
-            return -1;
-        }
-        const int rc = PyBuffer_FillInfo(view, self, r->data_, static_cast<Py_ssize_t>(r->length_), 0, flags);
-        if (rc == 0) ++r->exports_;
-        return rc;
-    }
-    static void release_buffer(PyObject* self, Py_buffer*) { --nb::inst_ptr<PyReservation>(nb::handle(self))->exports_; }
-
-    std::size_t length() const { return length_; }
-
-    int visit(visitproc visit, void* arg) const {
-        Py_VISIT(owner_.ptr());
-        Py_VISIT(view_.ptr());
-        return 0;
-    }
-    void clear() { view_.reset(); }
-
-private:
-    void use() {
-        writer_->open();
-        if (!pending_) raise("ReservationError", "this reservation is committed or cancelled; reserve again");
-    }
-
-    // Whoever holds a view could go on writing into what is a message by then, or the place of others.
-    void check_unshared() const {
-        if (exports_ == 0) return;
-        PyErr_SetString(PyExc_BufferError, "views of the reservation still exist; release them first");
-        throw nb::python_error();
-    }
-
-    nb::object owner_;
-    PyWriter* writer_;
-    std::byte* data_;
-    std::size_t length_;
-    bool pending_ = true;
-    int exports_ = 0;
-    nb::object view_;
-};
-
-PyType_Slot reservation_slots[] = {
-    {Py_tp_traverse, reinterpret_cast<void*>(collectable<PyReservation>::traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(collectable<PyReservation>::clear)},
-    {Py_bf_getbuffer, reinterpret_cast<void*>(PyReservation::get_buffer)},
-    {Py_bf_releasebuffer, reinterpret_cast<void*>(PyReservation::release_buffer)},
-    {0, nullptr},
-};
-
 }  // namespace
 
-nb::dict header_counters(const Header& header) {
+nb::dict header_counters(const RingHeader& header) {
     // All read before a dictionary is made: that may collect garbage, and with it the ring.
     const std::pair<const char*, u64> counters[] = {{"sent", header.sent.load()}, {"bytes", header.bytes.load()}, {"waits", header.waits.load()},
                                                     {"overruns", header.overruns.load()}, {"wakes", header.wakes.load()}};
@@ -389,22 +297,15 @@ nb::dict header_counters(const Header& header) {
 }
 
 void bind_writer(nb::module_& m) {
-    nb::class_<PyReservation>(m, "Reservation", nb::type_slots(reservation_slots), nb::is_final())
-        .def("commit", &PyReservation::commit, "length"_a = nb::none(), "event_ns"_a = nb::none(), "discardable"_a = false)
-        .def("cancel", &PyReservation::cancel)
-        .def("__enter__", [](nb::handle_t<PyReservation> self) { return nb::cast<PyReservation&>(self).enter(self); })
-        .def("__exit__", [](PyReservation& r, nb::handle kind, nb::handle, nb::handle) { r.exit(kind); },
-             "kind"_a.none(), "error"_a.none(), "trace"_a.none())
-        .def("__len__", &PyReservation::length);
-
     nb::class_<PyWriter>(m, "RingWriter", nb::type_slots(collectable<PyWriter>::slots))
         .def(nb::init<u64, u64, double, bool, bool, nb::object, u64>(), nb::kw_only(), "depth"_a, "capacity_bytes"_a,
              "max_wait_s"_a = 0.1, "skip_slow"_a = false, "prefault"_a = false, "encode"_a = nb::none(), "incarnation"_a = 0)
         .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
+        .def("send_nowait", &PyWriter::send_nowait, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
         .def("send_many", &PyWriter::send_many, "items"_a)
         .def("reserve",
              [](nb::handle_t<PyWriter> self, std::size_t length) {
-                 return nb::cast(std::make_unique<PyReservation>(nb::borrow(self), nb::cast<PyWriter&>(self), length));
+                 return make_reservation(nb::borrow(self), nb::cast<PyWriter&>(self), length);
              },
              "length"_a)
         .def("attach_fanout", &PyWriter::attach_fanout, "socket_fd"_a)
@@ -418,6 +319,7 @@ void bind_writer(nb::module_& m) {
         .def_prop_ro("depth", [](PyWriter& w) { return w.open().geometry().depth; })
         .def_prop_ro("capacity_bytes", [](PyWriter& w) { return w.open().geometry().capacity; })
         .def_prop_ro("memory_bytes", [](PyWriter& w) { return w.open().geometry().file_bytes(); })
+        .def_prop_ro("unread", &PyWriter::unread)
         // As readers see it: another thread may be writing.
         .def_prop_ro("next_seq", [](PyWriter& w) { return w.open().header().tail.load(); });
 }

@@ -41,7 +41,7 @@ private:
     std::vector<u32> free_;
 };
 
-class Run final : public History {
+class Run final : public SentPackets {
 public:
     explicit Run(const LossSimulation& spec)
         : spec_(spec),
@@ -128,12 +128,7 @@ private:
     i64 due_ns(u64 update) const { return static_cast<i64>(update) * spec_.gap_ns; }
 
     void publish(Host& host) {
-        wire::Header header;
-        header.key = kKey;
-        header.seq = sent_;
-        header.sent_ns = due_ns(sent_);
-        header.length = spec_.payload;
-        header.chunk = static_cast<std::uint16_t>(std::max<u32>(spec_.payload, 1));
+        const wire::Header header = wire::header_of(kKey, {sent_, 0, due_ns(sent_), 0, spec_.payload}, static_cast<std::uint16_t>(std::max<u32>(spec_.payload, 1)));
         std::byte* at = ring_.data() + sent_ * packet_bytes();
         std::memcpy(at, &header, sizeof header);
         std::memset(at + sizeof header, static_cast<int>(sent_ & 0xff), spec_.payload);

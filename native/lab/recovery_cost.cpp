@@ -43,7 +43,7 @@ private:
 
 }  // namespace
 
-struct RecoveryCost::Parts final : History {
+struct RecoveryCost::Parts final : SentPackets {
     Parts(const std::vector<std::string>& stages, u32 payload_bytes, double share)
         : payload(payload_bytes),
           packet(wire::kHeaderBytes + payload_bytes),
@@ -65,11 +65,7 @@ struct RecoveryCost::Parts final : History {
     u64 first_available() override { return next > kRing ? next - kRing : 0; }
 
     void publish() {
-        wire::Header header;
-        header.key = kKey;
-        header.seq = next;
-        header.length = payload;
-        header.chunk = static_cast<std::uint16_t>(std::max<u32>(payload, 1));
+        const wire::Header header = wire::header_of(kKey, {.seq = next, .length = payload}, static_cast<std::uint16_t>(std::max<u32>(payload, 1)));
         std::memcpy(ring.data() + next % kRing * packet, &header, sizeof header);
         const Bytes datagram = at(next++);
         sending.on_sent(datagram, now_ns, from_sender);

@@ -39,7 +39,7 @@ private:
     static constexpr std::size_t kBytes = 128 * 1024;
     static constexpr std::size_t kMostDatagram = 65'507;
 
-    struct Entry {
+    struct Queued {
         Endpoint to;
         std::size_t at, length;
         Author* author;
@@ -48,11 +48,10 @@ private:
     struct Run;
 
     std::size_t collect(struct mmsghdr* vector, struct iovec* parts, Run* runs);
-    void one_by_one(const Run& run, struct iovec* parts);
 
     int socket_;
     std::unique_ptr<std::byte[]> bytes_;
-    std::unique_ptr<Entry[]> entries_;
+    std::unique_ptr<Queued[]> queued_;
     std::size_t count_ = 0;
     std::size_t filled_ = 0;
     std::size_t last_ = 0;  // where the one added last begins

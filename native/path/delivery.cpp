@@ -35,19 +35,19 @@ i64 Delivery::Channel::wake_at_ns() const {
 void Delivery::Channel::tick(i64 now_ns) {
     if (recovered) recovered->tick(now_ns);
     if (mirror->wake_at_ns() <= now_ns) mirror->tick(now_ns);
-    settle(now_ns);
+    after_batch(now_ns);
 }
 
-void Delivery::Channel::settle(i64 now_ns) {
+void Delivery::Channel::after_batch(i64 now_ns) {
     mirror->announce();
-    if (recovered) recovered->settle(now_ns);
+    if (recovered) recovered->after_batch(now_ns);
 }
 
 Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
     news_.store(true);
     wake(socket_.get());
 }), thread_([this] { wake(socket_.get()); }) {
-    wait_.add(socket_.get());
+    poller_.add(socket_.get());
     limit_receiving(futex::kSliceNs);
     thread_.start("ringcast-deliver", [this] { run(); });
 }
@@ -113,7 +113,7 @@ void Delivery::regroup(u64 key, std::vector<Endpoint> peers) {
 
 void Delivery::add_socket(Descriptor socket) {
     // Here and not on the thread: what the kernel refuses is refused to whoever asks.
-    wait_.add(socket.get());
+    poller_.add(socket.get());
     thread_.ask([this, kept = std::make_shared<Descriptor>(std::move(socket))] { more_sockets_.push_back(std::move(*kept)); });
 }
 
@@ -129,7 +129,7 @@ void Delivery::take_news() {
         if (found == channels_.end()) continue;
         found->second.awaits = false;
         found->second.recovered->readers_moved();
-        found->second.settle(now);
+        found->second.after_batch(now);
         wake_at_ns_ = std::min(wake_at_ns_, found->second.wake_at_ns());
     }
 }
@@ -142,7 +142,7 @@ void Delivery::await_readers(Channel& channel) {
     bell.space_waiting.store(1);
     if (channel.recovered->moved()) return channel.recovered->readers_moved();
     channel.awaits = true;
-    watch_.add(channel.mirror->spec().key, Watch::room(channel.mirror, bell, seen));
+    watch_.add(channel.mirror->spec().key, BellWatch::room(channel.mirror, bell, seen));
 }
 
 void Delivery::run() {
@@ -186,8 +186,8 @@ void Delivery::limit_receiving(i64 for_ns) {
 
 void Delivery::wait() {
     const bool due = wake_at_ns_ <= steady_ns();
-    if (!due) wait_.not_after(wake_at_ns_);
-    wait_.ready(!due, [this](int socket) { receive(socket, MSG_DONTWAIT); });
+    if (!due) poller_.not_after(wake_at_ns_);
+    poller_.ready(!due, [this](int socket) { receive(socket, MSG_DONTWAIT); });
 }
 
 bool Delivery::receive(int socket, int flags) {
@@ -207,7 +207,7 @@ bool Delivery::receive(int socket, int flags) {
     const i64 now = steady_ns();
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) handle({buffers_.get() + i * kDatagramBytes, vector[i].msg_len}, now, socket != socket_.get());
     for (Channel* channel : touched_) {
-        channel->settle(now);
+        channel->after_batch(now);
         await_readers(*channel);
         wake_at_ns_ = std::min(wake_at_ns_, channel->wake_at_ns());
     }

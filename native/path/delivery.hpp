@@ -2,7 +2,7 @@
 //
 // It owns one socket and sleeps in the very call that receives: another call to wait first would cost as much as the
 // rest of the work. Only while something is due soon, or once there are sockets of multicast groups
-// beside the first, does it wait before it receives (path/wait.hpp). Nothing from the network is believed; what is not a
+// beside the first, does it wait before it receives (path/poller.hpp). Nothing from the network is believed; what is not a
 // datagram of a channel that was opened is counted by reason and dropped. It never waits for a reader.
 #pragma once
 
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "path/recovered.hpp"
-#include "path/wait.hpp"
-#include "path/watch.hpp"
+#include "path/poller.hpp"
+#include "path/bell_watch.hpp"
 #include "ring/thread.hpp"
 
 namespace ringcast {
@@ -65,7 +65,7 @@ private:
 
         i64 wake_at_ns() const;
         void tick(i64 now_ns);
-        void settle(i64 now_ns);
+        void after_batch(i64 now_ns);
     };
 
     void take_requests();
@@ -89,14 +89,14 @@ private:
     std::unordered_map<u64, Channel> channels_;
     std::vector<Channel*> touched_;
     std::vector<Descriptor> more_sockets_;
-    Wait wait_;
+    Poller poller_;
     std::unique_ptr<std::byte[]> buffers_;
     i64 wake_at_ns_ = kForever;
     i64 asked_ns_ = 0;
     i64 limit_ns_ = 0;
     DeliveryCounters counters_;
     std::atomic<bool> news_{false};  // readers moved
-    Watch watch_;
+    BellWatch watch_;
     Thread thread_;
 };
 

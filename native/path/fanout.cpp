@@ -136,7 +136,7 @@ void Fanout::take(const Announcement& a, Descriptor fd) {
 
 void Fanout::push(std::span<const Outgoing> messages) {
     if (owing_) [[unlikely]]
-        settle_owed();
+        answer_owed();
     if (std::any_of(messages.begin(), messages.end(), [](const Outgoing& m) { return m.length > kInlineBytes; })) {
         // From this message on the pump carries the stream: two senders on one channel would not keep the order.
         keep_links([&](Link& link) { return !give_back(link, {kTooLong, messages.front().seq}); });
@@ -163,7 +163,7 @@ bool Fanout::give_back(Link& link, Link::Owed owed) {
     return told == Told::yes;
 }
 
-void Fanout::settle_owed() {
+void Fanout::answer_owed() {
     owing_ = false;
     keep_links([&](Link& link) {
         if (link.owed().op == 0) return true;

@@ -67,7 +67,7 @@ private:
     void take(const Announcement& a, Descriptor fd);
     Told answer(const Link::Owed& owed, const Link& link);
     bool give_back(Link& link, Link::Owed owed);
-    void settle_owed();
+    void answer_owed();
 
     Descriptor socket_;
     bool fresh_ = false;

@@ -34,15 +34,16 @@ Group::Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& s
     : spec_(spec),
       outgoing_(outgoing),
       ring_(ring),
-      history_(ring, spec.stack.key, spec.stack.window.step, spec.chunk),
-      cursor_(ring, std::move(bell), false, static_cast<i64>(spec.stack.window.first), static_cast<u32>(getpid()), spec.stack.window.step),
-      stack_(spec.stack, history_),
+      packets_(ring, spec.stack.key, spec.stack.window.step, spec.chunk),
+      cursor_(ring, std::move(bell), {.start = static_cast<i64>(spec.stack.window.first), .every = spec.stack.window.step}),
+      stack_(spec.stack, packets_),
       nak_(stack_.find<recovery::NakSender>()),
       parity_(stack_.find<recovery::ParitySender>()),
       ack_(stack_.find<recovery::AckSender>()),
       sent_up_to_(spec.stack.window.first) {
     if (spec.reliable)
-        credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell), true, static_cast<i64>(spec.stack.window.first), static_cast<u32>(getpid()) | kForOthers);
+        credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell),
+                                           CursorSpec{.start = static_cast<i64>(spec.stack.window.first), .reliable = true, .owner = static_cast<u32>(getpid()) | kForOthers});
     stack_.lose(spec.loss, spec.loss_seed);
 }
 
@@ -126,8 +127,8 @@ bool Group::follow(i64 now_ns) {
         newest = record;
         ++found;
         bytes += record.length;
-        if (!all || !history_.load(record)) continue;
-        for (u32 piece = 0; piece < history_.pieces(); ++piece) stack_.on_sent(history_.piece(piece), now_ns, *this);
+        if (!all || !packets_.load(record)) continue;
+        for (u32 piece = 0; piece < packets_.pieces(); ++piece) stack_.on_sent(packets_.piece(piece), now_ns, *this);
     }
     broken_ = peek == Peek::corrupt;
     if (found == 0) return false;
@@ -156,14 +157,14 @@ bool Group::pump(i64 now_ns) {
             if (peek != Peek::ready) return false;
             cursor_.advance(in_hand_, false);
             piece_ = pieces_ = 0;
-            if (!history_.load(in_hand_)) continue;
-            pieces_ = history_.pieces();
+            if (!packets_.load(in_hand_)) continue;
+            pieces_ = packets_.pieces();
             add(counters_.messages, 1);
             add(counters_.bytes, in_hand_.length);
         }
         if (paced_until_ns_ > now_ns + kPumpAheadNs) return false;
         // Requests served meanwhile may have put another message into its place.
-        const wire::Bytes datagram = history_.read({in_hand_.seq, piece_});
+        const wire::Bytes datagram = packets_.read({in_hand_.seq, piece_});
         if (datagram.empty()) {
             piece_ = pieces_ = 0;
             continue;
@@ -208,7 +209,7 @@ void Group::to_group(wire::Bytes datagram) {
 
 void Group::probe() {
     if (!spec_.multicast) return;
-    const wire::Heartbeat heartbeat{{.kind = wire::Kind::heartbeat, .from = wire::kPublisher, .key = key()}, std::min(history_.first_available(), sent_up_to_),
+    const wire::Heartbeat heartbeat{{.kind = wire::Kind::heartbeat, .from = wire::kPublisher, .key = key()}, std::min(packets_.first_available(), sent_up_to_),
                                     sent_up_to_};
     to_group(std::as_bytes(std::span(&heartbeat, 1)));
     for (const Member& member : members_)

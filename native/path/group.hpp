@@ -14,7 +14,7 @@
 
 #include "path/bundle.hpp"
 #include "path/endpoint.hpp"
-#include "path/ring_history.hpp"
+#include "path/ring_packets.hpp"
 #include "recovery/stack.hpp"
 #include "ring/cursor.hpp"
 
@@ -107,7 +107,7 @@ private:
     GroupSpec spec_;
     Bundle& outgoing_;  // the thread's; empty between calls
     RingPtr ring_;
-    RingHistory history_;
+    RingPackets packets_;
     Cursor cursor_;
     std::unique_ptr<Cursor> credit_;
     recovery::Sending stack_;

@@ -1,57 +1,20 @@
 #include "path/link.hpp"
 
-#include <netinet/in.h>
-#include <netinet/udp.h>
-
 #include <algorithm>
 #include <cerrno>
 
+#include "path/gso.hpp"
 #include "ring/counters.hpp"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
 
 namespace ringcast {
 namespace {
 
-// The kernel cuts at most this many segments out of one call.
-constexpr std::size_t kMostSegments = 64;
-
 iovec span_of(const void* at, std::size_t length) { return {const_cast<void*>(at), length}; }
-
-// Let the kernel cut one buffer into datagrams of `segment` bytes. False when it cannot.
-bool send_segmented(int socket, std::span<iovec> parts, std::uint16_t segment) {
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof segment)] = {};
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_UDP;
-    c->cmsg_type = UDP_SEGMENT;
-    c->cmsg_len = CMSG_LEN(sizeof segment);
-    std::memcpy(CMSG_DATA(c), &segment, sizeof segment);
-    return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-}
 
 }  // namespace
 
 Link::Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq)
     : socket_(std::move(socket)), id_(id), key_(key), every_(std::max<u64>(every, 1)), chunk_(std::max<std::uint16_t>(chunk, 64)), first_seq_(first_seq) {}
-
-wire::Header Link::header(const Outgoing& message) const {
-    wire::Header h;
-    h.key = key_;
-    h.seq = message.seq;
-    h.event_ns = message.event_ns;
-    h.sent_ns = message.sent_ns;
-    h.length = message.length;
-    h.chunk = chunk_;
-    h.flags = static_cast<std::uint16_t>(message.flags);
-    return h;
-}
 
 void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
     std::array<wire::Header, kBatch> headers;
@@ -82,7 +45,7 @@ void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
             for (u32 offset = 0; offset < message.length;) offset = push_burst(message, offset, counters);
             continue;
         }
-        headers[n] = header(message);
+        headers[n] = wire::header_of(key_, message, chunk_);
         parts[n] = {span_of(&headers[n], wire::kHeaderBytes), span_of(message.bytes, message.length)};
         vector[n] = {};
         vector[n].msg_hdr.msg_iov = parts[n].data();
@@ -93,30 +56,29 @@ void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
 }
 
 u32 Link::push_burst(const Outgoing& message, u32 offset, LinkCounters& counters) {
-    std::array<wire::Header, kMostSegments> headers;
-    std::array<iovec, kMostSegments * 2> parts;
+    std::array<wire::Header, gso::kMostSegments> headers;
+    std::array<iovec, gso::kMostSegments * 2> parts;
     const std::size_t whole = chunk_ + wire::kHeaderBytes;
-    // One call carries at most 64 KiB.
-    const std::size_t most = std::clamp<std::size_t>(65'000 / whole, 1, kMostSegments);
+    const std::size_t most = std::clamp<std::size_t>(gso::kMostBytes / whole, 1, gso::kMostSegments);
     std::size_t n = 0;
     do {
         const u32 length = std::min<u32>(chunk_, message.length - offset);
-        headers[n] = header(message);
-        headers[n].offset = offset;
+        headers[n] = wire::header_of(key_, message, chunk_, offset);
         parts[2 * n] = span_of(&headers[n], wire::kHeaderBytes);
         parts[2 * n + 1] = span_of(message.bytes + offset, length);
         offset += length;
     } while (++n < most && offset < message.length);
-    if (n > 1 && send_segmented(socket_.get(), {parts.data(), 2 * n}, static_cast<std::uint16_t>(whole))) {
+    msghdr all{};
+    all.msg_iov = parts.data();
+    all.msg_iovlen = 2 * n;
+    gso::Cut cut;
+    if (n > 1) cut.attach(all, static_cast<std::uint16_t>(whole));
+    if (n > 1 && sendmsg(socket_.get(), &all, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
         add(counters.datagrams, n);
         return offset;
     }
-    for (std::size_t i = 0; i < n; ++i) {
-        msghdr one{};
-        one.msg_iov = &parts[2 * i];
-        one.msg_iovlen = 2;
-        add(sendmsg(socket_.get(), &one, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? counters.datagrams : counters.refused, 1);
-    }
+    // Also when there was no room for all: for some there may be.
+    gso::send_each(socket_.get(), all, {parts.data(), 2 * n}, 2, [&](std::size_t) { add(counters.datagrams, 1); }, [&](int) { add(counters.refused, 1); });
     return offset;
 }
 

@@ -16,15 +16,7 @@
 
 namespace ringcast {
 
-// A message as its writer has it: bytes in the writer's own mapping, which nobody else can overwrite.
-struct Outgoing {
-    u64 seq;
-    i64 event_ns;
-    i64 sent_ns;
-    u32 flags;
-    u32 length;
-    const std::byte* bytes;
-};
+using wire::Outgoing;
 
 struct LinkCounters {
     std::atomic<u64> messages{0};
@@ -60,8 +52,6 @@ public:
     u32 push_burst(const Outgoing& message, u32 offset, LinkCounters& counters);
 
 private:
-    wire::Header header(const Outgoing& message) const;
-
     Descriptor socket_;
     u64 id_;
     u64 key_;

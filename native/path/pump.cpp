@@ -29,7 +29,8 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
           reader_.close();
       }) {
     auto member = std::make_shared<Reader::Member>();
-    member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), spec.reliable, static_cast<i64>(spec.first_seq), static_cast<u32>(getpid()) | kForOthers);
+    member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell),
+                                              CursorSpec{.start = static_cast<i64>(spec.first_seq), .reliable = spec.reliable, .owner = static_cast<u32>(getpid()) | kForOthers});
     reader_.attach(std::move(member));
     thread_.start("ringcast-pump", [this] { run(); });
 }
@@ -93,14 +94,8 @@ bool Pump::fill() {
         if (!from->cursor->ring()->copy(record, to + head)) continue;  // overtaken; the next poll says by how many
         const Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), to + head};
         if (spec_.stream) {
-            wire::Header h;
-            h.key = spec_.key;
-            h.seq = message.seq;
-            h.event_ns = message.event_ns;
-            h.sent_ns = message.sent_ns;
-            h.length = message.length;
-            h.flags = static_cast<std::uint16_t>(message.flags);
-            std::memcpy(to, &h, sizeof h);
+            const wire::Header header = wire::header_of(spec_.key, message, 0);
+            std::memcpy(to, &header, sizeof header);
         }
         filled_ += spec_.stream ? need : (need + 7) & ~std::size_t{7};
         batch_.push_back(message);

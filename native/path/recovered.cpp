@@ -59,7 +59,7 @@ void Recovered::tick(i64 now_ns) {
     if (stack_.wake_at_ns() <= now_ns) stack_.tick(now_ns, *this, *this);
 }
 
-void Recovered::settle(i64 now_ns) {
+void Recovered::after_batch(i64 now_ns) {
     const recovery::Window& window = stack_.window();
     if (gated_ && (window.seq_of(window.base()) >= spec_.gate_seq || now_ns >= gate_until_ns_)) open_gate();
     if (!gated_ && !spec_.patient) follow_rate();

@@ -46,7 +46,7 @@ public:
     void on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group);
     void tick(i64 now_ns);
     // Once per batch, after local readers were woken: what is to be sent, credits, counters.
-    void settle(i64 now_ns);
+    void after_batch(i64 now_ns);
     i64 wake_at_ns() const;
     // Reliable readers have made no room for a while: their doorbell tells when they do.
     bool stuck() const { return fruitless_ >= kMostLooks; }

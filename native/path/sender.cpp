@@ -26,7 +26,7 @@ void Sender::announce() {
 
 Outgoing Sender::outgoing(u64 index) const {
     constexpr auto relaxed = std::memory_order_relaxed;
-    const Entry& e = entry(index);
+    const RingEntry& e = entry(index);
     const u64 length_flags = e.length_flags.load(relaxed);
     return {e.seq.load(relaxed), e.event_ns.load(relaxed), e.sent_ns.load(relaxed), static_cast<u32>(length_flags >> 40),
             static_cast<u32>(length_flags & kLengthMask), bytes(e)};

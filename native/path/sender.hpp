@@ -17,7 +17,7 @@ public:
     void announce();
 
     // As the writer's, but those who are waited for are woken before.
-    futex::Wait wait_for_room(std::size_t length, i64 until_steady_ns) {
+    futex::WaitResult wait_for_room(std::size_t length, i64 until_steady_ns) {
         announce();
         return Writer::wait_for_room(length, until_steady_ns);
     }

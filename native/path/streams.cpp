@@ -278,7 +278,7 @@ void Streams::await_readers(Stream& stream) {
     // After the flag is set, against the reader who moves and then looks at the flag.
     if (stream.mirror->room(stream.wants_bytes)) return;
     stream.awaits = true;
-    watch_.add(stream.mirror->spec().key, Watch::room(stream.mirror, bell, seen));
+    watch_.add(stream.mirror->spec().key, BellWatch::room(stream.mirror, bell, seen));
 }
 
 void Streams::take_news() {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "path/mirror.hpp"
-#include "path/watch.hpp"
+#include "path/bell_watch.hpp"
 #include "ring/thread.hpp"
 
 namespace ringcast {
@@ -62,7 +62,7 @@ private:
     std::unordered_map<u64, std::shared_ptr<Mirror>> mirrors_;
     std::vector<std::unique_ptr<Stream>> streams_;
     bool moved_ = false;  // whether a message was put into a ring since it was last asked
-    Watch watch_;
+    BellWatch watch_;
     Thread thread_;
 };
 

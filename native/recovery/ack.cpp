@@ -18,8 +18,8 @@ void AckReceiver::acknowledge(Outbox& out) {
     out.send(To::publisher, 0, std::as_bytes(std::span(&ack, 1)));
 }
 
-AckSender::AckSender(History& history, const Tuning& tuning, u64 first_seq, u64 step, u32 receivers)
-    : history_(history),
+AckSender::AckSender(SentPackets& packets, const Tuning& tuning, u64 first_seq, u64 step, u32 receivers)
+    : packets_(packets),
       tuning_(tuning),
       first_((first_seq + step - 1) / step * step),
       step_(step),
@@ -102,7 +102,7 @@ bool AckSender::resend(u64 index, u32 receiver, Outbox& out) {
     PacketId id{first_ + index * step_, 0};
     u32 pieces = 1;
     for (; id.piece < pieces; ++id.piece) {
-        const Bytes datagram = history_.read(id);
+        const Bytes datagram = packets_.read(id);
         wire::Header header;
         Bytes piece;
         if (wire::parse_untrusted(datagram, header, piece) != wire::Parse::ok) {

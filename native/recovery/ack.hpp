@@ -39,7 +39,7 @@ struct AckSenderCounters {
 
 class AckSender final : public SendingStage {
 public:
-    AckSender(History& history, const Tuning& tuning, u64 first_seq, u64 step, u32 receivers);
+    AckSender(SentPackets& packets, const Tuning& tuning, u64 first_seq, u64 step, u32 receivers);
 
     void on_message(u64 seq, i64 now_ns) override;
     bool on_control(const wire::Control& control, Bytes datagram, i64 now_ns, Outbox& out) override;
@@ -66,7 +66,7 @@ private:
     bool resend(u64 index, u32 receiver, Outbox& out);
     void advance(u32 receiver);
 
-    History& history_;
+    SentPackets& packets_;
     Tuning tuning_;
     u64 first_;
     u64 step_;

@@ -2,8 +2,8 @@
 
 namespace ringcast::recovery {
 
-NakSender::NakSender(History& history, const Tuning& tuning, u64 key, u64 first_seq, u64 step, bool to_group)
-    : history_(history), tuning_(tuning), key_(key), step_(step), next_((first_seq + step - 1) / step * step), to_group_(to_group), trip_(tuning.grtt_ns) {}
+NakSender::NakSender(SentPackets& packets, const Tuning& tuning, u64 key, u64 first_seq, u64 step, bool to_group)
+    : packets_(packets), tuning_(tuning), key_(key), step_(step), next_((first_seq + step - 1) / step * step), to_group_(to_group), trip_(tuning.grtt_ns) {}
 
 void NakSender::retune(const Tuning& tuning) {
     if (tuning.grtt_ns != tuning_.grtt_ns) trip_.restart(tuning.grtt_ns);
@@ -22,7 +22,7 @@ void NakSender::tick(i64 now_ns, Outbox& out) {
 }
 
 void NakSender::send_heartbeat(i64 now_ns, Outbox& out) {
-    wire::Heartbeat heartbeat{{.kind = wire::Kind::heartbeat, .from = wire::kPublisher, .key = key_}, std::min(history_.first_available(), next_), next_};
+    wire::Heartbeat heartbeat{{.kind = wire::Kind::heartbeat, .from = wire::kPublisher, .key = key_}, std::min(packets_.first_available(), next_), next_};
     trip_.stamp(heartbeat, now_ns);
     ++counters_.heartbeats;
     out.send(To::group, 0, std::as_bytes(std::span(&heartbeat, 1)));
@@ -59,7 +59,7 @@ void NakSender::queue(const wire::NakRange& asked, u32 asker, i64 now_ns) {
         return;
     }
     range.messages = static_cast<u32>(std::min<u64>(range.messages, (next_ - range.seq) / step_));
-    if (const u64 first = history_.first_available(); range.seq < first) {
+    if (const u64 first = packets_.first_available(); range.seq < first) {
         const u64 past = std::min<u64>((first - range.seq + step_ - 1) / step_, range.messages);
         counters_.gone += past;
         heartbeat_.hurry(now_ns, tuning_);
@@ -95,7 +95,7 @@ bool NakSender::serve_one(Request& request, i64 now_ns, Outbox& out) {
 
 // Returns how many pieces the message has, 0 when it is gone.
 u32 NakSender::repair(PacketId id, const Request& request, i64 now_ns, Outbox& out) {
-    const Bytes datagram = history_.read(id);
+    const Bytes datagram = packets_.read(id);
     wire::Header header;
     Bytes piece;
     if (wire::parse_untrusted(datagram, header, piece) != wire::Parse::ok) {

@@ -30,7 +30,7 @@ struct NakSenderCounters {
 
 class NakSender final : public SendingStage {
 public:
-    NakSender(History& history, const Tuning& tuning, u64 key, u64 first_seq, u64 step, bool to_group);
+    NakSender(SentPackets& packets, const Tuning& tuning, u64 key, u64 first_seq, u64 step, bool to_group);
 
     void on_message(u64 seq, i64 now_ns) override;
     bool on_control(const wire::Control& control, Bytes datagram, i64 now_ns, Outbox& out) override;
@@ -64,7 +64,7 @@ private:
     u32 repair(PacketId id, const Request& request, i64 now_ns, Outbox& out);
     void send_heartbeat(i64 now_ns, Outbox& out);
 
-    History& history_;
+    SentPackets& packets_;
     Tuning tuning_;
     u64 key_;
     u64 step_;

@@ -84,7 +84,7 @@ void Receiving::take(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) {
         for (auto& stage : stages_) sound = sound && stage->on_control(control, datagram, now_ns, out);
         if (!sound) ++counters_.malformed;
     }
-    settle(now_ns, in, out);
+    take_recovered(now_ns, in, out);
 }
 
 void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, Outbox& out) {
@@ -159,7 +159,7 @@ bool Receiving::on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox
     return true;
 }
 
-void Receiving::settle(i64 now_ns, Inbox& in, Outbox& out) {
+void Receiving::take_recovered(i64 now_ns, Inbox& in, Outbox& out) {
     Bytes recovered;
     for (bool again = true; again;) {
         again = false;
@@ -176,7 +176,7 @@ void Receiving::tick(i64 now_ns, Inbox& in, Outbox& out) {
     if (aside_until_ns_ <= now_ns) take_aside(now_ns, in, out);
     for (auto& stage : stages_) stage->tick(now_ns, out);
     ordering_.tick(now_ns, spec_.tuning);
-    settle(now_ns, in, out);
+    take_recovered(now_ns, in, out);
 }
 
 i64 Receiving::wake_at_ns() const {
@@ -197,9 +197,9 @@ void Receiving::regroup(u32 receivers) {
 
 // ------------------------------------------------------------------------------------------------------ sending
 
-Sending::Sending(const StackSpec& spec, History& history) : spec_(checked(spec)), history_(history), lossy_({}, 0) {
+Sending::Sending(const StackSpec& spec, SentPackets& packets) : spec_(checked(spec)), packets_(packets), lossy_({}, 0) {
     for (const std::string& name : spec_.stages)
-        if (const auto make = find_stage(name)->sending) stages_.push_back(make(spec_, history_));
+        if (const auto make = find_stage(name)->sending) stages_.push_back(make(spec_, packets_));
 }
 
 bool Sending::room() const {

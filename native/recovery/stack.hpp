@@ -72,7 +72,7 @@ private:
     bool on_heartbeat(const wire::Heartbeat& heartbeat, i64 now_ns, Inbox& in);
     bool reach(u64 index, i64 now_ns, Inbox& in);
     bool believable(u64 index);
-    void settle(i64 now_ns, Inbox& in, Outbox& out);
+    void take_recovered(i64 now_ns, Inbox& in, Outbox& out);
     void take(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out);
     void take_aside(i64 now_ns, Inbox& in, Outbox& out);
 
@@ -93,7 +93,7 @@ private:
 
 class Sending {
 public:
-    Sending(const StackSpec& spec, History& history);
+    Sending(const StackSpec& spec, SentPackets& packets);
     Sending(const Sending&) = delete;
     Sending& operator=(const Sending&) = delete;
 
@@ -123,7 +123,7 @@ private:
     void take(Bytes datagram, i64 now_ns, Outbox& out);
 
     StackSpec spec_;
-    History& history_;
+    SentPackets& packets_;
     Lossy lossy_;
     std::vector<std::unique_ptr<SendingStage>> stages_;
     StackCounters counters_;

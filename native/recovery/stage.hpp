@@ -40,9 +40,9 @@ public:
 };
 
 // What a sender's stages may read: the publisher's ring, piece by piece.
-class History {
+class SentPackets {
 public:
-    virtual ~History() = default;
+    virtual ~SentPackets() = default;
     // The datagram of that piece, or nothing when it is gone. Valid until the next call.
     virtual Bytes read(PacketId id) = 0;
     // Number of the oldest message that can be read.

@@ -20,16 +20,16 @@ const StageKind kOurs[] = {
     {"ordering", false, true, nullptr, nullptr},
     {"nak", true, false,
      [](const StackSpec& s, Window& w) -> Receiver { return std::make_unique<NakReceiver>(w, s.tuning, s.key, s.me, s.multicast, s.seed ^ 0x6e616b); },
-     [](const StackSpec& s, History& h) -> Sender { return std::make_unique<NakSender>(h, s.tuning, s.key, s.window.first, s.window.step, s.multicast); }},
+     [](const StackSpec& s, SentPackets& h) -> Sender { return std::make_unique<NakSender>(h, s.tuning, s.key, s.window.first, s.window.step, s.multicast); }},
     {"ack", true, false,
      [](const StackSpec& s, Window& w) -> Receiver { return std::make_unique<AckReceiver>(w, s.key, s.me); },
-     [](const StackSpec& s, History& h) -> Sender { return std::make_unique<AckSender>(h, s.tuning, s.window.first, s.window.step, s.receivers); }},
+     [](const StackSpec& s, SentPackets& h) -> Sender { return std::make_unique<AckSender>(h, s.tuning, s.window.first, s.window.step, s.receivers); }},
     {"lateral", false, false,
      [](const StackSpec& s, Window& w) -> Receiver { return std::make_unique<Lateral>(w, s.tuning, s.key, s.me, s.receivers, s.seed ^ 0x6c6174); },
      nullptr},
     {"parity", false, false,
      [](const StackSpec& s, Window& w) -> Receiver { return std::make_unique<ParityReceiver>(w, s.key); },
-     [](const StackSpec& s, History&) -> Sender { return std::make_unique<ParitySender>(s.tuning, s.key, s.window.step, s.window.cell_bytes); }},
+     [](const StackSpec& s, SentPackets&) -> Sender { return std::make_unique<ParitySender>(s.tuning, s.key, s.window.step, s.window.cell_bytes); }},
 };
 
 // A deque: those who found a kind keep its address.

@@ -15,7 +15,7 @@ struct StageKind {
     bool ordered;
     // Either may be null: a stage need not have both ends.
     std::unique_ptr<ReceivingStage> (*receiving)(const StackSpec&, Window&);
-    std::unique_ptr<SendingStage> (*sending)(const StackSpec&, History&);
+    std::unique_ptr<SendingStage> (*sending)(const StackSpec&, SentPackets&);
 };
 
 const std::deque<StageKind>& stage_kinds();

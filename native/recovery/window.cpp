@@ -29,7 +29,7 @@ bool Window::lacks(PacketId id) const {
 void Window::slide(u64 index) {
     const u64 target = index - spec_.messages + 1;
     for (u64 i = base_; i < std::min(target, end_); ++i)
-        if (!settled(slot(i))) {
+        if (!finished(slot(i))) {
             slot(i).gone = true;
             ++counters_.gone;
         }
@@ -38,7 +38,7 @@ void Window::slide(u64 index) {
         end_ = target;
     }
     base_ = target;
-    settle();
+    advance_base();
 }
 
 void Window::extend(u64 end, i64 now_ns) {
@@ -86,7 +86,7 @@ Window::Put Window::put(const wire::Header& header, Bytes datagram, bool hold, i
     ++message.have;
     message.progress_ns = now_ns;
     ++counters_.fresh;
-    settle();
+    advance_base();
     return Put::fresh;
 }
 
@@ -94,11 +94,11 @@ void Window::give_up(u64 index) {
     if (!missing(index)) return;
     slot(index).gone = true;
     ++counters_.gone;
-    settle();
+    advance_base();
 }
 
-void Window::settle() {
-    while (base_ < end_ && settled(slot(base_))) ++base_;
+void Window::advance_base() {
+    while (base_ < end_ && finished(slot(base_))) ++base_;
 }
 
 void Window::empty(u32 cell) {

@@ -1,6 +1,6 @@
 // Which packets of a stream are here, which are missing, and the bytes of the newest. Bounded, allocated once.
 //
-//        settled          |  open: some here, some missing      |  not heard of
+//        finished         |  open: some here, some missing      |  not heard of
 //   ------+---------------+--------------------------------------+------------
 //         end - messages  base                                   end
 //
@@ -69,7 +69,7 @@ public:
 
     // ---- one message
     bool remembers(u64 index) const { return slot(index).index == index; }
-    bool missing(u64 index) const { return index >= base_ && index < end_ && !settled(slot(index)); }
+    bool missing(u64 index) const { return index >= base_ && index < end_ && !finished(slot(index)); }
     bool whole(u64 index) const { return remembers(index) && slot(index).pieces != 0 && slot(index).have == slot(index).pieces; }
     bool gone(u64 index) const { return remembers(index) && slot(index).gone; }
     u32 pieces(u64 index) const { return slot(index).pieces; }  // 0 while nothing of it came
@@ -119,7 +119,7 @@ private:
         bool held = false;
     };
 
-    static bool settled(const Slot& slot) { return slot.gone || (slot.pieces != 0 && slot.have == slot.pieces); }
+    static bool finished(const Slot& slot) { return slot.gone || (slot.pieces != 0 && slot.have == slot.pieces); }
     Slot& slot(u64 index) { return slots_[index % spec_.messages]; }
     const Slot& slot(u64 index) const { return slots_[index % spec_.messages]; }
     u64* bits(u64 index) { return bits_.data() + index % spec_.messages * words_; }
@@ -128,7 +128,7 @@ private:
     bool agrees(Slot& slot, const wire::Header& header);
     void store(u64 index, u32 piece, Bytes datagram, bool hold);
     void empty(u32 cell);
-    void settle();
+    void advance_base();
     void measure_gap(u64 index, i64 now_ns);
 
     WindowSpec spec_;

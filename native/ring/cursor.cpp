@@ -19,28 +19,28 @@ u64 due_between(u64 from, u64 end, u64 step) {
     return end <= first ? 0 : (end - first - 1) / step + 1;
 }
 
-Cursor::Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every, bool paced, u64 step, u64 first, bool unordered)
+Cursor::Cursor(RingPtr ring, Mapping bell, const CursorSpec& spec)
     : ring_(std::move(ring)),
       bell_map_(std::move(bell)),
-      process_(process),
-      every_(std::max<u64>(every, 1)),
-      scaled_(every > 1 || paced),
-      step_(std::max<u64>(step, 1)),
-      first_(first),
-      unordered_(unordered && !scaled_),
+      owner_(spec.owner),
+      every_(std::max<u64>(spec.every, 1)),
+      scaled_(spec.every > 1 || spec.paced),
+      step_(std::max<u64>(spec.step, 1)),
+      first_(spec.first),
+      unordered_(spec.unordered && !scaled_),
       // An eighth of the ring: often enough to keep the writer going, seldom enough to leave it its cache lines.
       publish_every_(std::max<u64>(1, ring_->geometry().depth / 8)),
       publish_bytes_(std::max<u64>(1, ring_->geometry().capacity / 8)) {
-    if (reliable && !take_slot()) throw NoReliableSlot();
+    if (spec.reliable && !take_slot()) throw NoReliableSlot();
     // The slot first, so that nothing is overwritten unseen between looking up the start and reading it.
-    start_at(start);
+    start_at(spec.start);
     if (slot_ != nullptr) publish(next_);
 }
 
 Cursor::~Cursor() {
     // In a child after fork the slot is the parent's.
-    if (slot_ == nullptr || owner_process(process_) != static_cast<u32>(getpid())) return;
-    u32 owner = process_;
+    if (slot_ == nullptr || owner_process(owner_) != static_cast<u32>(getpid())) return;
+    u32 owner = owner_;
     if (!slot_->owner.compare_exchange_strong(owner, 0)) return;
     bell().slots_version.fetch_add(1);
     tell_writer();
@@ -49,13 +49,13 @@ Cursor::~Cursor() {
 bool Cursor::take_slot() {
     for (ReliableSlot& slot : bell().slots) {
         u32 nobody = 0;
-        if (!slot.owner.compare_exchange_strong(nobody, process_ | kTaking)) continue;
+        if (!slot.owner.compare_exchange_strong(nobody, owner_ | kTaking)) continue;
         slot_ = &slot;
         slot.lapsed.store(0);
         slot.position.store(ring_->oldest());
         // The position before the owner: whoever sees the slot taken sees where its reader is, never where another was.
-        u32 taking = process_ | kTaking;
-        if (!slot.owner.compare_exchange_strong(taking, process_)) continue;  // we were taken for dead meanwhile
+        u32 taking = owner_ | kTaking;
+        if (!slot.owner.compare_exchange_strong(taking, owner_)) continue;  // we were taken for dead meanwhile
         bell().slots_version.fetch_add(1);
         return true;
     }
@@ -123,7 +123,7 @@ u64 Cursor::missed_before(const Record& record) const {
 void Cursor::publish(u64 position) {
     published_ = position;
     // Somebody who took us for dead gave the slot away, and it may be another reader's by now.
-    if (slot_->owner.load(std::memory_order_relaxed) != process_ && !take_slot()) return;
+    if (slot_->owner.load(std::memory_order_relaxed) != owner_ && !take_slot()) return;
     slot_->position.store(position);
     if (slot_->lapsed.load(std::memory_order_relaxed) != 0) {
         slot_->lapsed.store(0);
@@ -188,7 +188,7 @@ void Cursor::skip_unasked(u64 tail) {
 
 u64 Cursor::end_seen() const {
     Record last;
-    return next_ > 0 && ring_->outline(next_ - 1, last) ? std::max(last.seq + 1, from_seq_) : from_seq_;
+    return next_ > 0 && ring_->outline(next_ - 1, last) ? std::max<u64>(last.seq + 1, from_seq_) : u64{from_seq_};
 }
 
 u64 Cursor::lost_before(u64 end) const {

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "ring/futex.hpp"
+#include "ring/relaxed.hpp"
 #include "ring/view.hpp"
 
 namespace ringcast {
@@ -22,17 +23,25 @@ enum class Start : i64 { fresh = -1, latest = -2, earliest = -3 };  // anything 
 // How many multiples of `step` there are from `from` on and before `end`: what a stream scaled so should have had.
 u64 due_between(u64 from, u64 end, u64 step);
 
+struct CursorSpec {
+    i64 start = static_cast<i64>(Start::fresh);
+    bool reliable = false;
+    u32 owner = 0;         // of a reliable reader's slot: its process id, with kForOthers if need be
+    u64 every = 1;         // read the messages whose number is a multiple of it: scaling at the subscriber
+    bool paced = false;    // `every` may change while reading
+    u64 step = 1;          // what was left of the stream on its way to this ring
+    u64 first = 0;         // the number with which the ring began
+    bool unordered = false;  // its numbers are not ascending, and `every` is 1; lost is what the ring's writer gave up
+};
+
 class Cursor {
     static constexpr u64 kAhead = 8;
     // No stream loses that many between two messages; a gap like this, or backwards, is damage.
     static constexpr u64 kMostLost = u64{1} << 48;
 
 public:
-    // With `every` n it reads the messages whose number is a multiple of n: scaling at the subscriber. With `paced` the
-    // factor may change while reading. `step` is what was left of the stream on its way to this ring, and `first` the
-    // number with which the ring began. `unordered`: its numbers are not ascending, and `every` is 1; lost is what the
-    // ring's writer gave up. Throws NoReliableSlot.
-    Cursor(RingPtr ring, Mapping bell, bool reliable, i64 start, u32 process, u64 every = 1, bool paced = false, u64 step = 1, u64 first = 0, bool unordered = false);
+    // Throws NoReliableSlot.
+    Cursor(RingPtr ring, Mapping bell, const CursorSpec& spec);
     ~Cursor();
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
@@ -56,7 +65,7 @@ public:
         u64 lost = lost_;
         if (unordered_) {
             lost += record.ordinal - ordinal_;
-            newest_ = std::max(newest_, record.seq + 1);
+            newest_ = std::max<u64>(newest_, record.seq + 1);
         } else {
             if (record.seq - from_seq_ >= step_) lost += missed_before(record);
             from_seq_ = record.seq + (scaled_ ? every_.load(std::memory_order_relaxed) : 1);
@@ -90,8 +99,9 @@ public:
         if (slot_ != nullptr && (published_ != next_ || slot_->lapsed.load(std::memory_order_relaxed) != 0)) publish(next_);
     }
     u64 next() const { return next_; }
-    // The first number that was neither read nor given up: where a ring that continues this one is to be taken up.
-    u64 next_due() const { return unordered_ ? std::max(newest_, from_seq_) : from_seq_; }
+    // The first number that was neither read nor given up: where a ring that continues this one is to be taken up. Any
+    // thread may ask; to another than the reading one it is the number of a moment ago.
+    u64 next_due() const { return unordered_ ? std::max<u64>(newest_, from_seq_) : u64{from_seq_}; }
     // Begin at `seq` instead, where a ring before this one ended; nothing was read yet.
     void begin_at(u64 seq);
 
@@ -121,14 +131,14 @@ private:
     RingPtr ring_;
     Mapping bell_map_;
     ReliableSlot* slot_ = nullptr;
-    u32 process_;
+    u32 owner_;
     std::atomic<u64> every_;
     const bool scaled_;
     const u64 step_;  // what the ring has left of its stream
     const u64 first_;  // where the ring began
     const bool unordered_;
-    u64 newest_ = 0;  // unordered: after the highest number that was read
-    u64 from_seq_ = 0;  // earlier ones were read or not asked for
+    Relaxed<u64> newest_;  // unordered: after the highest number that was read
+    Relaxed<u64> from_seq_;  // earlier ones were read or not asked for
     bool begun_ = true;  // false until the first message of a scaled stream says where it begins
     bool numbered_ = false;  // begun at a number, and not by what the ring held
     bool plain_ = false;  // the next message, if whole, needs no second look

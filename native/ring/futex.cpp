@@ -30,33 +30,33 @@ inline constexpr u32 kSize32 = 2;
 
 timespec to_timespec(i64 ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
 
-Wait outcome(long rc) {
-    if (rc >= 0) return Wait::woken;
+WaitResult outcome(long rc) {
+    if (rc >= 0) return WaitResult::woken;
     switch (errno) {
-        case EAGAIN: return Wait::woken;
-        case EINTR: return Wait::interrupted;
-        default: return Wait::timeout;
+        case EAGAIN: return WaitResult::woken;
+        case EINTR: return WaitResult::interrupted;
+        default: return WaitResult::timeout;
     }
 }
 
 }  // namespace
 
-Wait wait(const std::atomic<u32>& word, u32 value, i64 for_ns) {
+WaitResult wait(const std::atomic<u32>& word, u32 value, i64 for_ns) {
     const timespec limit = to_timespec(std::clamp<i64>(for_ns, 0, kSliceNs));
     return outcome(syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0));
 }
 
-Wait wait_any(std::span<const Watch> watches, i64 for_ns) {
-    if (watches.size() == 1) return wait(*watches[0].word, watches[0].value, for_ns);
-    if (!wait_any_available() || watches.empty() || watches.size() > kMaxVector) {
+WaitResult wait_any(std::span<const SeenWord> words, i64 for_ns) {
+    if (words.size() == 1) return wait(*words[0].word, words[0].value, for_ns);
+    if (!wait_any_available() || words.empty() || words.size() > kMaxVector) {
         const timespec limit = to_timespec(std::clamp<i64>(for_ns, 0, 1'000'000));
-        return nanosleep(&limit, nullptr) == 0 ? Wait::timeout : Wait::interrupted;
+        return nanosleep(&limit, nullptr) == 0 ? WaitResult::timeout : WaitResult::interrupted;
     }
     std::array<WaitV, kMaxVector> vector;
-    for (std::size_t i = 0; i < watches.size(); ++i)
-        vector[i] = {watches[i].value, reinterpret_cast<u64>(watches[i].word), kSize32, 0};
+    for (std::size_t i = 0; i < words.size(); ++i)
+        vector[i] = {words[i].value, reinterpret_cast<u64>(words[i].word), kSize32, 0};
     const timespec until = to_timespec(steady_ns() + std::clamp<i64>(for_ns, 0, kSliceNs));
-    return outcome(syscall(SYS_futex_waitv, vector.data(), watches.size(), 0, &until, CLOCK_MONOTONIC));
+    return outcome(syscall(SYS_futex_waitv, vector.data(), words.size(), 0, &until, CLOCK_MONOTONIC));
 }
 
 bool wait_any_available() {

@@ -7,7 +7,7 @@
 
 namespace ringcast::futex {
 
-enum class Wait { woken, timeout, interrupted };
+enum class WaitResult { woken, timeout, interrupted };
 
 // Longest uninterrupted sleep. Bounds what a hostile co-reader, a writer killed before its wake, or a signal that
 // arrives just before the sleep can cost.
@@ -15,16 +15,16 @@ inline constexpr i64 kSliceNs = 250'000'000;
 
 inline constexpr std::size_t kMaxVector = 128;
 
-struct Watch {
+struct SeenWord {
     const std::atomic<u32>* word;
     u32 value;
 };
 
 // Sleep while *word == value, at most `for_ns`. Also returns woken when the value differs already.
-Wait wait(const std::atomic<u32>& word, u32 value, i64 for_ns);
+WaitResult wait(const std::atomic<u32>& word, u32 value, i64 for_ns);
 
 // The same on several words at once. Without kernel support returns timeout after at most a millisecond.
-Wait wait_any(std::span<const Watch> watches, i64 for_ns);
+WaitResult wait_any(std::span<const SeenWord> words, i64 for_ns);
 bool wait_any_available();
 
 void wake_all(std::atomic<u32>& word);

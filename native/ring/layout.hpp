@@ -26,18 +26,15 @@ using u64 = std::uint64_t;
 using i64 = std::int64_t;
 
 inline constexpr u64 kMagic = 0x3147'4E49'5243'5452;
-inline constexpr u32 kLayoutVersion = 2;
+inline constexpr u32 kLayoutVersion = 3;
 inline constexpr std::size_t kPage = 4096;
 inline constexpr std::size_t kLine = 64;
 
-struct Header {
+struct RingHeader {
     std::atomic<u64> magic;
     std::atomic<u64> layout;
     std::atomic<u64> incarnation;
-    std::atomic<u64> depth;
-    std::atomic<u64> capacity;
-    std::atomic<u64> created_ns;
-    std::atomic<u64> born_ns;  // by the monotonic clock, which nobody sets; 0 in rings of older versions
+    std::atomic<u64> born_ns;  // by the monotonic clock, which nobody sets
 
     // One line for all three: a reader needs them together, and the writer's store moves one line, not two.
     alignas(kLine) std::atomic<u64> claim_seq;  // messages claimed: everything below claim_seq - depth is gone
@@ -51,9 +48,9 @@ struct Header {
     std::atomic<u64> wakes;
     std::atomic<u64> last_sent_ns;
 };
-static_assert(sizeof(Header) <= kPage);
+static_assert(sizeof(RingHeader) <= kPage);
 
-struct Entry {
+struct RingEntry {
     std::atomic<u64> index;
     std::atomic<u64> seq;
     std::atomic<u64> ordinal;
@@ -63,7 +60,7 @@ struct Entry {
     std::atomic<i64> sent_ns;
     std::atomic<i64> arrived_ns;  // on a mirror ring: when the node had it; 0 on the publisher's own
 };
-static_assert(sizeof(Entry) == kLine);
+static_assert(sizeof(RingEntry) == kLine);
 
 inline constexpr u64 kLengthMask = (u64{1} << 40) - 1;
 // The longest message, the same for rings, frames, datagrams and columns: what a publisher may send, everybody can carry.

@@ -61,7 +61,7 @@ struct Geometry {
 
     // Throws std::invalid_argument.
     static Geometry of(u64 depth, u64 capacity_bytes);
-    std::size_t index_bytes() const { return slots * sizeof(Entry); }
+    std::size_t index_bytes() const { return slots * sizeof(RingEntry); }
     std::size_t bytes_at() const { return kPage + index_bytes(); }
     std::size_t file_bytes() const { return bytes_at() + capacity; }
     u64 most_message() const { return capacity < kMostMessageBytes ? capacity : kMostMessageBytes; }

@@ -1,30 +1,14 @@
+// Which rings a reader has: attaching, letting go, and what is lost where a stream ends or moves to another ring.
 #include "ring/reader.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <thread>
-
-#include "ring/failure.hpp"
 
 namespace ringcast {
 namespace {
 
-constexpr i64 kSpinNs = 2'000;  // less than a sleep and its wake-up; by the clock, for what `pause` costs varies tenfold
-constexpr u32 kMostCredit = 16;
-constexpr u32 kProbeEvery = 256;
-constexpr i64 kSweepNs = 1'000'000'000;
-constexpr i64 kBusySliceNs = 2'000'000;
-constexpr int kRounds = 2;
 constexpr std::size_t kRemembered = 65'536;
-
-bool one_core() {
-    static const bool one = std::thread::hardware_concurrency() < 2;
-    return one;
-}
 
 }  // namespace
 
@@ -41,7 +25,7 @@ Reader::~Reader() {
     drop_all();
 }
 
-// ---------------------------------------------------------------------------------------------------- any thread
+// ---- any thread
 
 Reader::MemberPtr* Reader::find(u64 incarnation) {
     const auto at = std::find_if(members_.begin(), members_.end(),
@@ -124,11 +108,9 @@ void Reader::remember(const Member& member, u64 next_due) {
 
 bool Reader::rescale(u64 incarnation, u64 every) {
     std::lock_guard lock(mutex_);
-    const auto at = std::find_if(members_.begin(), members_.end(),
-                                 [&](const auto& m) { return m->cursor->ring()->incarnation() == incarnation; });
-    if (at == members_.end()) return false;
-    (*at)->cursor->rescale(every);
-    return true;
+    const MemberPtr* const at = find(incarnation);
+    if (at != nullptr) (*at)->cursor->rescale(every);
+    return at != nullptr;
 }
 
 std::vector<Reader::MemberPtr> Reader::members() const {
@@ -144,8 +126,7 @@ void Reader::poke() {
     futex::wake_all(poked_);
     if (mailbox_map_) mailbox::poke(*mailbox_map_.as<MailboxPage>());
     if (port_) port_->raise();
-    // Whoever sleeps on a doorbell sleeps on all of them, so ringing one that he knows would do; but which he
-    // knows is his secret.
+    // The receiving thread sleeps on the doorbells of its own list, which only it may read; so all of them are rung.
     if (!on_bells_.load()) return;
     for (const auto& member : members_) wake_on_bell(*member);
 }
@@ -197,57 +178,7 @@ int Reader::use_port(const std::shared_ptr<Bridge>& bridge) {
     return port_->eventfd.get();
 }
 
-// ---------------------------------------------------------------------------------------------------- receiving
-
-void Reader::refresh() {
-    attention_.store(false);
-    if (const u64 lost = lost_at_ends_.load(); lost != 0) {
-        add(counters_->lost, lost);
-        lost_at_ends_.fetch_sub(lost);
-    }
-    std::vector<MemberPtr> before;
-    {
-        std::lock_guard lock(mutex_);
-        before = std::exchange(active_, members_);
-        std::erase_if(active_, [](const auto& member) { return member->after != 0; });
-        for (const auto& member : active_)
-            // Whatever the ring holds: what comes before its own beginning was due all the same.
-            if (const auto seq = std::exchange(member->begin_at, std::nullopt)) member->cursor->begin_at(*seq);
-        my_port_ = port_.get();
-        box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
-    }
-    turn_ = 0;
-    leaving_.clear();
-    for (const auto& member : active_)
-        if (member->draining.load()) leaving_.push_back(member.get());
-    if (box_ == nullptr) return;
-    by_bit_.clear();
-    hot_.clear();
-    for (const auto& member : active_) {
-        member->hot = false;
-        by_bit_[mailbox_bit(member->cursor->ring()->incarnation())].push_back(member.get());
-    }
-    heat_all();
-}
-
-void Reader::heat(Member* member) {
-    if (std::exchange(member->hot, true)) return;
-    hot_.push_back(member);
-}
-
-void Reader::heat_all() {
-    for (const auto& member : active_) heat(member.get());
-}
-
-Peek Reader::emptied(Member& member, Peek peek) {
-    if (peek == Peek::corrupt) {
-        add(counters_->corrupt, 1);
-        drop(member, false);
-    } else if (member.draining.load() && !member.cursor->behind()) {
-        drop(member, true);
-    }
-    return peek;
-}
+// ---- the receiving thread
 
 void Reader::drop(Member& member, bool read_out) {
     std::lock_guard lock(mutex_);
@@ -279,175 +210,11 @@ void Reader::drop_all() {
     leaving_.clear();
     hot_.clear();
     by_bit_.clear();
-    leaving_.clear();
     active.swap(active_);
     std::lock_guard lock(mutex_);
     if (port_)
         for (const auto& member : members_) bridge_->remove(member->cursor->ring()->incarnation(), port_.get());
     members.swap(members_);
-}
-
-Peek Reader::poll_leaving(Record& out, Member*& from) {
-    for (Member* member : leaving_) {
-        const Peek peek = poll_one(*member, out, from);
-        if (peek == Peek::ready && out.seq >= member->stop_before.load()) {
-            drop(*member, false);
-            continue;
-        }
-        if (peek != Peek::empty) return peek;
-    }
-    // What continues one that was let go of just now comes into play, and the rest of a ring left early does not.
-    if (attention_.load()) refresh();
-    return Peek::empty;
-}
-
-Peek Reader::poll_each(Record& out, Member*& from) {
-    for (std::size_t i = 0; i < active_.size(); ++i) {
-        // Turn by turn, so that no publisher starves the others.
-        turn_ = turn_ + 1 < active_.size() ? turn_ + 1 : 0;
-        const Peek peek = poll_one(*active_[turn_], out, from);
-        if (peek != Peek::empty) return peek;
-    }
-    return Peek::empty;
-}
-
-Peek Reader::poll_mailbox(Record& out, Member*& from) {
-    for (int round = 0;; ++round) {
-        while (!hot_.empty()) {
-            if (turn_ >= hot_.size()) turn_ = 0;
-            Member* member = hot_[turn_];
-            const Peek peek = poll_one(*member, out, from);
-            if (peek == Peek::ready) {
-                ++turn_;
-                return peek;
-            }
-            member->hot = false;
-            hot_[turn_] = hot_.back();
-            hot_.pop_back();
-            if (peek == Peek::corrupt) return peek;
-        }
-        // A neighbour who shares one of our bits may set it faster than it is collected. Whoever waits looks again.
-        if (round == kRounds) return Peek::empty;
-        const bool any = mailbox::collect(*box_, [&](u32 bit) {
-            const auto found = by_bit_.find(bit);
-            if (found == by_bit_.end()) return;
-            for (Member* member : found->second) heat(member);
-        });
-        if (!any) return Peek::empty;
-    }
-}
-
-u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
-    const u64 lost = from.cursor->advance(record, hold);
-    add(counters_->received, 1);
-    add(counters_->bytes, record.length);
-    if (lost != 0) add(counters_->lost, lost);
-    add(counters_->latency[latency_bucket(elapsed_ns(record.sent_ns, now_ns))], 1);
-    // Readable until a receive comes back empty, as select and poll expect.
-    if (my_port_ != nullptr && !my_port_->raised.load(std::memory_order_relaxed)) my_port_->raise();
-    return lost;
-}
-
-bool Reader::settle() {
-    for (const auto& member : active_) member->cursor->publish_position();
-    if (my_port_ == nullptr) return false;
-    my_port_->clear();
-    return ready();
-}
-
-// ---------------------------------------------------------------------------------------------------- waiting
-
-bool Reader::ready() {
-    if (attention_.load()) return true;
-    if (box_ != nullptr) return !mailbox::empty(*box_);
-    for (const auto& member : active_)
-        if (member->cursor->behind()) return true;
-    return false;
-}
-
-bool Reader::spin() {
-    if (one_core()) return false;
-    // Spinning pays when messages come fast from another core, and only costs when the publisher shares this one.
-    // So it is tried, and kept up only while it succeeds.
-    if (spin_credit_ == 0 && ++sleeps_ % kProbeEvery != 0) return false;
-    const i64 until = steady_ns() + kSpinNs;
-    do {
-        if (ready()) {
-            spin_credit_ = std::min(kMostCredit, spin_credit_ + 4);
-            return true;
-        }
-        relax_cpu();
-    } while (steady_ns() < until);
-    if (spin_credit_ > 0) --spin_credit_;
-    return false;
-}
-
-futex::Wait Reader::wait(i64 until_steady_ns) {
-    i64 left = futex::kSliceNs;
-    if (until_steady_ns != kForever) {
-        left = until_steady_ns - steady_ns();
-        if (left <= 0) return futex::Wait::timeout;
-    }
-    if (busy_poll_) {
-        for (const auto& member : active_) member->cursor->publish_position();
-        const i64 until = steady_ns() + std::min(left, kBusySliceNs);
-        for (;;) {
-            for (int i = 0; i < 64; ++i) {
-                if (ready()) return futex::Wait::woken;
-                relax_cpu();
-            }
-            if (steady_ns() >= until) return futex::Wait::timeout;
-        }
-    }
-    if (spin()) return futex::Wait::woken;
-    for (const auto& member : active_) member->cursor->publish_position();
-    if (my_port_ != nullptr) return wait_port(left);
-    return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
-}
-
-futex::Wait Reader::wait_direct(i64 for_ns) {
-    std::array<futex::Watch, futex::kMaxVector> watches;
-    std::size_t n = 0;
-    if (active_.empty()) watches[n++] = {&poked_, poked_.load()};
-    for (const auto& member : active_) {
-        if (n == watches.size()) break;
-        Doorbell& bell = member->cursor->bell();
-        watches[n++] = {&bell.bell, bell.bell.load()};
-        bell.waiting.store(1);
-    }
-    on_bells_.store(true);
-    const futex::Wait outcome = ready() ? futex::Wait::woken : futex::wait_any({watches.data(), n}, for_ns);
-    on_bells_.store(false, std::memory_order_relaxed);
-    return outcome;
-}
-
-futex::Wait Reader::wait_mailbox(i64 for_ns) {
-    const u32 bell = box_->bell.load();
-    box_->sleeping.store(1);
-    if (ready()) return futex::Wait::woken;
-    const futex::Wait outcome = futex::wait(box_->bell, bell, for_ns);
-    sweep();
-    return outcome;
-}
-
-futex::Wait Reader::wait_port(i64 for_ns) {
-    my_port_->clear();
-    if (ready()) return futex::Wait::woken;
-    pollfd fd{my_port_->eventfd.get(), POLLIN, 0};
-    const int ms = static_cast<int>(std::min(for_ns, futex::kSliceNs) / 1'000'000) + 1;
-    const int rc = ::poll(&fd, 1, ms);
-    const bool interrupted = rc < 0 && errno == EINTR;
-    sweep();
-    if (interrupted) return futex::Wait::interrupted;
-    return rc > 0 ? futex::Wait::woken : futex::Wait::timeout;
-}
-
-void Reader::sweep() {
-    // A publisher killed between its tail and its bit leaves a message that nobody announced.
-    const i64 now = steady_ns();
-    if (now < next_sweep_ns_) return;
-    next_sweep_ns_ = now + kSweepNs;
-    heat_all();
 }
 
 }  // namespace ringcast

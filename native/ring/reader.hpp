@@ -87,11 +87,14 @@ public:
         return peek == Peek::ready ? peek : emptied(from, peek);
     }
     u64 taken(Member& from, const Record& record, i64 now_ns, bool hold);
+    // The newest message that one of these rings holds, if it was sent after that moment; no cursor moves. Any thread.
+    static Peek newest(const std::vector<MemberPtr>& members, i64 after_ns, Record& out, Member*& from);
 
     // Sleep until there may be something, a signal, a slice of time or the deadline. Without the GIL.
-    futex::Wait wait(i64 until_steady_ns);
-    // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared.
-    bool settle();
+    futex::WaitResult wait(i64 until_steady_ns);
+    // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared. Whether
+    // something came meanwhile.
+    bool finish_empty();
 
     SubscriberCounters& counters() { return *counters_; }
 
@@ -118,9 +121,9 @@ private:
     void heat_all();
     bool ready();
     bool spin();
-    futex::Wait wait_direct(i64 for_ns);
-    futex::Wait wait_mailbox(i64 for_ns);
-    futex::Wait wait_port(i64 for_ns);
+    futex::WaitResult wait_direct(i64 for_ns);
+    futex::WaitResult wait_mailbox(i64 for_ns);
+    futex::WaitResult wait_port(i64 for_ns);
     void sweep();
 
     const pid_t process_;

@@ -15,7 +15,7 @@ RingView::RingView(int ring_fd, const Geometry& geometry, u64 incarnation)
 
 RingView::RingView(Mapping memory, const Geometry& geometry, u64 incarnation)
     : geometry_(geometry), incarnation_(incarnation), map_(std::move(memory)) {
-    entries_ = reinterpret_cast<const Entry*>(map_.data() + kPage);
+    entries_ = reinterpret_cast<const RingEntry*>(map_.data() + kPage);
     data_ = map_.data() + geometry.bytes_at();
     if (header().magic.load() != kMagic) throw Corrupt("it does not begin like a ring");
     if (header().layout.load() != kLayoutVersion) throw Corrupt("it was written by another version");

@@ -36,7 +36,7 @@ public:
 
     const Geometry& geometry() const { return geometry_; }
     u64 incarnation() const { return incarnation_; }
-    const Header& header() const { return *map_.as<const Header>(); }
+    const RingHeader& header() const { return *map_.as<const RingHeader>(); }
     u64 tail() const { return header().tail.load(); }
 
     // The entry of message `index`, which must lie below a tail that was seen.
@@ -86,12 +86,12 @@ public:
     bool plausible() const;
 
 private:
-    const Entry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
+    const RingEntry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
     u64 claimed_since(u64 index) const { return header().claim_seq.load(std::memory_order_relaxed) - index; }
     u64 claimed_from(u64 pos) const { return header().claim_pos.load(std::memory_order_relaxed) - pos; }
 
     void copy_entry(u64 index, Record& out) const {
-        const Entry& e = entry(index);
+        const RingEntry& e = entry(index);
         out.index = e.index.load(std::memory_order_relaxed);
         out.seq = e.seq.load(std::memory_order_relaxed);
         out.ordinal = e.ordinal.load(std::memory_order_relaxed);
@@ -108,7 +108,7 @@ private:
     Geometry geometry_;
     u64 incarnation_;
     Mapping map_;
-    const Entry* entries_;
+    const RingEntry* entries_;
     const std::byte* data_;
 };
 

@@ -38,15 +38,12 @@ Writer::Writer(u64 depth, u64 capacity_bytes, u64 incarnation, bool prefault)
     seal_size(bell_fd_.get());
     if (prefault) touch_pages(ring_map_.data(), geometry_.file_bytes());
 
-    header_ = ring_map_.as<Header>();
-    entries_ = reinterpret_cast<Entry*>(ring_map_.data() + kPage);
+    header_ = ring_map_.as<RingHeader>();
+    entries_ = reinterpret_cast<RingEntry*>(ring_map_.data() + kPage);
     data_ = ring_map_.data() + geometry_.bytes_at();
     bell_ = bell_map_.as<Doorbell>();
     header_->layout.store(kLayoutVersion);
     header_->incarnation.store(incarnation_);
-    header_->depth.store(depth);
-    header_->capacity.store(geometry_.capacity);
-    header_->created_ns.store(static_cast<u64>(utc_ns()));
     header_->born_ns.store(static_cast<u64>(steady_ns()));
     header_->magic.store(kMagic);
 }
@@ -63,7 +60,7 @@ std::byte* Writer::claim(std::size_t length) {
 
 u64 Writer::complete(std::size_t length, const Stamp& stamp, const Origin& origin) {
     const u64 index = next_;
-    Entry& e = entries_[index & (geometry_.slots - 1)];
+    RingEntry& e = entries_[index & (geometry_.slots - 1)];
     constexpr auto relaxed = std::memory_order_relaxed;
     e.index.store(index, relaxed);
     e.seq.store(origin.seq, relaxed);
@@ -98,14 +95,14 @@ void Writer::rescan() {
 
 void Writer::count_wait() { add(header_->waits, 1); }
 
-futex::Wait Writer::wait_for_room(std::size_t length, i64 until_steady_ns) {
+futex::WaitResult Writer::wait_for_room(std::size_t length, i64 until_steady_ns) {
     const u32 bell = bell_->space_bell.load();
     bell_->space_waiting.store(1);
-    if (room(length)) return futex::Wait::woken;
+    if (room(length)) return futex::WaitResult::woken;
     const i64 left = until_steady_ns - steady_ns();
-    if (left <= 0) return futex::Wait::timeout;
+    if (left <= 0) return futex::WaitResult::timeout;
     // Short slices: a dead reader gives no sign, and without a daemon nobody else frees its slot.
-    const futex::Wait outcome = futex::wait(bell_->space_bell, bell, std::min<i64>(left, 20'000'000));
+    const futex::WaitResult outcome = futex::wait(bell_->space_bell, bell, std::min<i64>(left, 20'000'000));
     reap();
     return outcome;
 }

@@ -43,7 +43,7 @@ public:
     const Geometry& geometry() const { return geometry_; }
     u64 next_seq() const { return next_; }
     bool fits(std::size_t length) const { return length <= geometry_.most_message(); }
-    const Header& header() const { return *header_; }
+    const RingHeader& header() const { return *header_; }
 
     // May a message of this length be claimed without taking a reliable reader's place?
     bool room(std::size_t length) {
@@ -51,7 +51,7 @@ public:
         return slowest_ == kNobody || spares(slowest_, length) || (rescan(), spares(slowest_, length));
     }
     // Sleep until a reliable reader made room, a signal, a slice of time or the deadline. `count_wait` once per message.
-    futex::Wait wait_for_room(std::size_t length, i64 until_steady_ns);
+    futex::WaitResult wait_for_room(std::size_t length, i64 until_steady_ns);
     void count_wait();
     // Stop waiting for the readers in the way; their process ids. They are waited for again once they read.
     std::vector<u32> pass_over(std::size_t length);
@@ -94,9 +94,9 @@ public:
     std::byte* bell_memory() { return bell_map_.data(); }
 
     // The entry and bytes of a message this writer still holds, in its own mapping.
-    const Entry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
-    const std::byte* bytes(const Entry& e) const { return data_ + (e.pos.load(std::memory_order_relaxed) & (geometry_.capacity - 1)); }
-    Header& header() { return *header_; }
+    const RingEntry& entry(u64 index) const { return entries_[index & (geometry_.slots - 1)]; }
+    const std::byte* bytes(const RingEntry& e) const { return data_ + (e.pos.load(std::memory_order_relaxed) & (geometry_.capacity - 1)); }
+    RingHeader& header() { return *header_; }
     // The oldest message whose bytes no claim has touched.
     u64 oldest_whole() const {
         u64 oldest = next_ > geometry_.depth ? next_ - geometry_.depth : 0;
@@ -115,8 +115,8 @@ private:
     u64 incarnation_;
     Descriptor ring_fd_, bell_fd_;
     Mapping ring_map_, bell_map_;
-    Header* header_;
-    Entry* entries_;
+    RingHeader* header_;
+    RingEntry* entries_;
     std::byte* data_;
     Doorbell* bell_;
 

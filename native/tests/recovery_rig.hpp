@@ -57,7 +57,7 @@ struct Record final : Inbox, Outbox {
 };
 
 // Everything that was ever sent, or the newest `keep` messages of it.
-struct Kept final : History {
+struct Kept final : SentPackets {
     Bytes read(PacketId id) override {
         const auto found = packets.find(id);
         return found == packets.end() ? Bytes{} : Bytes{found->second};

@@ -67,10 +67,10 @@ struct Rig {
         return std::make_shared<const RingView>(Mapping::lent(writer.memory()), writer.geometry(), writer.incarnation());
     }
     std::unique_ptr<Cursor> cursor(i64 start = kNew, bool reliable = false, u32 process = this_process()) {
-        return std::make_unique<Cursor>(view(), bell(), reliable, start, process);
+        return std::make_unique<Cursor>(view(), bell(), CursorSpec{.start = start, .reliable = reliable, .owner = process});
     }
     std::unique_ptr<Cursor> shared_cursor(i64 start = kNew, bool reliable = false) {
-        return std::make_unique<Cursor>(shared_view(), Mapping::lent(writer.bell_memory()), reliable, start, this_process());
+        return std::make_unique<Cursor>(shared_view(), Mapping::lent(writer.bell_memory()), CursorSpec{.start = start, .reliable = reliable, .owner = this_process()});
     }
     Reader::MemberPtr member(i64 start = kNew, bool reliable = false) {
         auto out = std::make_shared<Reader::Member>();

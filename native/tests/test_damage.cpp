@@ -24,7 +24,7 @@ u64 nasty(std::mt19937_64& random, u64 near) {
 }
 
 void damage(Rig& rig, std::mt19937_64& random) {
-    Header& header = rig.writer.header();
+    RingHeader& header = rig.writer.header();
     const Geometry& g = rig.writer.geometry();
     const u64 next = rig.writer.next_seq();
     auto* words = reinterpret_cast<std::atomic<u64>*>(rig.writer.memory());
@@ -33,7 +33,7 @@ void damage(Rig& rig, std::mt19937_64& random) {
         case 1: header.claim_seq.store(nasty(random, next)); break;
         case 2: header.claim_pos.store(nasty(random, header.claim_pos.load())); break;
         case 3: {
-            auto* entry = reinterpret_cast<std::atomic<u64>*>(const_cast<Entry*>(&rig.writer.entry(next - random() % 20)));
+            auto* entry = reinterpret_cast<std::atomic<u64>*>(const_cast<RingEntry*>(&rig.writer.entry(next - random() % 20)));
             const u64 field = random() % 8;
             entry[field].store(nasty(random, entry[field].load()));
             break;
@@ -87,7 +87,8 @@ TEST(damage, readers_survive_whatever_is_written) {
             ask_everything(*view, random, buffer);
             for (const auto& cursor : cursors) read_some(*cursor, buffer);
             const i64 starts[] = {kNew, kLatest, kEarliest, static_cast<i64>(nasty(random, view->tail()) >> 1)};
-            const Cursor joiner(view, bad.bell(), random() % 2 == 0, starts[random() % 4], this_process());
+            const bool reliable = random() % 2 == 0;
+            const Cursor joiner(view, bad.bell(), {.start = starts[random() % 4], .reliable = reliable, .owner = this_process()});
             joiner.lost_at_end();
             bad.writer.room(random() % 4097);
             bad.writer.pass_over(random() % 4097);
@@ -124,7 +125,7 @@ TEST(damage, reader_reports_and_goes_on_with_the_good_rings) {
                 if (from->cursor->ring()->incarnation() == good.writer.incarnation()) CHECK_EQ(record.seq, expected++);
                 reader.taken(*from, record, utc_ns(), false);
             }
-            reader.settle();
+            reader.finish_empty();
             reader.wait(steady_ns());
         }
         CHECK_EQ(expected, 60u);

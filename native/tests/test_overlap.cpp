@@ -10,7 +10,7 @@ namespace {
 constexpr u64 kDepth = 64;
 constexpr u64 kCapacity = 64 * 1024;
 
-Entry& entry(Rig& rig, u64 index) { return const_cast<Entry&>(rig.writer.entry(index)); }
+RingEntry& entry(Rig& rig, u64 index) { return const_cast<RingEntry&>(rig.writer.entry(index)); }
 
 // Each message claims to be as long as the ring.
 void overlap(Rig& rig) {

@@ -49,7 +49,7 @@ void until(Condition&& condition) {
 
 std::unique_ptr<Cursor> reader_of(Mirror& mirror) {
     auto view = std::make_shared<const RingView>(mirror.ring().ring_fd(), mirror.ring().geometry(), mirror.ring().incarnation());
-    return std::make_unique<Cursor>(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), false, kEarliest, this_process());
+    return std::make_unique<Cursor>(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), CursorSpec{.start = kEarliest});
 }
 
 Outgoing outgoing(u64 seq, std::vector<std::byte>& bytes) {
@@ -102,7 +102,7 @@ TEST(path, a_mirror_without_an_order_is_read_as_messages_came) {
     Mirror mirror(unordered);
     auto view = std::make_shared<const RingView>(mirror.ring().ring_fd(), mirror.ring().geometry(), mirror.ring().incarnation());
     // From number 2 on: what is older was not asked for.
-    Cursor cursor(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), false, 2, this_process(), 1, false, 1, 0, true);
+    Cursor cursor(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), {.start = 2, .unordered = true});
     const auto come = [&](u64 seq, u32 length, u32 offset = 0) {
         wire::Header header;
         header.seq = seq;
@@ -336,7 +336,10 @@ TEST(path, a_little_that_was_due_before_a_link_was_known_goes_at_once) {
     CHECK_EQ(late.rig.writer.link_counters().messages.load(), 11u);
 }
 
+// What is sent fits the small buffer even if its reader does not run meanwhile, so nothing of it is lost; and the pump takes
+// its time, so that a reader who does run has room for any amount of it.
 TEST(path, more_than_a_burst_is_left_to_a_pump_and_passes_a_small_buffer) {
+    constexpr u64 kBytesPerSecond = 1'000'000, kLength = 17'000, kBefore = 4;
     Wire wire;
     const int small = 128 * 1024;
     CHECK(setsockopt(wire.receiver.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
@@ -346,14 +349,17 @@ TEST(path, more_than_a_burst_is_left_to_a_pump_and_passes_a_small_buffer) {
     channel.capacity_bytes = 8 << 20;
     channel.first_seq = 1;
     const auto mirror = delivery.open(channel);
-    LateLink late(wire, 30, 20'000);
-    late.send(1, 20'000);
+    LateLink late(wire, kBefore, kLength);
+    late.send(1, kLength);
     // The publisher sent nothing of it, and the link is the daemon's to announce again.
     CHECK(late.answer() == (std::vector<u64>{6, 7, 1}));
     CHECK_EQ(late.rig.writer.link_counters().datagrams.load(), 0u);
-    Pump pump(late.rig.shared_view(), Mapping::lent(late.rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 1, false, false, kChunk, 4'000'000});
-    late.send(1, 20'000);
-    until([&] { return mirror->counters().messages.load() + mirror->counters().lost.load() >= 32; });
+    const i64 begun = steady_ns();
+    Pump pump(late.rig.shared_view(), Mapping::lent(late.rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 1, false, false, kChunk, kBytesPerSecond});
+    late.send(1, kLength);
+    until([&] { return mirror->counters().messages.load() == kBefore + 2; });
+    // Before the last went, the time of all before it had passed.
+    CHECK(steady_ns() - begun >= static_cast<i64>((kBefore + 1) * kLength * 1'000'000'000 / kBytesPerSecond) - 1'000'000);
     CHECK_EQ(mirror->counters().lost.load(), 0u);
     CHECK(late.answer().empty());
     pump.close();
@@ -379,6 +385,6 @@ TEST(path, one_forged_number_costs_a_mirror_nothing_that_comes_after_it) {
         CHECK_EQ(taken.seq, seq);
         CHECK_EQ(taken.lost, 0u);
     }
-    CHECK_EQ(mirror->reassembly().counters().absurd, 2u);
-    CHECK_EQ(mirror->reassembly().counters().late, 0u);
+    CHECK_EQ(u64{mirror->reassembly().counters().absurd}, 2u);
+    CHECK_EQ(u64{mirror->reassembly().counters().late}, 0u);
 }

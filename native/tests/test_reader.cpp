@@ -1,94 +1,10 @@
 // Many rings received from together: every way to wait, threads that interfere, rings that come, go and break.
-#include "ring/reader.hpp"
-
-#include <poll.h>
-
-#include <deque>
 #include <thread>
 
-#include "tests/rig.hpp"
+#include "tests/station.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
-
-namespace {
-
-constexpr i64 kPatience = 20'000'000'000;
-
-enum class Way { direct, mailbox, port };
-constexpr Way kWays[] = {Way::direct, Way::mailbox, Way::port};
-
-// Rings and a reader over all of them. Publishers ring what the daemon would have told them to.
-struct Station {
-    explicit Station(Way way_ = Way::direct, bool busy = false) : way(way_), reader(busy, nullptr) {
-        if (way == Way::mailbox) box = map_plain(reader.use_mailbox(), kPage, Access::write);
-        if (way == Way::port) {
-            bridge = std::make_shared<Bridge>();
-            eventfd = reader.use_port(bridge);
-            box = map_plain(bridge->mailbox_fd(), kPage, Access::write);
-        }
-    }
-    Rig& add(u64 depth = 16, i64 start = kNew, bool reliable = false, u64 incarnation = 0) {
-        rigs.emplace_back(depth, u64{4096}, incarnation);
-        reader.attach(rigs.back().member(start, reliable));
-        return rigs.back();
-    }
-    void publish(Rig& rig, std::size_t length = 8) {
-        rig.send_pattern(length);
-        rig.writer.announce();
-        if (box) mailbox::ring(*box.as<MailboxPage>(), mailbox_bit(rig.writer.incarnation()));
-    }
-
-    // The next message within patience; which ring it came from, or nothing when the reader was closed.
-    struct Got {
-        u64 incarnation = 0, seq = 0, lost = 0;
-        Peek peek = Peek::empty;
-    };
-    Got receive(i64 patience = kPatience) {
-        const i64 until = steady_ns() + patience;
-        for (;;) {
-            const Got got = poll();
-            if (got.peek != Peek::empty || reader.closed()) return got;
-            if (steady_ns() >= until) return got;
-            reader.wait(until);
-        }
-    }
-    Got poll() {
-        Record record;
-        Reader::Member* from = nullptr;
-        const Peek peek = reader.poll(record, from);
-        Got got{0, 0, 0, peek};
-        if (peek == Peek::empty) return got;
-        got.incarnation = from->cursor->ring()->incarnation();
-        if (peek == Peek::corrupt) return got;
-        std::vector<std::byte> bytes(record.length);
-        CHECK(from->cursor->ring()->copy(record, bytes.data()));
-        CHECK(has_pattern(bytes.data(), record.seq, record.length));
-        got.seq = record.seq;
-        got.lost = reader.taken(*from, record, utc_ns(), false);
-        return got;
-    }
-
-    Way way;
-    std::deque<Rig> rigs;  // outlive the reader, which borrows their memory
-    std::shared_ptr<Bridge> bridge;
-    int eventfd = -1;
-    Mapping box;
-    Reader reader;
-};
-
-struct Inside {
-    explicit Inside(Reader& reader_) : reader(reader_) { CHECK(reader.enter()); }
-    ~Inside() { reader.leave(); }
-    Reader& reader;
-};
-
-bool readable(int fd) {
-    pollfd p{fd, POLLIN, 0};
-    return ::poll(&p, 1, 0) == 1;
-}
-
-}  // namespace
 
 TEST(reader, without_rings_waits_until_it_is_poked) {
     for (const Way way : kWays) {
@@ -301,7 +217,7 @@ TEST(reader, damaged_ring_is_named_once_and_let_go_of) {
         Rig& good = station.add();
         station.publish(bad);
         station.publish(good);
-        const_cast<Entry&>(bad.writer.entry(0)).length_flags.store(kLengthMask);
+        const_cast<RingEntry&>(bad.writer.entry(0)).length_flags.store(kLengthMask);
         const Inside inside(station.reader);
         int corrupt = 0, ready = 0;
         for (int i = 0; i < 2; ++i) {
@@ -324,7 +240,7 @@ TEST(reader, eventfd_is_readable_exactly_while_there_is_something) {
     Rig& rig = station.add();
     const Inside inside(station.reader);
     CHECK(station.poll().peek == Peek::empty);
-    station.reader.settle();
+    station.reader.finish_empty();
     CHECK(!readable(station.eventfd));
     station.publish(rig);
     station.publish(rig);
@@ -335,7 +251,7 @@ TEST(reader, eventfd_is_readable_exactly_while_there_is_something) {
     CHECK(station.poll().peek == Peek::ready);
     CHECK(readable(station.eventfd));
     CHECK(station.poll().peek == Peek::empty);
-    while (station.reader.settle()) CHECK(station.poll().peek == Peek::empty);
+    while (station.reader.finish_empty()) CHECK(station.poll().peek == Peek::empty);
     CHECK(!readable(station.eventfd));
     station.reader.poke();
     CHECK(readable(station.eventfd));
@@ -441,194 +357,5 @@ TEST(reader, every_thread_at_once) {
         }
         threads.clear();
         station.reader.close();
-    }
-}
-
-TEST(reader, a_ring_that_continues_another_is_read_from_where_that_one_ended) {
-    for (const Way way : kWays) {
-        Station station(way);
-        Rig& before = station.add(64, kEarliest);
-        const Inside inside(station.reader);
-        for (int i = 0; i < 10; ++i) station.publish(before);
-        for (u64 seq = 0; seq < 4; ++seq) CHECK_EQ(station.receive().seq, seq);
-        // The next one holds everything, and the one before goes on for others.
-        station.rigs.emplace_back(u64{64}, u64{4096}, 0);
-        Rig& next = station.rigs.back();
-        for (int i = 0; i < 12; ++i) station.publish(next);
-        auto member = next.member(kEarliest);
-        member->after = before.writer.incarnation();
-        station.reader.attach(std::move(member));
-        station.publish(before);
-        for (u64 seq = 4; seq < 12; ++seq) {
-            const auto got = station.receive();
-            CHECK_EQ(got.seq, seq);
-            CHECK_EQ(got.lost, 0u);
-            CHECK_EQ(got.incarnation, (seq < 10 ? before : next).writer.incarnation());
-        }
-        CHECK(station.poll().peek == Peek::empty);
-        CHECK_EQ(station.reader.members().size(), 1u);
-    }
-}
-
-TEST(reader, a_ring_that_continues_one_let_go_of_long_ago) {
-    Station station;
-    Rig& before = station.add(64, kEarliest);
-    const Inside inside(station.reader);
-    for (int i = 0; i < 5; ++i) station.publish(before);
-    CHECK(station.reader.detach(before.writer.incarnation(), true));
-    for (u64 seq = 0; seq < 5; ++seq) CHECK_EQ(station.receive().seq, seq);
-    CHECK(station.poll().peek == Peek::empty);
-    CHECK_EQ(station.reader.members().size(), 0u);
-    station.rigs.emplace_back(u64{64}, u64{4096}, 0);
-    Rig& next = station.rigs.back();
-    for (int i = 0; i < 9; ++i) station.publish(next);
-    auto member = next.member(kEarliest);
-    member->after = before.writer.incarnation();
-    station.reader.attach(std::move(member));
-    const auto got = station.receive();
-    CHECK_EQ(got.seq, 5u);
-    CHECK_EQ(got.lost, 0u);
-}
-
-TEST(reader, a_reliable_place_is_kept_while_the_ring_before_is_read) {
-    Station station;
-    Rig& before = station.add(64, kEarliest, true);
-    const Inside inside(station.reader);
-    for (int i = 0; i < 6; ++i) station.publish(before);
-    station.rigs.emplace_back(u64{8}, u64{4096}, 0);
-    Rig& next = station.rigs.back();
-    auto member = next.member(kEarliest, true);
-    member->after = before.writer.incarnation();
-    station.reader.attach(std::move(member));
-    for (int i = 0; i < 8; ++i) {
-        CHECK(next.writer.room(8));
-        station.publish(next);
-    }
-    CHECK(!next.writer.room(8));
-    for (u64 seq = 0; seq < 8; ++seq) CHECK_EQ(station.receive().seq, seq);
-    CHECK(station.poll().peek == Peek::empty);
-    station.reader.settle();
-    CHECK(next.writer.room(8));
-}
-
-namespace {
-
-// A mirror: numbers are the publisher's, places are its own.
-struct MirrorRig {
-    explicit MirrorRig(u64 step_ = 1, u64 depth = 64) : rig(depth, u64{4096}, 0), step(step_) {}
-    void put(u64 seq) {
-        rig.writer.append({}, 0, Rig::stamp(), {seq, ordinal++});
-        rig.writer.announce();
-    }
-    Reader::MemberPtr member(u64 after, u64 first = 0, u64 every = 1) {
-        auto out = std::make_shared<Reader::Member>();
-        out->cursor = std::make_unique<Cursor>(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), false, kEarliest, this_process(), every, false, step, first);
-        out->after = after;
-        return out;
-    }
-    u64 incarnation() { return rig.writer.incarnation(); }
-
-    Rig rig;
-    u64 step;
-    u64 ordinal = 0;
-};
-
-}  // namespace
-
-TEST(reader, what_no_ring_holds_any_more_is_counted_when_a_stream_moves_into_an_empty_mirror) {
-    for (const bool filled_before : {false, true}) {
-        Station station;
-        MirrorRig before, next;
-        station.reader.attach(before.member(0));
-        const Inside inside(station.reader);
-        for (u64 seq = 0; seq < 5; ++seq) before.put(seq);
-        for (u64 seq = 0; seq < 5; ++seq) CHECK_EQ(station.receive().seq, seq);
-        CHECK(station.reader.detach(before.incarnation(), true));
-        CHECK(station.poll().peek == Peek::empty);
-        CHECK_EQ(station.reader.lost(), 0u);
-        if (filled_before) next.put(1005);
-        station.reader.attach(next.member(before.incarnation(), 1005));
-        if (!filled_before) next.put(1005);
-        auto got = station.receive();
-        CHECK_EQ(got.seq, 1005u);
-        CHECK_EQ(got.lost, 1000u);
-        next.put(1006);
-        CHECK_EQ(station.receive().lost, 0u);
-        CHECK_EQ(station.reader.lost(), 1000u);
-    }
-}
-
-TEST(reader, a_mirror_that_never_had_anything_is_no_beginning) {
-    // Two mirrors in a row: the first was still empty when its daemon died.
-    Station station;
-    MirrorRig empty, next;
-    station.reader.attach(empty.member(0, 100));
-    const Inside inside(station.reader);
-    CHECK(station.poll().peek == Peek::empty);
-    station.reader.attach(next.member(empty.incarnation(), 250));
-    CHECK(station.poll().peek == Peek::empty);
-    next.put(250);
-    const auto got = station.receive();
-    CHECK_EQ(got.seq, 250u);
-    CHECK_EQ(got.lost, 150u);
-}
-
-TEST(reader, scaling_is_no_loss_when_a_stream_moves) {
-    // By the publisher's numbers: 0, 4, 8 of the first mirror; then another factor, or the whole stream scaled here.
-    struct Move {
-        u64 step, every, first, lost;
-    };
-    for (const Move& move : {Move{4, 1, 12, 0}, Move{4, 1, 24, 3}, Move{6, 1, 12, 0}, Move{6, 1, 24, 2}, Move{1, 4, 9, 0}, Move{1, 4, 21, 3}}) {
-        Station station;
-        MirrorRig before(4), next(move.step);
-        station.reader.attach(before.member(0));
-        const Inside inside(station.reader);
-        for (u64 seq = 0; seq < 12; seq += 4) before.put(seq);
-        for (u64 seq = 0; seq < 12; seq += 4) CHECK_EQ(station.receive().seq, seq);
-        station.reader.attach(next.member(before.incarnation(), move.first, move.every));
-        for (u64 seq = move.first; seq < move.first + 30; ++seq)
-            if (seq % move.step == 0) next.put(seq);
-        const auto got = station.receive();
-        const u64 factor = std::max(move.step, move.every);
-        CHECK_EQ(got.seq, (move.first + factor - 1) / factor * factor);
-        CHECK_EQ(got.lost, move.lost);
-        CHECK_EQ(station.receive().lost, 0u);
-    }
-}
-
-TEST(reader, the_tail_of_a_stream_that_never_came_is_counted_at_its_end) {
-    for (const u64 step : {u64{1}, u64{4}}) {
-        const auto read_some = [&](Station& station, MirrorRig& mirror) {
-            station.reader.attach(mirror.member(0));
-            for (u64 i = 0; i < 3; ++i) mirror.put(i * step);
-            for (u64 i = 0; i < 3; ++i) CHECK_EQ(station.receive().seq, i * step);
-        };
-        const u64 end = 101, due = (end - 1) / step + 1;
-        {
-            Station station;
-            MirrorRig mirror(step);
-            const Inside inside(station.reader);
-            read_some(station, mirror);
-            CHECK(station.reader.detach(mirror.incarnation(), true, end));
-            CHECK(station.poll().peek == Peek::empty);
-            CHECK_EQ(station.reader.lost(), due - 3);
-            // Told twice, it is counted once.
-            CHECK(!station.reader.detach(mirror.incarnation(), true, end));
-            CHECK_EQ(station.reader.lost(), due - 3);
-        }
-        {
-            // The mirror went first, and where the publisher ended was heard later.
-            Station station;
-            MirrorRig mirror(step);
-            const Inside inside(station.reader);
-            read_some(station, mirror);
-            CHECK(station.reader.detach(mirror.incarnation(), true));
-            CHECK(station.poll().peek == Peek::empty);
-            CHECK_EQ(station.reader.lost(), 0u);
-            CHECK(station.reader.detach(mirror.incarnation(), true, end));
-            CHECK_EQ(station.reader.lost(), due - 3);
-            CHECK(station.poll().peek == Peek::empty);
-            CHECK_EQ(station.reader.counters().lost.load(), due - 3);
-        }
     }
 }

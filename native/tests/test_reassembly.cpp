@@ -72,7 +72,7 @@ TEST(reassembly, two_later_ones_end_the_wait) {
     CHECK_EQ(s.took(), "1(-1) 2 ");
     s.whole(0);
     CHECK_EQ(s.took(), "");
-    CHECK_EQ(s.reassembly.counters().late, 1u);
+    CHECK_EQ(u64{s.reassembly.counters().late}, 1u);
 }
 
 TEST(reassembly, patience_ends_the_wait_of_a_slow_stream) {
@@ -113,26 +113,26 @@ TEST(reassembly, a_message_with_a_hole_is_given_up) {
     s.whole(1, 100);
     s.tick(100 + kPatience);
     CHECK_EQ(s.took(), "1(-1) ");
-    CHECK_EQ(s.reassembly.counters().abandoned, 1u);
+    CHECK_EQ(u64{s.reassembly.counters().abandoned}, 1u);
 }
 
 TEST(reassembly, duplicates_and_replays_are_counted) {
     Stage s;
     s.piece(0, 48, 0);
     s.piece(0, 48, 0);
-    CHECK_EQ(s.reassembly.counters().duplicates, 1u);
+    CHECK_EQ(u64{s.reassembly.counters().duplicates}, 1u);
     s.piece(0, 48, 16);
     s.piece(0, 48, 32);
     s.piece(0, 48, 32);
     CHECK_EQ(s.took(), "0 ");
-    CHECK_EQ(s.reassembly.counters().late, 1u);
+    CHECK_EQ(u64{s.reassembly.counters().late}, 1u);
 }
 
 TEST(reassembly, contradictions_do_not_mix) {
     Stage s;
     s.piece(0, 48, 0);
     s.piece(0, 40, 16);  // of another length
-    CHECK_EQ(s.reassembly.counters().mismatched, 1u);
+    CHECK_EQ(u64{s.reassembly.counters().mismatched}, 1u);
     s.piece(0, 48, 16);
     s.piece(0, 48, 32);
     CHECK_EQ(s.took(), "0 ");
@@ -142,7 +142,7 @@ TEST(reassembly, what_a_channel_does_not_carry_is_refused) {
     Stage s(0, 10, 100);
     s.whole(5);             // not a multiple
     s.piece(10, 160, 0);    // longer than the ring
-    CHECK_EQ(s.reassembly.counters().mismatched, 2u);
+    CHECK_EQ(u64{s.reassembly.counters().mismatched}, 2u);
     s.whole(0);
     s.whole(20, 5);
     s.tick(5 + kPatience);
@@ -153,7 +153,7 @@ TEST(reassembly, a_full_window_gives_up_the_oldest_and_stays_bounded) {
     Stage s(0, 1, 64);
     for (u64 seq = 0; seq < 100; ++seq) s.piece(seq, 64, 0);
     CHECK(s.reassembly.held_bytes() <= wire::Reassembly::kWindow * 64);
-    CHECK_EQ(s.reassembly.counters().abandoned, 100 - wire::Reassembly::kWindow);
+    CHECK_EQ(u64{s.reassembly.counters().abandoned}, 100 - wire::Reassembly::kWindow);
     CHECK_EQ(s.took(), "");
     for (const u32 offset : {16u, 32u, 48u}) s.piece(99, 64, offset, 1);
     s.tick(10 * kPatience);
@@ -220,8 +220,8 @@ TEST(reassembly, a_number_far_ahead_costs_nothing_that_comes_after_it) {
         flow.whole(forged, flow.now);  // the same again confirms nothing
         for (int i = 0; i < 300; ++i) flow.next();
     }
-    CHECK_EQ(flow.reassembly.counters().absurd, 6u);
-    CHECK_EQ(flow.reassembly.counters().late, 0u);
+    CHECK_EQ(u64{flow.reassembly.counters().absurd}, 6u);
+    CHECK_EQ(u64{flow.reassembly.counters().late}, 0u);
     CHECK_EQ(flow.reassembly.next(), flow.seq);
 }
 
@@ -231,7 +231,7 @@ TEST(reassembly, forged_numbers_between_messages_are_never_believed) {
         flow.whole(5'000'000 + i, flow.now);
         flow.next();
     }
-    CHECK_EQ(flow.reassembly.counters().absurd, 200u);
+    CHECK_EQ(u64{flow.reassembly.counters().absurd}, 200u);
     CHECK_EQ(flow.reassembly.next(), flow.seq);
 }
 
@@ -242,20 +242,20 @@ TEST(reassembly, a_stream_that_went_on_unheard_is_taken_up_where_it_is) {
     flow.next();  // what it sends in that time was known
     flow.tick(flow.now + kPatience);
     CHECK_EQ(flow.took(), "6000(-5000) ");
-    CHECK_EQ(flow.reassembly.counters().absurd, 0u);
+    CHECK_EQ(u64{flow.reassembly.counters().absurd}, 0u);
     // A burst that a full buffer lost: nothing tells it from a forgery but the next message.
     flow.seq += 5000;
     flow.next();
     flow.next();
     flow.tick(flow.now + kPatience);
     CHECK_EQ(flow.took(), "11002(-5001) ");
-    CHECK_EQ(flow.reassembly.counters().absurd, 1u);
+    CHECK_EQ(u64{flow.reassembly.counters().absurd}, 1u);
 }
 
 TEST(reassembly, no_stream_goes_farther_than_any_publisher_could_send) {
     Flow flow;
     for (u64 i = 0; i < 10; ++i) flow.whole((u64{1} << 61) + i, flow.now);
-    CHECK_EQ(flow.reassembly.counters().absurd, 10u);
+    CHECK_EQ(u64{flow.reassembly.counters().absurd}, 10u);
     flow.next();
     CHECK_EQ(flow.reassembly.next(), flow.seq);
 }
@@ -265,7 +265,7 @@ TEST(reassembly, messages_that_wait_take_no_more_memory_than_one_of_the_longest_
     Stage s(0, 1, kLong);
     for (u64 seq = 1; seq < 8; ++seq) s.piece(seq, kLong, 0);
     CHECK(s.reassembly.held_bytes() <= wire::Reassembly::held_most(kLong));
-    CHECK_EQ(s.reassembly.counters().full, 6u);
+    CHECK_EQ(u64{s.reassembly.counters().full}, 6u);
     CHECK(wire::Reassembly::held_most(kLong) <= kLong + (1 << 20));
     // Short ones have room beside it, and what a slot once had for a long one is given to others.
     s.whole(8);
@@ -275,5 +275,5 @@ TEST(reassembly, messages_that_wait_take_no_more_memory_than_one_of_the_longest_
     s.piece(9, kLong, 0, 11 * kPatience);
     s.piece(10, kLong, 0, 11 * kPatience);
     CHECK(s.reassembly.held_bytes() <= wire::Reassembly::held_most(kLong));
-    CHECK_EQ(s.reassembly.counters().full, 7u);
+    CHECK_EQ(u64{s.reassembly.counters().full}, 7u);
 }

@@ -166,8 +166,8 @@ TEST(reliable, waiting_ends_at_the_deadline) {
     Rig rig(1, 4096);
     const auto cursor = rig.cursor(kNew, true);
     rig.send_some(1);
-    CHECK(rig.writer.wait_for_room(8, soon(0)) == futex::Wait::timeout);
-    CHECK(rig.writer.wait_for_room(8, soon(1'000'000)) == futex::Wait::timeout);
+    CHECK(rig.writer.wait_for_room(8, soon(0)) == futex::WaitResult::timeout);
+    CHECK(rig.writer.wait_for_room(8, soon(1'000'000)) == futex::WaitResult::timeout);
     CHECK(!rig.writer.room(8));
 }
 

@@ -46,7 +46,7 @@ TEST(slot, a_reader_that_joins_is_never_taken_to_have_read_what_another_had) {
     act.sa_handler = look;
     CHECK(sigaction(SIGSEGV, &act, &old) == 0);
     CHECK(mprotect(page, kPage, PROT_NONE) == 0);
-    const Cursor newcomer(view, rig.bell(), true, kEarliest, this_process());
+    const Cursor newcomer(view, rig.bell(), {.start = kEarliest, .reliable = true, .owner = this_process()});
     CHECK(sigaction(SIGSEGV, &old, nullptr) == 0);
     CHECK(fault.faults > 0);
     // Either it is not waited for yet, or its own place is known; never the place of the one before.

@@ -17,14 +17,14 @@ public:
     void on_packet(const wire::Header&, Bytes datagram, i64, Outbox& out) override { out.send(To::group, 0, datagram); }
 };
 
-const StageKind kTwice{"twice", false, false, nullptr, [](const StackSpec&, History&) -> std::unique_ptr<SendingStage> { return std::make_unique<Twice>(); }};
+const StageKind kTwice{"twice", false, false, nullptr, [](const StackSpec&, SentPackets&) -> std::unique_ptr<SendingStage> { return std::make_unique<Twice>(); }};
 
 }  // namespace mine
 // ---- until here
 
 namespace {
 
-struct Nothing final : History {
+struct Nothing final : SentPackets {
     Bytes read(PacketId) override { return {}; }
     u64 first_available() override { return 0; }
 };

@@ -69,7 +69,7 @@ void until(Condition&& condition) {
 
 std::unique_ptr<Cursor> reader_of(Mirror& mirror, bool reliable = false) {
     auto view = std::make_shared<const RingView>(mirror.ring().ring_fd(), mirror.ring().geometry(), mirror.ring().incarnation());
-    return std::make_unique<Cursor>(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), reliable, kEarliest, this_process());
+    return std::make_unique<Cursor>(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), CursorSpec{.start = kEarliest, .reliable = reliable, .owner = this_process()});
 }
 
 }  // namespace

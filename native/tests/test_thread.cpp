@@ -8,7 +8,7 @@
 
 #include "path/delivery.hpp"
 #include "path/pump.hpp"
-#include "path/repair.hpp"
+#include "path/retransmitter.hpp"
 #include "path/streams.hpp"
 #include "ring/bridge.hpp"
 #include "ring/failure.hpp"
@@ -92,14 +92,14 @@ struct Sleeper {
 TEST(thread, one_that_cannot_be_started_is_an_error_of_whoever_wants_it) {
     refused([] { Streams streams; });
     refused([] { Delivery delivery(loopback()); });
-    refused([] { Repair repair(loopback()); });
+    refused([] { Retransmitter repair(loopback()); });
     refused([] { Bridge bridge; });
     refused([] {
         Rig rig;
         Pump pump(rig.view(), rig.bell(), loopback(), {1, 1, 0, true, false, 1400, 0});
     });
     refused([] {
-        Watch watch([] {});
+        BellWatch watch([] {});
         watch.make_room(1);
     });
 }
@@ -120,7 +120,7 @@ TEST(thread, a_pump_that_could_not_be_started_holds_no_publisher_back) {
 TEST(thread, a_group_whose_watch_cannot_be_started_is_refused_when_it_is_opened) {
     Child child([&] {
         Sender writer(4, 4096, 0, false);
-        Repair repair(loopback());
+        Retransmitter repair(loopback());
         until([&] { return repair.thread_id() != 0; });
         allow_no_threads();
         CHECK_THROWS(OsRefused, repair.open(writer.ring_fd(), writer.bell_fd(), writer.geometry(), writer.incarnation(), group_of(1)));

@@ -46,6 +46,28 @@ struct Header {
 };
 static_assert(sizeof(Header) == 48);
 
+// A message as whoever sends it has it.
+struct Outgoing {
+    u64 seq = 0;
+    i64 event_ns = 0;
+    i64 sent_ns = 0;
+    u32 flags = 0;
+    u32 length = 0;
+    const std::byte* bytes = nullptr;
+};
+
+// Of the piece at `offset`; on a stream `chunk` is 0.
+inline Header header_of(u64 key, const Outgoing& message, std::uint16_t chunk, u32 offset = 0) {
+    return {.offset = offset,
+            .key = key,
+            .seq = message.seq,
+            .event_ns = message.event_ns,
+            .sent_ns = message.sent_ns,
+            .length = message.length,
+            .chunk = chunk,
+            .flags = static_cast<std::uint16_t>(message.flags)};
+}
+
 inline constexpr std::size_t kHeaderBytes = sizeof(Header);
 inline constexpr u32 kMostBytes = kMostMessageBytes;
 // Numbers beyond cannot be reached by counting; near the end of the word they would wrap.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "ring/relaxed.hpp"
 #include "wire/datagram.hpp"
 #include "wire/progress.hpp"
 
@@ -27,13 +28,14 @@ struct Whole {
     std::span<const std::byte> bytes;
 };
 
+// Whoever lists channels reads them, on another thread.
 struct ReassemblyCounters {
-    u64 duplicates = 0;
-    u64 late = 0;        // came after it had been given up
-    u64 mismatched = 0;  // pieces of one message that contradict each other
-    u64 abandoned = 0;   // messages given up with pieces missing
-    u64 absurd = 0;      // numbers farther ahead than the stream can have come
-    u64 full = 0;        // pieces for which there was no memory
+    Relaxed<u64> duplicates;
+    Relaxed<u64> late;        // came after it had been given up
+    Relaxed<u64> mismatched;  // pieces of one message that contradict each other
+    Relaxed<u64> abandoned;   // messages given up with pieces missing
+    Relaxed<u64> absurd;      // numbers farther ahead than the stream can have come
+    Relaxed<u64> full;        // pieces for which there was no memory
 };
 
 class Reassembly {

@@ -11,7 +11,7 @@ except ImportError as exc:
     ) from exc
 
 from ringcast import errors
-from ringcast.client.remote_history import RemoteHistory
+from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.codec import Codec, CodecKind
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
@@ -52,6 +52,7 @@ from ringcast.errors import (
 from ringcast.history import History
 from ringcast.measure.receiving import SubscriberStats
 from ringcast.message import Message, Reservation
+from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import Presence, PublisherInfo, SubscriberInfo
 from ringcast.model.tag import TagAttributes
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue
@@ -64,12 +65,12 @@ from ringcast.watch import Watch, WatchCallback
 __all__ = [
     "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ChannelStatus",
     "ClosedError",
-    "Codec", "CodecError", "CodecKind", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
+    "Codec", "CodecError", "CodecKind", "ConnectionCallback", "ConnectionChange", "CorruptRing",
+    "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
     "EncodeError", "ForeignDaemon", "ForkedError", "History", "HistoryError", "Message", "MessageQueue",
     "MessageTooLarge", "NoSpace",
     "NameTaken", "NodeStatus", "NotYet", "Overwritten", "Presence", "Publisher", "PublisherInfo", "PublisherStatus",
     "QosMismatch",
-    "RemoteHistory",
     "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "ScaleError", "Session", "SlowSubscriber",
     "Status",
     "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict",

@@ -5,10 +5,15 @@ object made before a fork raises ForkedError in the child.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, Generic, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeVar
+
+from ringcast.model.identity import PublisherInfo
+
+_T_co = TypeVar("_T_co", default=object, covariant=True)
 
 PAGE_BYTES: Final[int]
 LATENCY_BUCKETS: Final[int]
@@ -23,17 +28,21 @@ START_EARLIEST: Final[int]
 """Begin with the oldest message held."""
 
 @final
-class Message:
+class Message(Generic[_T_co]):
     """One message as received. Made by the core only."""
 
     @property
-    def data(self) -> Any: ...
+    def data(self) -> _T_co:
+        """The value as the tag's codec decodes it."""
+
     @property
-    def seq(self) -> int: ...
+    def seq(self) -> int:
+        """The publisher's sequence number, from 0."""
+
     @property
-    def tag(self) -> Any: ...
+    def tag(self) -> str: ...
     @property
-    def publisher(self) -> Any: ...
+    def publisher(self) -> PublisherInfo: ...
     @property
     def event_ns(self) -> int: ...
     @property
@@ -59,7 +68,7 @@ def make_pulled_message(
     received_ns: int,
     lost: int = 0,
     discardable: bool = False,
-) -> Message:
+) -> Message[Any]:
     """A message that was read from a ring on another node; `data` is decoded already."""
 
 @final
@@ -144,7 +153,14 @@ class RingWriter:
     def closed(self) -> bool: ...
     @property
     def next_seq(self) -> int: ...
+    @property
+    def unread(self) -> int:
+        """The number of the first message that a reliable reader has not read; `next_seq` when there is none."""
+
     def send(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int: ...
+    def send_nowait(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int:
+        """As `send`, or WouldBlock where `send` would wait for a reliable reader."""
+
     def send_many(self, items: Sequence[Any]) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one.
 
@@ -186,7 +202,6 @@ class RingReader:
         tag: Any = None,
         publisher: Any = None,
         decode: Callable[[Any], Any] | None = None,
-        prefault: bool = False,
         every: int = 1,
         after: int = 0,
         step: int = 1,
@@ -229,13 +244,13 @@ class RingReader:
     def incarnations(self) -> list[int]: ...
     @property
     def closed(self) -> bool: ...
-    def recv(self, timeout: float | None = None, copy: bool = True) -> Message:
+    def recv(self, timeout: float | None = None, copy: bool = True) -> Message[Any]:
         """The next message. Raises TimeoutError, ClosedError, BusyError, CorruptRing, or `fail`'s error."""
 
-    def recv_nowait(self, copy: bool = True) -> Message:
+    def recv_nowait(self, copy: bool = True) -> Message[Any]:
         """The next message, or WouldBlock."""
 
-    def recv_many(self, n: int, timeout: float | None = None) -> list[Message]:
+    def recv_many(self, n: int, timeout: float | None = None) -> list[Message[Any]]:
         """Wait for at least one message, return at most `n`."""
 
     def recv_columns(self, n: int, timeout: float | None = None, most_bytes: int = 1 << 26) -> Columns:
@@ -247,10 +262,10 @@ class RingReader:
     def use_bridge(self, bridge: Bridge) -> int:
         """Signal arrivals on an eventfd; returns it. From then on the bridge's mailbox is the one to be passed."""
 
-    def newest(self) -> Message | None:
+    def newest(self) -> Message[Any] | None:
         """The newest message held by any attached ring, without moving a cursor."""
 
-    def wait_newer(self, sent_ns: int, timeout: float | None = None) -> Message:
+    def wait_newer(self, sent_ns: int, timeout: float | None = None) -> Message[Any]:
         """Wait until the newest message was sent after `sent_ns`; cursors do not move. For blackboards."""
 
     def poke(self) -> None:
@@ -288,13 +303,13 @@ class RingHistory:
     def incarnations(self) -> list[int]: ...
     @property
     def closed(self) -> bool: ...
-    def latest(self, back: int = 0, copy: bool = True) -> Message:
+    def latest(self, back: int = 0, copy: bool = True) -> Message[Any]:
         """The newest message, or the one `back` before it, by send time over all rings."""
 
-    def at(self, seq: int, incarnation: int = 0, copy: bool = True) -> Message:
+    def at(self, seq: int, incarnation: int = 0, copy: bool = True) -> Message[Any]:
         """By sequence number. With several rings attached, `incarnation` says which (0: the only one)."""
 
-    def range(self, first: int, last: int, incarnation: int = 0) -> list[Message]:
+    def range(self, first: int, last: int, incarnation: int = 0) -> list[Message[Any]]:
         """Those still held of first..last, both included; `lost` of each counts the missing ones before it."""
 
     def range_columns(
@@ -513,11 +528,11 @@ class Streams:
     def close(self) -> None: ...
 
 class Group:
-    """The sending end of one stream to a group of nodes; made by `Repair.open`."""
+    """The sending end of one stream to a group of nodes; made by `Retransmitter.open`."""
 
     def counters(self) -> dict[str, int]: ...
 
-class Repair:
+class Retransmitter:
     """A native thread that answers receivers: naks, acknowledgements and credits in, heartbeats and repairs out."""
 
     def __init__(self, socket_fd: int) -> None: ...

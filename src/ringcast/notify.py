@@ -15,19 +15,18 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from ringcast.errors import BusyError, ClosedError, ForkedError, WouldBlock
-from ringcast.message import Message
+from ringcast.message import Message, T_co
 from ringcast.model.closing import Closing
 
 if TYPE_CHECKING:
-    from ringcast.client.ring_following import RingFollowing
-    from ringcast.subscriber import Subscriber
+    from ringcast.client.rings.subscribed import SubscribedRings
 
 logger = logging.getLogger("ringcast")
 
-OnError = Callable[[BaseException, Any], object]
+OnError = Callable[[BaseException, object], object]
 """Is given the error and what was being delivered, a message or a presence; None if nothing was."""
 
 JOIN_TIMEOUT_S = 5.0
@@ -52,11 +51,12 @@ class Source(Protocol):
 class Service(Closing, ABC):
     """A thread at work for one subscriber, or one watch. `delivered`, `skipped` and `failed` count messages."""
 
-    def __init__(self, subscriber: object, registration: Source, on_error: OnError | None) -> None:
+    def __init__(self, owner: object, registration: Source, on_error: OnError | None) -> None:
         self.delivered = 0
         self.skipped = 0
         self.failed = 0
-        self.subscriber = subscriber
+        self.owner = owner
+        """Whose closing ends the service: the rings of a subscriber, or a watch."""
         self._source = registration
         self._on_error = on_error
         self._stopping = threading.Event()
@@ -120,46 +120,44 @@ class Service(Closing, ABC):
 
 
 class _Reading(Service):
-    """A service that consumes a subscriber or waits beside it."""
+    """A service that consumes a subscriber's rings or waits beside them."""
 
-    subscriber: Subscriber
+    def __init__(self, rings: SubscribedRings, on_error: OnError | None) -> None:
+        super().__init__(rings, rings.registration, on_error)
+        self._rings = rings
+        self._registration = rings.registration
 
-    def __init__(self, subscriber: Subscriber, registration: RingFollowing, on_error: OnError | None) -> None:
-        super().__init__(subscriber, registration, on_error)
-        self._registration = registration
 
-
-class Callback(_Reading):
+class Callback(_Reading, Generic[T_co]):
     """Made by `sub.on_message`."""
 
     def __init__(
         self,
-        subscriber: Subscriber,
-        registration: RingFollowing,
-        callback: Callable[[Message], object],
+        rings: SubscribedRings,
+        callback: Callable[[Message[T_co]], object],
         blocking: bool,
         on_error: OnError | None,
     ) -> None:
-        super().__init__(subscriber, registration, on_error)
+        super().__init__(rings, on_error)
         self._callback = callback
         self._blocking = blocking
 
     def _turn(self) -> None:
-        message = self.subscriber.recv() if self._blocking else self._newest()
+        message = self._rings.recv() if self._blocking else self._newest()
         try:
             self._callback(message)
             self.delivered += 1
         except Exception as exc:
             self._report(exc, message)
 
-    def _newest(self) -> Message:
-        batch = self.subscriber.recv_many(_BATCH)
+    def _newest(self) -> Message[T_co]:
+        batch = self._rings.recv_many(_BATCH)
         for _ in range(_MOST_BATCHES):
             self.skipped += len(batch) - 1
             if len(batch) < _BATCH:
                 break
             try:
-                more = self.subscriber.recv_many(_BATCH, timeout=0)
+                more = self._rings.recv_many(_BATCH, timeout=0)
             except TimeoutError:
                 break
             self.skipped += 1
@@ -173,27 +171,20 @@ class Callback(_Reading):
         self._registration.consumer_left(self)
 
 
-class MessageQueue(_Reading):
+class MessageQueue(_Reading, Generic[T_co]):
     """Made by `sub.queue`. Any number of threads may take from it."""
 
-    def __init__(
-        self,
-        subscriber: Subscriber,
-        registration: RingFollowing,
-        maxsize: int,
-        blocking: bool,
-        on_error: OnError | None,
-    ) -> None:
+    def __init__(self, rings: SubscribedRings, maxsize: int, blocking: bool, on_error: OnError | None) -> None:
         if maxsize < 1:
             raise ValueError(f"maxsize is at least 1, not {maxsize}; every queue here is bounded")
-        super().__init__(subscriber, registration, on_error)
+        super().__init__(rings, on_error)
         self._maxsize = maxsize
         self._blocking = blocking
-        self._held: deque[Message] = deque()
+        self._held: deque[Message[T_co]] = deque()
         self._changed = threading.Condition()
         self._over = False
 
-    def get(self, timeout: float | None = None) -> Message:
+    def get(self, timeout: float | None = None) -> Message[T_co]:
         """The oldest message held. Raises TimeoutError; once the queue has ended and is empty, ClosedError or what
         ended it."""
         with self._changed:
@@ -201,7 +192,7 @@ class MessageQueue(_Reading):
                 raise TimeoutError(f"no message within {timeout:g} s")
             return self._take()
 
-    def get_nowait(self) -> Message:
+    def get_nowait(self) -> Message[T_co]:
         """Raises WouldBlock, and as `get` does."""
         with self._changed:
             if not self._held and not self._over:
@@ -211,7 +202,7 @@ class MessageQueue(_Reading):
     def __len__(self) -> int:
         return len(self._held)
 
-    def _take(self) -> Message:
+    def _take(self) -> Message[T_co]:
         if not self._held:
             raise self._registration.failure or ClosedError("queue")
         message = self._held.popleft()
@@ -219,7 +210,7 @@ class MessageQueue(_Reading):
         return message
 
     def _turn(self) -> None:
-        message = self.subscriber.recv()
+        message = self._rings.recv()
         with self._changed:
             if self._blocking:
                 self._changed.wait_for(lambda: len(self._held) < self._maxsize or self._stopping.is_set())
@@ -249,11 +240,12 @@ class ArrivalEvent(_Reading):
     be something to receive already.
     """
 
-    def __init__(self, subscriber: Subscriber, watcher: Subscriber, registration: RingFollowing) -> None:
-        super().__init__(subscriber, registration, None)
+    def __init__(self, rings: SubscribedRings, watcher: SubscribedRings) -> None:
+        super().__init__(watcher, None)
+        self.owner = rings
         self._watcher = watcher
         self._event = threading.Event()
-        if subscriber.newest() is not None:
+        if rings.newest() is not None:
             self._event.set()
 
     def is_set(self) -> bool:
@@ -277,18 +269,18 @@ class ArrivalEvent(_Reading):
         self._event.set()
 
 
-class Blackboard:
+class Blackboard(Generic[T_co]):
     """Made by `sub.blackboard`: the newest message, for any number of threads at once."""
 
-    def __init__(self, subscriber: Subscriber) -> None:
-        self._subscriber = subscriber
+    def __init__(self, rings: SubscribedRings) -> None:
+        self._rings = rings
 
     @property
-    def latest(self) -> Message | None:
+    def latest(self) -> Message[T_co] | None:
         """Raises ClosedError, ForkedError, DecodeError."""
-        return self._subscriber.newest()
+        return self._rings.newest()
 
-    def wait_newer(self, than: Message | None = None, timeout: float | None = None) -> Message:
+    def wait_newer(self, than: Message[object] | None = None, timeout: float | None = None) -> Message[T_co]:
         """The newest message, as soon as it was sent after `than`; without `than`, as soon as there is one.
 
         So `msg = board.wait_newer(msg)` in a loop, beginning with None, sees what is there and then what is new.
@@ -299,6 +291,6 @@ class Blackboard:
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
-                return self._subscriber.wait_newer(after_ns, left)
+                return self._rings.wait_newer(after_ns, left)
             except Interrupted:  # meant for a service on the same subscriber that is being closed
                 time.sleep(0)

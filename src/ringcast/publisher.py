@@ -1,19 +1,19 @@
-"""A publisher: a ring that this process writes, and the right to have it found.
+"""A publisher: a ring that this process writes, and the registration by which others find it.
 
-`send`, `send_many`, `reserve` are the native methods themselves; nothing of Python runs per message.
+`send`, `send_nowait`, `send_many`, `reserve` are the native methods themselves; nothing of Python runs per message.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
-from ringcast import _core
 from ringcast.client.attachment import Attachment
-from ringcast.client.registration import Publication
-from ringcast.client.staging import PublisherStages
-from ringcast.control.notices import StageUnwanted, StageWanted
-from ringcast.errors import ClosedError, RingcastError
+from ringcast.client.rings.lending import lend
+from ringcast.client.rings.published import SENDING, PublishedRing
+from ringcast.errors import ClosedError
+from ringcast.message import Reservation, T_contra
 from ringcast.model.closing import Closing
 from ringcast.model.identity import PublisherInfo
 
@@ -21,57 +21,96 @@ if TYPE_CHECKING:
     from ringcast.tag import Tag
 
 
-class Publisher(_core.RingWriter, Closing):
-    """Made by `tag.publisher()` or `session.publisher(name)`.
-
-    `send(data, event_ns=None, discardable=False)` returns the message's sequence number. Raises ClosedError,
-    ForkedError, MessageTooLarge, EncodeError (the tag's codec or schema), SlowSubscriber (a reliable reader made no
-    room within the tag's `max_wait_s`; nothing was written), TagDestroyed.
-    """
+class Publisher(Closing, Generic[T_contra]):
+    """Made by `tag.publisher()` or `session.publisher(name)`. `Publisher[T]` sends values of type T. Thread-safe."""
 
     def __init__(
-        self, attachment: Attachment, tag: Tag, on_slow: Literal["raise", "skip"] = "raise", encoded: bool = False
+        self, attachment: Attachment, tag: Tag[Any], on_slow: Literal["raise", "skip"] = "raise", encoded: bool = False
     ) -> None:
         if on_slow not in ("raise", "skip"):
             raise ValueError(f"on_slow is 'raise' or 'skip', not {on_slow!r}")
-        attachment.check()
-        attributes = tag.attributes
-        super().__init__(
-            depth=attributes.depth,
-            capacity_bytes=attributes.capacity_bytes,
-            max_wait_s=attributes.max_wait_s,
-            skip_slow=on_slow == "skip",
-            prefault=attributes.prefault,
-            encode=None if encoded else tag.codec.encode,
-        )
-        self._tag = tag
         self._attachment = attachment
-        self._stages = PublisherStages()
-        self._registration = Publication(attachment.connection, tag.name, self)
-        try:
-            attachment.registry.publish(self._registration)
-        except BaseException:
-            super().close()
-            attachment.registry.abandon(self._registration)
-            raise
-        self._finalizer = weakref.finalize(self, attachment.registry.abandon, self._registration)
-        self._finalizer.atexit = False
-        attachment.owns(self)
+        self._ring = PublishedRing(attachment, tag, skip_slow=on_slow == "skip", encoded=encoded)
+        self._ring.face = weakref.ref(self)
+        lend(self._ring, self, SENDING)
+        if self._ring.registration.failure is not None:  # the tag was destroyed meanwhile
+            self._ring.fail(self._ring.registration.failure)
+
+    # ---------------------------------------------------------------- sending
+
+    def send(self, data: T_contra, event_ns: int | None = None, discardable: bool = False) -> int:
+        """Send a message; returns its sequence number. `event_ns` is when it happened (UTC), as you know it;
+        `discardable` says that receivers can do without it.
+
+        Raises ClosedError, ForkedError, MessageTooLarge, EncodeError (the tag's codec or schema), SlowSubscriber (a
+        reliable reader made no room within the tag's `max_wait_s`; nothing was written), ReservationError,
+        TagDestroyed.
+        """
+        return self._ring.send(data, event_ns, discardable)
+
+    def send_nowait(self, data: T_contra, event_ns: int | None = None, discardable: bool = False) -> int:
+        """As `send`, but raises WouldBlock where `send` would wait for a reliable reader. Raises as `send` does,
+        without SlowSubscriber."""
+        return self._ring.send_nowait(data, event_ns, discardable)
+
+    def send_many(self, items: Sequence[T_contra]) -> int:
+        """Send each item as a message of its own, with one wake-up; returns the number of the last one. All have the
+        same send time. When an item cannot be sent, those before it were. Raises as `send` does, and ValueError for
+        none."""
+        return self._ring.send_many(items)
+
+    def reserve(self, length: int) -> Reservation:
+        """Room for `length` bytes inside the ring, to be written in place: `with pub.reserve(n) as view:` sends it. One
+        at a time. Raises as `send` does, without EncodeError."""
+        return self._ring.reserve(length)
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Wait until every reliable reader, on whichever node, is through with what was sent before this call: it has
+        received it and asked for the next message. Readers that are not reliable, and reliable ones that were passed
+        over, are not waited for.
+
+        Raises TimeoutError, ClosedError, ForkedError, TagDestroyed.
+        """
+        self._ring.drain(timeout)
+
+    # ---------------------------------------------------------------- who and how much
 
     @property
-    def tag(self) -> Tag:
-        return self._tag
+    def tag(self) -> Tag[object]:
+        return self._ring.tag
 
     @property
     def info(self) -> PublisherInfo:
         """Who this publisher is, as every message shows it. After a daemon's restart the `id` is another one."""
-        assert self._registration.info is not None
-        return self._registration.info
+        assert self._ring.registration.info is not None
+        return self._ring.registration.info
+
+    @property
+    def incarnation(self) -> int:
+        """The number of this stream; a publisher that restarts has another one. Raises ClosedError, ForkedError."""
+        return self._ring.incarnation
+
+    @property
+    def next_seq(self) -> int:
+        """The number that the next message gets. Raises ClosedError, ForkedError."""
+        return self._ring.next_seq
+
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory the ring can take. Raises ClosedError, ForkedError."""
+        return self._ring.memory_bytes
+
+    def counters(self) -> dict[str, int]:
+        """sent, bytes, waits (for reliable readers), overruns (readers passed over), wakes.
+
+        Raises ClosedError, ForkedError.
+        """
+        return self._ring.counters()
 
     @property
     def subscribers(self) -> int:
         """How many subscriptions select this tag, as far as the daemon has said."""
-        return self._registration.subscribers
+        return self._ring.registration.subscribers
 
     def wait_for_subscribers(self, n: int = 1, timeout: float | None = None) -> int:
         """Wait until at least `n` subscriptions select this tag; returns how many do.
@@ -79,7 +118,7 @@ class Publisher(_core.RingWriter, Closing):
         Raises TimeoutError, ClosedError, ForkedError, TagDestroyed.
         """
         self._attachment.check()
-        registration = self._registration
+        registration = self._ring.registration
         with registration.changed:
             found = registration.changed.wait_for(
                 lambda: registration.subscribers >= n or registration.failure is not None or self.closed, timeout
@@ -94,38 +133,16 @@ class Publisher(_core.RingWriter, Closing):
                 )
             return registration.subscribers
 
-    def stage(self, notice: StageWanted | StageUnwanted | None) -> None:
-        """The daemon wants the stream at another size, or no longer; None is another daemon. Called by the session."""
-        match notice:
-            case StageWanted():
-                self._stages.wanted(self, notice, self._attachment.connection)
-            case StageUnwanted(stage=number):
-                self._stages.unwanted(self, number, self._attachment.connection)
-            case None:
-                self._stages.forget(self)
+    # ---------------------------------------------------------------- the end
 
-    def fail(self, error: RingcastError) -> None:
-        """Let every later send raise `error`. Called when the tag was destroyed by force."""
-
-        def refuse(*_: Any, **__: Any) -> NoReturn:
-            raise error
-
-        # An instance's attribute hides the class's method: the native path stays free of a check for the rarest case.
-        for name in ("send", "send_many", "reserve"):
-            setattr(self, name, refuse)
+    @property
+    def closed(self) -> bool:
+        return self._ring.closed
 
     def close(self) -> None:
-        """Give the right back. Readers may read what the ring still holds; histories keep it as the daemon's memory
-        allows. A second call does nothing, and so does one in a forked child."""
-        if self._attachment.is_forked or self.closed:
-            return
-        with self._registration.lock:
-            super().close()
-        self._stages.close()
-        with self._registration.changed:
-            self._registration.changed.notify_all()
-        self._finalizer.detach()
-        self._attachment.registry.release(self._registration)
+        """Give the registration back. Readers may read what the ring still holds; histories keep it as the daemon's
+        memory allows. A second call does nothing, and so does one in a forked child. Raises ReservationError."""
+        self._ring.close()
 
     def __repr__(self) -> str:
-        return f"<Publisher on {self._tag.name!r}{' closed' if self.closed else ''}>"
+        return f"<Publisher on {self.tag.name!r}{' closed' if self.closed else ''}>"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from ringcast.client.attachment import Attachment
+from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.client.decoding import Decoders, scaled
-from ringcast.client.ring_following import Scaling, Start
+from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
 from ringcast.control.answers import ChannelListing, Done, NodeListing, SettingListing, Status, TagListing, TagOpened
@@ -23,16 +24,27 @@ from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
 from ringcast.model.closing import Closing
+from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import PresenceKind
+from ringcast.model.options import PublisherOptions, Start, SubscribeOptions, TagOptions
 from ringcast.model.place import AUTO, check_place
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
+from ringcast.notify import OnError
 from ringcast.publisher import Publisher
 from ringcast.scaling import Size
 from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
 from ringcast.watch import Watch
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import Buffer
+
+    from ringcast.codec.audio import AudioBlock
+
 _START_ATTEMPTS = 3
+S = TypeVar("S")
 
 
 class _NotNamed:
@@ -90,48 +102,94 @@ class Session(Closing):
         """False while the daemon is away. What is open goes on working, and the session attaches again by itself."""
         return self._attachment.connection.connected
 
+    def on_connection_change(
+        self, callback: Callable[[ConnectionChange], object], on_error: OnError | None = None
+    ) -> ConnectionCallback:
+        """Call `callback` with a ConnectionChange, on a thread of its own: at once with how it is ("connected" or
+        "lost"), then whenever the daemon goes away ("lost") and was found again ("back"). Closing the session ends it
+        and calls nothing. An exception in the callback is logged, counted in `failed` and given to `on_error(error,
+        change)`.
+
+        Raises ClosedError, ForkedError.
+        """
+        self._attachment.check()
+        return self._attachment.employs(ConnectionCallback(self._attachment.connection, callback, on_error))
+
+    def drain(self, timeout: float | None = None) -> None:
+        """`drain` of every publisher that this session has open: wait until reliable readers are through with what was
+        sent. Raises TimeoutError, ClosedError, ForkedError, TagDestroyed."""
+        self._attachment.drain(timeout)
+
     @property
     def closed(self) -> bool:
         return self._attachment.closed
 
     # ---------------------------------------------------------------- tags
 
+    @overload
+    def tag(
+        self, name: str, *, codec: str = ..., schema: type[S], create: bool = True, **options: Unpack[TagOptions]
+    ) -> Tag[S]: ...
+    @overload
+    def tag(
+        self, name: str, *, codec: Literal["bytes"], create: bool = True, **options: Unpack[TagOptions]
+    ) -> Tag[bytes]: ...
+    @overload
+    def tag(
+        self,
+        name: str,
+        *,
+        codec: Literal["numpy", "image"],
+        schema: Mapping[str, object] | None = ...,
+        create: bool = True,
+        **options: Unpack[TagOptions],
+    ) -> Tag[NDArray[np.generic]]: ...
+    @overload
+    def tag(
+        self,
+        name: str,
+        *,
+        codec: Literal["audio"],
+        schema: Mapping[str, object] | None = ...,
+        create: bool = True,
+        **options: Unpack[TagOptions],
+    ) -> Tag[AudioBlock]: ...
+    @overload
+    def tag(
+        self, name: str, *, codec: str = ..., schema: object = ..., create: bool = True, **options: Unpack[TagOptions]
+    ) -> Tag[object]: ...
     def tag(
         self,
         name: str,
         *,
         codec: str = NOT_NAMED,
         schema: object = NOT_NAMED,
-        depth: int = NOT_NAMED,
-        capacity_bytes: int = NOT_NAMED,
-        max_wait_s: float = NOT_NAMED,
-        prefault: bool = NOT_NAMED,
-        proxy: str = NOT_NAMED,
-        transport: str = NOT_NAMED,
         create: bool = True,
-    ) -> Tag:
+        **options: Unpack[TagOptions],
+    ) -> Tag[Any]:
         """Create the tag, or join it as it is. An attribute left out is taken as it is, or from the default when the
         tag is created; one that is named must agree.
 
         `codec`: "bytes" (default), "json", "msgpack", "numpy", "image", "audio" or an installed one. `schema`: for json
         and msgpack a type (msgspec.Struct, dataclass, TypedDict) or JSON schema, for numpy `{"dtype": ..., "shape":
-        [...]}`, for images `{"format": "png"}`; given as a type, messages are decoded into it. `depth` and
-        `capacity_bytes`: how many messages and bytes a publisher's ring holds. `max_wait_s`: how long a publisher waits
-        for reliable readers; 0 refuses them. `prefault`: commit all memory at once. `proxy`: where subscribers'
-        proxies sit, and `transport`: what carries the tag between nodes, for those who say nothing of it.
+        [...]}`, for images `{"format": "png"}`; given as a type, messages are decoded into it. Type checkers know the
+        messages' type by the schema's type, or by the codec that is named.
+        Options: `depth` and `capacity_bytes`, how many messages and bytes a publisher's ring holds. `max_wait_s`, how
+        long a publisher waits for reliable readers; 0 refuses them. `prefault`, commit all memory at once. `at`, where
+        subscribers' proxies sit, and `transport`, what carries the tag between nodes, for those who say nothing of it.
         A tag that nobody uses (no publisher, no ring of one that left, no subscriber by name) ends after the daemon's
-        lease, a day unless `ringcast daemon --tag-lease` says otherwise; then call this again.
-        Raises BadTagName, TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range),
-        DaemonUnavailable, ClosedError, ForkedError.
+        lease, a day unless `ringcast daemon --tag-lease` says otherwise; then call this again. Raises BadTagName,
+        TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range), TypeError (no such
+        option), DaemonUnavailable, ClosedError, ForkedError.
         """
         check_name(name)
         self._attachment.check()
-        named = {
-            "codec": codec, "depth": depth, "capacity_bytes": capacity_bytes, "max_wait_s": max_wait_s,
-            "prefault": prefault, "proxy": proxy, "transport": transport,
-        }  # fmt: skip
-        requested = {key: value for key, value in named.items() if value is not NOT_NAMED}
+        if unknown := options.keys() - TagOptions.__annotations__.keys():
+            raise TypeError(f"a tag has no attribute {', '.join(sorted(unknown))}")
+        requested: dict[str, Any] = {**options}
         given = None if schema is NOT_NAMED else schema
+        if codec is not NOT_NAMED:
+            requested["codec"] = codec
         if schema is not NOT_NAMED:
             requested["schema"] = None if schema is None else find(self._codec_of(name, codec)).describe(schema)
         elif codec is not NOT_NAMED:
@@ -151,10 +209,50 @@ class Session(Closing):
 
     # ---------------------------------------------------------------- shortcuts
 
-    def publisher(self, name: str, *, on_slow: Literal["raise", "skip"] = "raise", **attributes: Any) -> Publisher:
+    @overload
+    def publisher(
+        self, name: str, *, codec: str = ..., schema: type[S], **options: Unpack[PublisherOptions]
+    ) -> Publisher[S]: ...
+    @overload
+    def publisher(  # type: ignore[overload-overlap]
+        self, name: str, *, codec: Literal["bytes"], **options: Unpack[PublisherOptions]
+    ) -> Publisher[Buffer]: ...
+    @overload
+    def publisher(  # type: ignore[overload-overlap]
+        self, name: str, *, codec: Literal["numpy", "image"], schema: Mapping[str, object] | None = ...,
+        **options: Unpack[PublisherOptions],
+    ) -> Publisher[NDArray[np.generic]]: ...  # fmt: skip
+    @overload
+    def publisher(
+        self, name: str, *, codec: str = ..., schema: object = ..., **options: Unpack[PublisherOptions]
+    ) -> Publisher[object]: ...
+    def publisher(self, name: str, *, on_slow: Literal["raise", "skip"] = "raise", **attributes: Any) -> Publisher[Any]:
         """`tag(name, **attributes).publisher(on_slow)`. Raises as those two do."""
-        return self.tag(name, **attributes).publisher(on_slow)
+        tag: Tag[object] = self.tag(name, **attributes)
+        return tag.publisher(on_slow)
 
+    @overload
+    def subscribe(
+        self, pattern: str, *, codec: str = ..., schema: type[S], **options: Unpack[SubscribeOptions]
+    ) -> Subscriber[S]: ...
+    @overload
+    def subscribe(
+        self, pattern: str, *, codec: Literal["bytes"], **options: Unpack[SubscribeOptions]
+    ) -> Subscriber[bytes]: ...
+    @overload
+    def subscribe(
+        self, pattern: str, *, codec: Literal["numpy", "image"], schema: Mapping[str, object] | None = ...,
+        **options: Unpack[SubscribeOptions],
+    ) -> Subscriber[NDArray[np.generic]]: ...  # fmt: skip
+    @overload
+    def subscribe(
+        self, pattern: str, *, codec: Literal["audio"], schema: Mapping[str, object] | None = ...,
+        **options: Unpack[SubscribeOptions],
+    ) -> Subscriber[AudioBlock]: ...  # fmt: skip
+    @overload
+    def subscribe(
+        self, pattern: str, *, codec: str = ..., schema: object = ..., **options: Unpack[SubscribeOptions]
+    ) -> Subscriber[object]: ...
     def subscribe(
         self,
         pattern: str,
@@ -169,7 +267,7 @@ class Session(Closing):
         transport: str = "",
         ordered: bool = True,
         **attributes: Any,
-    ) -> Subscriber:
+    ) -> Subscriber[Any]:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
         subscription to every tag that matches, now or later. Each message then says its `tag`, and is decoded by that
         tag's codec. With `size`, all that match must have a codec that can be scaled; one that comes later and has not
@@ -177,7 +275,7 @@ class Session(Closing):
         beside a wildcard.
         """
         if not is_pattern(pattern):
-            tag = self.tag(pattern, **attributes)
+            tag: Tag[object] = self.tag(pattern, **attributes)
             return tag.subscribe(
                 start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport,
                 ordered=ordered,
@@ -195,7 +293,7 @@ class Session(Closing):
 
     # ---------------------------------------------------------------- the network
 
-    def set_channel(self, tag: str, *, node: str = "", proxy: str | None = None, transport: str | None = None) -> None:
+    def set_channel(self, tag: str, *, node: str = "", at: str | None = None, transport: str | None = None) -> None:
         """Decide, for everybody, where the proxies of a tag's subscribers sit and what carries the tag between nodes,
         while messages flow: for all nodes that receive it, or for `node` alone. None leaves one as it is, "auto" and
         "" leave it to the subscribers again.
@@ -205,8 +303,8 @@ class Session(Closing):
         ForkedError.
         """
         check_name(tag)
-        at = proxy if proxy is None else "" if check_place(proxy) == AUTO else proxy
-        self._attachment.connection.call(SetChannel(id=0, tag=tag, node=node, at=at, transport=transport), Done)
+        place = at if at is None else "" if check_place(at) == AUTO else at
+        self._attachment.connection.call(SetChannel(id=0, tag=tag, node=node, at=place, transport=transport), Done)
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""

@@ -1,4 +1,4 @@
-"""A subscriber: cursors over the rings that match a pattern, and the right to be shown them.
+"""A subscriber: cursors over the rings that match a pattern, and the registration by which they are shown to it.
 
 `recv`, `recv_nowait`, `recv_many` are the native methods themselves. A subscriber belongs to one thread or task at a
 time; more of them share the rings, not the cursor. How rings come and go is in `ringcast.client.ring_following`.
@@ -6,33 +6,29 @@ time; more of them share the rings, not the cursor. How rings come and go is in 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Generic
 
 from ringcast import _core
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, Undecoded
-from ringcast.client.ring_following import RingFollowing, Scaling, Start, first_message
-from ringcast.errors import ClosedError, ResourceLimit
+from ringcast.client.ring_following import Scaling
+from ringcast.client.rings.lending import lend
+from ringcast.client.rings.subscribed import RECEIVING, SubscribedRings
+from ringcast.errors import ClosedError
 from ringcast.measure.receiving import SubscriberStats, summarise
-from ringcast.message import Message
+from ringcast.message import Message, T_co
 from ringcast.model.closing import Closing
+from ringcast.model.options import Start
 from ringcast.model.place import check_place
-from ringcast.model.tag import is_pattern
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
 
 if TYPE_CHECKING:
-    from ringcast.client.readiness import Readiness
     from ringcast.tag import Tag
 
 
-class Subscriber(_core.RingReader, Closing):
-    """Made by `tag.subscribe()` or `session.subscribe(pattern)`.
-
-    `recv(timeout=None, copy=True)` returns the next Message. Raises TimeoutError, ClosedError, ForkedError, BusyError
-    (another thread receives on it), DecodeError and CorruptRing (concern one message or ring; receive again to go on),
-    TagDestroyed, QosMismatch and ResourceLimit (a ring that appeared could not be read as asked).
+class Subscriber(Closing, Generic[T_co]):
+    """Made by `tag.subscribe()` or `session.subscribe(pattern)`. `Subscriber[T]` receives values of type T.
 
     A message's `lost` is how many messages of its publisher, due to this subscription, are missing before it. `lost` of
     the subscriber is the total, with those that a publisher sent last, once it has left and they can come no more.
@@ -47,63 +43,73 @@ class Subscriber(_core.RingReader, Closing):
         start: Start = "new",
         reliable: bool = False,
         busy_poll: bool = False,
-        role: Literal["subscriber", "history"] = "subscriber",
         scaling: Scaling = Scaling(),
-        tag: Tag | None = None,
+        tag: Tag[Any] | None = None,
     ) -> None:
-        first_message(start)
-        scaling.check()
-        if reliable and not scaling.ordered:
-            raise ValueError("reliable=True delivers in order: leave ordered=False out, or reliable=True")
-        attachment.check()
-        try:
-            slot = attachment.counters.take()
-        except ResourceLimit:  # more subscribers than the page has room for: these count for themselves only
-            slot = None
-        super().__init__(reliable=reliable, busy_poll=busy_poll, counters=slot)
         self._attachment = attachment
-        self._tag = tag  # kept open: a restarted daemon is to make it as it was
-        self._ready: Readiness | None = None
-        self._registration = RingFollowing(
-            attachment.connection, attachment.registry.number(), pattern, self, start=start, decoders=decoders,
-            reliable=reliable, counter_index=-1 if slot is None else slot.index, role=role, scaling=scaling,
-        )  # fmt: skip
-        if is_pattern(pattern):
-            self._registration.mailbox_fd = self.use_mailbox()
-        try:
-            attachment.registry.subscribe(self._registration)
-        except BaseException:
-            self._registration.close(super().close)
-            raise
-        self._finalizer = weakref.finalize(self, attachment.registry.abandon, self._registration)
-        self._finalizer.atexit = False
-        attachment.owns(self)
+        self._rings = SubscribedRings(
+            attachment, pattern, decoders, start=start, reliable=reliable, busy_poll=busy_poll, scaling=scaling, tag=tag
+        )
+        lend(self._rings, self, RECEIVING)
+
+    # ---------------------------------------------------------------- receiving
+
+    def recv(self, timeout: float | None = None, copy: bool = True) -> Message[T_co]:
+        """The next message. With `copy=False` its data may be a view of the ring: ask `msg.valid` after having used it.
+
+        Raises TimeoutError, ClosedError, ForkedError, BusyError (another thread receives on it), DecodeError and
+        CorruptRing (concern one message or ring; receive again to go on), TagDestroyed, QosMismatch and ResourceLimit
+        (a ring that appeared could not be read as asked).
+        """
+        return self._rings.recv(timeout, copy)
+
+    def recv_nowait(self, copy: bool = True) -> Message[T_co]:
+        """The next message, or WouldBlock. Raises as `recv` does otherwise, without TimeoutError."""
+        return self._rings.recv_nowait(copy)
+
+    def recv_many(self, n: int, timeout: float | None = None) -> list[Message[T_co]]:
+        """Wait for at least one message, return at most `n`. Raises as `recv` does."""
+        return self._rings.recv_many(n, timeout)
+
+    def recv_columns(self, n: int, timeout: float | None = None, most_bytes: int = 1 << 26) -> _core.Columns:
+        """As `recv_many`, into columns: at most `n` messages of together `most_bytes`, undecoded. Raises as `recv`
+        does, without DecodeError."""
+        return self._rings.recv_columns(n, timeout, most_bytes)
 
     @property
     def pattern(self) -> str:
         """What was subscribed to: a tag's name, or a wildcard."""
-        return self._registration.pattern
+        return self._rings.registration.pattern
 
     @property
-    def tag(self) -> Tag | None:
+    def tag(self) -> Tag[object] | None:
         """The tag subscribed to; None for a wildcard, where each message says its own."""
-        return self._tag
+        return self._rings.tag
 
     @property
     def reliable(self) -> bool:
-        return self._registration.reliable
+        return self._rings.registration.reliable
 
     @property
-    def latest(self) -> Message | None:
+    def latest(self) -> Message[T_co] | None:
         """The newest message that any publisher's ring holds, whether received or not; None when there is none.
 
         Raises ClosedError, ForkedError, DecodeError.
         """
-        return self.newest()
+        return self._rings.newest()
+
+    @property
+    def lost(self) -> int:
+        """How many messages this subscription lost so far, with messages and at the ends of streams."""
+        return self._rings.lost
+
+    def counters(self) -> dict[str, int]:
+        """received, lost, bytes, corrupt, and the number of rings. Raises ForkedError."""
+        return self._rings.counters()
 
     def stats(self) -> SubscriberStats:
         """Counters and latency percentiles since this subscriber was made. Raises ForkedError."""
-        return summarise(self.counters(), self.latency_histogram(), _core.latency_bucket_ns)
+        return summarise(self._rings.counters(), self._rings.latency_histogram(), _core.latency_bucket_ns)
 
     def move(self, at: str | None = None, transport: str | None = None) -> None:
         """Have the proxy sit elsewhere ("publisher", "subscriber", "node:NAME", "auto"), or another transport carry the
@@ -117,11 +123,11 @@ class Subscriber(_core.RingReader, Closing):
         self._attachment.check()
         if at is not None:
             check_place(at)
-        self._registration.move(at, transport)
+        self._rings.registration.move(at, transport)
 
     # ---------------------------------------------------------------- loops and event loops
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[Message[T_co]]:
         """Messages until somebody closes the subscriber. Raises as `recv` does otherwise."""
         receive = self.recv
         while True:
@@ -138,19 +144,13 @@ class Subscriber(_core.RingReader, Closing):
         readable without need, at first above all. Never read it, and do not close it.
         Raises ClosedError, ForkedError, DaemonUnavailable, ResourceLimit.
         """
-        self._attachment.check()
-        return self._registration.use_bridge(self, self._attachment.bridge())
+        return self._rings.fileno()
 
-    async def recv_async(self, timeout: float | None = None, copy: bool = True) -> Message:
+    async def recv_async(self, timeout: float | None = None, copy: bool = True) -> Message[T_co]:
         """`recv` for asyncio. Raises as `recv` does, and DaemonUnavailable when its first call finds no daemon."""
-        if self._ready is None:
-            from ringcast.client.readiness import Readiness  # loads asyncio, which most programs do without
+        return await self._rings.receive(timeout, copy)
 
-            self._ready = Readiness(self.fileno())
-            weakref.finalize(self, self._ready.close).atexit = False
-        return await self._ready.receive(lambda: self.recv_nowait(copy), lambda: self._registration.failure, timeout)
-
-    async def __aiter__(self) -> AsyncIterator[Message]:
+    async def __aiter__(self) -> AsyncIterator[Message[T_co]]:
         while True:
             try:
                 message = await self.recv_async()
@@ -161,8 +161,8 @@ class Subscriber(_core.RingReader, Closing):
     # ---------------------------------------------------------------- notification services
 
     def on_message(
-        self, callback: Callable[[Message], object], blocking: bool = True, on_error: OnError | None = None
-    ) -> Callback:
+        self, callback: Callable[[Message[T_co]], object], blocking: bool = True, on_error: OnError | None = None
+    ) -> Callback[T_co]:
         """Call `callback` for messages, on a thread of its own.
 
         Blocking: one after the other, none left out; what the ring overwrites meanwhile shows in `lost`. Otherwise:
@@ -172,17 +172,17 @@ class Subscriber(_core.RingReader, Closing):
         (non-blocking on a reliable subscription).
         """
         self._check_choice(blocking)
-        service = Callback(self, self._registration, callback, blocking, on_error)
-        self._registration.consumed_by(service)
+        service = Callback(self._rings, callback, blocking, on_error)
+        self._rings.registration.consumed_by(service)
         return self._attachment.employs(service)
 
-    def queue(self, maxsize: int = 1024, blocking: bool = True, on_error: OnError | None = None) -> MessageQueue:
+    def queue(self, maxsize: int = 1024, blocking: bool = True, on_error: OnError | None = None) -> MessageQueue[T_co]:
         """A bounded queue filled by a thread of its own. When it is full a blocking one leaves messages in the ring;
         a non-blocking one drops its oldest and counts it in `skipped`. Raises as `on_message` does, and ValueError
         for a `maxsize` below 1."""
         self._check_choice(blocking)
-        service = MessageQueue(self, self._registration, maxsize, blocking, on_error)
-        self._registration.consumed_by(service)
+        service: MessageQueue[T_co] = MessageQueue(self._rings, maxsize, blocking, on_error)
+        self._rings.registration.consumed_by(service)
         return self._attachment.employs(service)
 
     def event(self) -> ArrivalEvent:
@@ -191,16 +191,16 @@ class Subscriber(_core.RingReader, Closing):
         Raises as `tag.subscribe` does.
         """
         # As a history it is nobody's subscriber, so that publishers count one reader and not two.
-        watcher = Subscriber(self._attachment, self.pattern, Undecoded(), role="history")
-        return self._attachment.employs(ArrivalEvent(self, watcher, watcher._registration))
+        watcher = SubscribedRings(self._attachment, self.pattern, Undecoded(), role="history")
+        return self._attachment.employs(ArrivalEvent(self._rings, watcher))
 
-    def blackboard(self) -> Blackboard:
+    def blackboard(self) -> Blackboard[T_co]:
         """The newest message, for any number of threads, which may wait for a newer one.
 
         Raises ClosedError, ForkedError.
         """
         self._attachment.check()
-        return Blackboard(self)
+        return Blackboard(self._rings)
 
     def _check_choice(self, blocking: bool) -> None:
         self._attachment.check()
@@ -209,16 +209,14 @@ class Subscriber(_core.RingReader, Closing):
 
     # ---------------------------------------------------------------- the end
 
+    @property
+    def closed(self) -> bool:
+        return self._rings.closed
+
     def close(self) -> None:
-        """Give the right back; whoever waits on it gets ClosedError. A second call does nothing, and so does one in a
-        forked child."""
-        if self._attachment.is_forked or not self._registration.close(super().close):
-            return
-        if self._ready is not None:
-            self._ready.close()
-        self._finalizer.detach()
-        self._attachment.dismiss(self)
-        self._attachment.registry.release(self._registration)
+        """Give the registration back; whoever waits on it gets ClosedError. A second call does nothing, and so does
+        one in a forked child."""
+        self._rings.close()
 
     def __repr__(self) -> str:
         return f"<Subscriber to {self.pattern!r}{' closed' if self.closed else ''}>"

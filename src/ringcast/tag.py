@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Generic, Literal, overload
 
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, Undecoded, bind, scaled, scaling
 from ringcast.client.remote_history import RemoteHistory
-from ringcast.client.ring_following import Scaling, Start, check_reliable
+from ringcast.client.ring_following import Scaling, check_reliable
+from ringcast.client.rings.local_history import LocalHistory
 from ringcast.codec import Codec
 from ringcast.control.answers import Done, PublisherListing, SubscriberListing, TagOpened
 from ringcast.control.requests import DestroyTag, ListHistories, ListPublishers, ListSubscribers
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.history import History, Whose, incarnation_of
+from ringcast.message import T
+from ringcast.model.options import Start
 from ringcast.model.place import AUTO
 from ringcast.model.tag import TagAttributes
 from ringcast.publisher import Publisher
@@ -20,9 +23,13 @@ from ringcast.scaling import Size, check_size
 from ringcast.subscriber import Subscriber
 from ringcast.watch import Watch
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
-class Tag:
-    """Made by `session.tag(name)`. Many handles of one tag may exist; what they give is independent of them."""
+
+class Tag(Generic[T]):
+    """Made by `session.tag(name)`. `Tag[T]` carries values of type T. Many handles of one tag may exist; what they give
+    is independent of them."""
 
     def __init__(self, attachment: Attachment, opened: TagOpened, schema: object) -> None:
         self._attachment = attachment
@@ -50,8 +57,20 @@ class Tag:
     def codec(self) -> Codec:
         return self._codec
 
-    def publisher(self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False) -> Publisher:
-        """Take the publication right and make a ring.
+    @overload
+    def publisher(  # type: ignore[overload-overlap]
+        self: Tag[bytes], on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False
+    ) -> Publisher[Buffer]: ...
+    @overload
+    def publisher(
+        self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: Literal[False] = False
+    ) -> Publisher[T]: ...
+    @overload
+    def publisher(self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool) -> Publisher[object]: ...
+    def publisher(
+        self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False
+    ) -> Publisher[T] | Publisher[Buffer] | Publisher[object]:
+        """Make a ring and register it, so that subscribers find it.
 
         `on_slow` says what `send` does when a reliable reader made no room within the tag's `max_wait_s`: raise
         SlowSubscriber, or send all the same and let that reader lose. `encoded`: what is sent are bytes that the tag's
@@ -59,7 +78,8 @@ class Tag:
         Raises DaemonUnavailable, UnknownTag (destroyed meanwhile), NoSpace (the node's memory budget), ResourceLimit,
         ClosedError, ForkedError, ValueError.
         """
-        return Publisher(self._attachment, self, on_slow, encoded)
+        made: Publisher[T] = Publisher(self._attachment, self, on_slow, encoded)
+        return made
 
     def subscribe(
         self,
@@ -73,8 +93,9 @@ class Tag:
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
-    ) -> Subscriber:
-        """Take the subscription right; every publisher there is is attached on return, later ones as they come.
+    ) -> Subscriber[T]:
+        """Receive from every publisher of the tag: those that are there are attached on return, later ones as they
+        come.
 
         `start` is what is received first of rings that are there already: "new" (sent from now on), "latest" (the
         newest and what follows), "earliest" (all that is held) or a sequence number. Rings of publishers that come
@@ -115,7 +136,7 @@ class Tag:
         at: str | None = None,
         every: int = 1,
         size: Size | None = None,
-    ) -> History | RemoteHistory:
+    ) -> History[T]:
         """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`
         shows one publisher's only (one of `publishers(left=True)`, say); `every` n shows the messages
         whose number is a multiple of n; `size` shows them at that size, as `subscribe` does.
@@ -138,31 +159,39 @@ class Tag:
         if size is not None:
             decode = bind(scaled(self._attributes, check_size(size))).decode
             scale = scaling(self._attributes, size)
-        return RemoteHistory(
+        found: RemoteHistory[T] = RemoteHistory(
             self._attachment, self, decode, scale, at=at or "publisher", depth=depth, every=every, size=size,
             incarnation=incarnation,
         )  # fmt: skip
+        return found
 
     def local_history(
         self, depth: int | None = None, publisher: Whose | None = None, size: Size | None = None
-    ) -> History:
+    ) -> LocalHistory[T]:
         """The same for publishers of this node only, whoever publishes elsewhere: no other node is ever asked.
 
         Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
         """
         if size is not None:
             scaled(self._attributes, check_size(size))
-        return History(self._attachment, self, self._decoders(size), depth=depth, publisher=publisher)
+        incarnation = None if publisher is None else incarnation_of(publisher)
+        return LocalHistory(self._attachment, self, self._decoders(size), depth=depth, incarnation=incarnation)
 
-    def undecoded(self, publisher: Whose | None = None, *, remote: bool = False) -> History | RemoteHistory:
+    @overload
+    def undecoded(self, publisher: Whose | None = None, *, remote: Literal[False] = False) -> LocalHistory[bytes]: ...
+    @overload
+    def undecoded(self, publisher: Whose | None = None, *, remote: Literal[True]) -> RemoteHistory[bytes]: ...
+    def undecoded(
+        self, publisher: Whose | None = None, *, remote: bool = False
+    ) -> LocalHistory[bytes] | RemoteHistory[bytes]:
         """Look into rings for bytes as they were sent: those of this node, or with `remote` one publisher's elsewhere.
 
         Raises DaemonUnavailable, ResourceLimit, ClosedError, ForkedError, TypeError.
         """
+        incarnation = None if publisher is None else incarnation_of(publisher)
         if not remote:
-            return History(self._attachment, self, Undecoded(), publisher=publisher)
-        incarnation = 0 if publisher is None else incarnation_of(publisher)
-        return RemoteHistory(self._attachment, self, None, at="publisher", incarnation=incarnation)
+            return LocalHistory(self._attachment, self, Undecoded(), incarnation=incarnation)
+        return RemoteHistory(self._attachment, self, None, at="publisher", incarnation=incarnation or 0)
 
     def publishers(self, left: bool = False, local: bool = False) -> list[PublisherStatus]:
         """Who publishes, on whichever node; of publishers on other nodes the counters are empty. With `left`, also

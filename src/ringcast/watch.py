@@ -280,14 +280,14 @@ class Watch(Closing):
 class WatchCallback(Service):
     """Made by `watch.on_change`."""
 
-    subscriber: Watch
+    owner: Watch
 
     def __init__(self, watch: Watch, callback: Callable[[Presence], object], on_error: OnError | None) -> None:
         super().__init__(watch, watch, on_error)
         self._callback = callback
 
     def _turn(self) -> None:
-        presence = self.subscriber._recv(self, None)
+        presence = self.owner._recv(self, None)
         try:
             self._callback(presence)
             self.delivered += 1
@@ -295,7 +295,7 @@ class WatchCallback(Service):
             self._report(exc, presence)
 
     def _wake(self) -> None:
-        self.subscriber.interrupt(self)
+        self.owner.interrupt(self)
 
     def _ended(self) -> None:
         pass

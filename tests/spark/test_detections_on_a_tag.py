@@ -11,15 +11,15 @@ from pyspark.sql import SparkSession
 import ringcast
 from ringcast.errors import TagConflict
 from ringcast.rescue import Mission, Settings, bronze_rows
+from ringcast.rescue.tables import DETECTIONS, SENSORS
 from ringcast.rescue.trials import declared, store
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
-from ringcast.spark.outlet import Outlet
 from ringcast.spark.streams import Streams
 from ringcast.spark.tables.bronze import MESSAGES
-from ringcast.spark.tables.gold import DETECTIONS
-from ringcast.spark.tables.upkeep import CLOCKS, QUALITY, SENSORS
+from ringcast.spark.tables.upkeep import CLOCKS, QUALITY
+from ringcast.spark.tags.outlet import Outlet
 
 TAG = "sar/detections"
 MISSION = Mission(Settings(seconds=0.5, uavs=1, cameras=2))
@@ -37,8 +37,7 @@ def ring_rows(session: ringcast.Session) -> int:
 
 
 def test_a_job_publishes_the_rows_it_writes(lake: Lake, daemon: Any, session: ringcast.Session) -> None:
-    jobs.run("refine", lake)
-    jobs.run("fuse", lake, options={"publish": TAG, "socket": daemon.socket_path})
+    jobs.run("fuse", lake, publish=Outlet(TAG, daemon.socket_path))
     messages = list(MISSION.messages())
     infrared, video = ([m.at_ns for m in messages if m.tag.endswith(kind)] for kind in ("/ir", "/video"))
     alone = [at for at in video if all(abs(at - other) > 20_000_000 for other in infrared)]
@@ -78,7 +77,7 @@ def test_a_stream_publishes_each_batch_once_even_if_spark_runs_it_again(
             )  # fmt: skip
             with Run(lake, "search") as run:
                 streams = Streams(lake, run, tmp_path / "checkpoints", every_s=None)
-                streams.fuse(messages, clocks, sensors, publish=outlet)
+                streams.start("fuse", messages, {"clocks": clocks, "sensors": sensors}, outlet)
                 streams.wait()
             counts.append(ring_rows(session))
             # As if the driver had died between our publishing and Spark's own commit of the last batch.
@@ -95,7 +94,7 @@ def test_a_tag_with_another_codec_is_refused_before_anything_is_fused(
 ) -> None:
     session.tag(TAG, codec="numpy")
     with pytest.raises(TagConflict, match=r"codec='numpy', not 'json'"):
-        jobs.run("fuse", lake, options={"publish": TAG, "socket": daemon.socket_path})
+        jobs.run("fuse", lake, publish=Outlet(TAG, daemon.socket_path))
     assert lake.read(DETECTIONS).count() == 0
     with pytest.raises(TagConflict):
         Outlet(TAG, daemon.socket_path).check()

@@ -11,33 +11,31 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ringcast.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
-from ringcast.spark.pipelines.fire import fire
-from ringcast.spark.pipelines.fuse import Fusion, aimed, fuse, survivors, tally
+from ringcast.rescue.pipelines.fire import fire
+from ringcast.rescue.pipelines.fuse import fuse, survivors, tally
+from ringcast.rescue.pipelines.score import Score, matched, score
+from ringcast.rescue.tables import SENSORS
 from ringcast.spark.pipelines.pairing import pair, pair_both
-from ringcast.spark.pipelines.refine import refine
-from ringcast.spark.pipelines.score import Score, matched, score
-from ringcast.spark.tables.silver import GPS, INFRARED, POSE, VIDEO
 from ringcast.spark.tables.table import Table
-from ringcast.spark.tables.upkeep import CLOCKS, SENSORS
+from ringcast.spark.tables.upkeep import CLOCKS
 
 MS = 1_000_000
 SKEWED = {"uav0-camera": 50 * MS, "uav1-camera": 50 * MS}
-FAMILIES = (INFRARED, POSE, GPS, VIDEO)
 
 
 def table(spark: SparkSession, rows: list[dict[str, Any]], declared: Table) -> DataFrame:
     return spark.createDataFrame([tuple(row[c] for c in declared.columns) for row in rows], declared.schema)
 
 
-def silver(spark: SparkSession, mission: Mission, translated: bool = True) -> list[DataFrame]:
+def received(spark: SparkSession, mission: Mission, translated: bool = True) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """Messages, clocks and sensors."""
     clocks = table(spark, clock_rows(mission) if translated else [], CLOCKS)
-    messages = frame(spark, bronze_rows(mission)).cache()
-    return [refine(messages, clocks, family).drop("rejected", "codec", "payload") for family in FAMILIES]
+    return frame(spark, bronze_rows(mission)).cache(), clocks, table(spark, mission.calibration(), SENSORS)
 
 
 def result(spark: SparkSession, translated: bool = True, **settings: Any) -> tuple[Score, dict[str, int]]:
     mission = Mission(Settings(seconds=2.0, **settings))
-    ticks = fuse(*silver(spark, mission, translated), table(spark, mission.calibration(), SENSORS)).cache()
+    ticks = fuse(*received(spark, mission, translated)).cache()
     truth = spark.createDataFrame(truth_rows(mission))
     counts = tally(ticks).first()
     assert counts is not None
@@ -51,7 +49,9 @@ def test_in_time_and_without_loss_everybody_is_found(spark: SparkSession) -> Non
     assert found.precision >= 0.95
     assert found.error_m < 0.2
     assert counts.pop("unmatched_video") > 0
-    assert counts == {"frames": 40, "without_pose": 0, "without_gps": 0, "without_video": 0, "ticks": 20}
+    assert counts.pop("duplicated") > 0
+    nothing = dict.fromkeys(("without_pose", "without_gps", "without_video", "lost", "rejected"), 0)
+    assert counts == {"frames": 40, "ticks": 20, **nothing}
 
 
 def test_clocks_apart_cause_misses_and_false_alarms_and_translation_mends_it(spark: SparkSession) -> None:
@@ -95,37 +95,51 @@ def test_the_join_equals_brute_force(spark: SparkSession) -> None:
 
 
 @pytest.fixture(scope="module")
-def small(spark: SparkSession) -> tuple[Mission, DataFrame, list[DataFrame]]:
-    """One UAV and one camera for a second: the mission, its sensors, its silver tables."""
+def small(spark: SparkSession) -> tuple[Mission, DataFrame, DataFrame, DataFrame]:
+    """One UAV and one camera for a second: the mission, its messages, clocks and sensors."""
     mission = Mission(Settings(seconds=1.0, cameras=1, uavs=1))
-    parts = [part.coalesce(1).cache() for part in silver(spark, mission)]
-    return mission, table(spark, mission.calibration(), SENSORS).cache(), parts
+    messages, clocks, sensors = received(spark, mission)
+    return mission, messages.coalesce(1).cache(), clocks, sensors
 
 
-def test_video_without_infrared_is_counted(small: tuple[Mission, DataFrame, list[DataFrame]]) -> None:
-    mission, sensors, (infrared, pose, gps, video) = small
-    counts = tally(fuse(infrared, pose, gps, video, sensors)).first()
+Small = tuple[Mission, DataFrame, DataFrame, DataFrame]
+
+
+def test_video_without_infrared_is_counted(small: Small) -> None:
+    mission, messages, clocks, sensors = small
+    counts = tally(fuse(messages, clocks, sensors)).first()
     assert counts is not None
-    messages = list(mission.messages())
-    warm, bright = ([m.at_ns for m in messages if m.tag.endswith(kind)] for kind in ("/ir", "/video"))
+    sent = list(mission.messages())
+    warm, bright = ([m.at_ns for m in sent if m.tag.endswith(kind)] for kind in ("/ir", "/video"))
     alone = [at for at in bright if all(abs(at - other) > 20 * MS for other in warm)]
     assert counts["unmatched_video"] == len(alone) == 15
-    assert aimed(video, sensors, Fusion()).count() == 25, "a square in the middle of a cell is in that cell only"
 
 
-def test_a_frame_without_a_pose_is_nowhere_and_matches_no_video(
-    small: tuple[Mission, DataFrame, list[DataFrame]],
-) -> None:
-    _, sensors, (infrared, pose, gps, video) = small
-    counts = tally(fuse(infrared, pose.limit(0), gps, video, sensors)).first()
+def test_a_frame_without_a_pose_is_nowhere_and_matches_no_video(small: Small) -> None:
+    _, messages, clocks, sensors = small
+    counts = tally(fuse(messages.where("tag not like '%/pose'"), clocks, sensors)).first()
     assert counts is not None
     expected = {"frames": 10, "without_pose": 10, "without_gps": 0, "without_video": 10, "unmatched_video": 25}
     assert {name: counts[name] for name in expected} == expected
 
 
-def test_fire_reads_the_same_infrared(small: tuple[Mission, DataFrame, list[DataFrame]]) -> None:
-    mission, sensors, (infrared, pose, gps, _) = small
-    found = fire(infrared, pose, gps, sensors).collect()
+def test_what_cannot_be_read_and_what_is_from_the_future_is_counted(small: Small) -> None:
+    _, messages, clocks, sensors = small
+    year = 365 * 86_400_000 * MS
+    broken = messages.withColumns(
+        {
+            "payload": F.expr("if(tag like '%/gps' and seq = 3, cast('{' as binary), payload)"),
+            "event_ns": F.expr(f"event_ns + if(tag like '%/pose' and seq = 7, {year}L, 0L)"),
+        }
+    )
+    counts = tally(fuse(broken, clocks, sensors)).first()
+    assert counts is not None
+    assert (counts["rejected"], counts["frames"], counts["without_gps"]) == (2, 10, 1)
+
+
+def test_fire_reads_the_same_infrared(small: Small) -> None:
+    mission, messages, clocks, sensors = small
+    found = fire(messages, clocks, sensors).collect()
     truth = next(thing for thing in mission.world.things if thing.kind == "fire")
     assert len(found) > 5
     for row in found:

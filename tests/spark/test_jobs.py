@@ -12,14 +12,15 @@ from bronze_rows import EPOCH_NS, frame, message
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from ringcast.rescue.tables import GPS
 from ringcast.spark import jobs
+from ringcast.spark.catalog import find
+from ringcast.spark.declaration import NoSuchPipeline, NothingToDo
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run, ancestry, code_version, lineage
 from ringcast.spark.quality import Expectation, ExpectationFailed
 from ringcast.spark.settling import Place, settle
-from ringcast.spark.tables import find
 from ringcast.spark.tables.bronze import MESSAGES
-from ringcast.spark.tables.silver import GPS
 from ringcast.spark.tables.upkeep import CLOCKS, QUALITY, QUARANTINE, RUNS
 
 MS = 1_000_000
@@ -68,7 +69,7 @@ def test_from_a_recording_to_results_with_bad_rows_aside(lake: Lake, spark: Spar
     assert [row.state for row in made] == ["done", "done"]
     assert made[0].code_version == code_version()
     assert made[0].rows == 4
-    assert ancestry(lake, "gold.qos") == ["gold.qos", "bronze.messages"]
+    assert ancestry(lake, "gold.qos") == ["gold.qos", "bronze.messages", "clocks"]
 
 
 def test_a_backfill_replaces_its_hours_and_no_others(lake: Lake, spark: SparkSession) -> None:
@@ -85,6 +86,56 @@ def test_a_backfill_replaces_its_hours_and_no_others(lake: Lake, spark: SparkSes
         assert lake.read(QUARANTINE).count() == 1
     assert said == ["refining gps", "writing silver.gps"] * 2
     assert lake.read(RUNS).count() == 4
+
+
+def test_ingest_of_some_hours_leaves_other_tags_of_these_hours(lake: Lake, spark: SparkSession) -> None:
+    jobs.run("ingest", lake, source=frame(spark, [gps(0, 0), message("uav/2/gps", 0, 0)]))
+    later = NOON + dt.timedelta(hours=1)
+    jobs.run("ingest", lake, NOON, later, source=frame(spark, [gps(0, 0), gps(1, 5), gps(2, HOUR)]))
+    held = sorted((row.tag, row.seq) for row in lake.read(MESSAGES).collect())
+    assert held == [("uav/1/gps", 0), ("uav/1/gps", 1), ("uav/2/gps", 0)]
+
+
+def test_a_backfill_of_qos_sees_what_other_clocks_stamped_into_other_hours(lake: Lake, spark: SparkSession) -> None:
+    # Fifty minutes ahead: what happened at half past twelve lies in the hour of one o'clock.
+    ahead = 50 * 60_000
+    stamped = [
+        message(
+            "uav/1/gps", seq, (30 * 60_000 + seq * 100 + ahead) * MS, received_ns=EPOCH_NS + (30 * 60_000 + 600) * MS
+        )
+        for seq in range(3)
+    ]
+    jobs.run("ingest", lake, source=frame(spark, stamped))
+    lake.replace(CLOCKS, spark.createDataFrame([("n", 0, ahead * MS, 0.0, 0)], CLOCKS.schema))
+    jobs.run("qos", lake)
+    whole = [(row.event_time, row.received) for row in lake.read(find("gold.qos")).collect()]
+    assert whole == [(dt.datetime(2026, 1, 1, 12, 30), 3)]
+    jobs.run("qos", lake, NOON, NOON + dt.timedelta(minutes=5))
+    assert [(row.event_time, row.received) for row in lake.read(find("gold.qos")).collect()] == whole
+
+
+def test_a_job_beside_a_stream_is_done_again_and_loses_nothing(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.run("ingest", lake, source=frame(spark, [gps(0, 0)]))
+    jobs.run("refine", lake, options={"families": ["gps"]})
+    original, intruded = Lake._stage, []
+
+    def intrude(self: Lake, table: Any, rows: Any) -> Any:
+        staged = original(self, table, rows)
+        if table.name == GPS.table.name and not intruded:
+            intruded.append(True)
+            # A stream writes a message to bronze and, refined, to silver.
+            jobs.run("ingest", lake, source=frame(spark, [gps(1, 10)]))
+            late = lake.read(GPS.table).withColumn("seq", F.lit(1).cast("bigint"))
+            lake.append(GPS.table, late, batch=("stream", 0))
+        return staged
+
+    monkeypatch.setattr(Lake, "_stage", intrude)
+    said: list[str] = []
+    jobs.run("refine", lake, options={"families": ["gps"]}, say=said.append)
+    assert sorted(row.seq for row in lake.read(GPS.table).collect()) == [0, 1]
+    assert "somebody else wrote meanwhile; once more" in said
 
 
 def test_an_expectation_that_fails_stops_the_run_before_anything_is_written(lake: Lake, spark: SparkSession) -> None:
@@ -129,11 +180,13 @@ def test_rows_of_another_schema_are_put_aside_whole(lake: Lake, spark: SparkSess
 
 
 def test_what_is_missing_is_said(lake: Lake) -> None:
-    with pytest.raises(jobs.NoSuchPipeline, match="ingest"):
+    with pytest.raises(NoSuchPipeline, match="ingest"):
         jobs.run("brew", lake)
-    with pytest.raises(jobs.NothingToDo, match="--input"):
+    with pytest.raises(jobs.NoSuchOption, match="window_s"):
+        jobs.run("qos", lake, options={"windows": 3})
+    with pytest.raises(NothingToDo, match="--input"):
         jobs.run("ingest", lake)
-    with pytest.raises(jobs.NothingToDo, match="sensors"):
+    with pytest.raises(NothingToDo, match="sensors"):
         jobs.run("fire", lake)
-    with pytest.raises(jobs.NothingToDo, match="results"):
+    with pytest.raises(NothingToDo, match="results"):
         jobs.run("train", lake)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from deltalake import DeltaTable, TableFeatures
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ringcast.record.delta import Delta, TableChanged
 from ringcast.spark.lake import Lake, LakeError
-from ringcast.spark.lake.log import Log
 from ringcast.spark.tables.columns import DOUBLE, LONG, STRING, TIME, columns, join, optional
 from ringcast.spark.tables.table import HOURLY, Table
 
@@ -55,54 +60,56 @@ def test_a_backfill_done_twice_is_done_once_and_refuses_strays(lake: Lake, spark
     assert values(lake.read(TABLE)) == [5, 6]
 
 
-def test_files_without_a_manifest_do_not_exist_and_compaction_removes_them(lake: Lake, spark: SparkSession) -> None:
+def test_files_that_no_commit_names_do_not_exist_and_compaction_removes_them(lake: Lake, spark: SparkSession) -> None:
     for value in range(3):
         lake.append(TABLE, rows(spark, value))
-    version = lake.path / TABLE.name / "v1"
-    stray = version / "data" / "2026-01-01T12" / "stray.parquet"
-    stray.write_bytes(next(version.glob("data/*/*.parquet")).read_bytes())
+    data = lake.location(TABLE) / "data"
+    stray = data / "stray.parquet"
+    stray.write_bytes(next(data.glob("*.parquet")).read_bytes())
     assert values(lake.read(TABLE)) == [0, 1, 2]
-    now = stray.stat().st_mtime + 10
-    done = lake.compact(TABLE, grace_s=3600, now_s=now)
+    done = lake.compact(TABLE, grace_s=3600)
     assert (done.files, done.removed) == (1, 3)
-    assert len(list(version.glob("data/*/*.parquet"))) == 5, "a reader may still have the old ones open"
-    lake.compact(TABLE, grace_s=0, now_s=now)
-    assert len(list(version.glob("data/*/*.parquet"))) == 1
+    assert len(list(data.glob("*.parquet"))) == 4, "a reader may still have the old ones open"
+    lake.compact(TABLE, grace_s=0)
+    assert list(data.glob("*.parquet")) == []
+    assert len(lake.state(TABLE).files) == 1
     assert values(lake.read(TABLE)) == [0, 1, 2]
 
 
-def test_rows_added_during_a_compaction_are_there_once(
-    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for value in range(2):
-        lake.append(TABLE, rows(spark, value))
-    original = Lake._rows
-    intruded = []
-
-    def intrude(self: Lake, *args: object) -> DataFrame:
-        if not intruded:
-            intruded.append(True)
-            lake.append(TABLE, rows(spark, 7))
-        return original(self, *args)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Lake, "_rows", intrude)
-    lake.compact(TABLE)
-    assert values(lake.read(TABLE)) == [0, 1, 7]
+def test_older_versions_are_read(lake: Lake, spark: SparkSession) -> None:
+    lake.append(TABLE, rows(spark, 1))
+    before = lake.state(TABLE).version
+    lake.replace(TABLE, rows(spark, 2))
+    assert values(lake.read(TABLE, at=before)) == [1]
+    assert values(lake.read(TABLE)) == [2]
 
 
-def test_columns_may_be_added_and_a_change_of_type_opens_a_version(lake: Lake, spark: SparkSession) -> None:
+def test_columns_may_be_added(lake: Lake, spark: SparkSession) -> None:
     lake.append(TABLE, rows(spark, 1))
     wider = Table(TABLE.name, "", join(TABLE.schema, optional(unit=STRING)), TABLE.partition)
     lake.append(wider, rows(spark, 2).withColumn("unit", F.lit("K")))
     assert sorted((r.value, r.unit) for r in lake.read(wider).collect()) == [(1, None), (2, "K")]
-    assert lake.versions(TABLE) == [1]
+
+
+def test_code_that_is_older_than_a_table_reads_its_history_and_goes_on(lake: Lake, spark: SparkSession) -> None:
+    wider = Table(TABLE.name, "", join(TABLE.schema, optional(unit=STRING)), TABLE.partition)
+    lake.append(wider, rows(spark, 1).withColumn("unit", F.lit("K")))
+    lake.append(TABLE, rows(spark, 2))
+    assert values(lake.read(TABLE)) == [1, 2]
+    assert sorted((r.value, r.unit) for r in lake.read(wider).collect()) == [(1, "K"), (2, None)]
+
+
+def test_another_type_is_refused_until_a_version_is_declared(lake: Lake, spark: SparkSession) -> None:
+    lake.append(TABLE, rows(spark, 1))
     other = Table(TABLE.name, "", columns(event_time=TIME, name=STRING, value=DOUBLE), TABLE.partition)
-    with pytest.raises(LakeError, match="value is bigint"):
-        lake.append(other, rows(spark, 3))
-    lake.append(other, rows(spark, 3).withColumn("value", F.col("value") / 2))
-    assert lake.versions(TABLE) == [1, 2]
-    assert [r.value for r in lake.read(other).collect()] == [1.5]
-    assert values(lake.read(other, version=1)) == [1, 2]
+    half = rows(spark, 3).withColumn("value", F.col("value") / 2)
+    for attempt in (lambda: lake.append(other, half), lambda: lake.read(other)):
+        with pytest.raises(LakeError, match=r"value is bigint.*version=2"):
+            attempt()
+    second = replace(other, version=2)
+    lake.append(second, half)
+    assert [r.value for r in lake.read(second).collect()] == [1.5]
+    assert values(lake.read(TABLE)) == [1], "the one before stays beside it"
 
 
 def test_a_null_where_none_may_be_is_refused(lake: Lake, spark: SparkSession) -> None:
@@ -112,19 +119,96 @@ def test_a_null_where_none_may_be_is_refused(lake: Lake, spark: SparkSession) ->
     assert values(lake.read(TABLE)) == []
 
 
-def test_the_second_of_two_writers_sees_the_first(
-    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def intruding(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Has somebody else commit once, right before the next commit."""
+
+    def intrude(action: Callable[[], object]) -> None:
+        original = Delta.commit
+
+        def commit(delta: Delta, *args: Any, **named: Any) -> Any:
+            monkeypatch.setattr(Delta, "commit", original)
+            action()
+            return original(delta, *args, **named)
+
+        monkeypatch.setattr(Delta, "commit", commit)
+
+    return intrude
+
+
+Intruding = Callable[[Callable[[], object]], None]
+
+
+def test_a_backfill_does_not_delete_what_a_stream_added_meanwhile(
+    lake: Lake, spark: SparkSession, intruding: Intruding
 ) -> None:
     lake.append(TABLE, rows(spark, 1))
-    original = Log.publish
-    intruded = []
-
-    def intrude(log: Log, manifest: object) -> bool:
-        if not intruded:
-            intruded.append(True)
-            lake.append(TABLE, rows(spark, 2))
-        return original(log, manifest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Log, "publish", intrude)
+    intruding(lambda: lake.append(TABLE, rows(spark, 2), batch=("stream", 0)))
+    with pytest.raises(TableChanged, match="compute it again"):
+        lake.replace(TABLE, rows(spark, 3), partitions=["2026-01-01T12"])
+    assert values(lake.read(TABLE)) == [1, 2]
+    intruding(lambda: lake.append(TABLE, rows(spark, 7, hour=1)))
     lake.replace(TABLE, rows(spark, 3), partitions=["2026-01-01T12"])
-    assert values(lake.read(TABLE)) == [3], "a replacement replaces what was there when it was committed"
+    assert values(lake.read(TABLE)) == [3, 7], "another hour is no reason to stop"
+    data = lake.location(TABLE) / "data"
+    assert len(list(data.glob("*.parquet"))) == 4, "what was not committed is not left behind"
+
+
+def test_two_who_add_what_is_new_at_once_add_it_once(lake: Lake, spark: SparkSession, intruding: Intruding) -> None:
+    lake.append(TABLE, rows(spark, 1))
+    intruding(lambda: lake.append_new(TABLE, rows(spark, 1, 2, 3), ["value"]))
+    assert lake.append_new(TABLE, rows(spark, 2, 3, 4), ["value"]).rows == 1
+    assert values(lake.read(TABLE)) == [1, 2, 3, 4]
+
+
+def test_a_batch_that_two_commit_at_once_is_there_once(lake: Lake, spark: SparkSession, intruding: Intruding) -> None:
+    intruding(lambda: lake.append(TABLE, rows(spark, 1), batch=("q", 0)))
+    assert not lake.append(TABLE, rows(spark, 1), batch=("q", 0)).new
+    assert values(lake.read(TABLE)) == [1]
+
+
+def test_names_with_brackets_and_asterisks_are_names(spark: SparkSession, tmp_path: Path) -> None:
+    by_name = Table("gold.odd", "", TABLE.schema, "name")
+    lake = Lake(spark, tmp_path / "lake[1]*")
+    odd = [(NOON, name, at) for at, name in enumerate(("a*", "ab", "{a,b}", "[ab]", "a?"))]
+    lake.append(by_name, spark.createDataFrame(odd, TABLE.schema))
+    assert [r.value for r in lake.read(by_name, ["a*"]).collect()] == [0]
+    assert values(lake.read(by_name)) == [0, 1, 2, 3, 4]
+    lake.replace(by_name, rows(spark, 9).withColumn("name", F.lit("[ab]")), partitions=["[ab]"])
+    assert values(lake.read(by_name)) == [0, 1, 2, 4, 9]
+
+
+def test_files_are_on_disk_before_the_commit_that_names_them(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    committed: list[list[str]] = []
+    sync, write = os.fsync, DeltaTable.create_write_transaction
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.readlink(f"/proc/self/fd/{fd}")), sync(fd)))
+    monkeypatch.setattr(
+        DeltaTable, "create_write_transaction",
+        lambda self, actions, *a, **k: (committed.append(list(synced)), write(self, actions, *a, **k)),
+    )  # fmt: skip
+    lake.append(TABLE, rows(spark, 1))
+    lake.append(TABLE, rows(spark, 2))
+    (file,) = lake.state(TABLE).files.keys() - lake.state(TABLE, 0).files.keys()
+    assert str(lake.location(TABLE) / file) in committed[0]
+
+
+def test_others_read_the_same_rows(lake: Lake, spark: SparkSession) -> None:
+    lake.append(TABLE, rows(spark, 1, 2))
+    lake.append(TABLE, rows(spark, 3, hour=1))
+    found = DeltaTable(str(lake.location(TABLE))).to_pyarrow_table()
+    assert found.column_names == [*TABLE.columns, "hour"]
+    ours = sorted((r.event_time.timestamp(), r.value) for r in lake.read(TABLE).collect())
+    theirs = zip(found["event_time"].to_pylist(), found["value"].to_pylist(), strict=True)
+    assert sorted((at.timestamp(), value) for at, value in theirs) == ours
+    assert set(found["hour"].to_pylist()) == {"2026-01-01T12", "2026-01-01T13"}
+
+
+def test_what_only_deltas_own_reader_knows_is_refused(lake: Lake, spark: SparkSession) -> None:
+    lake.append(TABLE, rows(spark, 1))
+    table = DeltaTable(str(lake.location(TABLE)))
+    table.alter.add_feature(TableFeatures.DeletionVectors, allow_protocol_versions_increase=True)
+    with pytest.raises(LakeError, match="deletionVectors"):
+        lake.read(TABLE)

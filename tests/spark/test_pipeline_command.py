@@ -6,6 +6,7 @@ import json
 import sys
 import types
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -42,8 +43,18 @@ def test_from_messages_to_a_page(lake: Path, tmp_path: Path, capsys: pytest.Capt
     assert rows["runs"]["rows"] == 4
     assert main(["pipeline", "lineage", "gold.detections"]) == 0
     told = capsys.readouterr().out
-    assert told.startswith("gold.detections <- silver.gps <- silver.infrared <- silver.pose <- silver.video <- bronze")
+    assert told.startswith("gold.detections <- bronze.messages <- clocks <- sensors")
     assert "fuse-" in told
+    query = "select tag, count(*) as n from bronze.messages where tag <> 'bronze.messages' group by tag order by tag"
+    counted = said(capsys, "sql", query)
+    assert sum(row["n"] for row in counted) == 240  # type: ignore[attr-defined]
+    about: Any = said(capsys, "tables", "--describe", "gold.detections")
+    assert about["pipelines"] == {"fuse": "ringcast.rescue.pipelines.fuse"}
+    assert about["columns"]["x"] == "double not null"
+    assert about["made_from"] == ["bronze.messages", "clocks", "sensors"]
+    assert about["quality"]["frames (count)"] == 20
+    known: Any = said(capsys, "list")
+    assert {row["pipeline"]: row["options"] for row in known}["qos"] == {"window_s": "1.0", "deadline_ns": "50000000"}
     compacted = said(capsys, "compact", "runs")
     assert compacted == [{"table": "runs", "rewritten": 4, "into": 1}]
     page = tmp_path / "out" / "page.html"
@@ -59,11 +70,16 @@ def test_from_messages_to_a_page(lake: Path, tmp_path: Path, capsys: pytest.Capt
 
 def test_mistakes_are_said_in_a_sentence(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, code, sentence in (
-        (["run", "brew"], 2, "there is no pipeline 'brew'; there are ingest, refine"),
+        (["run", "brew"], 2, "there is no pipeline 'brew'; there are fire, fit, fuse, ingest"),
         (["run", "qos", "--from", "2026-01-01"], 2, "give both --from and --to"),
         (["run", "qos", "--from", "noon"], 2, "'noon' is not a time"),
         (["lineage", "gold.dust"], 1, "there is no table 'gold.dust'; there are bronze.messages"),
         (["run", "ingest"], 1, "--input DIR"),
+        (["run", "qos", "--set", "windows=3"], 1, "qos has no option 'windows'; it has window_s, deadline_ns"),
+        (["run", "qos", "--set", "window_s=long"], 2, "window_s is 'long', not float"),
+        (["run", "train", "--stream"], 1, "train runs over what is there, not live"),
+        (["sql", "select nothing from nowhere"], 2, "nowhere"),
+        (["new", "Room-Heat"], 1, "small letters"),
     ):
         assert main(["pipeline", *words]) == code
         assert sentence in capsys.readouterr().err

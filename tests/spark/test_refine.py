@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from ringcast.codec import find
 from ringcast.model.tag import matches
+from ringcast.rescue.tables import GPS, INFRARED
 from ringcast.spark.pipelines.ingest import ingest
 from ringcast.spark.pipelines.refine import of_pattern, refine
-from ringcast.spark.tables.silver import GPS, INFRARED
 
 MS = 1_000_000
 FIX = {"x": 1, "y": 2.5, "z": 3.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,15 @@ from bronze_rows import clocks, ending, frame, message, plain
 from pyspark.sql import DataFrame, SparkSession
 
 from ringcast.rescue import Mission, Settings, bronze_rows
+from ringcast.rescue.tables import DETECTIONS, FIRES, GPS, INFRARED, POSE, SENSORS, VIDEO
 from ringcast.rescue.trials import declared
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
 from ringcast.spark.streams import Streams
 from ringcast.spark.tables.bronze import MESSAGES
-from ringcast.spark.tables.gold import DETECTIONS, FIRES, QOS
-from ringcast.spark.tables.silver import GPS, INFRARED, POSE, VIDEO
-from ringcast.spark.tables.upkeep import QUALITY, QUARANTINE, SENSORS
+from ringcast.spark.tables.gold import QOS
+from ringcast.spark.tables.upkeep import QUALITY, QUARANTINE
 
 MS = 1_000_000
 FIX = msgspec.json.encode({"x": 1.0, "y": 2.5, "z": 3.0, "vx": 0.0, "vy": 0.0, "vz": 0.0})
@@ -48,9 +49,10 @@ def test_streams_and_jobs_fill_the_same_tables(spark: SparkSession, tmp_path: Pa
     for _ in range(2):  # a second start finds everything done
         with Run(lake, "streams") as run:
             streams = Streams(lake, run, tmp_path / "checkpoints", every_s=None)
-            streams.ingest(arriving(spark, tmp_path / "in"))
-            streams.refine(arriving(spark, tmp_path / "in"), table, GPS)
-            streams.qos(arriving(spark, tmp_path / "in"), table)
+            came = arriving(spark, tmp_path / "in")
+            streams.start("ingest", came)
+            streams.start("refine", came, {"clocks": table}, options={"families": [GPS.name]})
+            streams.start("qos", came, {"clocks": table})
             streams.wait()
     other = Lake(spark, tmp_path / "in-one-go")
     jobs.run("ingest", other, source=frame(spark, first + second[1:] + closing + after))
@@ -73,14 +75,45 @@ def test_a_batch_whose_commit_was_forgotten_is_not_written_twice(spark: SparkSes
     for _ in range(2):
         with Run(lake, "streams") as run:
             streams = Streams(lake, run, tmp_path / "checkpoints", every_s=None)
-            streams.ingest(arriving(spark, tmp_path / "in"))
+            streams.start("ingest", arriving(spark, tmp_path / "in"))
             streams.wait()
         done = tmp_path / "checkpoints" / "ingest" / "commits" / "0"
         assert done.exists()
         done.unlink()  # as if the driver had died between our commit and Spark's
         done.with_name(".0.crc").unlink(missing_ok=True)
     assert lake.read(MESSAGES).count() == 2
-    assert lake.state(MESSAGES).number == 0
+    assert lake.state(MESSAGES).version == 0
+
+
+def test_a_deleted_checkpoint_begins_anew_and_drops_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path / "lake")
+    for at in range(2):  # each time another source, as a ring is after its publisher was started again
+        frame(spark, [gps(at, at)]).coalesce(1).write.parquet(str(tmp_path / f"in{at}" / "0"))
+        with Run(lake, "streams") as run:
+            streams = Streams(lake, run, tmp_path / "checkpoints", every_s=None)
+            streams.start("ingest", arriving(spark, tmp_path / f"in{at}"))
+            streams.wait()
+        shutil.rmtree(tmp_path / "checkpoints")
+    assert sorted(row.seq for row in lake.read(MESSAGES).collect()) == [0, 1]
+
+
+def test_a_time_in_the_future_does_not_make_the_rest_late(spark: SparkSession, tmp_path: Path) -> None:
+    good = [gps(seq, seq * 100) for seq in range(19)]
+    year = 365 * 86_400_000
+    future = {**gps(99, year), "received_ns": good[0]["received_ns"]}
+    # Spark minds a watermark from the batch after the one that moved it.
+    for at, rows in enumerate(([good[0], future], good[1:2], good[2:10], good[10:])):
+        frame(spark, rows).coalesce(1).write.parquet(str(tmp_path / "in" / str(at)))
+    lake = Lake(spark, tmp_path / "lake")
+    with Run(lake, "streams") as run:
+        streams = Streams(lake, run, tmp_path / "checkpoints", every_s=None)
+        streams.start("refine", arriving(spark, tmp_path / "in"), {"clocks": clocks(spark)},
+                      options={"families": [GPS.name]})  # fmt: skip
+        streams.wait()
+    assert sorted(row.seq for row in lake.read(GPS.table).collect()) == list(range(19))
+    (aside,) = lake.read(QUARANTINE).collect()
+    assert aside.seq == 99
+    assert "after it was received" in aside.reason
 
 
 @pytest.mark.parametrize("every_s", [1.0])
@@ -89,7 +122,8 @@ def test_a_running_query_stops_when_asked(spark: SparkSession, tmp_path: Path, e
     lake = Lake(spark, tmp_path / "lake")
     with Run(lake, "streams") as run:
         streams = Streams(lake, run, tmp_path / "checkpoints", every_s=every_s)
-        query = streams.ingest(arriving(spark, tmp_path / "in"))
+        streams.start("ingest", arriving(spark, tmp_path / "in"))
+        (query,) = streams.queries
         query.processAllAvailable()
         streams.stop()
     assert not query.isActive
@@ -103,7 +137,8 @@ def split(rows: list[dict[str, Any]], begin_ns: int) -> list[list[dict[str, Any]
     minute = dt.timedelta(minutes=1)
     closing = [
         {**row, "seq": row["seq"] + 1000, "event_ns": row["event_ns"] + 60_000 * MS,
-         "event_time": row["event_time"] + minute, "lost": 0} for row in last
+         "event_time": row["event_time"] + minute, "received_ns": row["received_ns"] + 60_000 * MS, "lost": 0}
+        for row in last
     ]  # fmt: skip
     return [[r for r in rows if r["event_ns"] < middle], [*(r for r in rows if r["event_ns"] >= middle), *closing]]
 
@@ -125,9 +160,10 @@ def test_a_mission_fused_by_streams_and_by_jobs(spark: SparkSession, tmp_path: P
     streamed, other = Lake(spark, tmp_path / "streamed"), Lake(spark, tmp_path / "in-one-go")
     with Run(streamed, "streams") as run:
         streams = Streams(streamed, run, tmp_path / "checkpoints", every_s=None)
-        streams.fuse(arriving(spark, tmp_path / "in"), nobody, sensors)
-        # In one piece, as the demonstration reads: nothing is shuffled then, and the result is the same.
-        streams.fire(arriving(spark, tmp_path / "in").coalesce(1), nobody, sensors)
+        known = {"clocks": nobody, "sensors": sensors}
+        streams.start("fuse", arriving(spark, tmp_path / "in"), known)
+        # In one piece: nothing is shuffled then, and the result is the same.
+        streams.start("fire", arriving(spark, tmp_path / "in").coalesce(1), known)
         streams.wait()
     other.append(MESSAGES, frame(spark, rows))
     other.replace(SENSORS, sensors)
@@ -137,11 +173,11 @@ def test_a_mission_fused_by_streams_and_by_jobs(spark: SparkSession, tmp_path: P
         found = [plain(lake.read(table).drop("run_id").collect()) for lake in (streamed, other)]
         assert found[0] == found[1]
         assert found[0]
-    names = ("frames", "without_pose", "without_gps", "without_video", "unmatched_video", "ticks")
+    names = ("frames", "without_pose", "without_gps", "without_video", "unmatched_video", "ticks", "duplicated", "lost")
     counts = [{name: counted(lake, DETECTIONS.name)[name] for name in names} for lake in (streamed, other)]
     assert counts[0] == counts[1]
     assert counts[0]["unmatched_video"] > 0
-    seen = counted(streamed, "fuse")
+    seen = counts[0]
     families = [counted(other, family.table.name) for family in (INFRARED, POSE, GPS, VIDEO)]
     for name in ("duplicated", "lost"):
         assert seen[name] == sum(family[name] for family in families) > 0

@@ -74,11 +74,11 @@ def site(request) -> Iterator[Site]:
         yield Site(bed, stack, request.param)
 
 
-def subscribed(site: Site, eventually, tag: str, transport: str, **wish):
+def subscribed(site: Site, eventually, tag: str, transport: str, **spec):
     here, *others = site.sessions
     pub = here.publisher(tag, depth=8192)
     eventually(lambda: all(any(row.publishers for row in other.tags(tag)) for other in others))
-    subs = [other.subscribe(tag, transport=transport, **wish) for other in others]
+    subs = [other.subscribe(tag, transport=transport, **spec) for other in others]
     for other in others:
         eventually(lambda other=other: [r for r in other.channels() if (r.tag, r.direction) == (tag, "in")])
     return pub, subs

@@ -30,11 +30,11 @@ def test_many_modes_at_once_on_one_tag(make_mesh, eventually, take):
     a, b, c = make_mesh(3)
     pub = a.session.publisher("modes")
     eventually(lambda: b.knows("modes") and c.knows("modes"))
-    wishes = [(1, "publisher"), (2, "publisher"), (3, "node:c"), (2, "node:c"), (5, "subscriber")]
-    subs = [b.session.subscribe("modes", every=every, at=at) for every, at in wishes]
+    specs = [(1, "publisher"), (2, "publisher"), (3, "node:c"), (2, "node:c"), (5, "subscriber")]
+    subs = [b.session.subscribe("modes", every=every, at=at) for every, at in specs]
     for i in range(61):
         pub.send(b"%d" % i)
-    for sub, (every, _) in zip(subs, wishes, strict=True):
+    for sub, (every, _) in zip(subs, specs, strict=True):
         assert [(msg.seq, msg.lost) for msg in take(sub, b"60")] == [(i, 0) for i in range(0, 61, every)]
 
 

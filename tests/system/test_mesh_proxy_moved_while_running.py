@@ -83,12 +83,12 @@ def test_an_administrator_moves_everybodys_proxy(make_mesh, eventually, take, fl
     subs = [b.session.subscribe("scaled", every=every, at="publisher") for every in (2, 2, 4)]
     flow(pub)
     # Said on a node that does not keep the tag.
-    b.session.set_channel("scaled", proxy="node:c")
+    b.session.set_channel("scaled", at="node:c")
     eventually(lambda: {row.node for row in b.incoming(tag="scaled")} == {"c"})
-    a.session.set_channel("scaled", node="b", proxy="subscriber", transport="tcp")
+    a.session.set_channel("scaled", node="b", at="subscriber", transport="tcp")
     eventually(lambda: [(row.every, row.transport) for row in b.incoming(tag="scaled")] == [(1, "tcp")])
-    a.session.set_channel("scaled", node="b", proxy="auto", transport="")
-    a.session.set_channel("scaled", proxy="auto")
+    a.session.set_channel("scaled", node="b", at="auto", transport="")
+    a.session.set_channel("scaled", at="auto")
     eventually(lambda: {(row.node, row.every) for row in b.incoming(tag="scaled")} == {("a", 2), ("a", 4)})
     flow.end(pub, 4)
     for sub, every in zip(subs, (2, 2, 4), strict=True):
@@ -98,7 +98,7 @@ def test_an_administrator_moves_everybodys_proxy(make_mesh, eventually, take, fl
 
 def test_the_tags_attributes_choose_for_those_who_do_not(make_mesh, eventually, take):
     a, b, c = make_mesh(3)
-    pub = a.session.publisher("chosen", proxy="node:c", transport="tcp")
+    pub = a.session.publisher("chosen", at="node:c", transport="tcp")
     eventually(lambda: b.knows("chosen") and c.knows("chosen"))
     sub = b.session.subscribe("chosen", every=2)
     other = b.session.subscribe("chosen", every=2, at="publisher", transport="udp")
@@ -135,9 +135,9 @@ def test_a_move_that_is_not_possible_leaves_the_stream_where_it_is(make_mesh, ev
     with pytest.raises(QosMismatch, match="asked for reliable delivery"):
         a.session.set_channel("fixed", transport="udp")
     with pytest.raises(QosMismatch, match="the nodes are a, b"):
-        b.session.set_channel("fixed", proxy="node:nowhere")
+        b.session.set_channel("fixed", at="node:nowhere")
     with pytest.raises(UnknownTag):
-        b.session.set_channel("unheard/of", proxy="publisher")
+        b.session.set_channel("unheard/of", at="publisher")
     with pytest.raises(ValueError, match="'auto', not 'elsewhere'"):
         sub.move(at="elsewhere")
     sub.move(at="node:later")  # may come: until then the publisher's node scales
@@ -151,7 +151,7 @@ def test_wildcards_follow_the_settings_of_each_tag(make_mesh, eventually, take):
     pubs = [a.session.publisher(f"many/{name}") for name in "xy"]
     eventually(lambda: all(node.knows(pub.tag.name) for node, pub in itertools.product((b, c), pubs)))
     sub = b.session.subscribe("many/*", every=2)
-    a.session.set_channel("many/y", proxy="node:c")
+    a.session.set_channel("many/y", at="node:c")
     eventually(lambda: {(row.tag, row.node) for row in b.incoming()} == {("many/x", "a"), ("many/y", "c")})
     for i in range(5):
         for pub in pubs:

@@ -193,7 +193,7 @@ def test_parameters_change_on_the_running_channel(nodes, eventually, take, flow)
 
 def test_what_cannot_be_is_said(make_mesh):
     (node,) = make_mesh(1)
-    for wish, said in (
+    for spec, said in (
         ({"transport": "lateral", "reliable": True}, "lateral\\+nak"),
         ({"transport": "parity:r=4", "reliable": True}, "ack or nak or tcp"),
         ({"transport": "nak:speed=3"}, "heartbeat"),
@@ -203,4 +203,4 @@ def test_what_cannot_be_is_said(make_mesh):
         ({"transport": "multicast+ack"}, "multicast\\+nak"),
     ):
         with pytest.raises(ringcast.QosMismatch, match=said):
-            node.session.subscribe("x", **wish)
+            node.session.subscribe("x", **spec)

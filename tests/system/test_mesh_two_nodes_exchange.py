@@ -157,8 +157,8 @@ def test_large_messages_arrive_whole(make_mesh, eventually, take):
 
 
 @pytest.mark.parametrize("wish", [{"transport": "pigeon"}, {"transport": "udp", "reliable": True}])
-def test_what_no_transport_promises_is_refused(make_mesh, wish):
+def test_what_no_transport_promises_is_refused(make_mesh, spec):
     a, _ = make_mesh(2)
     with pytest.raises(ringcast.QosMismatch) as caught:
-        a.session.subscribe("x", **wish)
-    assert wish["transport"] in str(caught.value)
+        a.session.subscribe("x", **spec)
+    assert spec["transport"] in str(caught.value)

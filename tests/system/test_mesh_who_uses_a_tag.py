@@ -30,7 +30,7 @@ def test_publishers_and_subscribers_of_every_node(make_mesh: Any, eventually: Ca
 def test_sub_leaves_the_place_of_the_proxy_to_the_tag(make_mesh: Any, eventually: Callable[..., None]) -> None:
     """`ringcast sub --every 2` of a tag whose proxy is at the subscriber takes the whole stream to this node."""
     a, b = make_mesh(2)
-    publisher = a.session.publisher("words", proxy="subscriber")
+    publisher = a.session.publisher("words", at="subscriber")
     eventually(lambda: b.knows("words"))
     command = [sys.executable, "-m", "ringcast", "sub", "words", "--every", "2", "--socket", b.daemon.socket_path]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ) as sub:

@@ -121,7 +121,7 @@ import contextlib, io, json, sys
 from ringcast.cli.program import main
 from ringcast.spark.lake import Lake
 from ringcast.spark.session import open_session
-from ringcast.spark.tables.upkeep import SENSORS
+from ringcast.rescue.tables import SENSORS
 from ringcast.rescue.trials import declared
 
 master, socket, place = sys.argv[1:]

@@ -9,6 +9,8 @@ import pytest
 
 import ringcast
 from ringcast import _core
+from ringcast.client.remote_history import RemoteHistory
+from ringcast.client.rings.local_history import LocalHistory
 
 FIRST_NS = 1_000_000_000
 
@@ -31,8 +33,10 @@ def scene(request: Any, make_mesh: Any, eventually: Callable[..., None]) -> tupl
 
 
 def test_the_kind_is_what_the_name_says(scene: Any, request: Any) -> None:
-    kind = ringcast.History if "local" in request.node.name else ringcast.RemoteHistory
-    assert isinstance(scene[0].history(), kind)
+    kind = LocalHistory if "local" in request.node.name else RemoteHistory
+    history = scene[0].history()
+    assert type(history) is kind
+    assert isinstance(history, ringcast.History)
 
 
 def test_before_is_the_newest_by_then(scene: Any) -> None:

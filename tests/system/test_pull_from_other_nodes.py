@@ -12,6 +12,8 @@ from histories import check_by_age, check_by_number, check_by_range
 from processes import said_by_ringcast
 
 import ringcast
+from ringcast.client.remote_history import RemoteHistory
+from ringcast.client.rings.local_history import LocalHistory
 
 TAG = "lab/samples"
 
@@ -71,8 +73,8 @@ def test_by_time(tag):
 def test_what_is_pulled_is_what_a_subscriber_gets(mesh, tag, pub):
     here = mesh[0].session.tag(TAG).history()
     there = tag.history()
-    assert isinstance(here, ringcast.History)
-    assert isinstance(there, ringcast.RemoteHistory)
+    assert isinstance(here, LocalHistory)
+    assert isinstance(there, RemoteHistory)
     pub.send({"x": [1]}, event_ns=5, discardable=True)
     mine, pulled = here.latest(), there.latest()
     assert isinstance(pulled, ringcast.Message)
@@ -173,8 +175,8 @@ def test_publishers_on_both_nodes(mesh, tag, pub, eventually):
             history.latest(back=9)
         assert session.tag(TAG).history(publisher=other.incarnation).at(0).data == "b0"
         assert session.tag(TAG).history(publisher=pub.info).at(15).data == 15
-    assert isinstance(tag.history(publisher=other), ringcast.History)
-    assert isinstance(tag.history(publisher=pub.info), ringcast.RemoteHistory)
+    assert isinstance(tag.history(publisher=other), LocalHistory)
+    assert isinstance(tag.history(publisher=pub.info), RemoteHistory)
 
 
 def test_at_a_named_node(make_mesh, eventually, take):

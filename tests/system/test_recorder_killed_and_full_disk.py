@@ -35,7 +35,7 @@ def numbers(path: Path) -> dict[str, list[int]]:
 
 
 def committed(path: Path) -> int:
-    return Recording(path).rows if (path / "commits").is_dir() else 0
+    return Recording(path).rows if (path / "_delta_log").is_dir() else 0
 
 
 def test_killed_again_and_again(

@@ -54,12 +54,12 @@ def test_many_modes_at_once_on_one_tag(make_mesh, eventually):
     a, b, c = make_mesh(3)
     pub = a.session.publisher("camera", codec="image", depth=128)
     eventually(lambda: b.knows("camera") and c.knows("camera"))
-    wishes = [((8, 6), 1, "publisher"), ((8, 6), 1, "publisher"), ((4, 3), 1, "publisher"), ((8, 6), 3, "node:c"),
+    specs = [((8, 6), 1, "publisher"), ((8, 6), 1, "publisher"), ((4, 3), 1, "publisher"), ((8, 6), 3, "node:c"),
               ((5, 5), 2, "subscriber"), (None, 1, "publisher"), (None, 5, "node:c")]  # fmt: skip
-    subs = [b.session.subscribe("camera", size=size, every=every, at=at) for size, every, at in wishes]
+    subs = [b.session.subscribe("camera", size=size, every=every, at=at) for size, every, at in specs]
     for i in range(31):
         pub.send(FRAMES[i % 8])
-    for sub, (size, every, _) in zip(subs, wishes, strict=True):
+    for sub, (size, every, _) in zip(subs, specs, strict=True):
         for i, msg in zip(range(0, 31, every), frames(sub, len(range(0, 31, every))), strict=True):
             whole = FRAMES[i % 8]
             assert (msg.seq, msg.lost) == (i, 0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ringcast
+from ringcast.client.rings.local_history import LocalHistory
 from ringcast.scaling.averaging import averaged
 
 RNG = np.random.default_rng(12)
@@ -42,7 +43,7 @@ def test_every_place_gives_the_same(nodes, at):
 
 def test_on_the_publishers_own_node(nodes):
     history = nodes[0].session.tag("camera").history(size=(5, 5))
-    assert isinstance(history, ringcast.History)
+    assert isinstance(history, LocalHistory)
     assert (history.at(3).data == averaged(FRAMES[3], 5, 5)).all()
     assert (history.latest(copy=False).data == averaged(FRAMES[8], 5, 5)).all()
 

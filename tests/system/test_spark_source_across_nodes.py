@@ -19,10 +19,10 @@ from ringcast.errors import DaemonUnavailable, DataLoss
 from ringcast.record.recorder import Recorder
 from ringcast.record.recording import Recording
 from ringcast.record.writer import RecordingWriter
-from ringcast.spark import connections
-from ringcast.spark.options import write_options
-from ringcast.spark.sink import StreamPublisher
-from ringcast.spark.source import RingcastSource
+from ringcast.spark.tags import connections
+from ringcast.spark.tags.options import write_options
+from ringcast.spark.tags.sink import StreamPublisher
+from ringcast.spark.tags.source import RingcastSource
 
 ALL = ReadAllAvailable()
 

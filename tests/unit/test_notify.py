@@ -52,7 +52,8 @@ def subscriber():
 
 @pytest.fixture
 def right(subscriber):
-    return FakeRight(subscriber)
+    subscriber.right = FakeRight(subscriber)
+    return subscriber.right
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +63,7 @@ def _quiet(caplog):
 
 def test_errors_between_messages_are_reported_and_passed(subscriber, right):
     told, got = [], queue.Queue()
-    service = Callback(subscriber, right, got.put, True, lambda exc, msg: told.append((type(exc), msg)))
+    service = Callback(subscriber, got.put, True, lambda exc, msg: told.append((type(exc), msg)))
     service.start()
     for item in (1, ValueError("undecodable"), BusyError(), 2):
         subscriber.script.put(item)
@@ -76,7 +77,7 @@ def test_errors_between_messages_are_reported_and_passed(subscriber, right):
 @pytest.mark.parametrize("end", [ClosedError("subscriber"), TagDestroyed("a")])
 def test_the_end_of_a_subscriber_is_the_end_of_its_service(subscriber, right, end):
     right.failure = end if isinstance(end, TagDestroyed) else None
-    service = Callback(subscriber, right, print, True, None)
+    service = Callback(subscriber, print, True, None)
     service.start()
     subscriber.script.put(end)
     assert right.left.wait(30)
@@ -89,7 +90,7 @@ def test_the_newest_of_very_many_is_still_found(subscriber, right):
     got = queue.Queue()
     for i in range(1000):
         subscriber.script.put(i)
-    service = Callback(subscriber, right, got.put, False, None)
+    service = Callback(subscriber, got.put, False, None)
     service.start()
     assert got.get(timeout=30) == 999
     service.close()
@@ -97,7 +98,7 @@ def test_the_newest_of_very_many_is_still_found(subscriber, right):
 
 
 def test_a_queue_that_is_closed_while_it_has_no_room(subscriber, right):
-    service = MessageQueue(subscriber, right, 1, True, None)
+    service = MessageQueue(subscriber, 1, True, None)
     service.start()
     for i in range(2):
         subscriber.script.put(i)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import weakref
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from ringcast import _core
 from ringcast.client import lifetime
@@ -26,6 +27,13 @@ _S = TypeVar("_S", bound=Service)
 
 class Closable(Protocol):
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Drains(Protocol):
+    @property
+    def closed(self) -> bool: ...
+    def drain(self, timeout: float | None) -> None: ...
 
 
 class Attachment:
@@ -73,13 +81,23 @@ class Attachment:
             service.start()
         return service
 
-    def dismiss(self, subscriber: object) -> None:
-        """End the services on a subscriber."""
+    def dismiss(self, owner: object) -> None:
+        """End the services of a subscriber or a watch."""
         with self._lock:
-            found = [service for service in self._services if service.subscriber is subscriber]
+            found = [service for service in self._services if service.owner is owner]
             self._services.difference_update(found)
         for service in found:
             service.close()
+
+    def drain(self, timeout: float | None) -> None:
+        """Drain every publisher. Raises TimeoutError, ClosedError, ForkedError, TagDestroyed."""
+        self.check()
+        with self._lock:
+            owned = [thing for thing in self._owned if isinstance(thing, Drains)]
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for publisher in owned:
+            if not publisher.closed:
+                publisher.drain(None if deadline is None else max(0.0, deadline - time.monotonic()))
 
     def bridge(self) -> _core.Bridge:
         """The native thread that writes eventfds, started when the first is asked for."""

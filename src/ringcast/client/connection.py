@@ -32,6 +32,7 @@ from ringcast.control.descriptor import Descriptor, own
 from ringcast.control.notices import Notice
 from ringcast.control.requests import Bye, Hello, Request
 from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, RingcastError
+from ringcast.model.connection import ConnectionChange
 
 logger = logging.getLogger("ringcast")
 
@@ -71,7 +72,9 @@ class Connection:
         self._owner = owner
         self._program = program
         self._hello_fds = tuple(fds)
-        self._lock = threading.Lock()  # guards _socket's sending side, _outbox and _away; nobody blocks under it
+        # Guards _socket's sending side, _outbox, _away and _listeners; nobody blocks under it.
+        self._lock = threading.Lock()
+        self._listeners: list[Callable[[ConnectionChange], None]] = []
         self._outbox = Outbox()
         self._unread: str | None = None
         """Why the connection is to be given up: the daemon does not read."""
@@ -95,6 +98,16 @@ class Connection:
     @property
     def connected(self) -> bool:
         return self._away is None and not self._closed
+
+    def listen(self, listener: Callable[[ConnectionChange], None]) -> None:
+        """Tell `listener` how the connection is now, and then of every change. It must not wait, nor call back."""
+        with self._lock:
+            self._listeners.append(listener)
+            listener(ConnectionChange("lost", self._away) if self._away else ConnectionChange("connected"))
+
+    def unlisten(self, listener: Callable[[ConnectionChange], None]) -> None:
+        with self._lock:
+            self._listeners.remove(listener)
 
     def check(self) -> None:
         """Raises ForkedError, ClosedError."""
@@ -233,6 +246,7 @@ class Connection:
                 continue
             with self._lock:
                 self._away = None
+                self._tell(ConnectionChange("back"))
             logger.info("attached again to the daemon at %s", self.path)
             return
 
@@ -342,8 +356,14 @@ class Connection:
 
     def _lose(self, reason: str) -> None:
         with self._lock:
+            if self._away is None and not self._closed:
+                self._tell(ConnectionChange("lost", reason))
             self._away = reason
         self._pending.fail(DaemonUnavailable(self.path, reason))
+
+    def _tell(self, change: ConnectionChange) -> None:
+        for listener in self._listeners:
+            listener(change)
 
     def _drop(self) -> None:
         with self._lock:

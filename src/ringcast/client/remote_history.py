@@ -1,7 +1,8 @@
-"""A history that may be on other nodes: every pull is a question to the daemon, which asks where the rings are.
+"""A history that may be on other nodes: every pull is a request to the daemon, which asks the nodes that have the
+rings.
 
-`ringcast.history` reads rings of this node without asking anybody; this is for all others. Invariant: a message pulled
-from anywhere is the same `Message` that a subscriber would have got. Must not know how daemons reach each other.
+`LocalHistory` reads rings of this node without asking anybody; this is for all others. Invariant: a message pulled from
+anywhere is the same `Message` that a subscriber would have received. Must not know how daemons reach each other.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import heapq
 import os
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from ringcast import _core
 from ringcast.client.attachment import Attachment
@@ -22,7 +23,7 @@ from ringcast.control.descriptor import Descriptor
 from ringcast.control.requests import PullHistory
 from ringcast.control.service import Pull, PullAnswer
 from ringcast.errors import BadMessage, ClosedError, HistoryError
-from ringcast.message import Message
+from ringcast.message import Message, T_co
 from ringcast.model.closing import Closing
 from ringcast.model.place import PUBLISHER
 from ringcast.model.staleness import bound_s
@@ -38,8 +39,8 @@ _LAST = 2**64 - 1
 _Kind = Literal["latest", "before", "at", "range", "bounds", "span", "heads"]
 
 
-class RemoteHistory(Closing):
-    """Made by `tag.history()` when rings of other nodes are meant. Use it from any thread.
+class RemoteHistory(Closing, Generic[T_co]):
+    """A `History` of publishers on whichever node. Made by `tag.history()` when rings of other nodes are meant.
 
     All methods raise Empty (nothing is held there), HistoryError (it does not go back that far; several publishers
     number their messages), BrokenError (a node is not there, or not any more), CorruptRing, DecodeError,
@@ -49,7 +50,7 @@ class RemoteHistory(Closing):
     def __init__(
         self,
         attachment: Attachment,
-        tag: Tag,
+        tag: Tag[Any],
         decode: Decode | None,
         scaling: Decode | None = None,
         *,
@@ -75,7 +76,7 @@ class RemoteHistory(Closing):
         self._closed = False
         self._measured: tuple[int, float] | None = None  # the period; the delay of the last pull and of what it found
         self._unanswered: tuple[str, ...] = ()
-        self._buffer: weakref.finalize[[int], RemoteHistory] | None = None
+        self._buffer: weakref.finalize[[int], RemoteHistory[Any]] | None = None
         if depth is not None and at != PUBLISHER:
             buffer = attachment.registry.hold(tag.name, at, depth, every)
             self._buffer = weakref.finalize(self, attachment.registry.let_go, buffer)
@@ -83,7 +84,7 @@ class RemoteHistory(Closing):
         attachment.owns(self)
 
     @property
-    def tag(self) -> Tag:
+    def tag(self) -> Tag[object]:
         return self._tag
 
     @property
@@ -98,20 +99,20 @@ class RemoteHistory(Closing):
 
     # ---------------------------------------------------------------- pulls
 
-    def latest(self, back: int = 0, copy: bool = True) -> Message:
+    def latest(self, back: int = 0, copy: bool = True) -> Message[T_co]:
         """The newest message, or the one `back` before it, by send time over all publishers. What is pulled is always
         a copy; `copy` is here for likeness with a history on this node."""
         return self._one(self._ask("latest", first=_index("back", back)))
 
-    def at(self, seq: int, copy: bool = True) -> Message:
+    def at(self, seq: int, copy: bool = True) -> Message[T_co]:
         """By sequence number. Raises also Overwritten, NotYet."""
         return self._one(self._ask("at", first=_index("seq", seq)))
 
-    def range(self, first: int, last: int) -> list[Message]:
+    def range(self, first: int, last: int) -> list[Message[T_co]]:
         """Those still held, both ends included; `lost` of each counts the missing ones before it that were due."""
         return self._range(_index("first", first), _index("last", last), self._incarnation)
 
-    def since(self, seq: int) -> list[Message]:
+    def since(self, seq: int) -> list[Message[T_co]]:
         """Everything held from `seq` on; `lost` of the first says how many are gone."""
         return self.range(seq, _LAST)
 
@@ -122,11 +123,11 @@ class RemoteHistory(Closing):
             raise BadMessage(f"{len(found)} bounds, expected 1")
         return found[0].oldest, found[0].newest
 
-    def before(self, sent_ns: int) -> Message:
+    def before(self, sent_ns: int) -> Message[T_co]:
         """The newest message that had been sent at `sent_ns` (UTC), by its publisher's clock."""
         return self._one(self._ask("before", last=_index("sent_ns", sent_ns)))
 
-    def between(self, first_ns: int, last_ns: int) -> list[Message]:
+    def between(self, first_ns: int, last_ns: int) -> list[Message[T_co]]:
         """Those held of all publishers that were sent from `first_ns` to `last_ns` (UTC), in the order of sending, by
         the clocks of their publishers' nodes."""
         spans = self._ask("span", first=_index("first_ns", first_ns), last=_index("last_ns", last_ns))
@@ -151,8 +152,8 @@ class RemoteHistory(Closing):
 
     # ---------------------------------------------------------------- asking
 
-    def _range(self, first: int, last: int, incarnation: int) -> list[Message]:
-        messages: list[Message] = []
+    def _range(self, first: int, last: int, incarnation: int) -> list[Message[T_co]]:
+        messages: list[Message[T_co]] = []
         following: int | None = first
         while following is not None and following <= last:
             answer = self._ask("range", first=following, last=last, incarnation=incarnation)
@@ -181,12 +182,12 @@ class RemoteHistory(Closing):
             self._measured = (answer.period_ns, time.perf_counter() - began + answer.way_ns / 1e9)
         return answer
 
-    def _one(self, answer: PullAnswer) -> Message:
+    def _one(self, answer: PullAnswer) -> Message[T_co]:
         if len(answer.messages) != 1:
             raise BadMessage(f"{len(answer.messages)} messages, expected 1")
         return self._messages(answer)[0]
 
-    def _messages(self, answer: PullAnswer) -> list[Message]:
+    def _messages(self, answer: PullAnswer) -> list[Message[T_co]]:
         publishers = {info.incarnation: info for info in answer.publishers}
         now_ns = _core.utc_ns()
         # What did not come scaled is scaled here.

@@ -29,16 +29,13 @@ from ringcast.control.link import close_all
 from ringcast.control.notices import RingUp
 from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
+from ringcast.model.options import Start
 from ringcast.model.place import AUTO, check_place, node_of
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size, check_size
 from ringcast.scaling.temporal import check_rate, first_due
 
 logger = logging.getLogger("ringcast")
-
-Start = Literal["new", "latest", "earliest"] | int | Mapping[int, int]
-"""Where a subscription begins. A mapping gives numbers by incarnation, for whoever goes on where it once stopped; rings
-that it does not name are read from the oldest message held."""
 
 _FIRST = {"new": _core.START_NEW, "latest": _core.START_LATEST, "earliest": _core.START_EARLIEST}
 # Waiting on each ring's own bell is fastest up to here; beyond, and on kernels that cannot wait for several words,
@@ -149,7 +146,7 @@ class RingFollowing(Subscription):
         reader.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,
             start=start, tag=up.info.tag, publisher=up.info,
-            decode=self._decoders.of(up.info.tag, up.attributes, up.size), prefault=up.attributes.prefault,
+            decode=self._decoders.of(up.info.tag, up.attributes, up.size),
             every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
             after=before, step=up.every, first=up.first_seq, unordered=up.unordered,
         )  # fmt: skip

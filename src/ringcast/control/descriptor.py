@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from ringcast.errors import BadMessage
+
 
 class Descriptor:
     """Owns a descriptor from now on."""
@@ -38,3 +40,9 @@ class Descriptor:
 
 def own(fds: Iterable[int]) -> list[Descriptor]:
     return [Descriptor(fd) for fd in fds]
+
+
+def expect(fds: list[Descriptor], count: int, message: object) -> None:
+    """Raises BadMessage when another number of descriptors came beside a message."""
+    if len(fds) != count:
+        raise BadMessage(f"{len(fds)} descriptors beside {type(message).__name__}, expected {count}")

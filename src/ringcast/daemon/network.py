@@ -102,8 +102,7 @@ class Network:
         self.outgoing = OutgoingChannels(
             self.incoming, background, self._regrouped, self._ask_again, refused=self.mesh.refused
         )
-        local.sharing.on_taken = senders.taken
-        local.on_leaving = lambda incarnation: self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
+        self._senders = senders
         stages.bases = self.incoming
         stages.on_gone = self.outgoing.stage_gone
         self.pulls = Pulls(local, self.mesh)
@@ -161,7 +160,7 @@ class Network:
         if row is not None and request.node not in row.settings and len(row.settings) >= MAX_SETTINGS_PER_TAG:
             full = f"tag {request.tag!r} has settings for {len(row.settings)} nodes, as many as there may be"
             raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --proxy auto'")
-        self._deliver(self._local.set_channel(request))
+        self._deliver(self._local.tags.set_channel(request))
         self.local_changed()
 
     def keeper(self, tag: str) -> str | None:
@@ -175,7 +174,9 @@ class Network:
         Raises UnknownTag, TagInUse, BrokenError, BadTagName (it is a daemon's own).
         """
         check_published(request.name, own=False)
-        asked = service.DestroyTag(name=request.name, rights=sorted(self._local.rights(client)), force=request.force)
+        asked = service.DestroyTag(
+            name=request.name, rights=sorted(self._local.tags.registrations_of(client)), force=request.force
+        )
         gone: asyncio.Future[None] = self._loop.create_future()
         self._gone.setdefault(request.name, []).append(gone)
         try:
@@ -250,12 +251,20 @@ class Network:
         self.outgoing.direct(service.decode_untrusted(payload, DirectChannel))
         return service.encode(Nothing())
 
+    def taken(self, row: PublisherRow) -> None:
+        """All subscribers here have the stream of another node's publisher."""
+        self._senders.taken(row)
+
+    def leaving(self, incarnation: int) -> None:
+        """A publisher here left before all other nodes had channels from it: wait for them, not for long."""
+        self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
+
     def _wait_no_longer(self, incarnation: int) -> None:
-        self._deliver(self._local.wait_no_longer(incarnation))
+        self._deliver(self._local.publishers.wait_no_longer(incarnation))
         self.local_changed()
 
     async def _taken(self, node: str, payload: bytes) -> bytes:
-        self._deliver(self._local.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))
+        self._deliver(self._local.publishers.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))
         self.local_changed()
         return service.encode(Nothing())
 
@@ -296,7 +305,7 @@ class Network:
         if keeper is not None:
             raise BrokenError(f"tag {request.name!r} has just changed hands; node {keeper!r} keeps it now. Try again")
         check_published(request.name, own=False)  # no other node has a right on what this daemon publishes
-        self._local.destroy(request.name, node, request.rights, force=request.force)
+        self._local.tags.destroy(request.name, node, request.rights, force=request.force)
         self._deliver(self._local.changed([]))
         self.local_changed()
         return service.encode(Nothing())

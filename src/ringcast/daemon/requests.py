@@ -35,7 +35,8 @@ from ringcast.control.requests import (
 from ringcast.control.status import NodeStatus
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.connection import Connection
-from ringcast.daemon.clients.local import Local, options_of
+from ringcast.daemon.clients.local import Local
+from ringcast.daemon.clients.subscribers import options_of
 from ringcast.daemon.effects import Send
 from ringcast.daemon.network import Network
 from ringcast.daemon.observe import listing

@@ -28,7 +28,7 @@ from ringcast.daemon.background import Background
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.listener import Listener, no_descriptors
-from ringcast.daemon.clients.local import OWN_CLIENT, Local
+from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.processes import Processes
 from ringcast.daemon.effects import Send
 from ringcast.daemon.machine import Peer, peer_of
@@ -38,14 +38,17 @@ from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.operate import in_force
+from ringcast.daemon.operate.configuration import settings_for
 from ringcast.daemon.operate.declared import Declared
 from ringcast.daemon.operate.in_force import Settings
 from ringcast.daemon.requests import Requests
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.fanout import FanOut, Flushed
+from ringcast.daemon.rings.registrations import OWN_CLIENT
 from ringcast.daemon.rings.ring import Core
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.table.leases import Leases
+from ringcast.daemon.table.rows import PublisherRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, NameTaken, RingcastError
 
@@ -71,7 +74,11 @@ class Server:
             settings.values["limits.memory"], max_lingering=settings.values["limits.lingering_rings"],
             max_lingering_per_tag=settings.values["limits.lingering_rings_per_tag"],
         )  # fmt: skip
-        self.local = Local(TagTable(node, _core.utc_ns()), budget, core)
+        self.local = Local(
+            TagTable(node, _core.utc_ns()), budget, core,
+            settings_of=lambda tag: settings_for(self.settings.rules, tag),
+            on_leaving=self._leaving, on_taken=self._taken, on_rate=self._pace_later,
+        )  # fmt: skip
         self._declared = Declared(self.local)
         self.bad_messages = 0
         self.slow_clients = 0
@@ -88,10 +95,9 @@ class Server:
         self._pacing: asyncio.TimerHandle | None = None
         self._leases = Leases(settings.values["limits.tag_lease_s"])
         self._looking: asyncio.TimerHandle | None = None
-        self.local.sharing.paces.on_first = self._pace_later
         self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
-        self.network = None
+        self.network: Network | None = None
         if settings.values["listen"]:
             self.network = Network(
                 self.local,
@@ -239,6 +245,14 @@ class Server:
             self._deliver(self._watchers.changed(self.local.take_changes()))
         self._stages.follow()
 
+    def _leaving(self, incarnation: int) -> None:
+        if self.network is not None:
+            self.network.leaving(incarnation)
+
+    def _taken(self, row: PublisherRow) -> None:
+        if self.network is not None:
+            self.network.taken(row)
+
     def _pace_later(self) -> None:
         if self._pacing is None:
             self._pacing = self._loop.call_later(PACE_S, self._pace)
@@ -263,11 +277,11 @@ class Server:
 
     def _end_unused(self) -> None:
         """Tags that nobody has used for long go."""
-        unused = set(self.local.unused()) - self.settings.tags.keys()
+        unused = set(self.local.tags.unused()) - self.settings.tags.keys()
         expired = self._leases.look(unused, self._loop.time())
         if expired:
             logger.info("%d tag(s) that nobody used have ended: %.200r", len(expired), expired)
-            self._deliver(self.local.expire(expired))
+            self._deliver(self.local.tags.expire(expired))
             self._follow()
         self._look_later()
 

@@ -33,7 +33,7 @@ class TagAttributes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     capacity_bytes: int = DEFAULT_CAPACITY_BYTES
     max_wait_s: float = DEFAULT_MAX_WAIT_S
     prefault: bool = False
-    proxy: str = ""
+    at: str = ""
     """Where subscribers' proxies sit unless they say otherwise; '' is at the publisher."""
     transport: str = ""
     """What carries the tag to other nodes unless subscribers say otherwise; '' is the default for what they ask."""

@@ -1,12 +1,12 @@
-"""What a recording is on disk, as values and file names.
+"""What a recording is on disk, as values and file names. A recording is a Delta table, so that anybody can read it.
 
-    DIR/data/00000001.parquet     rows of the bronze schema
-    DIR/commits/00000001.json     a Commit: that file, and which numbers of which streams it holds
+    DIR/_delta_log/...            which data files count (`record.delta`)
+    DIR/data/00000001.parquet     rows of the bronze schema; its footer holds a Commit: which numbers of which streams
     DIR/schemas/<id>.json         the schemas that rows name by `schema_id`
     DIR/lock                      held by the recorder that writes
 
-A data file counts once its commit has been renamed into place, and never changes afterwards: a reader that lists
-`commits/` sees all of a commit or nothing. Where a recorder goes on is what the commits say, and nothing else.
+A data file counts once the log names it, and never changes afterwards: a reader sees all of a commit or nothing. Where
+a recorder goes on is what the data files say, and nothing else.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import msgspec
 from ringcast.errors import RecordingError
 
 VERSION = 1
+FOOTER = "ringcast.commit"
+"""The key of a Commit in a data file's footer."""
 
 
 class StreamKey(NamedTuple):
@@ -64,12 +66,13 @@ def data_path(root: Path, number: int) -> Path:
     return root / "data" / f"{number:08d}.parquet"
 
 
-def commit_path(root: Path, number: int) -> Path:
-    return root / "commits" / f"{number:08d}.json"
-
-
 def schema_path(root: Path, schema_id: str) -> Path:
     return root / "schemas" / f"{schema_id}.json"
+
+
+def is_old(root: Path) -> bool:
+    """Whether an older Ringcast wrote it, with a folder of commits in the place of Delta's log."""
+    return (root / "commits").is_dir() and not (root / "_delta_log").is_dir()
 
 
 def decode_untrusted(path: Path, text: bytes) -> Commit:
@@ -80,8 +83,6 @@ def decode_untrusted(path: Path, text: bytes) -> Commit:
         raise RecordingError(str(path), f"this is no commit of a recording ({exc})") from exc
     if commit.version > VERSION:
         raise RecordingError(str(path), f"it was written by a newer Ringcast (version {commit.version})")
-    if "/" in commit.file or commit.file.startswith("."):
-        raise RecordingError(str(path), f"it names a file outside the recording: {commit.file!r}")
     return commit
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from deltalake import Schema
 
 from ringcast.errors import RecordingError
 from ringcast.model.tag import matches
 from ringcast.record.bronze import SCHEMA
-from ringcast.record.commits import Commit, Span, StreamKey, decode_untrusted, positions, schema_path
+from ringcast.record.commits import FOOTER, Commit, Span, StreamKey, decode_untrusted, is_old, positions, schema_path
+from ringcast.record.delta import Delta, TableError
 
 BATCH_ROWS = 50_000
+_COMMIT = re.compile(r"\d{20}\.json")
+_NAMED = ["tag", "publisher", "incarnation", "node", "every", "codec", "schema_id"]
 
 
 class Recording:
@@ -29,7 +34,12 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.root = Path(path)
         self._commits: dict[str, Commit] = {}
-        if not (self.root / "commits").is_dir():
+        self._version = -1
+        if is_old(self.root):
+            raise RecordingError(
+                str(self.root), "an older Ringcast wrote it; convert it once: ringcast pipeline upgrade DIR"
+            )
+        if not (self.root / "_delta_log").is_dir():
             raise RecordingError(str(self.root), "there is no recording; make one with 'ringcast record TAG --out DIR'")
         self.refresh()
 
@@ -43,12 +53,22 @@ class Recording:
 
     def refresh(self) -> list[Commit]:
         """Commits that came since the last look, in order. Raises RecordingError."""
+        newest = _newest(self.root)
+        if newest == self._version:
+            return []
+        try:
+            state = bronze_table(self.root).state()
+        except TableError as exc:
+            raise RecordingError(str(self.root), exc.reason) from exc
+        self._version = state.version
         new = []
-        for name in sorted(os.listdir(self.root / "commits")):
-            if name.endswith(".json") and name not in self._commits:
-                path = self.root / "commits" / name
-                new.append(decode_untrusted(path, path.read_bytes()))
-                self._commits[name] = new[-1]
+        for path in sorted(state.files):
+            if path not in self._commits:
+                new.append(_commit_of(self.root / path, path))
+                self._commits[path] = new[-1]
+        # Files that somebody put together are not read beside those that they were made of.
+        held = [(path, commit) for path, commit in self._commits.items() if path in state.files]
+        self._commits = dict(sorted(held, key=lambda one: (one[1].number, one[0])))
         return new
 
     def positions(self) -> dict[StreamKey, int]:
@@ -62,7 +82,7 @@ class Recording:
                     yield commit, span
 
     def path_of(self, commit: Commit) -> Path:
-        return self.root / "data" / commit.file
+        return self.root / commit.file
 
     def schema(self, schema_id: str) -> dict[str, Any]:
         """The schema that rows name so. Raises RecordingError."""
@@ -81,6 +101,11 @@ class Recording:
         except (OSError, pa.ArrowException) as exc:
             raise RecordingError(str(self.path_of(commit)), f"it cannot be read ({exc})") from exc
 
+    def _in_order(self, commit: Commit) -> Iterator[pa.RecordBatch]:
+        """Of a file that another program put together, in which streams need not be in order."""
+        whole = pa.Table.from_batches(list(self.batches(commit)), SCHEMA)
+        yield from whole.sort_by([("incarnation", "ascending"), ("seq", "ascending")]).to_batches()
+
     def read(self, incarnation: str, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """The rows of one stream with numbers from `first` to `last`, in order. Raises RecordingError."""
         for commit in self._commits.values():
@@ -88,10 +113,41 @@ class Recording:
             if not held:
                 continue
             whole = len(commit.spans) == 1 and first <= held[0].first and held[0].last <= last
-            for batch in self.batches(commit):
+            for batch in self.batches(commit) if commit.number else self._in_order(commit):
                 chosen = batch if whole else batch.filter(_between(batch, incarnation, first, last))
                 if chosen.num_rows:
                     yield chosen
+
+
+def bronze_table(root: Path) -> Delta:
+    """A recording's table."""
+    return Delta(root, Schema.from_arrow(SCHEMA).to_json(), about="messages as received")
+
+
+def _newest(root: Path) -> int:
+    """The table's last version, by the names in its log: a look that costs next to nothing."""
+    return max((int(name[:20]) for name in os.listdir(root / "_delta_log") if _COMMIT.fullmatch(name)), default=-1)
+
+
+def _commit_of(path: Path, name: str) -> Commit:
+    """What a data file says of itself; of one that another program wrote, what its rows say."""
+    try:
+        with pq.ParquetFile(path) as file:
+            told = (file.metadata.metadata or {}).get(FOOTER.encode())
+            if told is not None:
+                commit = decode_untrusted(path, told)
+                return msgspec.structs.replace(commit, file=name, bytes=path.stat().st_size)
+            columns = file.read([*_NAMED, "seq", "lost"])
+    except (OSError, pa.ArrowException) as exc:
+        raise RecordingError(str(path), f"it cannot be read ({exc})") from exc
+    sums = columns.group_by(_NAMED).aggregate([("seq", "min"), ("seq", "max"), ("seq", "count"), ("lost", "sum")])
+    spans = [
+        Span(first=row["seq_min"], last=row["seq_max"], rows=row["seq_count"], lost=row["lost_sum"],
+             **{key: row[key] for key in _NAMED})
+        for row in sums.to_pylist()
+    ]  # fmt: skip
+    spans.sort(key=lambda span: span.key)
+    return Commit(number=0, file=name, rows=columns.num_rows, bytes=path.stat().st_size, committed_ns=0, spans=spans)
 
 
 def _between(batch: pa.RecordBatch, incarnation: str, first: int, last: int) -> Any:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringcast.client.remote_history import RemoteHistory
+from ringcast.client.rings.local_history import LocalHistory
 from ringcast.errors import BrokenError, HistoryError, UnknownTag
-from ringcast.history import History
 from ringcast.message import Message
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes, is_pattern
@@ -39,7 +39,7 @@ class Ring(NamedTuple):
 class MessageColumns:
     """Messages that came one by one, as columns."""
 
-    messages: list[Message]
+    messages: list[Message[bytes]]
     rings: list[PublisherInfo]
     following: int
     lost_at_end: int = 0
@@ -84,7 +84,7 @@ class Rings:
         self._session = session
         self.pattern = pattern
         self._tags: dict[str, Tag] = {}
-        self._local: dict[str, History] = {}
+        self._local: dict[str, LocalHistory[bytes]] = {}
 
     def names(self) -> list[str]:
         """The tags there are. Raises DaemonUnavailable."""
@@ -190,21 +190,17 @@ class Rings:
             self._tags[name] = self._session.tag(name, create=False)
         return self._tags[name]
 
-    def _history(self, info: PublisherInfo) -> History:
+    def _history(self, info: PublisherInfo) -> LocalHistory[bytes]:
         known = self._local.get(info.tag)
         # Who told us of the ring may have heard of it before the history here did. A new one is shown all at once.
         if known is None or info.incarnation not in known.incarnations:
             if known is not None:
                 known.close()
-            history = self._tag(info.tag).undecoded()
-            assert isinstance(history, History)
-            known = self._local[info.tag] = history
+            known = self._local[info.tag] = self._tag(info.tag).undecoded()
         return known
 
-    def _remote(self, info: PublisherInfo) -> RemoteHistory:
-        history = self._tag(info.tag).undecoded(info, remote=True)
-        assert isinstance(history, RemoteHistory)
-        return history
+    def _remote(self, info: PublisherInfo) -> RemoteHistory[bytes]:
+        return self._tag(info.tag).undecoded(info, remote=True)
 
     def _forget(self, name: str) -> None:
         self._tags.pop(name, None)

@@ -24,8 +24,9 @@ import pyarrow.parquet as pq
 from ringcast.errors import DiskFull, RecordingError
 from ringcast.model.closing import Closing
 from ringcast.record.bronze import SCHEMA
-from ringcast.record.commits import Commit, Span, StreamKey, commit_path, data_path, schema_path
-from ringcast.record.recording import Recording
+from ringcast.record.commits import FOOTER, Commit, Span, StreamKey, data_path, is_old, schema_path
+from ringcast.record.delta import TableError, described
+from ringcast.record.recording import Recording, bronze_table
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # A row group of its own for every batch that happens to come would make many small ones.
@@ -46,7 +47,11 @@ class RecordingWriter(Closing):
         self._group: list[pa.RecordBatch] = []
         self._group_rows = self._group_bytes = 0
         try:
-            for name in ("commits", "data", "schemas"):
+            if is_old(self.root):
+                raise RecordingError(
+                    str(self.root), "an older Ringcast wrote it; convert it once: ringcast pipeline upgrade DIR"
+                )
+            for name in ("data", "schemas"):
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as exc:
@@ -56,11 +61,20 @@ class RecordingWriter(Closing):
         except OSError as exc:
             os.close(self._lock)
             raise RecordingError(str(self.root), "another recorder writes to it; give this one another --out") from exc
+        self._table = bronze_table(self.root)
+        try:
+            if not self._table.exists():
+                self._table.commit([])
+        except (OSError, TableError) as exc:
+            os.close(self._lock)
+            self._failed(exc, committed=0)
         recording = Recording(self.root)
         self.committed = recording.rows
         self._next = recording.positions()
         self._number = max((commit.number for commit in recording.commits), default=0) + 1
         self._remove_remains()
+        while data_path(self.root, self._number).exists():
+            self._number += 1
 
     def positions(self) -> dict[StreamKey, int]:
         """Per stream, the number that is to come next: committed or about to be."""
@@ -110,19 +124,25 @@ class RecordingWriter(Closing):
         if self._file is None:
             return None
         number, path = self._number, data_path(self.root, self._number)
+        name = str(path.relative_to(self.root))
+        commit = Commit(
+            number=number, file=name, rows=self._rows, bytes=0, committed_ns=self._now_ns(),
+            spans=[Span(**fields) for fields in self._spans.values()],
+        )  # fmt: skip
         try:
+            self._file.add_key_value_metadata({FOOTER: msgspec.json.encode(commit).decode()})
             self._file.close()
             self._file = None
             _sync(self._part)
             os.rename(self._part, path)
             _sync(path.parent)
-            commit = Commit(
-                number=number, file=path.name, rows=self._rows, bytes=path.stat().st_size,
-                committed_ns=self._now_ns(), spans=[Span(**fields) for fields in self._spans.values()],
-            )  # fmt: skip
-        except OSError as exc:
+            file = described(self.root, name)
+            self._table.commit([file], told={"rows": str(file.rows)})
+        except (OSError, TableError) as exc:
+            with contextlib.suppress(OSError):
+                path.unlink()
             self._failed(exc, self.committed)
-        self._write_whole(commit_path(self.root, number), msgspec.json.encode(commit))
+        commit = msgspec.structs.replace(commit, bytes=file.size)
         self.committed += self._rows
         self._number += 1
         self._rows = 0
@@ -187,8 +207,9 @@ class RecordingWriter(Closing):
 
     def _remove_remains(self) -> None:
         """A recorder that was killed leaves a part of a file, or a file whose commit never came."""
+        named = self._table.state().files
         for path in (self.root / "data").iterdir():
-            if path.suffix == ".part" or not commit_path(self.root, int(path.stem)).exists():
+            if str(path.relative_to(self.root)) not in named:
                 path.unlink()
 
     def _abandon(self) -> None:
@@ -200,10 +221,10 @@ class RecordingWriter(Closing):
         with contextlib.suppress(OSError):
             self._part.unlink()
 
-    def _failed(self, error: OSError, committed: int) -> NoReturn:
+    def _failed(self, error: OSError | TableError, committed: int) -> NoReturn:
         if hasattr(self, "_number"):
             self._abandon()
-        if error.errno in FULL:
+        if isinstance(error, OSError) and error.errno in FULL:
             raise DiskFull(str(self.root), committed) from error
         raise RecordingError(str(self.root), f"it cannot be written ({error})") from error
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ringcast.rescue.vision.optics import Floats, Lens
 from ringcast.rescue.world import World
-from ringcast.spark.vision.optics import Floats, Lens
 
 GROUND_CENTIKELVIN = 29000.0
 _INFRARED_NOISE = 12.0

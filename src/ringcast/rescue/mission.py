@@ -16,7 +16,7 @@ import numpy as np
 
 from ringcast.rescue import world
 from ringcast.rescue.frames import infrared, video
-from ringcast.spark.vision.optics import Floats, Lens, turned
+from ringcast.rescue.vision.optics import Floats, Lens, turned
 
 INFRARED_LENS = Lens(96, 72, np.radians(80.0))
 VIDEO_LENS = Lens(128, 72, np.radians(75.0))

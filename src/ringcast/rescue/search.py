@@ -24,18 +24,19 @@ import msgspec
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from ringcast.errors import RingcastError
 from ringcast.rescue import Mission, Settings, truth_rows
+from ringcast.rescue.pipelines.score import matched, score
+from ringcast.rescue.report import write_report
+from ringcast.rescue.tables import DETECTIONS, SENSORS, TRUTH
 from ringcast.rescue.trials import declared
 from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
-from ringcast.spark.outlet import Outlet
-from ringcast.spark.pipelines.score import matched, score
-from ringcast.spark.report import Section, write_report
+from ringcast.spark.page import Section
 from ringcast.spark.session import close_session, open_session
 from ringcast.spark.streams import Streams
-from ringcast.spark.tables import gold, upkeep
+from ringcast.spark.tables import upkeep
+from ringcast.spark.tags.outlet import Outlet
 
 WATERMARK = "500 milliseconds"
 """On one machine, and within a mesh of its own, what is later than that was held up by somebody; it is counted."""
@@ -45,15 +46,6 @@ _SHARED = Path("/dev/shm")
 """A checkpoint of a demonstration need not outlive the machine, and each batch writes some twenty files of it."""
 _SOCKET_ROOM = 50
 _TELEMETRY = "@ringcast/*/channels"
-
-
-class QueryFailed(RingcastError):
-    """A query on Spark ended in mid-mission."""
-
-    def __init__(self, query: str, reason: str) -> None:
-        self.query = query
-        self.reason = reason
-        super().__init__(f"the query {query!r} failed: {reason}")
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -103,19 +95,13 @@ class Search:
 
     def start(self) -> None:
         """Begin to read, from the first message on that the rings hold. Raises TagConflict."""
-        self._lake.replace(
-            upkeep.SENSORS, declared(self._spark, self._mission.calibration(), upkeep.SENSORS), self._run.id
-        )
+        self._lake.replace(SENSORS, declared(self._spark, self._mission.calibration(), SENSORS), self._run.id)
         clocks = declared(self._spark, [], upkeep.CLOCKS)
-        self._streams.fuse(
-            self._tags(), clocks, self._lake.read(upkeep.SENSORS), publish=Outlet(self._tag, self._socket)
-        )
+        self._streams.start("fuse", self._tags(), {"clocks": clocks}, Outlet(self._tag, self._socket))
 
     def check(self) -> None:
         """Raises QueryFailed."""
-        for query in self._streams.queries:
-            if (failure := query.exception()) is not None:
-                raise QueryFailed(query.name, str(failure).strip().splitlines()[0])
+        self._streams.check()
 
     def batches(self) -> tuple[int, float]:
         """How many the fusion has done, and how long the last one took, in seconds."""
@@ -138,12 +124,12 @@ class Search:
         say("quality of service")
         jobs.run("qos", self._lake)
         say("against the truth")
-        found = self._lake.read(gold.DETECTIONS).where(F.col("event_ns") >= begin_ns).cache()
+        found = self._lake.read(DETECTIONS).where(F.col("event_ns") >= begin_ns).cache()
         last = found.agg(F.max("event_ns")).first()
         ticks = 0 if last is None or last[0] is None else (last[0] - begin_ns) // _TICK_NS + 1
         truth = truth_rows(Mission(replace(self._mission.settings, seconds=ticks / 10, begin_ns=begin_ns)))
-        self._lake.replace(upkeep.TRUTH, declared(self._spark, truth, upkeep.TRUTH), self._run.id)
-        matches = matched(found, self._lake.read(upkeep.TRUTH)).cache()
+        self._lake.replace(TRUTH, declared(self._spark, truth, TRUTH), self._run.id)
+        matches = matched(found, self._lake.read(TRUTH)).cache()
         one = score(matches)
         seen = matches.where("error_m is not null").agg(F.countDistinct("survivor")).first()
         channels = self.channels(recording)

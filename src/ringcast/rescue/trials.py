@@ -11,15 +11,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ringcast.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
+from ringcast.rescue.pipelines.fuse import fuse, survivors, tally
+from ringcast.rescue.pipelines.score import Score, matched, score
+from ringcast.rescue.tables import SENSORS, TRUTH
 from ringcast.spark.lake import Lake
-from ringcast.spark.pipelines.fuse import fuse, survivors, tally
 from ringcast.spark.pipelines.ingest import ingest
-from ringcast.spark.pipelines.refine import refine
-from ringcast.spark.pipelines.score import Score, matched, score
 from ringcast.spark.tables.bronze import MESSAGES
-from ringcast.spark.tables.silver import GPS, INFRARED, POSE, VIDEO
 from ringcast.spark.tables.table import Table
-from ringcast.spark.tables.upkeep import CLOCKS, SENSORS, TRUTH
+from ringcast.spark.tables.upkeep import CLOCKS
 
 MS = 1_000_000
 
@@ -68,10 +67,7 @@ def judged(
 ) -> tuple[Score, dict[str, int]]:
     """Received messages fused, and only then held against the mission's truth."""
     messages, known = received.persist(), declared(spark, clocks, CLOCKS)
-    infrared, pose, gps, video = (
-        refine(messages, known, family).where("rejected is null") for family in (INFRARED, POSE, GPS, VIDEO)
-    )
-    ticks = fuse(infrared, pose, gps, video, declared(spark, mission.calibration(), SENSORS)).persist()
+    ticks = fuse(messages, known, declared(spark, mission.calibration(), SENSORS)).persist()
     try:
         counts = tally(ticks).first()
         assert counts is not None

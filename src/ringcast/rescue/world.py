@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from ringcast.spark.vision.optics import Floats
+from ringcast.rescue.vision.optics import Floats
 
 Kind = Literal["survivor", "warm", "bright", "fire"]
 

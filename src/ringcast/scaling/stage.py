@@ -103,7 +103,7 @@ class Stage:
         self._reader.close()
         self.writer.close()
 
-    def _take(self, message: _core.Message) -> None:
+    def _take(self, message: _core.Message[bytes]) -> None:
         self._skipped += message.lost
         try:
             payload = self._scaler.scale(message.data, self._attributes, self._size)

@@ -51,17 +51,6 @@ SILVER: tuple[Expectation, ...] = (
 )
 """Of every refined message. The times are only counted: a clock that is off is for `clocks` to mend."""
 
-GOLD: dict[str, tuple[Expectation, ...]] = {
-    "gold.detections": (
-        Expectation("confidence is a probability", "confidence between 0 and 1", "fail"),
-        Expectation("position is finite", "x + y + z < 1e9 and x + y + z > -1e9", "quarantine"),
-    ),
-    "gold.qos": (
-        Expectation("loss is a share", "loss between 0 and 1", "fail"),
-        Expectation("latency is not negative", "latency_p50_ns >= 0", "keep"),
-    ),
-}
-
 
 def judge(rows: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
     """The rows, with the names of what they fail in `_failed`."""

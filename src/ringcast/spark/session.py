@@ -33,6 +33,8 @@ SETTINGS = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.python.unix.domain.socket.enabled": "true",
+    # What Delta's readers expect; Spark's own default is an older type of 96 bits.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -60,7 +62,7 @@ def open_session(
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
-    from ringcast.spark.source import RingcastSource
+    from ringcast.spark.tags.source import RingcastSource
 
     master = master or "local[*]"
     chosen = {**SETTINGS, **(LOCAL_SETTINGS if master.startswith("local") else {}), **(settings or {})}

@@ -8,12 +8,14 @@ aside whole.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ringcast.record.delta import State
 from ringcast.spark import quality
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
@@ -26,10 +28,12 @@ FITS = Expectation("fits the declared schema", "false", "quarantine")
 
 @dataclass(frozen=True)
 class Place:
-    """Where rows go: `partitions` are replaced (None: all of them), or with `batch` they are added once."""
+    """Where rows go: `partitions` are replaced (None: all of them), or with `batch` they are added once. `bases` is
+    what the tables held before the rows were computed, by their names."""
 
     partitions: list[str] | None = None
     batch: tuple[str, int] | None = None
+    bases: Mapping[str, State] = field(default_factory=dict)
 
     @property
     def number(self) -> int:
@@ -66,6 +70,31 @@ def settle(
     return counts
 
 
+def settle_small(
+    lake: Lake, table: Table, rows: DataFrame, expectations: Sequence[Expectation], run: Run, place: Place
+) -> pa.Table:
+    """The same for a few rows of a stream, fetched once and written without a Spark job. Returns what was written."""
+    if not lake.fitting(table, rows).fits:
+        settle(lake, table, rows, expectations, run, place)
+        return pa.table({})
+    judged = quality.judge(rows, expectations).withColumn("_partition", F.expr(table.partition)).toArrow()
+    failed = judged["_failed"].to_pylist()
+    counts = {"rows": judged.num_rows, **{e.name: sum(e.name in names for names in failed) for e in expectations}}
+    quality.enforce(counts, expectations, table)
+    refused = {e.name for e in expectations if e.action == "quarantine"}
+    good = [not refused & set(names) for names in failed]
+    kept = judged.filter(pa.array(good, pa.bool_()))
+    if not all(good):
+        settle(lake, table, rows, expectations, run, place)
+        return kept.select(table.columns)
+    partitions = kept["_partition"].to_pylist() if table.partition_column else [None] * kept.num_rows
+    written = lake.add_arrow(table, kept, partitions, run.id, _batch(place, table.name)).rows
+    note(lake, table.name, {**counts, "quarantined": 0}, run, place, {e.name: e.action for e in expectations})
+    run.wrote(table.name, written)
+    run.count({k: v for k, v in counts.items() if v}, f"{table.name}: ")
+    return kept.select(table.columns)
+
+
 def note(
     lake: Lake, table: str, counts: dict[str, int], run: Run, place: Place, actions: dict[str, str] | None = None
 ) -> None:
@@ -85,8 +114,9 @@ def as_declared(rows: DataFrame, table: Table) -> DataFrame:
 
 def _has_aside(lake: Lake, table: Table, place: Place) -> bool:
     """Whether an earlier run put rows aside that this one replaces."""
-    held = {file.partition for file in lake.state(QUARANTINE).files.values()}
-    return place.batch is None and any(partition.startswith(f"{table.name}@") for partition in held)
+    if place.batch is not None:
+        return False
+    return any(str(file.partition).startswith(f"{table.name}@") for file in lake.state(QUARANTINE).files.values())
 
 
 def _put(lake: Lake, table: Table, rows: DataFrame, run: Run, place: Place, owner: str) -> int:
@@ -95,11 +125,12 @@ def _put(lake: Lake, table: Table, rows: DataFrame, run: Run, place: Place, owne
     partitions = place.partitions
     if table is QUARANTINE:
         if partitions is None:
-            partitions = [f.partition for f in lake.state(table).files.values() if f.partition.startswith(f"{owner}@")]
+            held = {str(file.partition) for file in lake.state(table).files.values()}
+            partitions = [partition for partition in held if partition.startswith(f"{owner}@")]
             partitions += [row[0] for row in rows.selectExpr(table.partition).distinct().collect()]
         else:
             partitions = [f"{owner}@{partition}" for partition in partitions]
-    return lake.replace(table, rows, run.id, partitions).rows
+    return lake.replace(table, rows, run.id, partitions, place.bases.get(table.name)).rows
 
 
 def _batch(place: Place, owner: str) -> tuple[str, int] | None:

@@ -1,7 +1,8 @@
-"""Pipelines as streams: the same functions on streaming DataFrames, written through `foreachBatch`.
+"""Pipelines as streams: the same declarations on streaming DataFrames, written through `foreachBatch`.
 
-One query per table. A batch is settled as in a job, once for (query, batch); rows that came behind the watermark and
-copies that were dropped are taken from the query's own metrics into `quality`.
+One query per table. A batch is settled as in a job, once for (query, batch), where the query is Spark's own identity of
+a checkpoint; rows that came behind the watermark and copies that were dropped are taken from the query's own metrics
+into `quality`.
 """
 
 from __future__ import annotations
@@ -10,32 +11,71 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ringcast.errors import RingcastError
+from ringcast.spark.declaration import NothingToDo, Pipeline, find
+from ringcast.spark.jobs import chosen_options, complete, counted
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
-from ringcast.spark.outlet import Outlet
 from ringcast.spark.pipelines.constant import at_hand
-from ringcast.spark.pipelines.fire import fire
-from ringcast.spark.pipelines.fit import fit, points
-from ringcast.spark.pipelines.fuse import Fusion, fuse, survivors, tally
-from ringcast.spark.pipelines.ingest import ingest
-from ringcast.spark.pipelines.qos import qos
-from ringcast.spark.pipelines.refine import refine
-from ringcast.spark.pipelines.results import RESULT
-from ringcast.spark.pipelines.times import deduplicate, translate
-from ringcast.spark.quality import GOLD, SILVER, Expectation
-from ringcast.spark.settling import Place, as_declared, note, settle
-from ringcast.spark.tables import bronze, gold, silver
+from ringcast.spark.pipelines.refine import of_families, refine
+from ringcast.spark.quality import Expectation
+from ringcast.spark.settling import Place, note, settle, settle_small
+from ringcast.spark.tables import bronze, upkeep
+from ringcast.spark.tables.silver import Family
 from ringcast.spark.tables.table import Table
+from ringcast.spark.tags.outlet import Outlet
 
 Settled = Callable[[DataFrame, Place], None]
+Messages = DataFrame | Mapping[str, DataFrame]
+"""Bronze messages as a stream: of everything, or one for each family by its name."""
 
 _NOTED_EVERY = 50
 """Batches. Spark remembers the metrics of the last hundred."""
+
+
+class NoStream(RingcastError):
+    """A pipeline that only runs as a job."""
+
+    def __init__(self, pipeline: str) -> None:
+        self.pipeline = pipeline
+        super().__init__(f"{pipeline} runs over what is there, not live; leave --stream away")
+
+
+class QueryFailed(RingcastError):
+    """A query on Spark ended by an error."""
+
+    def __init__(self, query: str, reason: str) -> None:
+        self.query = query
+        self.reason = reason
+        super().__init__(f"the query {query!r} failed: {reason}")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where a stream's rows come from. `tables` stand in for the lake's own tables, by the argument's name."""
+
+    messages: Messages
+    tables: Mapping[str, DataFrame] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    publish: Outlet | None = None
+
+    def of(self, family: Family) -> DataFrame:
+        return self.messages if isinstance(self.messages, DataFrame) else self.messages[family.name]
+
+    def all(self) -> DataFrame:
+        if isinstance(self.messages, DataFrame):
+            return self.messages
+        first, *others = self.messages.values()
+        for other in others:
+            first = first.unionByName(other)
+        return first
 
 
 class Streams:
@@ -50,82 +90,95 @@ class Streams:
         watermark: str = "2 seconds",
     ) -> None:
         """`every_s` None reads what is there now and ends."""
-        self.lake, self.run = lake, run
+        self.lake, self.run, self.watermark = lake, run, watermark
         self.queries: list[StreamingQuery] = []
-        self._checkpoints, self._every_s, self._watermark = checkpoints, every_s, watermark
+        self._checkpoints, self._every_s = checkpoints, every_s
         self._noted: dict[str, int] = {}
         self._noting = threading.Lock()
 
-    def ingest(self, messages: DataFrame) -> StreamingQuery:
-        """Messages of the source `ringcast` into bronze."""
-        return self._start("ingest", ingest(messages), self._into(bronze.MESSAGES, ()))
-
-    def refine(self, messages: DataFrame, clocks: DataFrame, family: silver.Family) -> StreamingQuery:
-        refined = refine(messages, clocks, family, self._watermark)
-        return self._start(f"refine-{family.name}", refined, self._into(family.table, SILVER))
-
-    def qos(self, messages: DataFrame, clocks: DataFrame, window_s: float = 1.0) -> StreamingQuery:
-        found = qos(deduplicate(translate(messages, clocks), self._watermark), window_s)
-        rows = found.withColumn("run_id", F.lit(self.run.id))
-        return self._start("qos", rows, self._into(gold.QOS, GOLD[gold.QOS.name]), small=True)
-
-    def fuse(
+    def start(
         self,
-        messages: DataFrame | Mapping[str, DataFrame],
-        clocks: DataFrame,
-        sensors: DataFrame,
-        how: Fusion | None = None,
+        name: str,
+        messages: Messages,
+        tables: Mapping[str, DataFrame] | None = None,
         publish: Outlet | None = None,
-    ) -> StreamingQuery:
-        """Bronze messages of all families to detections, which go out by `publish`, too, each batch once.
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Begin to run a pipeline; what it writes goes out by `publish`, too, each batch once.
 
-        One DataFrame of everything is read once for each family; a mapping has one for each by its name. Raises
-        TagConflict when the outlet's tag is not made for detections.
+        Raises NoSuchPipeline, NoStream, NoSuchOption, NothingToDo, TagConflict when the outlet's tag is not made for
+        what comes.
         """
+        one = find(name)
+        sources = Sources(messages, dict(tables or {}), dict(options or {}), publish)
         if publish is not None:
             publish.check()
-        infrared, pose, gps, video = self._refined(
-            messages, clocks, silver.INFRARED, silver.POSE, silver.GPS, silver.VIDEO
-        )
-        ticks = fuse(infrared, pose, gps, video, sensors, how)
+        if one.stream is not None:
+            one.stream(self, sources)
+        elif one.job is not None:
+            raise NoStream(name)
+        else:
+            self._start_declared(one, sources)
+
+    def table(self, name: str, sources: Sources, declared: Table) -> DataFrame:
+        """An input that does not stream, as it is now."""
+        return sources.tables[name] if name in sources.tables else self.lake.read(declared)
+
+    def clocks(self, sources: Sources) -> DataFrame:
+        return self.table("clocks", sources, upkeep.CLOCKS)
+
+    def _start_declared(self, one: Pipeline, sources: Sources) -> None:
+        table = one.writes
+        assert table is not None
+        found = one.function(**self._inputs(one, sources), **chosen_options(one, sources.options))
 
         def write(batch: DataFrame, place: Place) -> None:
-            found = survivors(batch).withColumn("run_id", F.lit(self.run.id))
-            settle(self.lake, gold.DETECTIONS, found, GOLD[gold.DETECTIONS.name], self.run, place)
-            if publish is not None:
-                publish.send(found, place.batch, self._checkpoints)
-            counts = tally(batch).first()
-            assert counts is not None
-            numbers = {name: int(number) for name, number in counts.asDict().items()}
-            note(self.lake, gold.DETECTIONS.name, numbers, self.run, place)
-            self.run.count(numbers, "fuse: ")
+            rows = complete(one, batch, self.run)
+            if one.small:
+                sent = settle_small(self.lake, table, rows, one.expectations, self.run, place)
+                if sources.publish is not None and sent.num_rows:
+                    sources.publish.send_now(sent, table.schema, place.batch, self._checkpoints)
+            else:
+                settle(self.lake, table, rows, one.expectations, self.run, place)
+                if sources.publish is not None:
+                    sources.publish.send(rows.select(*table.columns), place.batch, self._checkpoints)
+            if one.counts is not None:
+                numbers = counted(one, batch)
+                note(self.lake, table.name, numbers, self.run, place)
+                self.run.count(numbers, f"{one.name}: ")
 
-        return self._start("fuse", ticks, write, small=True)
+        self.begin(one.name, found, write, small=one.small)
 
-    def fire(
-        self,
-        messages: DataFrame | Mapping[str, DataFrame],
-        clocks: DataFrame,
-        sensors: DataFrame,
-        how: Fusion | None = None,
-    ) -> StreamingQuery:
-        """Bronze messages of UAVs to fires."""
-        infrared, pose, gps = self._refined(messages, clocks, silver.INFRARED, silver.POSE, silver.GPS)
-        found = fire(infrared, pose, gps, sensors, how).withColumn("run_id", F.lit(self.run.id))
-        return self._start("fire", found, self._into(gold.FIRES, GOLD.get(gold.FIRES.name, ())), small=True)
+    def _inputs(self, one: Pipeline, sources: Sources) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        for name, source in one.reads.items():
+            if isinstance(source, Family):
+                if one.scan is None:
+                    given[name] = self._refined(source, sources)
+            elif source is bronze.MESSAGES:
+                given[name] = sources.all()
+            else:
+                given[name] = self.table(name, sources, source)
+                if name in one.needs and given[name].isEmpty():
+                    raise NothingToDo(one.name, one.needs[name])
+            self.run.read(source.table.name if isinstance(source, Family) else source.name, None)
+        if one.scan is not None:
+            given[one.scan] = of_families(sources.all(), one.families)
+        if one.takes("watermark"):
+            given["watermark"] = self.watermark
+        return given
 
-    def fit(self, results: DataFrame) -> StreamingQuery:
-        """Experiment results into `gold.training` as they come, and the lines through all that are there into
-        `gold.fits`."""
+    def _refined(self, family: Family, sources: Sources) -> DataFrame:
+        """A family's good rows. Those that do not decode are counted here, and put aside by `refine` alone."""
+        counted = F.sum("lost").alias("lost"), F.count("rejected").alias("rejected")
+        rows = refine(sources.of(family), self.clocks(sources), family, self.watermark).observe(family.name, *counted)
+        return rows.where("rejected is null")
 
+    def into(self, table: Table, expectations: Sequence[Expectation]) -> Settled:
         def write(batch: DataFrame, place: Place) -> None:
-            came = as_declared(batch.withColumn("run_id", F.lit(self.run.id)), gold.TRAINING)
-            self.run.wrote(gold.TRAINING.name, self.lake.append(gold.TRAINING, came, self.run.id, place.batch).rows)
-            found = fit(points(self.lake.read(gold.TRAINING))).withColumn("run_id", F.lit(self.run.id))
-            written = self.lake.replace(gold.FITS, as_declared(found, gold.FITS), self.run.id)
-            self.run.wrote(gold.FITS.name, written.rows)
+            settle(self.lake, table, batch, expectations, self.run, place)
 
-        return self._start("fit", results.select(*RESULT), write)
+        return write
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Until every query ended (those that read what is there now), then take their metrics."""
@@ -138,6 +191,12 @@ class Streams:
         self.note()
         for query in self.queries:
             query.stop()
+
+    def check(self) -> None:
+        """Raises QueryFailed when one ended by an error."""
+        for query in self.queries:
+            if (failure := query.exception()) is not None:
+                raise QueryFailed(query.name, str(failure).strip().splitlines()[0])
 
     def note(self) -> None:
         """Late and duplicated rows since the last call, and what was lost before and refused of those that a query
@@ -162,40 +221,24 @@ class Streams:
                 counts.update({name: number or 0 for name, number in observed.asDict().items()})
         return counts
 
-    def _refined(
-        self, messages: DataFrame | Mapping[str, DataFrame], clocks: DataFrame, *families: silver.Family
-    ) -> list[DataFrame]:
-        """Each family's good rows. Those that do not decode are counted here, and put aside by `refine` alone."""
-        parts = []
-        for family in families:
-            own = messages if isinstance(messages, DataFrame) else messages[family.name]
-            counted = F.sum("lost").alias("lost"), F.count("rejected").alias("rejected")
-            rows = refine(own, clocks, family, self._watermark).observe(family.name, *counted)
-            parts.append(rows.where("rejected is null"))
-        return parts
-
-    def _into(self, table: Table, expectations: Sequence[Expectation]) -> Settled:
-        def write(batch: DataFrame, place: Place) -> None:
-            settle(self.lake, table, batch, expectations, self.run, place)
-
-        return write
-
-    def _start(self, name: str, rows: DataFrame, write: Settled, small: bool = False) -> StreamingQuery:
-        """`small` rows are results: they are fetched, and a batch without any is not written."""
+    def begin(self, name: str, rows: DataFrame, write: Settled, small: bool = False) -> StreamingQuery:
+        """A query of that name, whose batches `write` puts where they belong. A batch of `small` results is fetched,
+        and one without any is not written."""
 
         def each(batch: DataFrame, number: int) -> None:
+            # Of the checkpoint: a restarted query goes on with it, and one whose checkpoint is gone begins anew.
+            query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+            assert query, "Spark names the query in every batch"
             # Every action on a batch would read the source and run the detection again.
             held = at_hand(batch) if small else batch.persist()
             try:
                 if not small or not held.isEmpty():
-                    write(held, Place(batch=(query_id, number)))
+                    write(held, Place(batch=(f"{name} {query}", number)))
             finally:
                 held.unpersist()
             if number % _NOTED_EVERY == _NOTED_EVERY - 1:
                 self.note()
 
-        # Of the checkpoint, not of the query's start: a restarted query goes on with the numbers of the one before.
-        query_id = f"{name}@{os.path.abspath(self._checkpoints)}"
         writer = (
             rows.writeStream.queryName(name)
             .option("checkpointLocation", os.path.join(self._checkpoints, name))

@@ -58,7 +58,7 @@ class Member(msgspec.Struct):
 class Answering(NamedTuple):
     """A repair thread and the port it listens on."""
 
-    repair: _core.Repair
+    repair: _core.Retransmitter
     port: int
 
 
@@ -318,7 +318,7 @@ class Groups:
                     multicast.send_from(sock, local)
                 except OSError as exc:  # groups find out by themselves, and send to each node
                     logger.debug("no multicast from %s: %s", local, exc)
-                self._answering[local] = Answering(_core.Repair(sock.fileno()), sock.getsockname()[1])
+                self._answering[local] = Answering(_core.Retransmitter(sock.fileno()), sock.getsockname()[1])
         return self._answering[local]
 
 

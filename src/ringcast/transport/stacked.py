@@ -1,7 +1,8 @@
 """Transports put together from recovery stages: `nak`, `lateral:r=4,c=3`, `multicast+nak`, `ack`, ...
 
 One class for all of them; what differs is the recipe. Each datagram goes out once per receiving node, or, with
-`multicast`, once; what the publisher's own thread cannot do is done by the daemon (`groups.py`, `native/path/repair`).
+`multicast`, once; what the publisher's own thread cannot do is done by the daemon (`groups.py`,
+`native/path/retransmitter`).
 """
 
 from __future__ import annotations

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from ringcast.errors import DiskFull, RecordingError
 from ringcast.record.bronze import SCHEMA
 from ringcast.record.commits import StreamKey
 from ringcast.record.recording import Recording
+from ringcast.record.upgrade import upgrade_recording
 from ringcast.record.writer import RecordingWriter
 
 
@@ -63,7 +67,6 @@ def test_remains_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     # Killed after the data file had its name, and before its commit had.
     (tmp_path / "data" / "00000002.parquet").write_bytes((tmp_path / "data" / "00000001.parquet").read_bytes())
     (tmp_path / "data" / "00000003.part").write_bytes(b"half")
-    (tmp_path / "commits" / "00000002.part").write_bytes(b"{")
     assert numbers(tmp_path) == [0, 1, 2, 3, 4]
     with RecordingWriter(tmp_path) as writer:
         assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["00000001.parquet"]
@@ -98,9 +101,48 @@ def test_what_is_no_recording_says_so(tmp_path: Path) -> None:
     with RecordingWriter(tmp_path) as writer:
         writer.write(rows(0, 0))
         writer.commit()
-    (tmp_path / "commits" / "00000002.json").write_text('{"number": 2}')
-    with pytest.raises(RecordingError, match="no commit"):
+    (tmp_path / "data" / "00000001.parquet").write_bytes(b"PAR1")
+    with pytest.raises(RecordingError, match="cannot be read"):
         Recording(tmp_path)
+
+
+def test_a_recording_is_a_delta_table_that_others_read_and_compact(tmp_path: Path) -> None:
+    with RecordingWriter(tmp_path) as writer:
+        for first in (0, 5):
+            writer.write(rows(first, first + 4))
+            writer.commit()
+    table = DeltaTable(str(tmp_path))
+    assert table.to_pyarrow_table().column_names == SCHEMA.names
+    assert sorted(table.to_pyarrow_table()["seq"].to_pylist()) == list(range(10))
+    before = [span for _, span in Recording(tmp_path).spans()]
+    table.optimize.compact()
+    recording = Recording(tmp_path)
+    assert [commit.rows for commit in recording.commits] == [10], "not beside the files that it was made of"
+    assert recording.positions() == {before[0].key: 10}
+    assert numbers(tmp_path) == list(range(10))
+    with RecordingWriter(tmp_path) as writer:
+        assert writer.write(rows(8, 11)) == 2
+        writer.commit()
+    assert numbers(tmp_path) == list(range(12))
+
+
+def test_an_older_recording_is_converted_once(tmp_path: Path) -> None:
+    with RecordingWriter(tmp_path) as writer:
+        for first in (0, 5):
+            writer.write(rows(first, first + 4))
+            writer.commit()
+        old = Recording(tmp_path).commits
+    (tmp_path / "commits").mkdir()
+    for commit in old:
+        named = msgspec.structs.replace(commit, file=Path(commit.file).name)
+        (tmp_path / "commits" / f"{commit.number:08d}.json").write_bytes(msgspec.json.encode(named))
+    shutil.rmtree(tmp_path / "_delta_log")
+    for opened in (Recording, RecordingWriter):
+        with pytest.raises(RecordingError, match="ringcast pipeline upgrade"):
+            opened(tmp_path)
+    assert upgrade_recording(tmp_path) == 2
+    assert upgrade_recording(tmp_path) == 0
+    assert numbers(tmp_path) == list(range(10))
 
 
 def test_full_disk_keeps_what_was_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

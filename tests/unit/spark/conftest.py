@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ringcast.spark import connections
+from ringcast.spark.tags import connections
 
 
 @pytest.fixture(autouse=True)

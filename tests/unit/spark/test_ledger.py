@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ringcast.spark.ledger import ROWS, Ledger, State, local_path, unsent
+from ringcast.spark.tags.ledger import ROWS, Ledger, State, local_path, unsent
 
 
 def rows(*payloads: bytes) -> pa.Table:

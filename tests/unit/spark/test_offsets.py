@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.errors import CheckpointMismatch
-from ringcast.spark.offsets import MOST_GONE, Head, Key, Offset, Piece, advance, pieces, split
+from ringcast.spark.tags.offsets import MOST_GONE, Head, Key, Offset, Piece, advance, pieces, split
 
 A, B, C = (Key("t", f"n/p|x/{name}", f"{name:0>16}") for name in "abc")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringcast.errors import BadTagName
-from ringcast.spark.options import Time, read_options, starting, write_options
+from ringcast.spark.tags.options import Time, read_options, starting, write_options
 
 
 def test_defaults_of_a_stream_and_of_a_table() -> None:

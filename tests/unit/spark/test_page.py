@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringcast.spark.report.page import Section, image, page
+from ringcast.spark.page import Section, image, page
 
 
 def test_a_page_escapes_what_others_wrote() -> None:

@@ -17,9 +17,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import ringcast
 from ringcast.errors import DecodeError, TagConflict
-from ringcast.spark import sink
-from ringcast.spark.options import write_options
-from ringcast.spark.sink import BatchPublisher, StreamPublisher
+from ringcast.spark.tags import sink
+from ringcast.spark.tags.options import write_options
+from ringcast.spark.tags.sink import BatchPublisher, StreamPublisher
 from ringcast.testing.waiting import PATIENCE_S
 
 RECORDS = pa.schema([("y", pa.float64()), ("event_ns", pa.int64())])
@@ -80,9 +80,9 @@ PROGRAM = """
     import os, signal, sys
     import pyarrow as pa
     from pyspark.sql.pandas.types import from_arrow_schema
-    from ringcast.spark import sink
-    from ringcast.spark.ledger import Ledger
-    from ringcast.spark.options import write_options
+    from ringcast.spark.tags import sink
+    from ringcast.spark.tags.ledger import Ledger
+    from ringcast.spark.tags.options import write_options
 
     place, state, socket = sys.argv[1:]
     def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)

@@ -15,7 +15,7 @@ import ringcast
 from ringcast.errors import CheckpointMismatch, DataLoss
 from ringcast.record.recorder import Recorder
 from ringcast.record.writer import RecordingWriter
-from ringcast.spark.source import RingcastSource, StreamReader
+from ringcast.spark.tags.source import RingcastSource, StreamReader
 
 ALL = ReadAllAvailable()
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ringcast.codec.schema import describe as describe_type
-from ringcast.spark.values import arrow_type, decoded, describe
+from ringcast.spark.tags.values import arrow_type, decoded, describe
 
 
 class Fix(msgspec.Struct):

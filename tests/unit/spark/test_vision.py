@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringcast.spark.vision.optics import Lens, turned
-from ringcast.spark.vision.places import Gate, confidence, group, meet
-from ringcast.spark.vision.spots import find_spots
-from ringcast.spark.vision.tick import fix_tick, square
+from ringcast.rescue.vision.optics import Lens, turned
+from ringcast.rescue.vision.places import Gate, confidence, group, meet
+from ringcast.rescue.vision.spots import find_spots
+from ringcast.rescue.vision.tick import fix_tick, square
 
 LENS = Lens(96, 72, np.radians(80.0))
 ANGLE = st.floats(-0.3, 0.3)

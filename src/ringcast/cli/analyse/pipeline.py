@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
+import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from ringcast.cli.analyse import pipeline_tables
 from ringcast.cli.parts import units
 from ringcast.cli.parts.instants import instant
 from ringcast.cli.parts.output import Output, add_json
@@ -19,13 +22,15 @@ from ringcast.errors import RingcastError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from ringcast.spark.declaration import Pipeline
     from ringcast.spark.lake import Lake
+    from ringcast.spark.lineage import Run
+    from ringcast.spark.tags.outlet import Outlet
 
 HELP = "Run the data pipelines on Spark; see what their tables hold and where it came from."
 
 _EPILOG = """\
-pipelines: ingest (messages into the lake), refine (decoded, once each, times in one base), fuse (survivors), fire, qos
-(quality of service), fit (lines through measurements), train (a model that chooses a transport)
+'ringcast pipeline list' tells which pipelines there are; docs/adding-a-pipeline.md how to add one.
 
 examples:
   ringcast pipeline run ingest --input recording/         what 'ringcast record' wrote
@@ -35,7 +40,10 @@ examples:
   ringcast pipeline simulate --seconds 10 --loss 0.03     a search and rescue with known truth
   ringcast pipeline report --out report.html
   ringcast pipeline lineage gold.detections
-  ringcast pipeline tables --json
+  ringcast pipeline tables --describe silver.gps
+  ringcast pipeline sql "select tag, count(*) from bronze.messages group by tag"
+  ringcast pipeline new room_heat                         a pipeline of your own, with its test
+  ringcast pipeline run room_heat --stream --publish lab/heat
 """
 _LAKE = "RINGCAST_LAKE"
 
@@ -58,15 +66,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--to", dest="end", metavar="T", type=instant, help="up to this time; hours are done whole")
     run.add_argument("--input", metavar="DIR", help="a recording (ingest), or results as Parquet (fit, train)")
-    run.add_argument("--tag", metavar="PATTERN", help="what the rings of these tags hold now (ingest)")
-    run.add_argument("--socket", metavar="PATH", help="the daemon to read and publish tags through (ingest, fuse)")
-    run.add_argument("--publish", metavar="TAG", help="send what was found on this tag, too (fuse)")
+    run.add_argument("--tag", metavar="PATTERN", help="what the rings of these tags hold now (ingest), or live")
+    run.add_argument("--socket", metavar="PATH", help="the daemon to read and publish tags through")
+    run.add_argument("--publish", metavar="TAG", help="send what it writes on this tag, too")
+    run.add_argument("--set", dest="chosen", action="append", default=[], metavar="NAME=VALUE",
+                     help="an option of the pipeline (repeatable; 'list' tells which)")  # fmt: skip
+    run.add_argument("--stream", action="store_true", help="live, from tags, until Ctrl-C")
+    run.add_argument("--seconds", type=units.positive, metavar="S", help="live for so long")
+    run.add_argument("--start", choices=("latest", "earliest"), default="latest",
+                     help="live: from now on, or from what the rings hold (default: latest)")  # fmt: skip
+    run.add_argument("--recording", metavar="DIR", help="live: what the rings no longer hold is read from there")
+    run.add_argument("--checkpoint", metavar="DIR", help="live: remembers there how far it came (default: in the lake)")
+    run.add_argument("--wait", dest="watermark", default="2 seconds", metavar="TIME",
+                     help="live: how long to wait for what is late (default: 2 seconds)")  # fmt: skip
     run.add_argument("--family", action="append", metavar="NAME", help="only this family (refine; repeatable)")
-    run.add_argument("--window", type=units.positive, default=1.0, metavar="S", help="per row (qos; default: 1 s)")
-    run.add_argument("--deadline", type=units.positive, default=50.0, metavar="MS", help="(qos; default: 50 ms)")
-    run.add_argument("--metric", default="relate2", help="what the model is to keep low (train; default: relate2)")
+    run.add_argument("--window", type=units.positive, metavar="S", help="per row (qos; default: 1 s)")
+    run.add_argument("--deadline", type=units.positive, metavar="MS", help="(qos; default: 50 ms)")
+    run.add_argument("--metric", help="what the model is to keep low (train; default: relate2)")
     run.add_argument("--experiment", metavar="NAME", help="only its results (fit, train; default: all there are)")
-    run.add_argument("--splits", metavar="N", type=units.count, default=3,
+    run.add_argument("--splits", metavar="N", type=units.count,
                      help="times that other environments are held out (train; default: 3)")  # fmt: skip
     run.add_argument("--model", metavar="FILE", help="where the model goes (train; default: in the lake)")
     simulate = _action(actions, "simulate", "put a made-up search and rescue with known truth into the lake")
@@ -85,15 +103,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
                          help="hours that replaced files are kept for readers (default: 1)")  # fmt: skip
     lineage = _action(actions, "lineage", "which runs wrote a table, from what, by which code")
     lineage.add_argument("table", metavar="TABLE")
-    _action(actions, "tables", "list tables: rows, files, versions")
+    tables = _action(actions, "tables", "list tables: rows, files, commits")
+    tables.add_argument("--describe", metavar="TABLE", help="one table: columns, rows, who makes it of what, quality")
+    _action(actions, "list", "list pipelines: what they read and write, and their options")
+    sql = _action(actions, "sql", "a query over the lake's tables, by their names")
+    sql.add_argument("query", metavar="QUERY")
+    sql.add_argument("--rows", type=units.count, default=100, metavar="N", help="at most so many (default: 100)")
+    new = _action(actions, "new", "write a package with a working pipeline and its test")
+    new.add_argument("name", metavar="NAME")
+    new.add_argument("--out", metavar="DIR", default=".", help="where the package goes (default: here)")
+    upgrade = _action(actions, "upgrade", "convert a lake or a recording that an older Ringcast wrote, once")
+    upgrade.add_argument("path", metavar="DIR", nargs="?", help="(default: the lake)")
 
 
 def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
+    offline = {"new": _new, "upgrade": _upgrade, "list": _list}
     actions = {
-        "run": _run, "simulate": _simulate, "compare": _compare, "report": _report, "compact": _compact,
-        "lineage": _lineage, "tables": _tables,
+        "run": _run, "simulate": _simulate, "compare": _compare, "report": _report, "compact": pipeline_tables.compact,
+        "lineage": pipeline_tables.lineage, "tables": pipeline_tables.tables, "sql": pipeline_tables.sql,
     }  # fmt: skip
+    if args.action in offline:
+        return _needing_spark(offline[args.action], args, output)
     if args.action == "run" and (args.begin is None) != (args.end is None):
         raise Misuse("a span has two ends: give both --from and --to, or neither")
     output.progress("starting Spark")
@@ -112,21 +143,34 @@ def _session(master: str | None) -> SparkSession:
     return spark
 
 
-def _run(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
-    from ringcast.spark import jobs
+def _needing_spark(action: Any, args: argparse.Namespace, output: Output) -> int:
+    """The package, not a session."""
+    try:
+        done: int = action(args, output)
+    except ImportError as exc:
+        raise NoSpark(exc.name or "pyspark") from exc
+    return done
 
-    if args.name not in jobs.JOBS:
-        raise Misuse(str(jobs.NoSuchPipeline(args.name)))
-    options = {
-        "families": args.family, "window_s": args.window, "deadline_ns": round(args.deadline * 1e6),
-        "metric": args.metric, "experiment": args.experiment, "model": args.model, "publish": args.publish,
-        "socket": args.socket, "splits": args.splits,
-    }  # fmt: skip
+
+def _run(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
+    from ringcast.spark import declaration, jobs
+    from ringcast.spark.tags.outlet import Outlet
+
+    try:
+        pipeline = declaration.find(args.name)
+    except declaration.NoSuchPipeline as exc:
+        raise Misuse(str(exc)) from exc
+    options = _options(args, pipeline)
+    outlet = Outlet(args.publish, args.socket) if args.publish else None
     begin = time.monotonic()
-    done = jobs.run(
-        args.name, lake, args.begin, args.end, _source(args, spark), options,
-        say=lambda text: output.progress(f"{args.name}: {text} ({time.monotonic() - begin:.0f} s)"),
-    )  # fmt: skip
+
+    def say(text: str) -> None:
+        output.progress(f"{args.name}: {text} ({time.monotonic() - begin:.0f} s)")
+
+    if args.stream:
+        done = _live(args, spark, lake, pipeline, options, outlet, say)
+    else:
+        done = jobs.run(args.name, lake, args.begin, args.end, _source(args, spark), options, say, outlet)
     if output.json:
         output.document({"run": done.id, "inputs": done.inputs, "outputs": done.outputs, "counts": done.counts})
         return 0
@@ -136,6 +180,55 @@ def _run(args: argparse.Namespace, output: Output, spark: SparkSession, lake: La
         output.table(["counted", "number"], [[name, str(number)] for name, number in done.counts.items()])
     output.note(f"run {done.id}, {time.monotonic() - begin:.1f} s")
     return 0
+
+
+def _options(args: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]:
+    """Those that were given, by `--set` in the type of the option's default."""
+    given = {
+        "families": args.family, "window_s": args.window, "metric": args.metric, "experiment": args.experiment,
+        "deadline_ns": None if args.deadline is None else round(args.deadline * 1e6), "model": args.model,
+        "splits": args.splits,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    for text in args.chosen:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise Misuse(f"--set takes NAME=VALUE, not {text!r}")
+        kind = type(pipeline.options.get(name, ""))
+        try:
+            options[name] = kind(value) if kind in (int, float, str) else value
+        except ValueError as exc:
+            raise Misuse(f"{name} is {value!r}, not {kind.__name__}") from exc
+    return options
+
+
+def _live(
+    args: argparse.Namespace, spark: SparkSession, lake: Lake, pipeline: Pipeline, options: dict[str, Any],
+    outlet: Outlet | None, say: Callable[[str], None],
+) -> Run:  # fmt: skip
+    """Until Ctrl-C, or as long as was asked for. Raises QueryFailed."""
+    from ringcast.spark.lineage import Run
+    from ringcast.spark.streams import Streams
+    from ringcast.spark.tags.live import messages_for
+
+    ended = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: ended.set())
+    try:
+        with Run(lake, args.name) as run:
+            streams = Streams(
+                lake, run, args.checkpoint or lake.path / "checkpoints", every_s=0.0, watermark=args.watermark
+            )
+            messages = messages_for(spark, pipeline, args.tag, args.socket, args.start, args.recording)
+            streams.start(args.name, messages, publish=outlet, options=options)
+            deadline = None if args.seconds is None else time.monotonic() + args.seconds
+            say("live")
+            while not ended.wait(0.5) and (deadline is None or time.monotonic() < deadline):
+                streams.check()
+                say(", ".join(f"{rows} rows in {table}" for table, rows in run.outputs.items()) or "waiting")
+            streams.stop()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return run
 
 
 def _source(args: argparse.Namespace, spark: SparkSession) -> DataFrame | None:
@@ -195,8 +288,8 @@ def _compare(args: argparse.Namespace, output: Output, spark: SparkSession, lake
 
 def _report(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
     from ringcast.rescue import Settings
+    from ringcast.rescue.report import write_report
     from ringcast.rescue.trials import compare
-    from ringcast.spark.report import write_report
 
     scores = compare(spark, Settings(), output.progress) if args.compare else None
     output.progress("drawing")
@@ -208,67 +301,52 @@ def _report(args: argparse.Namespace, output: Output, spark: SparkSession, lake:
     return 0
 
 
-def _compact(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
-    from ringcast.spark.tables import find, names
+def _list(args: argparse.Namespace, output: Output) -> int:
+    from ringcast.spark.declaration import pipelines
 
-    rows: list[dict[str, Any]] = []
-    for name in args.tables or names():
-        table = find(name)
-        if lake.versions(table):
-            output.progress(f"compacting {name}")
-            done = lake.compact(table, grace_s=args.grace * 3600, now_s=time.time())
-            rows.append({"table": name, "rewritten": done.removed, "into": done.files})
+    rows: list[dict[str, Any]] = [
+        {
+            "pipeline": one.name, "about": one.about, "reads": [source.name for source in one.reads.values()],
+            "writes": one.writes.name if one.writes is not None else None,
+            "options": {name: str(default) for name, default in one.options.items()}, "from": one.module,
+        }
+        for one in pipelines()
+    ]  # fmt: skip
     if output.json:
         output.document(rows)
-    else:
-        output.table(["table", "files", "into"], [[r["table"], str(r["rewritten"]), str(r["into"])] for r in rows])
-    return 0
-
-
-def _lineage(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
-    from ringcast.spark.lineage import ancestry, lineage
-    from ringcast.spark.tables import find
-
-    find(args.table)
-    made = lineage(lake, args.table).collect()
-    if output.json:
-        rows = [{**row.asDict(), "event_time": row.event_time.isoformat()} for row in made]
-        for row in rows:
-            row |= {name: msgspec.json.decode(row[name]) for name in ("inputs", "outputs", "counts")}
-        output.document({"table": args.table, "made_from": ancestry(lake, args.table)[1:], "runs": rows})
         return 0
-    if not made:
-        output.note(f"no run has written {args.table} yet")
-        return 0
-    output.line(" <- ".join(ancestry(lake, args.table)))
     cells = [
-        [row.run_id, f"{row.event_time:%Y-%m-%d %H:%M:%S}", row.state, str(row.rows), row.code_version, row.inputs]
-        for row in made
-    ]
-    output.table(["run", "begun", "state", "rows", "code", "from"], cells)
+        [str(row["pipeline"]), str(row["about"]), ", ".join(row["reads"]), row["writes"] or "-",
+         ", ".join(f"{name}={value}" for name, value in row["options"].items())]
+        for row in rows
+    ]  # fmt: skip
+    output.table(["pipeline", "what", "reads", "writes", "options"], cells)
     return 0
 
 
-def _tables(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
-    from ringcast.spark.tables import find, names
+def _new(args: argparse.Namespace, output: Output) -> int:
+    from ringcast.spark.scaffold import write_pipeline
 
-    rows: list[dict[str, Any]] = []
-    for name in names():
-        table = find(name)
-        state = lake.state(table)
-        size = sum(file.size for file in state.files.values())
-        rows.append(
-            {
-                "table": name, "rows": state.rows, "files": len(state.files), "bytes": size,
-                "partitions": len({file.partition for file in state.files.values()}),
-                "versions": len(lake.versions(table)), "commits": state.number + 1, "about": table.about,
-            }
-        )  # fmt: skip
+    made = write_pipeline(args.name, Path(args.out))
     if output.json:
-        output.document(rows)
+        output.document([str(path) for path in made])
+        return 0
+    for path in made:
+        output.line(str(path))
+    output.note(f"install it with: pip install -e {made[0].parent}")
+    return 0
+
+
+def _upgrade(args: argparse.Namespace, output: Output) -> int:
+    from ringcast.spark.upgrade import upgrade
+
+    done = upgrade(args.path or args.lake)
+    if output.json:
+        output.document(done)
+    elif done:
+        output.table(["table", "files"], [[name, str(files)] for name, files in done.items()])
     else:
-        heads = ["table", "rows", "files", "bytes", "partitions", "versions", "commits", "what"]
-        output.table(heads, [[str(cell) for cell in row.values()] for row in rows])
+        output.note("there is nothing to convert")
     return 0
 
 

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         raise Misuse("--node says for whom; say also what, with --at or --transport")
     with connect(args, "set") as session:
         if args.at is not None or args.transport is not None:
-            session.set_channel(args.tag, node=args.node, proxy=args.at, transport=args.transport)
+            session.set_channel(args.tag, node=args.node, at=args.at, transport=args.transport)
         found = session.tags(args.tag)
         if not found:
             raise UnknownTag(args.tag)

@@ -96,7 +96,7 @@ def _values(args: argparse.Namespace, codec: str) -> Iterator[Any]:
     return itertools.islice(source, args.count)
 
 
-def _send(publisher: Publisher, values: Iterator[Any], rate: float | None, output: Output) -> None:
+def _send(publisher: Publisher[Any], values: Iterator[Any], rate: float | None, output: Output) -> None:
     begin = shown = time.monotonic()
     for number, value in enumerate(values):
         if rate is not None:
@@ -110,7 +110,7 @@ def _send(publisher: Publisher, values: Iterator[Any], rate: float | None, outpu
             output.progress(f"sent {number + 1} to {publisher.subscribers} subscriber(s)")
 
 
-def _report(publisher: Publisher, seconds: float, output: Output) -> None:
+def _report(publisher: Publisher[Any], seconds: float, output: Output) -> None:
     counters = publisher.counters()
     sent = counters["sent"]
     rate = (sent - 1) / seconds if sent > 1 and seconds > 0 else None

@@ -18,7 +18,6 @@ from ringcast.errors import Empty, HistoryError
 from ringcast.model.tag import check_name
 
 if TYPE_CHECKING:
-    from ringcast.client.remote_history import RemoteHistory
     from ringcast.control.status import PublisherStatus
     from ringcast.history import History
     from ringcast.message import Message
@@ -143,7 +142,7 @@ def _span_ns(args: argparse.Namespace) -> tuple[int, int] | None:
     return first_ns, last_ns
 
 
-def _pull(history: History | RemoteHistory, args: argparse.Namespace) -> list[Message]:
+def _pull(history: History, args: argparse.Namespace) -> list[Message]:
     if args.range is not None:
         return history.range(*args.range)
     if args.since is not None:

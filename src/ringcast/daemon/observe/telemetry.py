@@ -20,8 +20,9 @@ from ringcast.control.answers import Published
 from ringcast.control.descriptor import own
 from ringcast.control.requests import Hello, OpenTag, Publish
 from ringcast.control.status import ChannelStatus
-from ringcast.daemon.clients.local import OWN_CLIENT, Local
+from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
+from ringcast.daemon.rings.registrations import OWN_CLIENT
 from ringcast.daemon.table.system_tags import ATTRIBUTES, channels_tag, encode
 from ringcast.errors import RingcastError
 

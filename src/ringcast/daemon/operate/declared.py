@@ -14,7 +14,6 @@ from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.operate.configuration import Rule, settings_for
 from ringcast.errors import TagError
-from ringcast.model.place import Setting
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -23,11 +22,6 @@ class Declared:
     def __init__(self, local: Local) -> None:
         self._local = local
         self._rules: tuple[Rule, ...] = ()
-        local.settings_of = self.settings_of
-
-    def settings_of(self, tag: str) -> dict[str, Setting]:
-        """What the rules say of a tag that this node creates."""
-        return settings_for(self._rules, tag)
 
     def apply(self, tags: dict[str, dict[str, Any]], rules: tuple[Rule, ...]) -> list[Send]:
         """Returns what clients are to be told."""
@@ -37,10 +31,10 @@ class Declared:
             old, new = settings_for(before, row.name), settings_for(rules, row.name)
             if row.primary == self._local.table.node and old != new:
                 kept = {node: held for node, held in row.settings.items() if old.get(node) != held}
-                out += self._local.put_settings(row, new | kept)
+                out += self._local.tags.put_settings(row, new | kept)
         for name, attributes in tags.items():
             try:
-                out += self._local.declare(name, attributes)
+                out += self._local.tags.declare(name, attributes)
             except TagError as exc:
                 logger.warning("tag %s is not as the configuration has it: %s", name, exc)
         return out

@@ -30,9 +30,9 @@ _ATTEMPTS = 8
 class RingView(Protocol):
     """A RingHistory with one ring, whose messages are not decoded."""
 
-    def latest(self, back: int = 0, copy: bool = True) -> Message: ...
-    def at(self, seq: int, incarnation: int = 0, copy: bool = True) -> Message: ...
-    def range(self, first: int, last: int, incarnation: int = 0) -> list[Message]: ...
+    def latest(self, back: int = 0, copy: bool = True) -> Message[bytes]: ...
+    def at(self, seq: int, incarnation: int = 0, copy: bool = True) -> Message[bytes]: ...
+    def range(self, first: int, last: int, incarnation: int = 0) -> list[Message[bytes]]: ...
     def bounds(self, incarnation: int = 0) -> tuple[int, int]: ...
 
 
@@ -195,7 +195,7 @@ def period_ns(held: Held) -> int:
     return longest_gap_ns(head.sent_ns for head in itertools.islice(walk(held), GAPS + 1)) if held.alive else 0
 
 
-def _ascending(ring: Held, first: int, last: int) -> Iterator[Message]:
+def _ascending(ring: Held, first: int, last: int) -> Iterator[Message[bytes]]:
     """Those that are there now, oldest first. A small ring is read in one go, which few publishers outrun; of a large
     one a page is taken message by message."""
     if ring.capacity_bytes <= PAGE_BYTES:
@@ -249,13 +249,13 @@ def _check_due(ring: Held, seq: int) -> None:
         )  # fmt: skip
 
 
-def _one(ring: Held, message: Message) -> PullAnswer:
+def _one(ring: Held, message: Message[bytes]) -> PullAnswer:
     return PullAnswer(
         publishers=[ring.info], messages=[_pulled(ring, message, 0)], period_ns=period_ns(ring), way_ns=ring.way_ns
     )
 
 
-def _pulled(ring: Held, message: Message, lost: int) -> Pulled:
+def _pulled(ring: Held, message: Message[bytes], lost: int) -> Pulled:
     if len(message.data) > MAX_MESSAGE_BYTES:
         raise MessageTooLarge(len(message.data), MAX_MESSAGE_BYTES)
     return Pulled(

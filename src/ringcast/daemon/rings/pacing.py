@@ -17,9 +17,9 @@ from ringcast.scaling.temporal import Pace, Sample, publisher_hz
 class Paces:
     """`on_first` is called when somebody asks for a rate and nobody did before."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_first: Callable[[], None] = lambda: None) -> None:
         self._paces: dict[tuple[int, float], Pace] = {}
-        self.on_first: Callable[[], None] = lambda: None
+        self._on_first = on_first
 
     def every(self, ring: Ring, rate_hz: float) -> int:
         """The factor now; `ring` has the publisher's whole stream. Measured the first time it is asked for."""
@@ -29,7 +29,7 @@ class Paces:
     def follow(self, ring: Ring, rate_hz: float) -> int:
         """Measure, and adapt the factor."""
         if not self._paces:
-            self.on_first()
+            self._on_first()
         pace = self._paces.setdefault((ring.info.incarnation, rate_hz), Pace(rate_hz))
         return pace.follow(measured_hz(ring))
 

@@ -15,6 +15,9 @@ from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.ring import Counters, DerivedRing, MirrorRing, Ring
 from ringcast.model.identity import SubscriberInfo
 
+OWN_CLIENT = 0
+"""The daemon as a client of its own; connections are numbered from 1."""
+
 
 class Subscription:
     """A subscription or, with role history, a reader that is nobody's subscriber. `number` is its client's choice."""

@@ -25,8 +25,7 @@ from ringcast.transport import find
 from ringcast.transport.interface import Mirror
 
 MESH = -1
-"""Owner of mirrors and derived rings: no client. Connections are numbered from 1, and 0 is the daemon itself
-(`ringcast.daemon.clients.local.OWN_CLIENT`)."""
+"""Owner of mirrors and derived rings: no client has this number."""
 
 
 class Monitor(Protocol):

@@ -31,11 +31,13 @@ class Sharing:
     """The rings here and who reads them; `on_taken` is told of another node's publisher when all here who subscribed
     have its stream."""
 
-    def __init__(self, table: TagTable, budget: Budget, core: Core) -> None:
+    def __init__(
+        self, table: TagTable, budget: Budget, core: Core, paces: Paces, on_taken: Callable[[PublisherRow], None]
+    ) -> None:
         self.rings = Rings()
         self.effects = Effects(table, self.rings)
-        self.paces = Paces()
-        self.on_taken: Callable[[PublisherRow], None] = lambda _: None
+        self.paces = paces
+        self._on_taken = on_taken
         self._table = table
         self._budget = budget
         self._core = core
@@ -98,7 +100,7 @@ class Sharing:
         for subscription in concerned:
             self.hand_over(subscription, ring, born_after=True)
         if ring.row.owner != self._table.node and self._is_taken(ring):
-            self.on_taken(ring.row)
+            self._on_taken(ring.row)
 
     def accepts(self, subscription: Subscription, ring: Ring) -> bool:
         return subscription.accepts(ring, self._demand(subscription, ring.tag))

@@ -26,12 +26,7 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str) -> Demand:
     """How streams of the tag are to come to `node`."""
     setting = setting_for(row, node)
     attributes = row.attributes if row is not None else None
-    at = (
-        setting.at
-        or (options.at if options.at != AUTO else "")
-        or (attributes.proxy if attributes else "")
-        or PUBLISHER
-    )
+    at = setting.at or (options.at if options.at != AUTO else "") or (attributes.at if attributes else "") or PUBLISHER
     # Who scales by number counts on an order, so only the whole stream and what the publisher thins out goes without.
     whole = options.size is None and not options.rate_hz and (at == PUBLISHER or options.every == 1)
     in_order = options.ordered or options.reliable or not whole

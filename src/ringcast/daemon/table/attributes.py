@@ -117,7 +117,7 @@ _RULES: dict[str, tuple[Callable[[object], bool], str]] = {
     "capacity_bytes": (lambda v: _whole(v, 1, MAX_CAPACITY_BYTES), f"a whole number from 1 to {MAX_CAPACITY_BYTES}"),
     "max_wait_s": (_seconds, f"a number of seconds from 0 to {MAX_WAIT_S:g}"),
     "prefault": (lambda v: isinstance(v, bool), "True or False"),
-    "proxy": (_place, "'publisher', 'subscriber' or 'node:NAME', or empty"),
+    "at": (_place, "'publisher', 'subscriber' or 'node:NAME', or empty"),
     "transport": (
         lambda v: isinstance(v, str) and len(v) <= MAX_TRANSPORT_CHARS,
         f"the name of a transport, of at most {MAX_TRANSPORT_CHARS} characters, or empty",

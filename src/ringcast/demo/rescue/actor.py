@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -99,7 +100,7 @@ def _look(session: ringcast.Session) -> None:
     with session.subscribe(WEAK_TAG, size=WEAK_SIZE, rate_hz=WEAK_HZ, at=PROXY) as subscriber:
         while not over.is_set():
             try:
-                message = subscriber.recv(timeout=_TELL_S)
+                message: ringcast.Message[Any] = subscriber.recv(timeout=_TELL_S)
             except TimeoutError:
                 continue
             seen = Sight(

@@ -24,7 +24,7 @@ from ringcast.demo.rescue.roles import BASE, DETECTIONS, HANDHELD, NODES, RECORD
 
 if TYPE_CHECKING:
     from ringcast.rescue.search import Concluded, Search
-    from ringcast.spark.report import Section
+    from ringcast.spark.page import Section
 
 _LOOK_S = 0.5
 _POLL_S = 0.1
@@ -141,7 +141,7 @@ def _look(crew: Crew, search: Search, gauge: Gauge, begin_ns: int) -> Scene:
 
 
 def _sections(scene: Scene, delay_s: float, channels: list[dict[str, Any]]) -> list[Section]:
-    from ringcast.spark.report import Section
+    from ringcast.spark.page import Section
 
     heads = ("into", "from", "tag", "transport", "every", "size", "messages", "bytes", "lost")
     rows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ringcast.cli.parts.values import show
 from ringcast.demo.small.cast import CAMERA, SENSOR, STARTUP, THERMOMETER
@@ -52,7 +52,7 @@ def _overwritten(session: Session) -> Pulled:
 
 def _gone(session: Session) -> Pulled:
     with session.tag(STARTUP, create=False).history() as history:
-        steps = history.since(0)
+        steps: list[Message[Any]] = list(history.since(0))
         found = "; ".join(str(message.data["step"]) for message in steps)
         return Pulled("what a publisher that has exited said", "since(0)", found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 from ringcast.demo.small.cast import CAMERA, SENSOR, THERMOMETER
 from ringcast.demo.small.cue import Cue
@@ -33,7 +34,7 @@ def slow(session: Session, cue: Cue) -> None:
 
 def viewer(session: Session, cue: Cue) -> None:
     async def view() -> None:
-        subscriber = session.subscribe(CAMERA)
+        subscriber: Subscriber[Any] = session.subscribe(CAMERA)
         cue.then(subscriber.close)
         async for message in subscriber:
             message.data.mean()
@@ -45,7 +46,7 @@ def display(session: Session, cue: Cue) -> None:
     """The callback runs on a thread of the session, while this one does something else: nothing."""
     shown: list[float] = []
 
-    def show(message: Message) -> None:
+    def show(message: Message[Any]) -> None:
         shown.append(message.data["celsius"])
 
     with session.subscribe(THERMOMETER) as subscriber, subscriber.on_message(show):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ringcast
 
@@ -78,7 +78,7 @@ def ask(session: ringcast.Session, node: str, count: int = 40) -> Ahead:
         return believed(_exchange(publisher, subscriber, number) for number in range(count))
 
 
-def _exchange(publisher: ringcast.Publisher, subscriber: ringcast.Subscriber, number: int) -> Exchange:
+def _exchange(publisher: ringcast.Publisher, subscriber: ringcast.Subscriber[Any], number: int) -> Exchange:
     publisher.send(number)
     while True:
         answer = subscriber.recv(timeout=WAIT_S)

@@ -23,7 +23,7 @@ WAIT_S = 10.0
 for them has."""
 
 
-def frames_tag(session: ringcast.Session, name: str, frames: bool) -> ringcast.Tag:
+def frames_tag(session: ringcast.Session, name: str, frames: bool) -> ringcast.Tag[Any]:
     return session.tag(name, codec="numpy") if frames else session.tag(name)
 
 
@@ -65,7 +65,7 @@ class Ping:
                 time.sleep(pause_s)
             start = clock()
             self._next = send(body) + 1
-            data = recv().data
+            data: Any = recv().data
             samples[at] = clock() - start
             if len(data) != size:
                 raise ValueError(f"{len(data)} bytes came back and {size} were sent")

@@ -7,10 +7,19 @@ aggregates; standard errors from the residual sum of squares with n - 2 degrees 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ringcast.spark.pipelines.results import opened
+from ringcast.spark.declaration import own_job, own_stream
+from ringcast.spark.pipelines.results import RESULT, opened, taken_in
+from ringcast.spark.settling import Place, as_declared
+from ringcast.spark.tables.gold import FITS, TRAINING
+
+if TYPE_CHECKING:
+    from ringcast.spark.jobs import Job
+    from ringcast.spark.streams import Sources, Streams
 
 MODELS = {"latency": "latency_ms", "whetstone": "whetstones"}
 """What is fitted, and the metric that holds it."""
@@ -58,3 +67,24 @@ def fit(runs: DataFrame) -> DataFrame:
         F.sqrt(variance / F.col("_sxx")).alias("b_error"),
         "r2",
     )  # fmt: skip
+
+
+@own_job("fit", "lines through measurements", reads={"results": TRAINING}, writes=FITS)
+def fit_job(job: Job) -> None:
+    found = fit(points(taken_in(job))).withColumn("run_id", F.lit(job.run.id))
+    job.run.wrote(FITS.name, job.lake.replace(FITS, as_declared(found, FITS), job.run.id).rows)
+
+
+@own_stream("fit")
+def fit_stream(streams: Streams, sources: Sources) -> None:
+    """Experiment results into `gold.training` as they come, and the lines through all that are there into
+    `gold.fits`."""
+
+    def write(batch: DataFrame, place: Place) -> None:
+        lake, run = streams.lake, streams.run
+        came = as_declared(batch.withColumn("run_id", F.lit(run.id)), TRAINING)
+        run.wrote(TRAINING.name, lake.append(TRAINING, came, run.id, place.batch).rows)
+        found = fit(points(lake.read(TRAINING))).withColumn("run_id", F.lit(run.id))
+        run.wrote(FITS.name, lake.replace(FITS, as_declared(found, FITS), run.id).rows)
+
+    streams.begin("fit", sources.all().select(*RESULT), write)

@@ -14,9 +14,37 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ringcast.spark.declaration import pipeline
+from ringcast.spark.pipelines.times import WATERMARK, deduplicate, translate
+from ringcast.spark.quality import Expectation
+from ringcast.spark.tables.bronze import MESSAGES
+from ringcast.spark.tables.gold import QOS
+from ringcast.spark.tables.upkeep import CLOCKS
+
 CHANNEL = ("tag", "publisher", "incarnation", "node")
 WINDOW_S = 1.0
 DEADLINE_NS = 50_000_000
+
+
+@pipeline(
+    "qos",
+    "quality of service per channel and window",
+    reads={"messages": MESSAGES, "clocks": CLOCKS},
+    writes=QOS,
+    expect=(
+        Expectation("loss is a share", "loss between 0 and 1", "fail"),
+        Expectation("latency is not negative", "latency_p50_ns >= 0", "keep"),
+    ),
+    key=("event_time", "window_s", *CHANNEL),
+    margin_s=60.0,
+    small=True,
+)
+def served(
+    messages: DataFrame, clocks: DataFrame, watermark: str = WATERMARK, *, window_s: float = WINDOW_S,
+    deadline_ns: int = DEADLINE_NS,
+) -> DataFrame:  # fmt: skip
+    """From messages as they were received."""
+    return qos(deduplicate(translate(messages, clocks), watermark), window_s, deadline_ns)
 
 
 def qos(messages: DataFrame, window_s: float = WINDOW_S, deadline_ns: int = DEADLINE_NS) -> DataFrame:

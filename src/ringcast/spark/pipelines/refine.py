@@ -6,12 +6,27 @@ function never loses a row but for copies of a message.
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ringcast.spark import catalog
+from ringcast.spark.declaration import own_job, own_stream
 from ringcast.spark.pipelines.decoding import decoded
-from ringcast.spark.pipelines.times import WATERMARK, deduplicate, translate
-from ringcast.spark.tables.silver import Family
+from ringcast.spark.pipelines.times import WATERMARK, ahead, deduplicate, translate
+from ringcast.spark.quality import SILVER
+from ringcast.spark.settling import Place, note
+from ringcast.spark.tables.bronze import MESSAGES
+from ringcast.spark.tables.silver import RECORDS, Family
+from ringcast.spark.tables.upkeep import CLOCKS
+
+if TYPE_CHECKING:
+    from ringcast.spark.jobs import Job
+    from ringcast.spark.streams import Sources, Streams
 
 
 def refine(messages: DataFrame, clocks: DataFrame, family: Family, watermark: str = WATERMARK) -> DataFrame:
@@ -19,14 +34,48 @@ def refine(messages: DataFrame, clocks: DataFrame, family: Family, watermark: st
     own = messages.where(of_pattern(F.col("tag"), family.pattern))
     once = deduplicate(translate(own, clocks), watermark)
     opened = once.withColumn("_value", decoded(family, F.col("codec"), F.col("payload")))
-    bad = F.col("_value.error").isNotNull()
+    why = F.coalesce(F.col("_value.error"), ahead())
+    bad = why.isNotNull()
     values = {name: F.col(f"_value.{name}").alias(name) for name in family.values.fieldNames()}
     return opened.select(
         *(values.get(name, F.col(name)) for name in family.table.columns),
-        F.col("_value.error").alias("rejected"),
+        why.alias("rejected"),
         F.when(bad, F.col("codec")).alias("codec"),
         F.when(bad, F.col("payload")).alias("payload"),
     )
+
+
+@own_job("refine", "messages decoded, once each, times in one base", reads={"messages": MESSAGES, "clocks": CLOCKS})
+def refine_job(job: Job) -> None:
+    """Every family that a pipeline reads, or those of the option `families`. Raises NoSuchFamily."""
+    clocks = job.lake.read(CLOCKS)
+    for family in _chosen(job.options.get("families")):
+        job.say(f"refining {family.name}")
+        job.hold(family.table)
+        messages = job.messages(dt.timedelta(seconds=1))
+        counts = job.write(family.table, job.within(refine(messages, clocks, family)), SILVER)
+        came = job.within(translate(messages.where(of_pattern(F.col("tag"), family.pattern)), clocks)).count()
+        more = {"duplicated": came - counts["rows"]}
+        note(job.lake, family.table.name, more, job.run, Place())
+        job.run.count({k: v for k, v in more.items() if v}, f"{family.table.name}: ")
+
+
+@own_stream("refine")
+def refine_stream(streams: Streams, sources: Sources) -> None:
+    for family in _chosen(sources.options.get("families")):
+        rows = refine(sources.of(family), streams.clocks(sources), family, streams.watermark)
+        streams.begin(f"refine-{family.name}", rows, streams.into(family.table, SILVER))
+
+
+def _chosen(names: Sequence[str] | None) -> list[Family]:
+    if names:
+        return [catalog.find_family(name) for name in names]
+    return [family for family in catalog.families().values() if family is not RECORDS]
+
+
+def of_families(messages: DataFrame, families: Sequence[Family]) -> DataFrame:
+    """Messages of any of these."""
+    return messages.where(reduce(Column.__or__, (of_pattern(F.col("tag"), one.pattern) for one in families)))
 
 
 def of_pattern(tag: Column, pattern: str) -> Column:

@@ -16,11 +16,17 @@ from ringcast.spark.tables.bronze import KEY
 WATERMARK = "2 seconds"
 """How long a stream waits for what is late."""
 
+AHEAD_NS = 1_000_000_000
+"""A message cannot have happened after it was received. What claims to, by more than clocks are apart that nobody has
+measured, is counted as received then: one message from next year would otherwise make a stream wait for nothing else.
+"""
+
 _FOREVER = 2**63 - 1
 
 
 def translate(messages: DataFrame, clocks: DataFrame) -> DataFrame:
-    """`event_ns`, `sent_ns` and `event_time` in the base, and what was subtracted as `clock_offset_ns`."""
+    """`event_ns`, `sent_ns` and `event_time` in the base, and what was subtracted as `clock_offset_ns`. An event time
+    beyond AHEAD_NS after the reception is cut to that, in `event_time` alone."""
     following = F.lead("from_ns").over(Window.partitionBy("node").orderBy("from_ns"))
     spans = clocks.select(
         F.col("node").alias("_node"),
@@ -39,9 +45,18 @@ def translate(messages: DataFrame, clocks: DataFrame) -> DataFrame:
         {
             "event_ns": F.col("event_ns") - F.col("clock_offset_ns"),
             "sent_ns": F.col("sent_ns") - F.col("clock_offset_ns"),
-            "event_time": instant(F.col("event_ns") - F.col("clock_offset_ns")),
+            "event_time": instant(
+                F.least(F.col("event_ns") - F.col("clock_offset_ns"), F.col("received_ns") + AHEAD_NS)
+            ),
         }
     ).drop("_node", "_from", "_until", "_offset", "_drift")
+
+
+def ahead() -> Column:
+    """Why a translated message's time is not believed; null where it is."""
+    by = F.round((F.col("event_ns") - F.col("received_ns")) / 1e9, 1)
+    text = F.concat(F.lit("its event time is "), by.cast("string"), F.lit(" s after it was received; see 'clocks'"))
+    return F.when(F.col("event_ns") - F.col("received_ns") > AHEAD_NS, text)
 
 
 def instant(ns: Column) -> Column:

@@ -11,16 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from pyspark.ml.classification import DecisionTreeClassifier, LogisticRegression, RandomForestClassifier
 from pyspark.ml.feature import VectorAssembler
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ringcast.errors import RingcastError
+from ringcast.spark.declaration import own_job
 from ringcast.spark.pipelines.examples import column, combined, costs, cover, examples, held, number_keys
 from ringcast.spark.pipelines.export import forest, linear, tree
+from ringcast.spark.pipelines.results import taken_in
+from ringcast.spark.tables.gold import TRAINING
+
+if TYPE_CHECKING:
+    from ringcast.spark.jobs import Job
 
 WITHIN = 0.05
 SPLITS = 3
@@ -150,3 +158,20 @@ def _share(chosen: DataFrame) -> float:
     row = chosen.agg(F.avg(F.array_contains("good", F.col("chosen")).cast("double"))).first()
     assert row is not None
     return float(row[0])
+
+
+@own_job("train", "a model that chooses a transport", reads={"results": TRAINING})
+def train_job(job: Job) -> None:
+    metric = str(job.options.get("metric", "relate2"))
+    splits = int(job.options.get("splits") or SPLITS)
+    trained = train(taken_in(job), metric, splits=splits, say=job.say)
+    path = Path(job.options.get("model") or job.lake.path / "models" / f"{metric}.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}")
+    draft.write_bytes(msgspec.json.encode({**trained.model, "run_id": job.run.id}))
+    draft.replace(path)
+    job.run.wrote(str(path), 1)
+    job.run.count({"environments": trained.environments, f"held out in {splits} splits": trained.held_out})
+    shares = {**trained.shares, "always the same": trained.constants}
+    job.run.count({f"{name}: percent within 5 %": round(100 * mean(of)) for name, of in shares.items()})
+    job.run.count({f"best is {transport}": number for transport, number in trained.wins.items()})

@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from ringcast.spark.tables.columns import DOUBLE, INT, LONG, STRING, STRINGS, TIME, columns, join, optional
+from ringcast.spark.tables.columns import DOUBLE, INT, LONG, STRING, TIME, columns, join, optional
 from ringcast.spark.tables.table import HOURLY, Table
 
 RUN = columns(run_id=STRING)
-
-DETECTIONS = Table(
-    "gold.detections",
-    "survivors, in 3-D, by tick",
-    join(
-        columns(
-            event_time=TIME, event_ns=LONG, x=DOUBLE, y=DOUBLE, z=DOUBLE, spread_m=DOUBLE, confidence=DOUBLE,
-            warmth_k=DOUBLE, sightings=INT, uavs=STRINGS, cameras=STRINGS,
-        ),
-        RUN,
-    ),
-    HOURLY,
-)  # fmt: skip
-
-FIRES = Table(
-    "gold.fires",
-    "fires seen from above, one row per UAV frame and spot",
-    join(columns(event_time=TIME, event_ns=LONG, uav=STRING, x=DOUBLE, y=DOUBLE, excess_k=DOUBLE), RUN),
-    HOURLY,
-)
 
 QOS = Table(
     "gold.qos",

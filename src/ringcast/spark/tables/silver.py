@@ -1,8 +1,9 @@
 """`silver.<family>`: decoded messages of tags that mean the same, once each, their times in one base.
 
-A family says which tags belong to it and which columns a message of it has. The decoder finds the columns by name in a
-record (JSON, MessagePack), or takes an array apart into `shape`, `dtype` and `data`; what a record has beyond them is
-left in bronze. A value that lacks a column which may not be null goes to quarantine.
+A family says which tags belong to it and which columns a message of it has; a pipeline that reads tags declares it. The
+decoder finds the columns by name in a record (JSON, MessagePack), or takes an array apart into
+`shape`, `dtype` and `data`; what a record has beyond them is left in bronze. A value that lacks a column which may not
+be null goes to quarantine.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pyspark.sql.types import StructType
 
 from ringcast.spark.tables.bronze import ORIGIN
-from ringcast.spark.tables.columns import BYTES, DOUBLE, INTS, LONG, STRING, columns, join, optional
+from ringcast.spark.tables.columns import BYTES, INTS, LONG, STRING, columns, join, optional
 from ringcast.spark.tables.table import HOURLY, Table
 
 CLOCK = columns(clock_offset_ns=LONG)
@@ -36,21 +37,5 @@ class Family:
         return Table(f"silver.{self.name}", self.about, join(ORIGIN, CLOCK, self.values), HOURLY)
 
 
-INFRARED = Family("infrared", "uav/*/ir", ARRAY, "infrared frames of UAVs, uint16 of 0.01 K")
-VIDEO = Family("video", "street/*/video", ARRAY, "grey video frames of street cameras, uint8")
-POSE = Family(
-    "pose",
-    "uav/*/pose",
-    columns(yaw=DOUBLE, pitch=DOUBLE, roll=DOUBLE, yaw_rate=DOUBLE, pitch_rate=DOUBLE, roll_rate=DOUBLE),
-    "attitude of UAVs in radians, with rates per second",
-)
-GPS = Family(
-    "gps",
-    "uav/*/gps",
-    columns(x=DOUBLE, y=DOUBLE, z=DOUBLE, vx=DOUBLE, vy=DOUBLE, vz=DOUBLE),
-    "position of UAVs in metres east, north and up of the origin, with speeds",
-)
 RECORDS = Family("records", "**", optional(value=STRING), "any record, as JSON text")
 """For tags that no family claims. Not refined unless asked for by name."""
-
-FAMILIES = {family.name: family for family in (INFRARED, VIDEO, POSE, GPS, RECORDS)}

@@ -1,8 +1,9 @@
 """What a table of the lake is, and what may become of its schema.
 
-A table's schema is declared, never inferred. It may grow by nullable columns; rows written before have null there.
-Anything else (a column gone, another type, a column that may not be null any more) is another table under the same
-name: a new version, beside the old one. Must not know files or Spark sessions.
+A table's schema is declared, never inferred. It may grow by nullable columns; rows written before have null there, and
+so have rows of code that is older. Anything else (another type, a column that may not be null any more) is another
+table under the same name: whoever declares it says so by the next `version`, and the one before stays beside it.
+Must not know files or Spark sessions.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 HOURLY = "date_format(event_time, \"yyyy-MM-dd'T'HH\")"
 """Partitions of one hour of event time, UTC. Their names sort as time does."""
@@ -28,6 +29,22 @@ class Table:
     about: str
     schema: StructType
     partition: str = WHOLE
+    version: int = 1
+
+    @property
+    def folder(self) -> str:
+        return self.name if self.version == 1 else f"{self.name}@{self.version}"
+
+    @property
+    def partition_column(self) -> str | None:
+        """What the partition is called where it is stored; None for a table of one partition."""
+        return None if self.partition == WHOLE else "hour" if self.partition == HOURLY else "part"
+
+    @property
+    def stored_schema(self) -> StructType:
+        """The columns, and after them the partition's."""
+        extra = [StructField(self.partition_column, StringType())] if self.partition_column else []
+        return StructType([*self.schema, *extra])
 
     @property
     def columns(self) -> list[str]:

@@ -1,8 +1,8 @@
-"""Tables about tables: what was refused, what was counted, who wrote what, and how clocks and sensors stand."""
+"""Tables about tables: what was refused, what was counted, who wrote what, and how clocks stand."""
 
 from __future__ import annotations
 
-from ringcast.spark.tables.columns import BYTES, DOUBLE, INT, LONG, STRING, TIME, columns, join, optional
+from ringcast.spark.tables.columns import BYTES, DOUBLE, LONG, STRING, TIME, columns, join, optional
 from ringcast.spark.tables.table import HOURLY, WHOLE, Table
 
 QUARANTINE = Table(
@@ -43,19 +43,4 @@ CLOCKS = Table(
     WHOLE,
 )
 
-SENSORS = Table(
-    "sensors",
-    "lenses, and where sensors are that do not move: metres and radians as in ringcast.spark.vision.optics",
-    join(
-        columns(tag=STRING, width=INT, height=INT, field_of_view=DOUBLE),
-        optional(x=DOUBLE, y=DOUBLE, z=DOUBLE, yaw=DOUBLE, pitch=DOUBLE, roll=DOUBLE),
-    ),
-    WHOLE,
-)
-
-TRUTH = Table(
-    "truth",
-    "where survivors were, for missions that were made up; only scoring reads it",
-    columns(event_ns=LONG, survivor=STRING, x=DOUBLE, y=DOUBLE, z=DOUBLE, uavs=INT, cameras=INT),
-    WHOLE,
-)
+ALL = (QUARANTINE, QUALITY, RUNS, CLOCKS)

@@ -34,7 +34,7 @@ def test_it_comes_back_when_its_tag_is_gone() -> None:
         local, telemetry = make(1 << 30)
         telemetry._tick()
         assert sent(local) == [1]
-        local.destroy(TAG, "n1", [], force=True)
+        local.tags.destroy(TAG, "n1", [], force=True)
         assert sent(local) == []
         telemetry._tick()
         telemetry._tick()
@@ -50,7 +50,7 @@ def test_it_is_tried_again_when_there_was_no_room() -> None:
         local, telemetry = make(1000)
         telemetry._tick()
         assert sent(local) == []
-        local.budget = Budget(4 * ATTRIBUTES.capacity_bytes, max_lingering=10)
+        local.budget.limit(4 * ATTRIBUTES.capacity_bytes, max_lingering=10, max_lingering_per_tag=10)
         telemetry._tick()
         assert sent(local) == [1]
         telemetry.close()

@@ -53,8 +53,7 @@ def test_a_factor_is_measured_once_and_followed_when_asked():
 
 def test_the_first_who_asks_is_noticed_and_so_is_the_first_after_a_rest():
     calls = []
-    ring, paces = FakeRing(), Paces()
-    paces.on_first = lambda: calls.append(1)
+    ring, paces = FakeRing(), Paces(lambda: calls.append(1))
     paces.every(ring, 20.0)
     paces.every(FakeRing(8), 20.0)
     assert len(calls) == 1

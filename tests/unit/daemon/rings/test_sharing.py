@@ -132,16 +132,16 @@ def row_of(lab: Any) -> Any:
 
 def test_one_that_leaves_stays_for_nodes_without_a_channel(lab: Any) -> None:
     asked: list[int] = []
-    lab.local.on_leaving = asked.append
+    lab.local.publishers._on_leaving = asked.append
     for name in ("n2", "n3"):
         Elsewhere(lab, name).subscribe(1, reliable=False)
     publisher = lab.publish(1, "lab/temp", incarnation=RING)
     lab.monitor(publisher).next_seq = 9
     lab.local.leave(1)
     assert asked == [RING]
-    lab.local.taken("n2", RING)
+    lab.local.publishers.taken("n2", RING)
     assert row_of(lab).alive
-    lab.local.taken("n3", RING)
+    lab.local.publishers.taken("n3", RING)
     assert (row_of(lab).alive, row_of(lab).end) == (False, 9)
 
 
@@ -153,7 +153,7 @@ def test_one_that_leaves_stays_no_longer_than_it_must(lab: Any, why: str) -> Non
     lab.local.leave(1)
     assert row_of(lab).alive
     if why == "time is up":
-        lab.local.wait_no_longer(RING)
+        lab.local.publishers.wait_no_longer(RING)
     else:
         other.unsubscribe(row)
     assert not row_of(lab).alive
@@ -162,7 +162,7 @@ def test_one_that_leaves_stays_no_longer_than_it_must(lab: Any, why: str) -> Non
 def test_one_that_all_others_have_leaves_at_once(lab: Any) -> None:
     Elsewhere(lab, "n2").subscribe(1)
     publisher = lab.publish(1, "lab/temp", incarnation=RING)
-    lab.local.taken("n2", RING)
+    lab.local.publishers.taken("n2", RING)
     lab.ask(1, Unpublish(id=1, publisher=publisher))
     assert not row_of(lab).alive
 
@@ -181,5 +181,5 @@ def test_one_that_is_leaving_goes_with_its_tag(lab: Any) -> None:
     lab.local.leave(1)
     lab.ask(2, DestroyTag(id=1, name="lab/temp", force=True))
     assert row_of(lab) is None
-    lab.local.wait_no_longer(RING)
+    lab.local.publishers.wait_no_longer(RING)
     assert row_of(lab) is None

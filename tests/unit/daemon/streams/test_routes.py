@@ -23,10 +23,10 @@ def row(settings=None, **attributes):
         (SubscribeOptions(every=4, at="node:c"), row(), Demand(4, "node:c", "nak")),
         # A proxy that leaves out nothing is a proxy all the same.
         (SubscribeOptions(at="node:c"), row(), Demand(1, "node:c", "nak")),
-        (SubscribeOptions(every=4), row(proxy="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
+        (SubscribeOptions(every=4), row(at="node:c", transport="tcp"), Demand(4, "node:c", "tcp")),
         (
             SubscribeOptions(every=4, at="publisher", transport="udp"),
-            row(proxy="node:c", transport="tcp"),
+            row(at="node:c", transport="tcp"),
             Demand(4, "publisher"),
         ),
         (SubscribeOptions(every=4, at="publisher"), row({"": Setting(at="node:c")}), Demand(4, "node:c", "nak")),

@@ -1,0 +1,120 @@
+// How a reader sleeps: on the doorbells of its rings, on a mailbox, or on an eventfd; and how it spins before.
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <thread>
+
+#include "ring/reader.hpp"
+
+namespace ringcast {
+namespace {
+
+constexpr i64 kSpinNs = 2'000;  // less than a sleep and its wake-up; by the clock, for what `pause` costs varies tenfold
+constexpr u32 kMostCredit = 16;
+constexpr u32 kProbeEvery = 256;
+constexpr i64 kSweepNs = 1'000'000'000;
+constexpr i64 kBusySliceNs = 2'000'000;
+
+bool one_core() {
+    static const bool one = std::thread::hardware_concurrency() < 2;
+    return one;
+}
+
+}  // namespace
+
+bool Reader::ready() {
+    if (attention_.load()) return true;
+    if (box_ != nullptr) return !mailbox::empty(*box_);
+    for (const auto& member : active_)
+        if (member->cursor->behind()) return true;
+    return false;
+}
+
+bool Reader::spin() {
+    if (one_core()) return false;
+    // Spinning pays when messages come fast from another core, and only costs when the publisher shares this one.
+    // So it is tried, and kept up only while it succeeds.
+    if (spin_credit_ == 0 && ++sleeps_ % kProbeEvery != 0) return false;
+    const i64 until = steady_ns() + kSpinNs;
+    do {
+        if (ready()) {
+            spin_credit_ = std::min(kMostCredit, spin_credit_ + 4);
+            return true;
+        }
+        relax_cpu();
+    } while (steady_ns() < until);
+    if (spin_credit_ > 0) --spin_credit_;
+    return false;
+}
+
+futex::WaitResult Reader::wait(i64 until_steady_ns) {
+    i64 left = futex::kSliceNs;
+    if (until_steady_ns != kForever) {
+        left = until_steady_ns - steady_ns();
+        if (left <= 0) return futex::WaitResult::timeout;
+    }
+    if (busy_poll_) {
+        for (const auto& member : active_) member->cursor->publish_position();
+        const i64 until = steady_ns() + std::min(left, kBusySliceNs);
+        for (;;) {
+            for (int i = 0; i < 64; ++i) {
+                if (ready()) return futex::WaitResult::woken;
+                relax_cpu();
+            }
+            if (steady_ns() >= until) return futex::WaitResult::timeout;
+        }
+    }
+    if (spin()) return futex::WaitResult::woken;
+    for (const auto& member : active_) member->cursor->publish_position();
+    if (my_port_ != nullptr) return wait_port(left);
+    return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
+}
+
+futex::WaitResult Reader::wait_direct(i64 for_ns) {
+    std::array<futex::SeenWord, futex::kMaxVector> watches;
+    std::size_t n = 0;
+    if (active_.empty()) watches[n++] = {&poked_, poked_.load()};
+    for (const auto& member : active_) {
+        if (n == watches.size()) break;
+        Doorbell& bell = member->cursor->bell();
+        watches[n++] = {&bell.bell, bell.bell.load()};
+        bell.waiting.store(1);
+    }
+    on_bells_.store(true);
+    const futex::WaitResult outcome = ready() ? futex::WaitResult::woken : futex::wait_any({watches.data(), n}, for_ns);
+    on_bells_.store(false, std::memory_order_relaxed);
+    return outcome;
+}
+
+futex::WaitResult Reader::wait_mailbox(i64 for_ns) {
+    const u32 bell = box_->bell.load();
+    box_->sleeping.store(1);
+    if (ready()) return futex::WaitResult::woken;
+    const futex::WaitResult outcome = futex::wait(box_->bell, bell, for_ns);
+    sweep();
+    return outcome;
+}
+
+futex::WaitResult Reader::wait_port(i64 for_ns) {
+    my_port_->clear();
+    if (ready()) return futex::WaitResult::woken;
+    pollfd fd{my_port_->eventfd.get(), POLLIN, 0};
+    const int ms = static_cast<int>(std::min(for_ns, futex::kSliceNs) / 1'000'000) + 1;
+    const int rc = ::poll(&fd, 1, ms);
+    const bool interrupted = rc < 0 && errno == EINTR;
+    sweep();
+    if (interrupted) return futex::WaitResult::interrupted;
+    return rc > 0 ? futex::WaitResult::woken : futex::WaitResult::timeout;
+}
+
+void Reader::sweep() {
+    // A publisher killed between its tail and its bit leaves a message that nobody announced.
+    const i64 now = steady_ns();
+    if (now < next_sweep_ns_) return;
+    next_sweep_ns_ = now + kSweepNs;
+    heat_all();
+}
+
+}  // namespace ringcast

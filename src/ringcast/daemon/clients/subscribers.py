@@ -1,0 +1,117 @@
+"""Subscribers of this node: what they ask for, and the options of each.
+
+Invariant: a subscription that counts has a row in the table while its client is here; a history never has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ringcast.control.answers import Done
+from ringcast.control.descriptor import Descriptor, expect
+from ringcast.control.requests import Attached, ListSubscribers, Move, Subscribe, Unsubscribe, UseMailbox
+from ringcast.control.status import SubscriberStatus
+from ringcast.daemon.observe import listing
+from ringcast.daemon.rings.demand import SubscribeOptions
+from ringcast.daemon.rings.registrations import Client, Subscription
+from ringcast.daemon.rings.sharing import Sharing
+from ringcast.daemon.streams import routes
+from ringcast.daemon.table.rows import SubscriberRow, subscriber_key
+from ringcast.daemon.table.table import TagTable
+from ringcast.errors import BadMessage, ClosedError, QosMismatch
+from ringcast.model.identity import SubscriberInfo
+from ringcast.model.tag import check_name, check_pattern
+
+
+class Subscribers:
+    def __init__(self, table: TagTable, sharing: Sharing, numbers: Iterator[int]) -> None:
+        self._table = table
+        self._sharing = sharing
+        self._rings = sharing.rings
+        self._effects = sharing.effects
+        self._numbers = numbers
+        self.handlers: dict[type[Any], Callable[[Client, Any, list[Descriptor]], None]] = {
+            Subscribe: self._subscribe, UseMailbox: self._use_mailbox, Unsubscribe: self._unsubscribe,
+            Attached: self._attached, Move: self._move, ListSubscribers: self._list_subscribers,
+        }  # fmt: skip
+
+    def _subscribe(self, client: Client, request: Subscribe, fds: list[Descriptor]) -> None:
+        expect(fds, 1 if request.mailbox else 0, request)
+        pattern = check_pattern(request.pattern)
+        if request.subscription in client.subscriptions:
+            raise BadMessage(f"subscription {request.subscription} exists")
+        tag = self._table.tag(pattern)
+        if request.reliable and tag is not None and tag.attributes.max_wait_s == 0:
+            remedy = "create the tag with a larger max_wait_s, or subscribe with reliable=False"
+            raise QosMismatch("reliable delivery", f"tag {pattern!r} has max_wait_s=0", remedy)
+        info = SubscriberInfo(
+            id=next(self._numbers), node=self._table.node, pattern=pattern, pid=client.pid, user=client.user,
+            reliable=request.reliable, program=client.program,
+        )  # fmt: skip
+        subscription = Subscription(
+            client, request.subscription, info, request.role, request.counter_index, options_of(request)
+        )  # fmt: skip
+        client.subscriptions[subscription.number] = subscription
+        if fds:
+            subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
+        if subscription.counts:
+            self._effects.note(self._table.put(SubscriberRow(info=info)))
+        self._sharing.add(subscription)
+        self._effects.send(client.number, Done(id=request.id))
+
+    def _use_mailbox(self, client: Client, request: UseMailbox, fds: list[Descriptor]) -> None:
+        expect(fds, 1, request)
+        subscription = client.subscriptions.get(request.subscription)
+        if subscription is None:
+            raise ClosedError("subscription")
+        self._sharing.set_mailbox(subscription, client.mailbox(fds[0], next(self._numbers)))
+        self._effects.send(client.number, Done(id=request.id))
+
+    def _unsubscribe(self, client: Client, request: Unsubscribe, fds: list[Descriptor]) -> None:
+        expect(fds, 0, request)
+        subscription = client.subscriptions.get(request.subscription)
+        if subscription is not None:  # or it went with its tag a moment ago
+            self.drop(subscription)
+        self._effects.send(client.number, Done(id=request.id))
+
+    def _attached(self, client: Client, request: Attached, fds: list[Descriptor]) -> None:
+        expect(fds, 0, request)
+        ring = self._rings.of_incarnation(request.ring)
+        if ring is not None:
+            ring.attached((client.number, request.subscription))
+        self._effects.send(client.number, Done(id=request.id))
+
+    def _move(self, client: Client, request: Move, fds: list[Descriptor]) -> None:
+        expect(fds, 0, request)
+        subscription = client.subscriptions.get(request.subscription)
+        if subscription is None:
+            raise ClosedError("subscription")
+        options = routes.moved(subscription.options, request.at, request.transport)
+        routes.check_options(options, self._table.tag(subscription.pattern), self._table.node)
+        subscription.options = options
+        for tag in {ring.tag for ring in self._rings.matching(subscription.pattern)}:
+            self._sharing.rematch(tag)
+        self._effects.send(client.number, Done(id=request.id))
+
+    def drop(self, subscription: Subscription) -> None:
+        self._sharing.discard(subscription)
+        subscription.client.subscriptions.pop(subscription.number, None)
+        if subscription.counts:
+            self._effects.note(self._table.remove(subscriber_key(subscription.info.id)))
+
+    def _list_subscribers(self, client: Client, request: ListSubscribers, fds: list[Descriptor]) -> None:
+        expect(fds, 0, request)
+        rows = [s.status() for s in self._sharing.subscriptions.matching(check_name(request.tag)) if s.counts]
+        if not request.local:
+            others = [row for row in self._table.subscribers(request.tag) if row.owner != self._table.node]
+            rows += [SubscriberStatus(info=row.info, counters={}, latency=[]) for row in others]
+        for page in listing.subscriber_pages(request.id, rows):
+            self._effects.send(client.number, page)
+
+
+def options_of(request: Subscribe) -> SubscribeOptions:
+    return SubscribeOptions(
+        every=request.every, at=request.at, transport=request.transport, reliable=request.reliable, size=request.size,
+        rate_hz=request.rate_hz, ordered=request.ordered,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Tags as tables: the format `ringcast` for Spark. `source` reads tags and recordings, `sink` and `outlet` publish."""
