@@ -164,8 +164,13 @@ class Session(Closing):
         *,
         codec: str = NOT_NAMED,
         schema: object = NOT_NAMED,
+        depth: int = NOT_NAMED,
+        capacity_bytes: int = NOT_NAMED,
+        max_wait_s: float = NOT_NAMED,
+        prefault: bool = NOT_NAMED,
+        at: str = NOT_NAMED,
+        transport: str = NOT_NAMED,
         create: bool = True,
-        **options: Unpack[TagOptions],
     ) -> Tag[Any]:
         """Create the tag, or join it as it is. An attribute left out is taken as it is, or from the default when the
         tag is created; one that is named must agree.
@@ -174,22 +179,22 @@ class Session(Closing):
         and msgpack a type (msgspec.Struct, dataclass, TypedDict) or JSON schema, for numpy `{"dtype": ..., "shape":
         [...]}`, for images `{"format": "png"}`; given as a type, messages are decoded into it. Type checkers know the
         messages' type by the schema's type, or by the codec that is named.
-        Options: `depth` and `capacity_bytes`, how many messages and bytes a publisher's ring holds. `max_wait_s`, how
+        `depth` and `capacity_bytes`: how many messages and bytes a publisher's ring holds. `max_wait_s`: how
         long a publisher waits for reliable readers; 0 refuses them. `prefault`, commit all memory at once. `at`, where
         subscribers' proxies sit, and `transport`, what carries the tag between nodes, for those who say nothing of it.
         A tag that nobody uses (no publisher, no ring of one that left, no subscriber by name) ends after the daemon's
         lease, a day unless `ringcast daemon --tag-lease` says otherwise; then call this again. Raises BadTagName,
-        TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range), TypeError (no such
-        option), DaemonUnavailable, ClosedError, ForkedError.
+        TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range),
+        TypeError, DaemonUnavailable, ClosedError, ForkedError.
         """
         check_name(name)
         self._attachment.check()
-        if unknown := options.keys() - TagOptions.__annotations__.keys():
-            raise TypeError(f"a tag has no attribute {', '.join(sorted(unknown))}")
-        requested: dict[str, Any] = {**options}
+        named = {
+            "codec": codec, "depth": depth, "capacity_bytes": capacity_bytes, "max_wait_s": max_wait_s,
+            "prefault": prefault, "at": at, "transport": transport,
+        }  # fmt: skip
+        requested = {key: value for key, value in named.items() if value is not NOT_NAMED}
         given = None if schema is NOT_NAMED else schema
-        if codec is not NOT_NAMED:
-            requested["codec"] = codec
         if schema is not NOT_NAMED:
             requested["schema"] = None if schema is None else find(self._codec_of(name, codec)).describe(schema)
         elif codec is not NOT_NAMED:

@@ -9,7 +9,7 @@ from ringcast.errors import BusyError, ClosedError, TagDestroyed
 from ringcast.notify import Callback, MessageQueue
 
 
-class FakeRight:
+class FakeRegistration:
     pattern = "a"
     failure = None
 
@@ -51,8 +51,8 @@ def subscriber():
 
 
 @pytest.fixture
-def right(subscriber):
-    subscriber.registration = FakeRight(subscriber)
+def registration(subscriber):
+    subscriber.registration = FakeRegistration(subscriber)
     return subscriber.registration
 
 
@@ -61,7 +61,7 @@ def _quiet(caplog):
     caplog.set_level("CRITICAL", "ringcast")
 
 
-def test_errors_between_messages_are_reported_and_passed(subscriber, right):
+def test_errors_between_messages_are_reported_and_passed(subscriber, registration):
     told, got = [], queue.Queue()
     service = Callback(subscriber, got.put, True, lambda exc, msg: told.append((type(exc), msg)))
     service.start()
@@ -71,22 +71,22 @@ def test_errors_between_messages_are_reported_and_passed(subscriber, right):
     service.close()
     assert told == [(ValueError, None), (BusyError, None)]
     assert (service.delivered, service.failed) == (2, 2)
-    assert right.left.is_set()
+    assert registration.left.is_set()
 
 
 @pytest.mark.parametrize("end", [ClosedError("subscriber"), TagDestroyed("a")])
-def test_the_end_of_a_subscriber_is_the_end_of_its_service(subscriber, right, end):
-    right.failure = end if isinstance(end, TagDestroyed) else None
+def test_the_end_of_a_subscriber_is_the_end_of_its_service(subscriber, registration, end):
+    registration.failure = end if isinstance(end, TagDestroyed) else None
     service = Callback(subscriber, print, True, None)
     service.start()
     subscriber.script.put(end)
-    assert right.left.wait(30)
+    assert registration.left.wait(30)
     service.close()
     assert not service.running
     assert service.failed == isinstance(end, TagDestroyed)
 
 
-def test_the_newest_of_very_many_is_still_found(subscriber, right):
+def test_the_newest_of_very_many_is_still_found(subscriber, registration):
     got = queue.Queue()
     for i in range(1000):
         subscriber.script.put(i)
@@ -97,7 +97,7 @@ def test_the_newest_of_very_many_is_still_found(subscriber, right):
     assert service.skipped == 999
 
 
-def test_a_queue_that_is_closed_while_it_has_no_room(subscriber, right):
+def test_a_queue_that_is_closed_while_it_has_no_room(subscriber, registration):
     service = MessageQueue(subscriber, 1, True, None)
     service.start()
     for i in range(2):
