@@ -32,6 +32,7 @@ PATIENCE_S = 180.0
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> Iterator[Callable[[Path], None]]:
     """A package as pip would install it for development: on the path, with its entry points beside it."""
+    declaration.load()
     before = dict(declaration._declared)
 
     def install(folder: Path, place: Path) -> None:
@@ -93,25 +94,28 @@ def test_a_new_pipeline_from_its_first_file_to_live_results(
     begin_ns = (time.time_ns() - 300 * 10**9) // 10**10 * 10**10
     for at, celsius in ((0, 20.0), (1, 22.0), (2, 250.0 - 150.0), (10, 30.0), (60, 1.0)):
         publisher.send({"celsius": celsius}, event_ns=begin_ns + at * 10**9)
-    results = session.subscribe("lab/heat", start="earliest")
+    results = session.tag("lab/heat", codec="json").subscribe(start="earliest")
     came: list[dict[str, Any]] = []
 
     def watch() -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while not came and time.monotonic() < deadline:
+        while not came and not over.is_set() and time.monotonic() < deadline:
             try:
                 came.append(results.recv(timeout=0.5).data)
             except TimeoutError:
                 # Time goes on for a stream only with messages.
                 publisher.send({"celsius": 1.0}, event_ns=time.time_ns())
-        os.kill(os.getpid(), signal.SIGINT)
+        if not over.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
 
+    over = threading.Event()
     watching = threading.Thread(target=watch)
     watching.start()
     try:
         words = ["run", "room_heat", "--stream", "--start", "earliest", "--publish", "lab/heat", "--wait", "1 second"]
         assert main(["pipeline", *words, "--socket", daemon.socket_path]) == 0, capsys.readouterr().err
     finally:
+        over.set()
         watching.join()
     table = catalog.find("gold.room_heat")
     lake = Lake(spark, tmp_path / "lake")
