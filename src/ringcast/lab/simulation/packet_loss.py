@@ -20,11 +20,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ringcast import _core
+from ringcast import _lab
 from ringcast.transport.stack import Loss, parse
 
 TCP, UDP = "tcp", "udp"
-_TICK_S = _core.SIMULATED_UNIT_NS * 1e-9
+_TICK_S = _lab.SIMULATED_UNIT_NS * 1e-9
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class Outcome:
     @cached_property
     def received(self) -> npt.NDArray[np.bool_]:
         """Receivers by updates."""
-        return np.not_equal(self._ticks, _core.SIMULATED_NEVER)
+        return np.not_equal(self._ticks, _lab.SIMULATED_NEVER)
 
     @cached_property
     def latencies_s(self) -> npt.NDArray[np.float64]:
@@ -112,7 +112,7 @@ def run(scenario: Scenario) -> Outcome:
         stages, tuning = stack.stages, stack.tuning
     rate, enter, leave = Loss(scenario.loss, scenario.burst).native()
     byte_us = 8 / scenario.bandwidth_mbit
-    raw = _core.simulate_loss(
+    raw = _lab.simulate_loss(
         list(stages),
         tcp=scenario.transport == TCP,
         multicast=scenario.multicast and scenario.transport != UDP,
