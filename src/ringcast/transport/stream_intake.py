@@ -1,8 +1,8 @@
-"""Letting tcp streams in: accept them, read which channel each is, and hand it over. One thread for all newcomers.
+"""The intake of tcp streams: accept them, read which channel each is, and hand it over. One thread for all newcomers.
 
-Invariants: at most `max_newcomers` connections wait here, and when one more comes the oldest is closed, because whoever
-keeps to the protocol says its channel at once; a newcomer that says nothing in time is closed; running out of
-descriptors makes the thread pause and never ends it. What was not let in is counted by reason.
+Invariants: at most `max_newcomers` connections wait here, and when one more comes the oldest is closed, because a
+correct sender names its channel at once; a newcomer that says nothing in time is closed; running out of descriptors
+makes the thread pause and never ends it. What was not let in is counted by reason.
 """
 
 from __future__ import annotations

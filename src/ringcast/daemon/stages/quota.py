@@ -1,6 +1,6 @@
 """How many stages other nodes may have this one run: each can be a process. Pure.
 
-Invariant: what is counted is what channels to other nodes hold or are about to; equal wishes of one node count once.
+Invariant: what is counted is what channels to other nodes hold or are about to; equal specs of one node count once.
 Subscribers of this node itself are not limited here: they are this machine's own processes.
 """
 
