@@ -193,7 +193,7 @@ class Server:
         """A mistake of ours: the client that met it is told and disconnected; by attaching again it drops what may be
         half done. Others do not notice. Called while the exception is handled."""
         self.mistakes += 1
-        logger.exception("a request could not be handled: %.200r", request)
+        logger.exception("a request failed by a mistake of the daemon: %.200r", request)
         if request is not None:
             connection.push(failed(request.id, type(request).__name__))
         self._broken(connection, "mistake")

@@ -194,7 +194,7 @@ class SendingGroup:
                 member.sending.fall_back()
 
     def _fall_back(self, exc: OSError) -> None:
-        logger.warning("no way to multicast group %s any more (%s); sending to each node", self.address, exc)
+        logger.warning("no route to multicast group %s any more (%s); sending to each node", self.address, exc)
         if self._pushed and self._source is not None:
             self._source.links.remove_link(self.key)
             self._pushed = False

@@ -279,7 +279,7 @@ class Mesh:
             work()
         except Exception:
             self.mistakes += 1
-            self._complaints.exception("", "the mesh could not do what it decided: %.200r", what)
+            self._complaints.exception("", "an action of the mesh failed: %.200r", what)
 
     def _perform(self, action: Action) -> None:
         match action:

@@ -137,4 +137,4 @@ class Buffers:
 
 
 def without_network(request: HoldBuffer) -> BrokenError:
-    return BrokenError(f"a buffer at {request.at!r} cannot be had: this node's daemon has no network")
+    return BrokenError(f"a buffer at {request.at!r} is not possible: this node's daemon has no network")

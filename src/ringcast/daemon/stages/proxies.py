@@ -259,9 +259,7 @@ class Stages:
             if not isinstance(exc, TimeoutError | RingcastError | OSError):
                 raise
             if isinstance(runner, PublisherRunner) and base.owner is None and self._is_held(base):
-                await self._begin(
-                    spec
-                )  # the publisher left meanwhile; run the stage on this node
+                await self._begin(spec)  # the publisher left meanwhile; run the stage on this node
                 return
             self._failed(spec, exc)
             if isinstance(exc, Declined) or not base.alive:

@@ -30,7 +30,7 @@ class StageQuota:
             if of_node >= MAX_STAGES_PER_PEER:
                 self._refuse(f"node {node!r} has {of_node} streams scaled here, as many as one node may")
             if spec not in everybody and len(everybody) >= MAX_STAGES_FOR_PEERS:
-                self._refuse(f"{len(everybody)} streams are scaled here for other nodes, as many as there may be")
+                self._refuse(f"{len(everybody)} streams are scaled here for other nodes, the most that a tag may have")
         self._held[node, spec] += 1
 
     def release(self, node: str, spec: StageSpec | None) -> None:

@@ -97,7 +97,7 @@ class PublisherRunner:
         try:
             await asyncio.wait_for(self._ended.wait(), END_S)
         except TimeoutError:
-            logger.warning("a publisher does not end its stage")
+            logger.warning("a publisher did not end its stage in time")
 
 
 class ProcessRunner:
@@ -148,7 +148,7 @@ class ProcessRunner:
         if isinstance(message, StageUp) and len(fds) == 3:
             answer.set_result(Made(message, fds))
         else:
-            reason = message.reason if isinstance(message, StageDown) else "its answer is not to be understood"
+            reason = message.reason if isinstance(message, StageDown) else "its answer cannot be understood"
             answer.set_exception(Declined(f"the stage did not begin: {reason}"))
 
     async def _bury(self, answer: asyncio.Future[Made]) -> None:

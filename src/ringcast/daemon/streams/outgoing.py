@@ -215,7 +215,7 @@ class OutgoingChannels:
         old, new = find(channel.transport), find(request.transport)
         if not (isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape):
             asked = f"{request.transport!r} on a channel of {channel.transport!r}"
-            raise QosMismatch(asked, "its stages are others", "open another channel")
+            raise QosMismatch(asked, "that transport has other stages", "open another channel")
         new.retune(request.key)
         channel.transport = request.transport
 
@@ -223,7 +223,7 @@ class OutgoingChannels:
         channel = self.channels.get(request.key)
         transport = find(channel.transport) if channel is not None else None
         if channel is not None and isinstance(transport, GroupTransport):
-            text = "multicast does not reach node %s; sending to it by itself"
+            text = "multicast does not reach node %s; sending to it by unicast"
             self._complaints.warning(channel.node, text, channel.node)
             transport.direct(request.key)
             channel.link = getattr(channel.sending, "link", channel.link)
