@@ -325,10 +325,8 @@ class Stages:
     def _failed(self, spec: StageSpec, error: Exception) -> None:
         self._errors[spec] = error if isinstance(error, RingcastError) else BrokenError(f"no stage: {error}")
         self._failures[spec] += 1
-        there = any(
-            row.alive and row.info.incarnation == spec.incarnation for row in self._local.table.all_publishers()
-        )
-        if there and self._failures[spec].bit_count() == 1:
+        alive = {row.info.incarnation for row in self._local.table.all_publishers() if row.alive}
+        if spec.incarnation in alive and self._failures[spec].bit_count() == 1:
             self._complaints.warning("", "no stage of size %s yet: %s", spec.size, error)
         self._try_later(spec)
 
