@@ -1,8 +1,8 @@
 """The daemon's shell: the listening socket, the clients' sockets and their processes, in one asyncio loop.
 
-It owns sockets, time and the log; what a request means is the business of `ringcast.daemon.requests`. Invariants:
-nothing here blocks or polls, so an idle daemon uses no CPU; whatever one client does, the others do not notice; what a
-client held is withdrawn as soon as its connection or its process ends.
+It owns sockets, time and the log; `ringcast.daemon.requests` decides what a request means. Invariants: nothing here
+blocks or polls, so an idle daemon uses no CPU; whatever one client does, the others do not notice; what a client held
+is withdrawn as soon as its connection or its process ends.
 """
 
 from __future__ import annotations
@@ -190,10 +190,10 @@ class Server:
                 self._failed(connection, received.message if received is not None else None)
 
     def _failed(self, connection: Connection, request: Request | None) -> None:
-        """A mistake of ours: said to the client that met it, which is then rid of what may be half done by attaching
-        again; never the others' concern. Called while the exception is handled."""
+        """A mistake of ours: the client that met it is told and disconnected; by attaching again it drops what may be
+        half done. Others do not notice. Called while the exception is handled."""
         self.mistakes += 1
-        logger.exception("a request could not be handled: %.200r", request)
+        logger.exception("a request failed by a mistake of the daemon: %.200r", request)
         if request is not None:
             connection.push(failed(request.id, type(request).__name__))
         self._broken(connection, "mistake")

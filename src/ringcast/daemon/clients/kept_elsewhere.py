@@ -74,8 +74,8 @@ class KeptElsewhere:
     def _put_setting(self, request: SetChannel) -> None:
         row = self._local.table.tag(request.tag)
         if row is not None and request.node not in row.settings and len(row.settings) >= MAX_SETTINGS_PER_TAG:
-            full = f"tag {request.tag!r} has settings for {len(row.settings)} nodes, as many as there may be"
-            raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --proxy auto'")
+            full = f"tag {request.tag!r} has settings for {len(row.settings)} nodes, the most that a tag may have"
+            raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --at auto'")
         self._deliver(self._local.tags.set_channel(request))
         self._on_changed()
 

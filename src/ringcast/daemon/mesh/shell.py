@@ -144,14 +144,14 @@ class Mesh:
             await self._scouting.start()
 
     async def close(self) -> None:
-        """Say goodbye and end all links."""
+        """Tell the others, and end all links."""
         if self._running:
             self._happened(Leave())
             self._stop()
             await self._link_pool.close()
 
     async def abort(self) -> None:
-        """End without a word, as a daemon that is killed does."""
+        """End without telling the others, as a killed daemon does."""
         if self._running:
             self._stop()
             await self._link_pool.abort()
@@ -263,7 +263,7 @@ class Mesh:
         try:
             actions = self._cluster.handle(event, self._now_ns())
         except Exception:
-            # A mistake of ours costs the link by which it came, never the others theirs.
+            # A mistake of ours costs the link that the event came by, and no other.
             self.mistakes += 1
             self._complaints.exception("", "an event of the mesh could not be handled: %.200r", event)
             if isinstance(event, Received):
@@ -279,7 +279,7 @@ class Mesh:
             work()
         except Exception:
             self.mistakes += 1
-            self._complaints.exception("", "the mesh could not do what it decided: %.200r", what)
+            self._complaints.exception("", "an action of the mesh failed: %.200r", what)
 
     def _perform(self, action: Action) -> None:
         match action:
@@ -356,5 +356,5 @@ class Mesh:
             self._timer = None
         due_ns = self._cluster.due_ns()
         if self._running and due_ns is not None:
-            # The loop may wake a breath too early; a nanosecond late is right.
+            # The loop may wake slightly too early; a moment late is right.
             self._timer = self._loop.call_at(due_ns / 1e9 + 1e-6, self._happened, Tick())

@@ -25,7 +25,7 @@ class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
     foreign: int
     """Links refused because the other end is of another mesh."""
     refusals: dict[str, str]
-    """{address: why this daemon and the one there do not get along}"""
+    """{address: why this daemon and the one there have no link}"""
     scouting: list[ScoutStatus]
 
 

@@ -21,7 +21,7 @@ from ringcast.daemon.rings.ring import DerivedRing, MirrorRing
 from ringcast.daemon.server import Server
 
 SLICE_S = 0.001
-"""So long rows are read without a break."""
+"""How long rows are read without a break."""
 
 _T = TypeVar("_T")
 

@@ -91,11 +91,11 @@ class IncomingChannels:
         alive = {row.info.incarnation for row in self._remote_publishers()}
         for stream in [stream for stream in self.channels if stream not in streams]:
             if self.channels[stream].ring.readers and stream.incarnation in alive:
-                self._leaving = True  # to where its readers have not been shown the way yet
+                self._leaving = True  # its readers have not been shown the ring that continues it
             elif stream.incarnation not in alive and self._drains(stream):
-                self._leaving = True  # with its publisher, when the last message is here
+                self._leaving = True  # it closes when the publisher's last message is here
             elif not self._is_kept(stream):
-                if self._row(stream) is None:  # perhaps only because its node is away
+                if self._row(stream) is None:  # perhaps its node is away only for now
                     self._remember(stream)
                 self._close(stream)
         for stream, (tag, _) in list(self._resume.items()):
@@ -115,7 +115,8 @@ class IncomingChannels:
         self._tell_ends()
 
     def publisher_changed(self, row: PublisherRow) -> None:
-        """Of another node. When it left, readers are told where it ended once its stream is here or never will be."""
+        """A publisher of another node changed. When it left, readers learn where it ended once no channel carries it
+        any more."""
         self._left.pop(row.info.incarnation, None)
         if not row.alive:
             self._left[row.info.incarnation] = row
@@ -126,12 +127,12 @@ class IncomingChannels:
             self._deliver(self._local.sharing.ended(self._left.pop(incarnation)))
 
     def _drains(self, stream: Stream) -> bool:
-        """Whether more is to come of a publisher that left."""
+        """Whether messages of a publisher that left are still to come."""
         incoming = self.channels[stream]
         row = self._row(stream)
         if row is None or row.alive or incoming.broken:
             return False
-        if stream in self._relayed:  # to be released by those who have it from here
+        if stream in self._relayed:  # stays until the proxies and stages that read it release it
             return True
         if incoming.has_all_before(row.end) or not incoming.ring.readers:
             return False
@@ -141,12 +142,12 @@ class IncomingChannels:
         return stream.demand.reliable or asyncio.get_running_loop().time() < incoming.leaves_at
 
     def _row(self, stream: Stream) -> PublisherRow | None:
-        """Of a channel's publisher, as the table has it now."""
+        """The row of a channel's publisher, as the table has it now."""
         rows = self._local.table.publishers(self.channels[stream].row.info.tag)
         return next((row for row in rows if row.info.incarnation == stream.incarnation), None)
 
     def _retune(self, wanted: Stream, streams: dict[Stream, PublisherRow]) -> None:
-        """Of a stream that is to be carried with other parameters, keep the channel and tell both its ends."""
+        """When only the transport's parameters changed, keep the channel and tell both its ends."""
         if wanted in self.channels or wanted in self._opening:
             return
         for stream, incoming in self.channels.items():
@@ -169,9 +170,9 @@ class IncomingChannels:
                 self._ends.group_end(incoming.transport).regroup(request.key, request.peers)
 
     def _continuing(self, incarnation: int, otherwise: Start) -> Start:
-        """Where a stream begins that some other one comes before, if there is one."""
+        """Where a stream begins: where the streams of the same publisher that come here already have got to."""
         known = [known.mirror.next_seq for stream, known in self.channels.items() if stream.incarnation == incarnation]
-        behind = self._local.sharing.continuing(incarnation)  # a stage here may not have come as far as what it reads
+        behind = self._local.sharing.continuing(incarnation)  # a stage here may be behind the ring that it reads
         return min([*known, *([] if behind is None else [behind])], default=otherwise)
 
     async def prepare(self, pattern: str, options: SubscribeOptions, start: Start) -> None:
@@ -200,12 +201,12 @@ class IncomingChannels:
             self.follow()
 
     def _is_kept(self, stream: Stream) -> bool:
-        """Of a publisher that left, what is held goes on being held."""
+        """Whether a pull buffer holds it: then it stays after its publisher left."""
         tag, wanted = self.channels[stream].row.info.tag, stream.demand
         return any((tag, wanted.every, wanted.depth) == (t, kept.every, kept.depth) for t, kept in self._kept)
 
     async def settled(self, pattern: str) -> None:
-        """Returns when streams that match come as they should, or after a moment."""
+        """Returns when the matching channels are open, or after REQUEST_TIMEOUT_S."""
         self.follow()
         tasks = [task for stream, task in self._opening.items() if self._concerns(stream, pattern)]
         if tasks:
@@ -293,7 +294,7 @@ class IncomingChannels:
             self._watch()
 
     def _proxy(self, demand: Demand, row: PublisherRow) -> str:
-        """The node to have it from. When the one asked for is away, the publisher's scales the same way."""
+        """The node that sends it: the proxy's, or while that is away the publisher's, which scales the same way."""
         proxy = node_of(demand.at)
         return proxy if proxy and self._mesh.node(proxy) is not None else row.owner
 
@@ -314,7 +315,8 @@ class IncomingChannels:
             self._senders.send_close(incoming)
 
     def lost(self, stream: Stream, *, tell: bool = False) -> None:
-        """Its sender is gone, or whom that has it from; go on where it ended, when there is a way again."""
+        """The sender is gone, or the node it relays for: reopen the channel where it ended when that is possible
+        again."""
         if stream in self.channels and self._is_kept(stream):
             self.channels[stream].life.on(Event.LOST)
             self._try_again()
@@ -337,14 +339,15 @@ class IncomingChannels:
                 self.lost(stream, tell=incoming.via != node)
 
     def close(self) -> None:
-        """End all channels that come here, without a word to the others: they see the node go."""
+        """End all channels without telling their senders: those see the node go."""
         for timer in (self._retry, self._watching):
             if timer is not None:
                 timer.cancel()
         self._ends.close()
 
     def _watch(self) -> None:
-        """Some transports notice that a sender is gone before the mesh does, or that multicast ceased to reach us."""
+        """Poll the transports: some notice before the mesh does that a sender is gone, or that multicast no longer
+        reaches us."""
         deaf = self._ends.take_deaf({incoming.transport for incoming in self.channels.values()})
         for incoming in [incoming for incoming in self.channels.values() if incoming.key in deaf]:
             self._senders.direct(incoming)

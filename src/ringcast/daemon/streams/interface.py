@@ -17,23 +17,23 @@ class HeldSource(Source, Protocol):
     def fresh_seq(self) -> int: ...
     @property
     def age_ns(self) -> int | None:
-        """How long ago its publisher came."""
+        """The publisher's age."""
 
     def factor(self, every: int, rate_hz: float) -> int:
-        """The n of a channel out of it."""
+        """The n of "every n-th message" for a channel that reads it."""
 
     def changed_factor(self, every: int, rate_hz: float) -> bool:
-        """Whether another one is right by now."""
+        """Whether that n is different by now."""
 
     def keep_place(self) -> Hold | None:
-        """Spare what reliable channels have not sent, though one of them ends. Raises RingcastError."""
+        """Keep what reliable channels have not sent, though one of them ends. Raises RingcastError."""
 
     def take_over(self) -> None:
         """A reliable channel has a place of its own."""
 
 
 class Sources(Protocol):
-    """Where a stream can be had on this node."""
+    """Where a channel gets its ring from on this node."""
 
     async def source(
         self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
@@ -44,4 +44,4 @@ class Sources(Protocol):
         """
 
     def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
-        """One channel fewer reads it."""
+        """One channel less reads it."""

@@ -16,7 +16,7 @@ from ringcast.errors import RingcastError
 logger = logging.getLogger("ringcast.daemon")
 
 PLACE_S = 5.0
-"""How long the publisher's ring spares what a node has not got that went, or has to open its channel again."""
+"""How long the publisher's ring keeps unsent messages for a node that went or has to open its channel again."""
 
 
 class Places:

@@ -32,7 +32,7 @@ class Relays(Protocol):
 
 
 class WholeStreams:
-    """Of every publisher, here or elsewhere, all that it sends. Is the `Bases` of stages."""
+    """The whole stream of every publisher, here or elsewhere. Is the `Bases` of stages."""
 
     def __init__(self, relays: Relays) -> None:
         self._relays = relays

@@ -16,7 +16,7 @@ from ringcast.model.addresses import is_address, same_host, split
 
 MAX_REFUSALS = 256
 MAX_ADDRESSES = 4096
-"""Of failures remembered, the oldest are forgotten beyond so many."""
+"""How many failures are remembered; the oldest are forgotten."""
 
 
 class Link:

@@ -1,9 +1,9 @@
 """Who belongs to the mesh: links and who is at their other ends, whom to call, and who no longer answers. Pure.
 
-`(event, now_ns) -> actions`; no socket, clock or thread, and no chance but the given one. Invariants: nodes whose
-messages get through end up with the same roster, however many were lost, repeated or reordered before; a living
-daemon that is thought dead says otherwise as soon as it hears of it. Clocks are never compared: ages are told as
-durations, all times are this node's own. Knows nothing of the tag table.
+`(event, now_ns) -> actions`; no socket, clock or thread, and randomness only from `rng`. Invariants: nodes whose
+messages get through end up with the same roster, however many were lost, repeated or reordered before; a living daemon
+that is thought dead says otherwise as soon as it hears of it. Clocks are never compared: ages are told as durations,
+all times are this node's own. Knows nothing of the tag table.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class Membership:
             self._rumour_spread.compare(link, hello.roster)
 
     def _call_claimants(self) -> None:
-        """Whoever says that it has this daemon's name, and is older, must answer where it says it is."""
+        """A daemon that claims this one's name and is older must answer at the address that it gives."""
         for record in self.names.unproven():
             self._out += self._calls.verify(record, self._now_ns)
 
@@ -246,7 +246,8 @@ class Membership:
                 self._hear(Rumour(other, Status.DEAD), None)
 
     def _disprove(self, address: str, peer: int) -> None:
-        """Others who claim the address are not there: ask after them, and do not dial it for them at once."""
+        """Other daemons that claim the address are not there: probe them, and do not dial the address for them at
+        once."""
         for other in self.roster.neighbours():
             if other != peer and address in self.roster.members[other].record.control and self.links.to(other) is None:
                 self.links.failed(address, self._now_ns)
@@ -287,7 +288,7 @@ class Membership:
             self.roster.describe(**changes)
 
     def _leave(self, event: Leave) -> None:
-        """Say goodbye to everybody, so that nobody need find out."""
+        """Tell everybody that this node ends, so that nobody has to detect it."""
         self._rumour_spread.quiet = True
         self.roster.describe()
         self.roster.news.clear()
@@ -365,7 +366,7 @@ class Membership:
     def _give_up(self, incarnation: int, since_ns: int) -> None:
         link = self.links.to(incarnation)
         if link is not None and link.heard_ns > since_ns:
-            # It is there, and only the word of its suspicion was lost.
+            # It is alive; only the message with its suspicion was lost.
             self._suspicions.begin(incarnation, self._now_ns, len(self.roster), short=True)
             self._rumour_spread.notify_suspect(incarnation)
         else:
