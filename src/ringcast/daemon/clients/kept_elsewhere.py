@@ -75,7 +75,7 @@ class KeptElsewhere:
         row = self._local.table.tag(request.tag)
         if row is not None and request.node not in row.settings and len(row.settings) >= MAX_SETTINGS_PER_TAG:
             full = f"tag {request.tag!r} has settings for {len(row.settings)} nodes, as many as there may be"
-            raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --proxy auto'")
+            raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --at auto'")
         self._deliver(self._local.tags.set_channel(request))
         self._on_changed()
 
