@@ -169,7 +169,7 @@ def _examples() -> str:
 
 def command_line() -> str:
     """The reference of `ringcast VERB`, from the parsers themselves."""
-    from ringcast.cli.parts.grammar import Level, grammar
+    from ringcast.cli.parts.completion.grammar import Level, grammar
     from ringcast.cli.program import GROUPS, VERBS, parser_of
 
     os.environ["COLUMNS"] = "100"  # argparse wraps what it says to the terminal's width

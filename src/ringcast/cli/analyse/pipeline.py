@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ringcast.cli.analyse import pipeline_tables
 from ringcast.cli.parts import units
 from ringcast.cli.parts.instants import instant
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.pipelines import tables as pipeline_tables
 from ringcast.cli.program import Misuse
 from ringcast.errors import RingcastError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from ringcast.cli.parts.grammar import grammar
+from ringcast.cli.parts.completion.grammar import grammar
+from ringcast.cli.parts.completion.shells import SHELLS
 from ringcast.cli.parts.output import Output
-from ringcast.cli.parts.shells import SHELLS
 from ringcast.cli.program import VERBS, parser_of
 
 HELP = "Print a script by which bash, zsh or fish completes verbs, options and their values."

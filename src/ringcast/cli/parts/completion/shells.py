@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from ringcast.cli.parts.grammar import Level, Option
+from ringcast.cli.parts.completion.grammar import Level, Option
 
 _BASH = """\
 # bash completion of ringcast, made by 'ringcast completion bash'
