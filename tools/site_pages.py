@@ -37,13 +37,20 @@ REFERENCE: dict[str, tuple[str, str, list[str]]] = {
     "publisher": ("Publisher", "Sends messages on a tag.", ["Publisher", "Reservation"]),
     "subscriber": ("Subscriber", "Receives messages.", ["Subscriber", "SubscriberStats"]),
     "message": ("Message", _MESSAGE, ["Message", "PublisherInfo"]),
-    "history": ("History", "Pull: messages by age, number or time.", ["History", "RemoteHistory"]),
+    "history": ("History", "Pull: messages by age, number or time.", ["History"]),
     "notify": (
         "Notification services", "Callback, queue, event and blackboard.",
         ["Callback", "MessageQueue", "ArrivalEvent", "Blackboard"],
     ),
     "watch": (
         "Watch", "Which nodes, publishers and subscribers come and go.", ["Watch", "WatchCallback", "Presence"],
+    ),
+    "asyncio": (
+        "asyncio", "The same objects for event loops.",
+        [
+            "connect_async", "AsyncSession", "AsyncTag", "AsyncPublisher", "AsyncSubscriber", "AsyncHistory",
+            "AsyncWatch",
+        ],
     ),
 }  # fmt: skip
 """{page: (title, one sentence, public names)}. Errors have a page of their own, and all other names are "values"."""

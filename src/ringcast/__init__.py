@@ -10,6 +10,8 @@ except ImportError as exc:
         "Ringcast's native core is not built; run 'make setup' in the source tree, or 'pip install .'"
     ) from exc
 
+from typing import TYPE_CHECKING
+
 from ringcast import errors
 from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.codec import Codec, CodecKind
@@ -62,8 +64,30 @@ from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
 from ringcast.watch import Watch, WatchCallback
 
+if TYPE_CHECKING:
+    from ringcast.aio import (
+        AsyncHistory,
+        AsyncPublisher,
+        AsyncSession,
+        AsyncSubscriber,
+        AsyncTag,
+        AsyncWatch,
+        connect_async,
+    )
+
+
+def __getattr__(name: str) -> object:
+    """What is for asyncio is loaded when it is first named: most programs do without."""
+    if name == "connect_async" or (name.startswith("Async") and name in __all__):
+        from ringcast import aio
+
+        return getattr(aio, name)
+    raise AttributeError(f"module 'ringcast' has no attribute {name!r}")
+
+
 __all__ = [
-    "ArrivalEvent", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ChannelStatus",
+    "ArrivalEvent", "AsyncHistory", "AsyncPublisher", "AsyncSession", "AsyncSubscriber", "AsyncTag", "AsyncWatch",
+    "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ChannelStatus",
     "ClosedError",
     "Codec", "CodecError", "CodecKind", "ConnectionCallback", "ConnectionChange", "CorruptRing",
     "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
@@ -75,5 +99,5 @@ __all__ = [
     "Status",
     "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict",
     "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "Watch", "WatchCallback", "WouldBlock",
-    "connect", "errors",
+    "connect", "connect_async", "errors",
 ]  # fmt: skip

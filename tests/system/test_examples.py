@@ -18,7 +18,8 @@ SAYS = {
         "pulled: number 11 at (30, 40, 3)",
     ],
     "recording.py": ['100 messages; the last: {"celsius":29.9}', "replayed 100; the last: again/example/climate"],
-    "event_loop.py": ["[10, 20] sum to 30"],
+    "asyncio/conversation.py": ["[10, 20] sum to 30"],
+    "asyncio/reliable.py": ["daemon: connected", "sum: 1999000 lost: 0", "newest: 1999 three before it: 1996"],
     "notifications.py": [
         "delivered 10",
         "queue: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]",
@@ -29,7 +30,9 @@ SAYS = {
 
 
 def test_every_example_is_tested():
-    assert SAYS.keys() == {path.name for path in EXAMPLES.glob("*.py")}
+    assert SAYS.keys() == {
+        str(path.relative_to(EXAMPLES)) for folder in (EXAMPLES, EXAMPLES / "asyncio") for path in folder.glob("*.py")
+    }
 
 
 @pytest.mark.parametrize("name", SAYS)

@@ -21,7 +21,7 @@ ORDER = """
 errors model
 _core codec control
 message measure scaling transport qos clock placement adapt security
-client session tag publisher subscriber history notify watch variables daemon
+client session tag publisher subscriber history notify watch variables aio daemon
 record
 lab spark testing gateway console conference
 rescue
@@ -29,7 +29,7 @@ demo cli
 __init__ __main__
 """
 LAYER = {room: number for number, line in enumerate(ORDER.strip().splitlines()) for room in line.split()}
-APPLICATION = {"client", "session", "tag", "publisher", "subscriber", "history", "notify", "watch", "variables"}
+APPLICATION = {"client", "session", "tag", "publisher", "subscriber", "history", "notify", "watch", "variables", "aio"}
 IMPURE = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
 MOST_MODULES = 15
 LONGEST = 400

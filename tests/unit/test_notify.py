@@ -52,8 +52,8 @@ def subscriber():
 
 @pytest.fixture
 def right(subscriber):
-    subscriber.right = FakeRight(subscriber)
-    return subscriber.right
+    subscriber.registration = FakeRight(subscriber)
+    return subscriber.registration
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import msgspec
 
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
-from ringcast.daemon.mesh.shell import MeshStatus
+from ringcast.daemon.mesh.status import MeshStatus
 from ringcast.daemon.rings.ring import DerivedRing, MirrorRing
 from ringcast.daemon.server import Server
 

@@ -209,11 +209,19 @@ class Sharing:
     # ------------------------------------------------------------------ rings that are no publisher's here
 
     def add_mirror(self, ring: Ring) -> list[Send]:
-        """Show a mirror, or what a stage makes, to those who asked for such a one. Raises NoSpace."""
+        """Show a mirror, or what a stage makes, to those who asked for such a one.
+
+        Raises NoSpace, CorruptRing, QosMismatch.
+        """
         for number in self._budget.admit(ring.number, ring.memory_bytes(self._core)):
             self.forget(self.rings[number], released=True)
         self.rings.add(ring)
-        self.show(ring)
+        try:
+            self.show(ring)
+        except BaseException:  # all places in it are taken, say; nobody has been shown it
+            self._budget.release(ring.number)
+            self.rings.remove(ring)
+            raise
         return self.effects.finish()
 
     def drop_mirror(self, ring: Ring) -> list[Send]:

@@ -63,13 +63,16 @@ class Stages:
     """`deliver` hands what clients are to be told to the shell; `on_gone` is told of wishes whose ring ended while
     channels read it."""
 
-    def __init__(self, local: Local, deliver: Callable[[list[Send]], None], background: Background) -> None:
+    def __init__(
+        self, local: Local, deliver: Callable[[list[Send]], None], background: Background, bases: Bases | None = None,
+        on_gone: Callable[[StageSpec], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self._local = local
         self._deliver = deliver
         self._background = background
         self._complaints = Complaints(logger)
-        self.bases: Bases | None = None
-        self.on_gone: Callable[[StageSpec], None] = lambda spec: None
+        self._bases = bases
+        self._on_gone = on_gone
         self.running: dict[StageSpec, _Running] = {}
         self._held: Counter[StageSpec] = Counter()
         self._runners: dict[int, PublisherRunner] = {}
@@ -282,14 +285,14 @@ class Stages:
         own = self._local.rings.of_incarnation(spec.incarnation)
         if own is not None:  # its publisher may have left already
             return own
-        if self.bases is None or not spec.here:
+        if self._bases is None or not spec.here:
             raise PublisherGone(spec.incarnation, self._local.table.node)
         kept = self._relays.get(spec)
         if kept is not None and self._is_held(kept):
             return kept
-        self._relays[spec] = await self.bases.base(spec, self._starts.get(spec, "earliest"))
+        self._relays[spec] = await self._bases.base(spec, self._starts.get(spec, "earliest"))
         if kept is not None:
-            self.bases.release_base(spec)
+            self._bases.release_base(spec)
         return self._relays[spec]
 
     def _leave_to_readers(self, spec: StageSpec) -> None:
@@ -350,7 +353,7 @@ class Stages:
         else:
             self._passed.pop(spec, None)
         if alive or self._is_held(base):
-            self.on_gone(spec)
+            self._on_gone(spec)
 
     def _try_later(self, spec: StageSpec) -> None:
         delay_s = min(FIRST_RETRY_S * 2 ** min(self._failures[spec] - 1, 16), LAST_RETRY_S)
@@ -375,7 +378,7 @@ class Stages:
         await running.runner.end()
         if self.running.get(spec) is running:
             self._drop(spec)
-            self.on_gone(spec)
+            self._on_gone(spec)
 
     def _drop(self, spec: StageSpec) -> None:
         running = self.running.pop(spec)
@@ -385,8 +388,8 @@ class Stages:
             self._deliver(self._local.sharing.drop_mirror(running.ring))
 
     def _forget(self, spec: StageSpec) -> None:
-        if self._relays.pop(spec, None) is not None and self.bases is not None:
-            self.bases.release_base(spec)
+        if self._relays.pop(spec, None) is not None and self._bases is not None:
+            self._bases.release_base(spec)
         self._resume.pop(spec, None)
         self._passed.pop(spec, None)
         self._failures.pop(spec, None)

@@ -19,52 +19,40 @@ from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import Mesh
-from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions
-from ringcast.daemon.rings.fanout import FanOut
+from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.rings.ring import Ring
-from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams.ends import ReceivingEnds
-from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders, patience_s
-from ringcast.daemon.streams.ring_source import RingSource
+from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Opening, patience_s
+from ringcast.daemon.streams.sender_notices import SenderNotices
+from ringcast.daemon.streams.state import Event, State
 from ringcast.daemon.streams.wanted import IncomingChannel, Resumption, Stream, end_of
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.model.place import node_of
 from ringcast.model.tag import matches
-from ringcast.transport import find
-from ringcast.transport.interface import GroupTransport
 
 logger = logging.getLogger("ringcast.daemon")
 
 RETRY_S = 0.5
 ENDED_S = 0.1
 DRAIN_S = 1.0
-_PLAIN, _RELIABLE = "udp", "tcp"
-
-
-def relay(transport: str, reliable: bool) -> Demand:
-    """What a proxy on this node reads, to send on by that transport: everything, and no less surely. A stream of tcp is
-    always reliable: it would lose what its pump is too late for, and nobody would ask for it again."""
-    kind = find(transport)
-    if kind.promises.reliable:
-        return Demand(at="", transport=transport, reliable=reliable or not isinstance(kind, GroupTransport))
-    return Demand(at="")
 
 
 class IncomingChannels:
-    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer."""
+    """`deliver` hands what clients are to be told to the shell; `on_followed` is called when channels are, or will soon
+    be, as they should."""
 
     def __init__(
-        self, local: Local, mesh: Mesh, ends: ReceivingEnds, senders: Senders, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None], stages: Stages, background: Background,
+        self, local: Local, mesh: Mesh, ends: ReceivingEnds, opening: Opening, senders: SenderNotices,
+        deliver: Callable[[list[Send]], None], on_followed: Callable[[], None], background: Background,
     ) -> None:  # fmt: skip
         self._local = local
-        self._stages = stages
         self._background = background
         self._mesh = mesh
         self._deliver = deliver
-        self._on_linked = on_linked
+        self._on_followed = on_followed
         self._ends = ends
+        self._sequence = opening
         self._senders = senders
         self.channels: dict[Stream, IncomingChannel] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
@@ -117,10 +105,13 @@ class IncomingChannels:
             if stream in self._opening:
                 continue
             incoming = self.channels.get(stream)
+            if incoming is not None and incoming.life.state is State.DRAINING:
+                incoming.life.on(Event.RETURNED)
+                incoming.leaves_at = None
             if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
                 start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, "earliest")
                 self._open_soon(stream, row, start)
-        self._stages.follow()
+        self._on_followed()
         self._tell_ends()
 
     def publisher_changed(self, row: PublisherRow) -> None:
@@ -145,6 +136,7 @@ class IncomingChannels:
         if incoming.has_all_before(row.end) or not incoming.ring.readers:
             return False
         if incoming.leaves_at is None:
+            incoming.life.on(Event.LEFT)
             incoming.leaves_at = asyncio.get_running_loop().time() + DRAIN_S
         return stream.demand.reliable or asyncio.get_running_loop().time() < incoming.leaves_at
 
@@ -225,46 +217,21 @@ class IncomingChannels:
             for row in self._local.table.all_publishers()
         )
 
-    # ------------------------------------------------------------------ streams of this node, for others
+    # ------------------------------------------------------------------ whole streams, for proxies and stages here
 
-    async def source(
-        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
-    ) -> RingSource:
-        """See `Sources`. A publisher of this node, a mirror that is held for the sake of a proxy here, or what a stage
-        here makes of one of the two."""
-        if spec is not None:
-            return RingSource(await self._stages.hold(spec, start), self._flush, self._local.sharing.paces)
-        return RingSource(
-            await self._whole(incarnation, transport, reliable, start), self._flush, self._local.sharing.paces
-        )
-
-    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
-        if spec is not None:
-            self._stages.release(spec)
-        else:
-            self._release_whole(incarnation, transport, reliable)
-
-    async def base(self, spec: StageSpec, start: Start) -> Ring:
-        """See `Bases`."""
-        return await self._whole(spec.incarnation, _RELIABLE if spec.reliable else _PLAIN, spec.reliable, start)
-
-    def release_base(self, spec: StageSpec) -> None:
-        self._release_whole(spec.incarnation, _RELIABLE if spec.reliable else _PLAIN, spec.reliable)
-
-    async def _whole(self, incarnation: int, transport: str, reliable: bool, start: Start) -> Ring:
-        ring = self._local.rings.of_incarnation(incarnation)
-        stream = Stream(incarnation, relay(transport, reliable))
+    async def hold_relay(self, stream: Stream, start: Start) -> Ring:
+        """See `Relays`. The ring of a publisher here, or a mirror; to be let go of by `release_relay`."""
+        ring = self._local.rings.of_incarnation(stream.incarnation)
         self._relayed[stream] += 1
         if ring is None:
             try:
                 ring = (await self._relay(stream, start)).ring
             except BaseException:
-                self._release_whole(incarnation, transport, reliable)
+                self.release_relay(stream)
                 raise
         return ring
 
-    def _release_whole(self, incarnation: int, transport: str, reliable: bool) -> None:
-        stream = Stream(incarnation, relay(transport, reliable))
+    def release_relay(self, stream: Stream) -> None:
         self._relayed[stream] -= 1
         if not self._relayed[stream]:
             del self._relayed[stream]
@@ -292,12 +259,6 @@ class IncomingChannels:
         table = self._local.table
         return [row for row in table.all_publishers() if row.alive and row.owner != table.node]
 
-    def _flush(self, ring: Ring) -> None:
-        if ring.fanout.closed:
-            return
-        self._on_linked(ring.fanout)
-        self._deliver(self._local.sharing.announce(ring))
-
     # ------------------------------------------------------------------ opening and closing
 
     def _open_soon(self, stream: Stream, row: PublisherRow, start: Start) -> asyncio.Task[None]:
@@ -312,13 +273,7 @@ class IncomingChannels:
         try:
             begin: Start = await self._resume[stream].end if stream in self._resume else start
             hold = demand.reliable and demand in self._demands(row.info.tag)
-            incoming = await self._senders.open(stream, row, via, begin, hold=hold)
-            try:
-                shown = self._local.sharing.add_mirror(incoming.ring)
-            except BaseException:
-                incoming.ring.let_go()
-                self._ends.end(demand.transport).close_channel(incoming.key)
-                raise
+            incoming, shown = await self._sequence.open(stream, row, via, begin, hold=hold)
         except (TimeoutError, RingcastError, OSError) as exc:
             if stream not in self._complained:
                 self._complained.add(stream)
@@ -351,6 +306,7 @@ class IncomingChannels:
         self._end_channel(self.channels.pop(stream), tell=tell)
 
     def _end_channel(self, incoming: IncomingChannel, *, tell: bool = True) -> None:
+        incoming.life.on(Event.CLOSED)
         self._ends.end(incoming.transport).close_channel(incoming.key)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.sharing.drop_mirror(incoming.ring))
@@ -360,7 +316,7 @@ class IncomingChannels:
     def lost(self, stream: Stream, *, tell: bool = False) -> None:
         """Its sender is gone, or whom that has it from; go on where it ended, when there is a way again."""
         if stream in self.channels and self._is_kept(stream):
-            self.channels[stream].broken = True
+            self.channels[stream].life.on(Event.LOST)
             self._try_again()
         elif stream in self.channels:
             self._remember(stream)

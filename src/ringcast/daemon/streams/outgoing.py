@@ -13,7 +13,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 import msgspec
 
@@ -32,10 +31,11 @@ from ringcast.daemon.background import Background
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.rings.fanout import Answer
-from ringcast.daemon.rings.ring import Hold
 from ringcast.daemon.stages.quota import StageQuota
+from ringcast.daemon.streams.interface import HeldSource, Sources
+from ringcast.daemon.streams.places import Places
 from ringcast.daemon.streams.resolving import resolved
-from ringcast.errors import BadMessage, QosMismatch, RingcastError
+from ringcast.errors import BadMessage, QosMismatch
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
@@ -47,49 +47,10 @@ CLOSERS = 4
 
 SETTLE_S = 0.01
 HOLD_S = 5.0
-DRAIN_S = 5.0
 """Between opening and starting, a relayed stream is kept, and a seat in a group."""
-PLACE_S = 5.0
-"""How long the publisher's ring spares what a node has not got that went, or has to open its channel again."""
+DRAIN_S = 5.0
 CHECK_S = 1.0
 """How often it is looked whether groups can still be reached, and whether a sending end broke."""
-
-
-class HeldSource(Source, Protocol):
-    @property
-    def oldest_seq(self) -> int: ...
-    @property
-    def fresh_seq(self) -> int: ...
-    @property
-    def age_ns(self) -> int | None:
-        """How long ago its publisher came."""
-
-    def factor(self, every: int, rate_hz: float) -> int:
-        """The n of a channel out of it."""
-
-    def changed_factor(self, every: int, rate_hz: float) -> bool:
-        """Whether another one is right by now."""
-
-    def keep_place(self) -> Hold | None:
-        """Spare what reliable channels have not sent, though one of them ends. Raises RingcastError."""
-
-    def take_over(self) -> None:
-        """A reliable channel has a place of its own."""
-
-
-class Sources(Protocol):
-    """Where a stream can be had on this node."""
-
-    async def source(
-        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
-    ) -> HeldSource:
-        """The ring of a publisher, or what a stage makes of it, to be sent on by that transport.
-
-        Raises PublisherGone, QosMismatch, BrokenError.
-        """
-
-    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
-        """One channel fewer reads it."""
 
 
 class OutgoingChannel(msgspec.Struct):
@@ -133,7 +94,7 @@ class OutgoingChannels:
         self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
-        self._places: dict[tuple[str, int], list[Hold]] = {}
+        self._places = Places()
 
     async def open(self, node: str, host: str, request: OpenChannel) -> ChannelOpened:
         """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), ResourceLimit (too many
@@ -197,7 +158,7 @@ class OutgoingChannels:
             rate_hz=request.rate_hz, link=getattr(sending, "link", request.key), source_transport=request.transport,
         )  # fmt: skip
         if request.reliable:
-            self._give_up_place(node, request.incarnation)
+            self._places.give_up(node, request.incarnation)
             source.take_over()
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
@@ -287,38 +248,15 @@ class OutgoingChannels:
             timer.cancel()
         for key in list(self.channels):
             self._drop(key)
-        for stream in list(self._places):
-            while stream in self._places:
-                self._give_up_place(*stream)
+        self._places.close()
         self._closers.shutdown(wait=False)  # what was begun is ended before the process is
-
-    def _keep_place(self, channel: OutgoingChannel) -> None:
-        try:
-            place = channel.source.keep_place()
-        except RingcastError as exc:  # no slot is free: what is overwritten meanwhile is lost, and counted
-            logger.debug("no place is kept for node %s: %s", channel.node, exc)
-            return
-        if place is not None:
-            stream = (channel.node, channel.incarnation)
-            self._places.setdefault(stream, []).append(place)
-            asyncio.get_running_loop().call_later(PLACE_S, self._give_up_place, *stream, place)
-
-    def _give_up_place(self, node: str, incarnation: int, place: Hold | None = None) -> None:
-        """That one, or any of a stream that has a channel again."""
-        places = self._places.get((node, incarnation), [])
-        if places and (place is None or place in places):
-            place = places[0] if place is None else place
-            places.remove(place)
-            place.close()
-        if not places:
-            self._places.pop((node, incarnation), None)
 
     def _drop(self, key: int, *, keep_place: bool = False) -> None:
         channel = self.channels.pop(key, None)
         if channel is None:
             return
         if keep_place and channel.reliable:
-            self._keep_place(channel)
+            self._places.keep(channel.node, channel.incarnation, channel.source)
         channel.sending.release()
         # Joining a pump may take a moment, and the loop has none to spare.
         self._closers.submit(channel.sending.close)

@@ -82,7 +82,7 @@ class RumourSpread:
             self._suspicions.end(incarnation)
             if status is Status.SUSPECT:
                 self._suspicions.begin(incarnation, now_ns, len(self._roster), short=by_others)
-                self.object(incarnation)
+                self.notify_suspect(incarnation)
             return status
         if known is not None and rumour.status != Status.DEAD:
             wrong = known.record != record if itself else known.status is Status.DEAD
@@ -101,7 +101,7 @@ class RumourSpread:
         if wrong and rumour.record.counter >= me.counter and not self.quiet:
             self._roster.describe(above=rumour.record.counter)
 
-    def object(self, peer: int | None) -> None:
+    def notify_suspect(self, peer: int | None) -> None:
         """Tell a peer that is not thought alive, so that it can object."""
         member = self._roster.members.get(peer) if peer is not None else None
         if member is not None and member.status is not Status.ALIVE:

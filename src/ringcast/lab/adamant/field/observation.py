@@ -1,7 +1,7 @@
-"""What real receivers heard, as an outcome like a simulated one: the same figures are computed from both. Pure.
+"""What real receivers received, in the form of a simulated outcome: the same figures are computed from both. Pure.
 
-`datagrams` and bytes are what left the nodes' network interfaces meanwhile, with Ethernet and IP headers, and with
-what daemons say to each other; a simulated run counts the transport's own datagrams without those headers.
+`datagrams` and bytes are what left the nodes' network interfaces during the run, with Ethernet and IP headers and with
+the traffic between daemons. A simulated run counts the transport's own datagrams without those headers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ringcast.lab.simulation.packet_loss import Outcome, Scenario
 
 
 class Heard(NamedTuple):
-    """By one receiver, in the order it came."""
+    """What one receiver got, in the order of arrival."""
 
     seqs: Sequence[int]
     latencies_ns: Sequence[int]
@@ -50,7 +50,7 @@ def outcome(
     missing = [int((row == _core.SIMULATED_NEVER).sum()) for row in ticks]
     raw = {
         "latency": ticks,
-        # A receiver that promises everything and has not got it at the end stalled; others said what they lost.
+        # A receiver that was promised everything and has not got it has stalled; others reported what they lost.
         "unsettled": missing if contender.complete else [0] * len(heard),
         "gone": [0] * len(heard) if contender.complete else missing,
         "publisher": {"all": sent.publisher},

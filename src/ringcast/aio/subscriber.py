@@ -1,0 +1,79 @@
+"""A subscriber for asyncio: the loop watches its descriptor, and no thread is needed to receive."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Generic
+
+from ringcast.aio.closing import AsyncClosing
+from ringcast.aio.threads import Threads
+from ringcast.errors import ClosedError, WouldBlock
+from ringcast.measure.receiving import SubscriberStats
+from ringcast.message import Message, T_co
+from ringcast.subscriber import Subscriber
+
+
+class AsyncSubscriber(AsyncClosing, Generic[T_co]):
+    """Made by `await tag.subscribe()` or `await session.subscribe(pattern)`. For one task at a time."""
+
+    def __init__(self, subscriber: Subscriber[T_co], threads: Threads) -> None:
+        super().__init__(subscriber, threads)
+        self._subscriber = subscriber
+
+    @property
+    def blocking(self) -> Subscriber[T_co]:
+        """The subscriber itself, for other threads."""
+        return self._subscriber
+
+    @property
+    def pattern(self) -> str:
+        return self._subscriber.pattern
+
+    async def recv(self, timeout: float | None = None, copy: bool = True) -> Message[T_co]:
+        """The next message. A task that is cancelled loses none. Raises as `Subscriber.recv` does; BusyError when
+        another task receives."""
+        return await self._subscriber.recv_async(timeout, copy)
+
+    def recv_nowait(self, copy: bool = True) -> Message[T_co]:
+        """The next message, or WouldBlock. Raises as `Subscriber.recv_nowait` does."""
+        return self._subscriber.recv_nowait(copy)
+
+    async def recv_many(self, n: int, timeout: float | None = None) -> list[Message[T_co]]:
+        """Wait for at least one message, return at most `n`. Raises as `Subscriber.recv_many` does."""
+        messages = [await self.recv(timeout)]
+        try:
+            while len(messages) < n:
+                messages.append(self._subscriber.recv_nowait())
+        except WouldBlock:
+            pass
+        return messages
+
+    async def __aiter__(self) -> AsyncIterator[Message[T_co]]:
+        """Messages until somebody closes the subscriber. Raises as `recv` does otherwise."""
+        while True:
+            try:
+                message = await self.recv()
+            except ClosedError:
+                return
+            yield message
+
+    @property
+    def latest(self) -> Message[T_co] | None:
+        """The newest message that any publisher's ring holds, whether received or not; None when there is none.
+
+        Raises ClosedError, ForkedError, DecodeError.
+        """
+        return self._subscriber.latest
+
+    @property
+    def lost(self) -> int:
+        """How many messages this subscription lost so far."""
+        return self._subscriber.lost
+
+    def stats(self) -> SubscriberStats:
+        """Raises ForkedError."""
+        return self._subscriber.stats()
+
+    async def move(self, at: str | None = None, transport: str | None = None) -> None:
+        """Let the proxy sit elsewhere, or another transport carry the streams. Raises as `Subscriber.move` does."""
+        await self._threads.run(self._subscriber.move, at, transport)

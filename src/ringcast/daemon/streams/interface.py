@@ -1,0 +1,47 @@
+"""What an outgoing channel needs of the node it leaves from. Fakes in tests implement this and nothing more. Pure."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ringcast.control.service import Start
+from ringcast.daemon.rings.demand import StageSpec
+from ringcast.daemon.rings.ring import Hold
+from ringcast.transport import Source
+
+
+class HeldSource(Source, Protocol):
+    @property
+    def oldest_seq(self) -> int: ...
+    @property
+    def fresh_seq(self) -> int: ...
+    @property
+    def age_ns(self) -> int | None:
+        """How long ago its publisher came."""
+
+    def factor(self, every: int, rate_hz: float) -> int:
+        """The n of a channel out of it."""
+
+    def changed_factor(self, every: int, rate_hz: float) -> bool:
+        """Whether another one is right by now."""
+
+    def keep_place(self) -> Hold | None:
+        """Spare what reliable channels have not sent, though one of them ends. Raises RingcastError."""
+
+    def take_over(self) -> None:
+        """A reliable channel has a place of its own."""
+
+
+class Sources(Protocol):
+    """Where a stream can be had on this node."""
+
+    async def source(
+        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
+    ) -> HeldSource:
+        """The ring of a publisher, or what a stage makes of it, to be sent on by that transport.
+
+        Raises PublisherGone, QosMismatch, BrokenError.
+        """
+
+    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
+        """One channel fewer reads it."""

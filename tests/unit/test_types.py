@@ -1,0 +1,42 @@
+"""What a type checker knows of a program that uses Ringcast."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ringcast
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [("program.py", ["--disallow-any-expr"]), ("arrays.py", [])],  # nothing that the first one touches is of type Any
+)
+def test_a_program_is_typed_from_its_schemas(program: str, options: list[str]) -> None:
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy", "--strict", *options, "--follow-imports=silent"]
+    command += ["--cache-dir", str(ROOT / "build" / "mypy"), f"tests/typing/{program}"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "plumbing"),
+    [
+        (ringcast.Publisher, ("attach_fanout", "bell_fd", "fail", "ring_fd", "set_stage", "stage")),
+        (ringcast.Subscriber, ("attach", "count_lost", "detach", "fail", "poke", "rescale", "use_mailbox")),
+        (ringcast.History, ("attach", "detach", "rearranged")),
+    ],
+)  # fmt: skip
+def test_native_plumbing_is_private(kind: type, plumbing: tuple[str, ...]) -> None:
+    assert [name for name in plumbing if hasattr(kind, name)] == []
+
+
+def test_types_are_there_when_a_program_runs() -> None:
+    for kind in (ringcast.Message, ringcast.Tag, ringcast.Publisher, ringcast.Subscriber, ringcast.History):
+        assert str(kind[int])  # type: ignore[index]
