@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -21,7 +20,6 @@ from ringcast.control.messages import (
     DestroyTag,
     SetChannel,
 )
-from ringcast.control.peering import NAME_PATTERN
 from ringcast.control.service import (
     CloseChannel,
     DirectChannel,
@@ -51,6 +49,7 @@ from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.incoming import Delivery
 from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders
 from ringcast.daemon.streams.outgoing import Distribution
+from ringcast.daemon.table.admission import is_receiver
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, TagRow
 from ringcast.daemon.table.system_tags import check_published
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit, RingcastError, UnknownTag
@@ -152,7 +151,7 @@ class Network:
     async def _set(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, SetChannel)
         check_name(request.tag)
-        if (request.node and not re.fullmatch(NAME_PATTERN, request.node)) or not _is_setting(request):
+        if (request.node and not is_receiver(request.node)) or not _is_setting(request):
             raise BadMessage(f"a setting for node {request.node[:80]!r} at {request.at!r} by {request.transport!r}")
         self._put_setting(request)
         return service.encode(Nothing())

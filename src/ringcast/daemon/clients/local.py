@@ -59,7 +59,7 @@ from ringcast.daemon.table.system_tags import check_opened, check_published
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch, RingcastError, TagConflict, TagInUse, UnknownTag
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
-from ringcast.model.place import Setting
+from ringcast.model.place import Placed, Setting
 from ringcast.model.tag import check_name, check_pattern, tag_id
 
 MAX_PROGRAM_CHARS = 255
@@ -211,6 +211,12 @@ class Local:
     def put_settings(self, row: TagRow, settings: dict[str, Setting]) -> list[Send]:
         """Exchange the settings of a tag that this node keeps."""
         self._effects.note(self.table.put(msgspec.structs.replace(row, settings=settings)))
+        self.sharing.rematch(row.name)
+        return self._effects.finish()
+
+    def put_placed(self, row: TagRow, placed: dict[str, Placed]) -> list[Send]:
+        """Put proxies of a tag that this node keeps elsewhere."""
+        self._effects.note(self.table.put(msgspec.structs.replace(row, placed=placed)))
         self.sharing.rematch(row.name)
         return self._effects.finish()
 
@@ -409,7 +415,7 @@ class Local:
         if fds:
             subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
         if subscription.counts:
-            self._effects.note(self.table.put(SubscriberRow(info=info)))
+            self._effects.note(self.table.put(SubscriberRow(info=info, wanted=subscription.asked.wanted)))
         self.sharing.add(subscription)
         self._effects.send(client.number, Done(id=request.id))
 
@@ -443,6 +449,8 @@ class Local:
         asked = routes.moved(subscription.asked, request.at, request.transport)
         routes.check_asked(asked, self.table.tag(subscription.pattern), self.table.node)
         subscription.asked = asked
+        if subscription.counts:
+            self._effects.note(self.table.put(SubscriberRow(info=subscription.info, wanted=asked.wanted)))
         for tag in {ring.tag for ring in self.rings.matching(subscription.pattern)}:
             self.sharing.rematch(tag)
         self._effects.send(client.number, Done(id=request.id))
@@ -485,7 +493,7 @@ class Local:
         rows = [s.status() for s in self.sharing.subscriptions.matching(check_name(request.tag)) if s.counts]
         if not request.local:
             others = [row for row in self.table.subscribers(request.tag) if row.owner != self.table.node]
-            rows += [SubscriberStatus(info=row.info, counters={}, latency=[]) for row in others]
+            rows += [SubscriberStatus(info=row.info, counters={}, latency=[], wanted=row.wanted) for row in others]
         for page in listing.subscriber_pages(request.id, rows):
             self._effects.send(client.number, page)
 

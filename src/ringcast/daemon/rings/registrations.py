@@ -22,7 +22,7 @@ from ringcast.daemon.rings.fanout import FanOut, Mailbox
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import BadMessage
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
-from ringcast.model.place import AUTO
+from ringcast.model.place import AUTO, Wanted
 from ringcast.model.tag import TagAttributes
 from ringcast.transport import find
 from ringcast.transport.interface import Mirror
@@ -238,6 +238,11 @@ class Asked(NamedTuple):
     size: tuple[int, int] | None = None
     rate_hz: float = 0.0
     ordered: bool = True
+
+    @property
+    def wanted(self) -> Wanted:
+        """What other nodes are told of it."""
+        return Wanted(every=self.every, at=self.at, size=self.size, rate_hz=self.rate_hz)
 
 
 class Demand(NamedTuple):
@@ -466,7 +471,7 @@ class Subscription:
                 latency = self.client.counters.latency_histogram(self._counter_index)
             except (IndexError, TypeError, ValueError):  # the index is the client's word
                 pass
-        return SubscriberStatus(info=self.info, counters=counters, latency=latency)
+        return SubscriberStatus(info=self.info, counters=counters, latency=latency, wanted=self.asked.wanted)
 
 
 class Client:

@@ -257,16 +257,18 @@ class Sharing:
 
     def demands(self, tag: str) -> set[Demand]:
         """How this node's subscribers of a tag want it, each way once."""
-        here = {wanting.asked for wanting in self.subscriptions.matching(tag) if wanting.counts}
-        expected = {asked for pattern, asked in self._expected if matches(pattern, tag)}
-        return {self.demand(asked, tag) for asked in here | expected}
+        apart = routes.apart(self._table.tag(tag), self._table.node)
+        wanting = [one for one in self.subscriptions.matching(tag) if one.counts]
+        here = {(one.asked, one.info.id if apart else 0) for one in wanting}
+        expected = {(asked, 0) for pattern, asked in self._expected if matches(pattern, tag)}
+        return {self.demand(asked, tag, subscriber) for asked, subscriber in here | expected}
 
-    def demand(self, asked: Asked, tag: str) -> Demand:
+    def demand(self, asked: Asked, tag: str, subscriber: int = 0) -> Demand:
         """How streams of a tag are to come here for somebody who asks so."""
-        return routes.demand(asked, self._table.tag(tag), self._table.node)
+        return routes.demand(asked, self._table.tag(tag), self._table.node, subscriber)
 
     def _demand(self, subscription: Subscription, tag: str) -> Demand:
-        return self.demand(subscription.asked, tag)
+        return self.demand(subscription.asked, tag, subscription.info.id)
 
     def follow_rates(self) -> list[Send]:
         """Publishers may send faster or slower than before: tell those who leave messages out for a rate."""

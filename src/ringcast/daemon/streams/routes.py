@@ -1,7 +1,7 @@
 """How a subscriber's wish, an administrator's word and the tag's attributes become one demand. Pure.
 
-An administrator's setting for this node comes first, then the one for all nodes, then what the subscriber asked for,
-then the tag's attributes. Invariants: the demand of a wish is a function of the tag's row, so that a changed row moves
+An administrator's setting comes first (for the subscriber, then for its node, then for all nodes), then what the
+subscriber asked for, then the tag's attributes, then where the daemon that keeps the tag put it. Invariants: the demand of a wish is a function of the tag's row, so that a changed row moves
 streams and nothing else does; a reliable wish is never given a transport that does not promise it, nor one for an
 ordered stream a transport without an order.
 """
@@ -13,7 +13,7 @@ from collections.abc import Collection
 from ringcast.daemon.rings.registrations import Asked, Demand
 from ringcast.daemon.table.rows import TagRow
 from ringcast.errors import QosMismatch
-from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, node_of
+from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, decided, keys_for, node_of
 from ringcast.transport import find
 from ringcast.transport.recipe import unordered
 from ringcast.transport.registry import reliable_names
@@ -22,11 +22,14 @@ EVERY_NODE = ""
 _DEFAULT = {False: "nak", True: "tcp"}
 
 
-def demand(asked: Asked, row: TagRow | None, node: str) -> Demand:
-    """How streams of the tag are to come to `node`."""
-    setting = setting_for(row, node)
+def demand(asked: Asked, row: TagRow | None, node: str, subscriber: int = 0) -> Demand:
+    """How streams of the tag are to come to `node`, for that subscriber (0: one that has no number yet)."""
+    setting = setting_for(row, node, subscriber)
     attributes = row.attributes if row is not None else None
-    at = setting.at or (asked.at if asked.at != AUTO else "") or (attributes.proxy if attributes else "") or PUBLISHER
+    if row is None:
+        at = asked.at if asked.at != AUTO else PUBLISHER
+    else:
+        at = decided(asked.at, node, subscriber, row.settings, row.attributes.proxy, row.placed).at
     # Who scales by number counts on an order, so only the whole stream and what the publisher thins out goes without.
     whole = asked.size is None and not asked.rate_hz and (at == PUBLISHER or asked.every == 1)
     in_order = asked.ordered or asked.reliable or not whole
@@ -45,12 +48,20 @@ def demand(asked: Asked, row: TagRow | None, node: str) -> Demand:
     )
 
 
-def setting_for(row: TagRow | None, node: str) -> Setting:
-    """What an administrator set for streams of the tag to that node; its own word counts before the general one."""
+def setting_for(row: TagRow | None, node: str, subscriber: int = 0) -> Setting:
+    """What an administrator set for streams of the tag to that subscriber; the narrower counts before the general."""
     if row is None or not row.settings:
         return Setting()
-    own, general = (row.settings.get(name, Setting()) for name in (node, EVERY_NODE))
-    return Setting(at=own.at or general.at, transport=own.transport or general.transport)
+    found = [row.settings[key] for key in keys_for(node, subscriber) if key in row.settings]
+    return Setting(
+        at=next((setting.at for setting in found if setting.at), ""),
+        transport=next((setting.transport for setting in found if setting.transport), ""),
+    )
+
+
+def apart(row: TagRow | None, node: str) -> bool:
+    """Whether subscribers of the node that ask for the same may get it in different ways."""
+    return row is not None and any(key.startswith(f"{node}#") for key in (*row.settings, *row.placed))
 
 
 def moved(asked: Asked, at: str | None, transport: str | None) -> Asked:
