@@ -40,6 +40,7 @@ from ringcast.daemon.mesh.shell import CONTROL_PORT, Mesh
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
+from ringcast.daemon.placing.placer import Placing
 from ringcast.daemon.pull.buffers import Buffers
 from ringcast.daemon.pull.pulls import Pulls
 from ringcast.daemon.rings.fanout import FanOut
@@ -117,6 +118,7 @@ class Network:
         self.mesh.serve(service.PULL, self.pulls.serve)
         self.mesh.serve(service.DESTROY, self._destroy)
         self._gone: dict[str, list[asyncio.Future[None]]] = {}
+        self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed)
         self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
 
     async def start(self) -> None:
@@ -129,6 +131,7 @@ class Network:
         for task in self._words:
             task.cancel()
         self.buffers.close()
+        self.placing.close()
         self._telemetry.close()
         self.distribution.close()
         self.delivery.close()
@@ -204,6 +207,7 @@ class Network:
             elif isinstance(change.row, PublisherRow) and not change.row.alive:
                 self.distribution.ring_left(change.row.info.incarnation)
         self.delivery.follow()
+        self.placing.changed(changes)
 
     # ------------------------------------------------------------------ what happens elsewhere
 
@@ -214,6 +218,7 @@ class Network:
                 self.delivery.publisher_changed(row)
         self.local_changed()
         self.delivery.follow()
+        self.placing.changed(changes)
         for kind, row in changes:
             if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
                 for future in self._gone.pop(row.name, []):
@@ -230,6 +235,7 @@ class Network:
                 self.buffers.node_gone(presence.node)
                 self.distribution.node_gone(presence.node)
                 self.delivery.node_gone(presence.node)
+        self.placing.look_soon()
         self._deliver(self._watchers.told(presences))
 
     # ------------------------------------------------------------------ what others ask

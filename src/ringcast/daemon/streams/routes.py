@@ -1,9 +1,9 @@
 """How a subscriber's wish, an administrator's word and the tag's attributes become one demand. Pure.
 
 An administrator's setting comes first (for the subscriber, then for its node, then for all nodes), then what the
-subscriber asked for, then the tag's attributes, then where the daemon that keeps the tag put it. Invariants: the demand of a wish is a function of the tag's row, so that a changed row moves
-streams and nothing else does; a reliable wish is never given a transport that does not promise it, nor one for an
-ordered stream a transport without an order.
+subscriber asked for, then the tag's attributes, then where the daemon that keeps the tag put it. Invariants: the demand
+of a wish is a function of the tag's row, so that a changed row moves streams and nothing else does; a reliable wish is
+never given a transport that does not promise it, nor one for an ordered stream a transport without an order.
 """
 
 from __future__ import annotations

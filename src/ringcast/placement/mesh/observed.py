@@ -51,7 +51,7 @@ def observed(
     hidden, links = _joined([node.name for node in nodes], distances)
     return check(
         Problem(
-            (*nodes, *hidden), tuple(links), tuple(_framed(demand, framing) for demand in demands),
+            (*nodes, *hidden), tuple(links), tuple(framed(demand, framing) for demand in demands),
             costs or Costs(), objective or Objective(), "sent",
         )
     )  # fmt: skip
@@ -88,11 +88,12 @@ def _joined(names: list[str], distances: Sequence[Distance]) -> tuple[list[Node]
     return hidden, links
 
 
-def _framed(demand: Demand, framing: Framing) -> Demand:
+def framed(demand: Demand, framing: Framing) -> Demand:
+    """With bytes on the wire instead of sizes of messages."""
     subscribers = tuple(
         Subscriber(
             one.name, one.node, one.every,
-            None if one.scaled_bytes is None else framing.on_the_wire(one.scaled_bytes), one.deadline_s,
+            None if one.scaled_bytes is None else framing.on_the_wire(one.scaled_bytes), one.deadline_s, one.proxy,
         )
         for one in demand.subscribers
     )  # fmt: skip
