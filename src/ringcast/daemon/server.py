@@ -102,6 +102,7 @@ class Server:
             self.network = Network(
                 self.local, _network(settings), self._deliver, self._watchers, self._named, self._stages
             )
+            self.network.placing.reporting.cpu_share = settings.values["limits.cpu_share"]
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver,
             on_bad=self._refuse, on_mistake=self._failed,
@@ -144,6 +145,7 @@ class Server:
         )
         if self.network is not None:
             self.network.mesh.seek(values["peers"])
+            self.network.placing.reporting.cpu_share = values["limits.cpu_share"]
         self._declare()
 
     def _declare(self) -> None:
