@@ -25,7 +25,9 @@ from ringcast.control.messages import (
     ListChannels,
     ListNodes,
     ListTags,
+    MeshObserved,
     NodeListing,
+    ObserveMesh,
     OpenTag,
     SetChannel,
     SettingListing,
@@ -33,12 +35,14 @@ from ringcast.control.messages import (
     TagListing,
     TagOpened,
 )
+from ringcast.control.placing import Observation
+from ringcast.control.service import decode_untrusted
 from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
 from ringcast.model.closing import Closing
 from ringcast.model.identity import PresenceKind
-from ringcast.model.place import AUTO, check_place
+from ringcast.model.place import AUTO, check_place, subscriber_key
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.publisher import Publisher
 from ringcast.scaling import Size
@@ -209,18 +213,29 @@ class Session(Closing):
 
     # ---------------------------------------------------------------- the network
 
-    def set_channel(self, tag: str, *, node: str = "", proxy: str | None = None, transport: str | None = None) -> None:
+    def set_channel(
+        self,
+        tag: str,
+        *,
+        node: str = "",
+        subscriber: int = 0,
+        proxy: str | None = None,
+        transport: str | None = None,
+    ) -> None:
         """Decide, for everybody, where the proxies of a tag's subscribers sit and what carries the tag between nodes,
-        while messages flow: for all nodes that receive it, or for `node` alone. None leaves one as it is, "auto" and
-        "" leave it to the subscribers again.
+        while messages flow: for all nodes that receive it, for `node` alone, or for one `subscriber` there, by its
+        number, as long as it is there. None leaves one as it is, "auto" and "" leave it to the subscribers again.
 
-        Raises UnknownTag, QosMismatch (no such transport or node; subscribers asked for more than it promises),
+        Raises UnknownTag, QosMismatch (no such transport, node or subscriber; some asked for more than it promises),
         BrokenError (the node that keeps the tag does not answer), ValueError, DaemonUnavailable, ClosedError,
         ForkedError.
         """
         check_name(tag)
         at = proxy if proxy is None else "" if check_place(proxy) == AUTO else proxy
-        self._attachment.connection.call(SetChannel(id=0, tag=tag, node=node, at=at, transport=transport), Done)
+        if subscriber and not node:
+            raise ValueError("a subscriber's number counts on its node: say node= as well")
+        key = subscriber_key(node, subscriber) if subscriber else node
+        self._attachment.connection.call(SetChannel(id=0, tag=tag, node=key, at=at, transport=transport), Done)
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""
@@ -233,6 +248,16 @@ class Session(Closing):
         Raises DaemonUnavailable, ClosedError, ForkedError.
         """
         return [row for page in self._channels() for row in page.rows]
+
+    def observe(self, *, measured: bool = True) -> Observation:
+        """The mesh as one sees it who places proxies: what every node measured, who subscribes to what, and where each
+        proxy sits, by whose word and why. Without `measured` no other node is asked.
+
+        Raises DaemonUnavailable, ClosedError, ForkedError, BrokenError (the daemon has no network).
+        """
+        request = ObserveMesh(id=0, measured=measured)
+        pages = self._attachment.connection.call_pages(request, MeshObserved)
+        return decode_untrusted(b"".join(page.piece for page in pages), Observation)
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what came to this node over the network that nobody had asked for.

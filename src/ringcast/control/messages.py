@@ -197,6 +197,14 @@ class ListChannels(_Wire, frozen=True, tag="list_channels"):
     id: int
 
 
+class ObserveMesh(_Wire, frozen=True, tag="observe_mesh"):
+    """What does the mesh look like to one who places proxies? `measured`: ask the other nodes too, for rates and
+    distances; without, only who subscribes to what and where proxies sit."""
+
+    id: int
+    measured: bool = True
+
+
 class ListHistories(_Wire, frozen=True, tag="list_histories"):
     """Whose messages of a tag can be pulled, on whichever node; answered with a PublisherListing."""
 
@@ -245,7 +253,7 @@ Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
     | SetChannel | Watch | Unwatch | StageUp | StageDown
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
-    | PullHistory | HoldBuffer | DropBuffer | GetStatus | GetSettings | Bye
+    | PullHistory | HoldBuffer | DropBuffer | ObserveMesh | GetStatus | GetSettings | Bye
 )  # fmt: skip
 
 
@@ -299,6 +307,14 @@ class SubscriberListing(_Wire, frozen=True, tag="subscribers"):
 class NodeListing(_Wire, frozen=True, tag="nodes"):
     id: int
     rows: list[NodeStatus]
+    more: bool = False
+
+
+class MeshObserved(_Wire, frozen=True, tag="mesh_observed"):
+    """A piece of an encoded `ringcast.control.placing.Observation`."""
+
+    id: int
+    piece: bytes
     more: bool = False
 
 
@@ -469,7 +485,7 @@ class Presences(_Wire, frozen=True, tag="presences"):
 
 Answer = (
     Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | NodeListing
-    | ChannelListing | HistoryPulled | Status | SettingListing | Refused
+    | ChannelListing | MeshObserved | HistoryPulled | Status | SettingListing | Refused
 )  # fmt: skip
 Notice = (
     RingUp | RingDown | StreamEnded | RingPaced | StageWanted | StageUnwanted | TagGone | SubscriberCount | Presences

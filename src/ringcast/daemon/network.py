@@ -146,6 +146,7 @@ class Network:
         nodes = {node.name for node in self.mesh.nodes() if node.state == "here"}
         reliable = sum(subscriber.info.reliable for subscriber in self._local.table.subscribers(request.tag))
         routes.check_setting(request.at, request.transport, nodes, reliable)
+        routes.check_receiver(request, self._local.table.subscribers(request.tag))
         if row.primary == self._local.table.node:
             self._put_setting(request)
         else:

@@ -46,8 +46,8 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Decided(NamedTuple):
-    """`by` is 'setting', 'subscriber', 'tag', 'daemon' or '' (nobody yet). `overrides` is what the subscriber asked for
-    in vain."""
+    """`by` is 'subscriber setting' (for it alone), 'setting', 'subscriber', 'tag', 'daemon' or '' (nobody yet).
+    `overrides` is what the subscriber asked for in vain."""
 
     at: str
     by: str
@@ -87,7 +87,8 @@ def decided(
     for key in keys_for(node, subscriber):
         if key in settings and settings[key].at:
             at = settings[key].at
-            return Decided(at, "setting", explicit if explicit != at else "")
+            by = "subscriber setting" if "#" in key else "setting"
+            return Decided(at, by, explicit if explicit != at else "")
     if explicit:
         return Decided(explicit, "subscriber")
     if proxy and proxy != AUTO:

@@ -45,6 +45,7 @@ REQUESTS: list[Any] = [
     m.DropBuffer(id=1, buffer=2),
     m.ListNodes(id=1),
     m.ListChannels(id=1),
+    m.ObserveMesh(id=1),
     m.GetStatus(id=1),
     m.GetSettings(id=1),
     m.Bye(id=1),
@@ -54,6 +55,7 @@ REPLIES: list[Any] = [
     m.TagOpened(id=1, name="a", tag_id=2, attributes=TagAttributes()),
     m.Published(id=1, info=PUBLISHER, subscribers=0),
     m.Done(id=1),
+    m.MeshObserved(id=1, piece=b"x", more=True),
     m.TagListing(
         id=1,
         rows=[

@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING
 
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.placing import words
 from ringcast.cli.program import Misuse
-from ringcast.errors import UnknownTag
+from ringcast.errors import BrokenError, UnknownTag
 from ringcast.model.place import check_place
 
 if TYPE_CHECKING:
     from ringcast.control.status import TagStatus
+    from ringcast.session import Session
 
 HELP = "Decide where a tag's proxies sit and what carries it between nodes, while messages flow."
 
 _EPILOG = """\
 Streams that are open move at once, on every node: nothing comes twice or out of order, and nothing is lost but what the
 transport loses. What is set counts before what subscribers ask for and the tag's attributes say. Without options it
-shows what is set. When the halves of a broken network meet again, settings of both are kept; of two for the same node
-the one made on the half where more was set wins, else the one written by the node whose name sorts later.
+shows what is set, and which subscribers had asked for another place and are overridden. When the halves of a broken
+network meet again, settings of both are kept; of two for the same node the one made on the half where more was set
+wins, else the one written by the node whose name sorts later.
 
 examples:
   ringcast set cam/front --proxy node:edge1      scale on the node edge1
@@ -29,6 +32,8 @@ examples:
                                                  by one that survives loss; its numbers may change while it runs
   ringcast set cam/front --node tablet --proxy publisher
                                                  only for what goes to the node called tablet
+  ringcast set cam/front --node tablet --subscriber 17 --proxy node:edge1
+                                                 only for that subscriber there, until it leaves
   ringcast set cam/front --proxy auto --transport ''
                                                  leave it to the subscribers again
   ringcast set cam/front                         show what is set
@@ -47,6 +52,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="nak, udp, tcp, multicast+nak, ... (see docs/transports.md); '' to take it back",
     )
     parser.add_argument("--node", default="", metavar="NAME", help="only for streams to this node (default: all)")
+    parser.add_argument(
+        "--subscriber", type=int, default=0, metavar="NUMBER",
+        help="only for this subscriber of --node; 'ringcast tags TAG --subscribers' has the numbers",
+    )  # fmt: skip
     add_access(parser)
     add_json(parser, "what is set then, as one JSON document")
 
@@ -60,19 +69,31 @@ def run(args: argparse.Namespace) -> int:
             raise Misuse(f"--proxy: {exc}") from exc
     if args.node and args.proxy is None and args.transport is None:
         raise Misuse("--node says for whom; say also what, with --proxy or --transport")
+    if args.subscriber and not args.node:
+        raise Misuse("--subscriber is a number on its node; say also --node")
     with connect(args, "set") as session:
         if args.proxy is not None or args.transport is not None:
-            session.set_channel(args.tag, node=args.node, proxy=args.proxy, transport=args.transport)
+            session.set_channel(
+                args.tag, node=args.node, subscriber=args.subscriber, proxy=args.proxy, transport=args.transport
+            )
         found = session.tags(args.tag)
         if not found:
             raise UnknownTag(args.tag)
-        _show(output, found[0])
+        _show(output, found[0], _overridden(session, args.tag))
     return 0
 
 
-def _show(output: Output, status: TagStatus) -> None:
+def _overridden(session: Session, tag: str) -> list[str]:
+    try:
+        found = session.observe(measured=False).subscribers
+    except BrokenError:  # without a network there are no proxies elsewhere
+        return []
+    return [words.overridden(one) for one in found if one.tag == tag and one.overrides]
+
+
+def _show(output: Output, status: TagStatus, overridden: list[str]) -> None:
     if output.json:
-        output.document({"tag": status.name, "settings": status.settings})
+        output.document({"tag": status.name, "settings": status.settings, "overridden": overridden})
         return
     cells = [
         [status.name, node or "all", setting.at or "auto", setting.transport or "as asked"]
@@ -82,3 +103,5 @@ def _show(output: Output, status: TagStatus) -> None:
         output.table(_HEADS, cells, "")
     else:
         output.line(f"nothing is set for {status.name}: subscribers choose")
+    for line in overridden:
+        output.line(line)

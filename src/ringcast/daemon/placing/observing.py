@@ -24,8 +24,10 @@ class Observing:
         self._mesh = mesh
         self._reporting = reporting
 
-    async def observe(self) -> Observation:
-        """Nodes that do not answer in time are not among its `nodes`."""
+    async def observe(self, *, measured: bool = True) -> Observation:
+        """Nodes that do not answer in time are not among its `nodes`. Without `measured` nobody is asked."""
+        if not measured:
+            return Observation(nodes=[], reports=[], subscribers=self.subscribers())
         me = self._local.table.node
         here = sorted({node.name for node in self._mesh.nodes() if node.state == "here"} | {me})
         asked = [self._ask(node) for node in here if node != me]

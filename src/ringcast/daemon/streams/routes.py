@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ringcast.control.messages import SetChannel
 from ringcast.daemon.rings.registrations import Asked, Demand
-from ringcast.daemon.table.rows import TagRow
+from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
-from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, decided, keys_for, node_of
+from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, decided, keys_for, node_of, subscriber_key
 from ringcast.transport import find
 from ringcast.transport.recipe import unordered
 from ringcast.transport.registry import reliable_names
@@ -89,6 +90,14 @@ def check_setting(at: str | None, transport: str | None, nodes: Collection[str],
     if at and node_of(at) and node_of(at) not in nodes:
         known = ", ".join(sorted(nodes)) or "none"
         raise QosMismatch(f"a proxy at {at!r}", "there is no such node now", f"the nodes are {known}")
+
+
+def check_receiver(request: SetChannel, subscribers: Collection[SubscriberRow]) -> None:
+    """Raises QosMismatch when the setting is for one subscriber, and there is none of that number."""
+    known = sorted(subscriber_key(row.owner, row.info.id) for row in subscribers)
+    if "#" in request.node and request.node not in known and (request.at or request.transport):
+        asked = f"a setting for subscriber {request.node}"
+        raise QosMismatch(asked, f"tag {request.tag!r} has no such one", f"there are {', '.join(known) or 'none'}")
 
 
 def check_asked(asked: Asked, row: TagRow | None, node: str) -> None:
