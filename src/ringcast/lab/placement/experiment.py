@@ -14,7 +14,7 @@ import msgspec
 
 from ringcast.lab.measuring import picture
 from ringcast.lab.measuring.report import Findings, Steps
-from ringcast.lab.placement import paper, prediction, solving
+from ringcast.lab.placement import live, paper, prediction, solving
 from ringcast.lab.placement.networks import star, vbns
 from ringcast.lab.push_pull import distance, network
 from ringcast.lab.push_pull.experiment import machine
@@ -39,6 +39,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(paper.star_by_bound())
     findings.add(paper.adversity_tables())
     findings.add(_predicted(quick, steps))
+    findings.add(_live(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append(machine())
     return findings
@@ -58,6 +59,12 @@ def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[P
         return files + [picture.draw(one, folder) for one in findings.pictures]
     except OSError as exc:
         raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc
+
+
+def _live(quick: bool, steps: Steps) -> Findings:
+    if reason := unavailable():
+        return Findings(notes=[f"no live mesh of seven namespaces: {reason}"])
+    return live.run(quick, steps)
 
 
 def _predicted(quick: bool, steps: Steps) -> Findings:

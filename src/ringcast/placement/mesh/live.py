@@ -20,7 +20,7 @@ from ringcast.placement.mesh.observed import Distance, Framing, framed, observed
 from ringcast.placement.model import Costs, Demand, Node, Objective, PlacementError, Problem, Subscriber
 from ringcast.scaling.temporal import factor
 
-FRAMING = Framing(header_bytes=90, packet_bytes=1424)
+FRAMING = Framing(header_bytes=90, packet_bytes=1424, heartbeat_s=0.005)
 """Of the default transport on an Ethernet of 1500 bytes: 48 bytes of its own, 8 of UDP, 20 of IP, 14 of Ethernet."""
 COSTS = Costs(in_s=1e-5, out_s=1e-5, scale_s=1e-5)
 """Seconds of CPU per message, where nobody declares others. They only count where a node declares a share."""

@@ -1,16 +1,18 @@
 """Places without the solver: every combination where there are few, else one subscriber after the other. Pure.
 
 The rule, for many combinations: begin with the cheapest of "all at the publisher", "all at the subscriber" and, where
-`regions` knows how, the least load of every link; then move one subscriber at a time to the place that makes the whole
-cheapest, in their order, until none makes it cheaper. Subscribers that want the same on the same node move together.
-What would exceed a capacity is no place, unless all do. The result is good, not proven: `scope` says so, and the gap is
-not known. Needs neither the solver nor numpy, so that a daemon may run it.
+`regions` knows how, the least load of every link. Then, until nothing makes the whole cheaper: move all subscribers of
+a tag, or those that are nearer to it, to the node that saves most by it; then each by itself, with those that want the
+same on the same node. (A node is worth the whole stream only when several share it, so single moves alone do not find
+it.) What would exceed a capacity is no place, unless all do. The result is good, not proven: `scope` says so, and the
+gap is not known. Needs neither the solver nor numpy, so that a daemon may run it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable, Iterator
 
 from ringcast.placement import charges, delay, plan
 from ringcast.placement.case import Case, Stream
@@ -91,20 +93,58 @@ def _descend(
 ) -> tuple[tuple[bool, float], float, list[int]]:  # fmt: skip
     places, best = list(start), _value(case, start)
     for _ in range(_ROUNDS):
-        moved = False
-        for members in groups:
-            for node in choices[members[0]]:
-                if node == places[members[0]]:
-                    continue
-                other = list(places)
-                for one in members:
-                    other[one] = node
-                value = _value(case, other)
-                if value[0] < best[0] or (value[0] == best[0] and value[1] < best[1] * (1 - _BETTER)):
-                    places, best, moved = other, value, True
-        if not moved:
+        before = best
+        tries = [_changed(places, change) for change in _together(case, groups, choices)]
+        places, best = min(((other, _value(case, other)) for other in [places, *tries]), key=lambda pair: pair[1])
+        for change in _alone(groups, choices):
+            other = _changed(places, change)
+            value = best if other == places else _value(case, other)
+            if _is_better(value, best):
+                places, best = other, value
+        if not _is_better(best, before):
             break
     return (*best, places)
+
+
+Move = Callable[[int, int], int]
+"""A stream and its place in, its place then out."""
+
+
+def _changed(places: list[int], change: Move) -> list[int]:
+    return [change(index, place) for index, place in enumerate(places)]
+
+
+def _is_better(value: _Value, than: _Value) -> bool:
+    return value[0] < than[0] or (value[0] == than[0] and value[1] < than[1] * (1 - _BETTER))
+
+
+def _alone(groups: list[list[int]], choices: list[list[int]]) -> Iterator[Move]:
+    for members in groups:
+        for node in choices[members[0]]:
+
+            def moved(index: int, place: int, here: frozenset[int] = frozenset(members), to: int = node) -> int:
+                return to if index in here else place
+
+            yield moved
+
+
+def _together(case: Case, groups: list[list[int]], choices: list[list[int]]) -> Iterator[Move]:
+    """All of a tag to a node, or those of them that it is nearer to than their place."""
+    free = {index for members in groups for index in members}
+    hops = case.routes.hops
+    for tag in range(len(case.problem.demands)):
+        here = frozenset(index for index in free if case.streams[index].tag == tag)
+        for node in sorted({node for index in here for node in choices[index]}):
+
+            def moved(index: int, place: int, here: frozenset[int] = here, to: int = node) -> int:
+                return to if index in here and to in choices[index] else place
+
+            def nearer(index: int, place: int, change: Move = moved, to: int = node) -> int:
+                end = case.streams[index].node
+                return change(index, place) if hops(to, end) < hops(place, end) else place
+
+            yield moved
+            yield nearer
 
 
 def _groups(case: Case, choices: list[list[int]]) -> list[list[int]]:
