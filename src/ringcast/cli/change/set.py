@@ -93,7 +93,8 @@ def _overridden(session: Session, tag: str) -> list[str]:
 
 def _show(output: Output, status: TagStatus, overridden: list[str]) -> None:
     if output.json:
-        output.document({"tag": status.name, "settings": status.settings, "overridden": overridden})
+        found = {"tag": status.name, "settings": status.settings}
+        output.document(found | ({"overridden": overridden} if overridden else {}))
         return
     cells = [
         [status.name, node or "all", setting.at or "auto", setting.transport or "as asked"]
