@@ -14,6 +14,8 @@ import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
+import msgspec
+
 from ringcast import _core
 from ringcast.control.limits import MAX_PLACED_PER_TAG
 from ringcast.control.messages import SetChannel
@@ -37,6 +39,8 @@ logger = logging.getLogger("ringcast.daemon")
 
 SOON_S = 0.1
 PERIOD_S = 2.0
+PAUSE_S = 5.0
+"""Between two plans for all: a process is started for each."""
 SAME = 1.1
 """Rates that differ by less than this factor are the same, as far as a new plan is worth computing."""
 
@@ -62,6 +66,7 @@ class Placing:
         self._wishes: set[tuple[str, str]] = set()
         """Rows of subscribers that leave their proxies to whoever keeps the tag."""
         self._best: tuple[object, Answer] | None = None
+        self._not_before = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
         self._again = False
@@ -115,7 +120,7 @@ class Placing:
             self._left = False
             self._forget_gone()
         if any(self._mine()):
-            self._looking = self._loop.create_task(self._look())
+            self._looking = self._loop.create_task(self.look())
             self._looking.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -147,11 +152,11 @@ class Placing:
                 if row.placed or any(wanted.scales and wanted.at == AUTO for wanted in wishes):
                     yield row
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """Once, now. Raises PlacementError when the mesh is not known well enough."""
         found = await self.observing.observe()
         if self._waits_for(found):
-            self._again = True
-            return
+            return  # either it answers next time, or the mesh says that it is gone
         me = self._local.table.node
         made = live(found, lambda one: one.keeper == me and one.by in ("daemon", ""), undecided=lambda o: o.by == "")
         if not any(made.free):
@@ -163,9 +168,9 @@ class Placing:
             await self._improve(made)
 
     def _waits_for(self, found: Observation) -> bool:
-        """Whether a node holds a proxy, is here and did not answer: either it will, or the mesh will say that it is
-        gone."""
-        return any(node_of(one.at) in found.unanswered for one in found.subscribers if node_of(one.at))
+        """Whether a node holds a proxy that we placed, is here and did not answer."""
+        mine = [one for one in found.subscribers if one.by == "daemon" and one.keeper == self._local.table.node]
+        return any(node_of(one.at) in found.unanswered for one in mine if node_of(one.at))
 
     async def _place(self, made: Live, undecided: list[int]) -> None:
         case = made.pinned(lambda index: index not in undecided)
@@ -177,13 +182,11 @@ class Placing:
             ats = {i: explain.word(case, case.streams[i], answer.places[i]) for i in undecided}
             words = {i: Placed(at, printable(_cause(made.who[i], answer.whys[i]))) for i, at in ats.items()}
         self._write(made, words)
-        self._again = True  # others may have a better place now, after a while
 
     async def _improve(self, made: Live) -> None:
-        known = signature(made)
-        if self._best is None or self._best[0] != known:
-            self._best = known, await self._solving.whole(made.case)
-        answer = self._best[1]
+        answer = await self._solved(made)
+        if answer is None:
+            return
         self._say("" if not answer.note else f"proxies are placed {answer.note}")
         best = (
             plan.made(made.case, answer.places) if answer.feasible
@@ -201,8 +204,20 @@ class Placing:
                 if free and answer.places[i] != made.places[i]
             }
             self._write(made, words)
-        elif decision.again_s is not None:
-            self._again = False
+
+    async def _solved(self, made: Live) -> Answer | None:
+        """The best places for all; None when that is to be computed, and the last time was just now."""
+        known = signature(made)
+        if self._best is None or self._best[0] != known:
+            if self._loop.time() < self._not_before:
+                return None
+            self._not_before = self._loop.time() + PAUSE_S
+            try:
+                answer = await self._solving.whole(made.case)
+            except Failed as exc:
+                answer = msgspec.structs.replace(await self._solving.few(made.case), note=f"by the rule: {exc}")
+            self._best = known, answer
+        return self._best[1]
 
     def _write(self, made: Live, words: dict[int, Placed]) -> None:
         by_tag: dict[str, dict[str, Placed]] = defaultdict(dict)
