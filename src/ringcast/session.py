@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 from ringcast.client.attachment import Attachment
 from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.client.decoding import Decoders, scaled
+from ringcast.client.mesh import administration
 from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
-from ringcast.control.answers import ChannelListing, Done, NodeListing, SettingListing, Status, TagListing, TagOpened
-from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListNodes, ListTags, OpenTag, SetChannel
+from ringcast.control.answers import ChannelListing, NodeListing, SettingListing, Status, TagListing, TagOpened
+from ringcast.control.placing import Observation
+from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListNodes, ListTags, OpenTag
 from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
@@ -27,7 +29,7 @@ from ringcast.model.closing import Closing
 from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import PresenceKind
 from ringcast.model.options import PublisherOptions, Start, SubscribeOptions, TagOptions
-from ringcast.model.place import AUTO, check_place
+from ringcast.model.place import AUTO
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
@@ -298,18 +300,18 @@ class Session(Closing):
 
     # ---------------------------------------------------------------- the network
 
-    def set_channel(self, tag: str, *, node: str = "", at: str | None = None, transport: str | None = None) -> None:
+    def set_channel(
+        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None
+    ) -> None:
         """Decide, for everybody, where the proxies of a tag's subscribers sit and what carries the tag between nodes,
-        while messages flow: for all nodes that receive it, or for `node` alone. None leaves one as it is, "auto" and
-        "" leave it to the subscribers again.
+        while messages flow: for all nodes that receive it, for `node` alone, or for one `subscriber` there, by its
+        number, as long as it is there. None leaves one as it is, "auto" and "" leave it to the subscribers again.
 
-        Raises UnknownTag, QosMismatch (no such transport or node; subscribers asked for more than it promises),
+        Raises UnknownTag, QosMismatch (no such transport, node or subscriber; some asked for more than it promises),
         BrokenError (the node that keeps the tag does not answer), ValueError, DaemonUnavailable, ClosedError,
         ForkedError.
         """
-        check_name(tag)
-        place = at if at is None else "" if check_place(at) == AUTO else at
-        self._attachment.connection.call(SetChannel(id=0, tag=tag, node=node, at=place, transport=transport), Done)
+        administration.set_channel(self._attachment.connection, tag, node, subscriber, at, transport)
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""
@@ -322,6 +324,14 @@ class Session(Closing):
         Raises DaemonUnavailable, ClosedError, ForkedError.
         """
         return [row for page in self._channels() for row in page.rows]
+
+    def observe(self, *, measured: bool = True) -> Observation:
+        """The mesh as one sees it who places proxies: what every node measured, who subscribes to what, and where each
+        proxy sits, by whose word and why. Without `measured` no other node is asked.
+
+        Raises DaemonUnavailable, ClosedError, ForkedError, BrokenError (the daemon has no network).
+        """
+        return administration.observe(self._attachment.connection, measured=measured)
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what came to this node over the network that nobody had asked for.

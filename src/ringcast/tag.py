@@ -107,8 +107,9 @@ class Tag(Generic[T]):
         each publisher, and anew when its rate changes, so that on average at most so many come in a second. `size`
         (width, height) receives images and arrays at that size, by area averaging; audio as (samples per second,
         channels). `at` is where all that happens: "publisher" (in its own process, for `size`), "subscriber",
-        "node:NAME" for a node in between, or "auto" (where the tag says, else at the publisher). A publisher on this
-        very node is read here, whatever node is named: no stream leaves a node to come back, and a warning says so.
+        "node:NAME" for a node in between, or "auto" (where the tag says, else where it costs least: the node that keeps
+        the tag decides, and again when rates, subscribers or nodes change; docs/placement.md). A publisher on this very
+        node is read here, whatever node is named: no stream leaves a node to come back, and a warning says so.
         Every message keeps its number and times. `transport` carries them: where neither this nor the tag says it is
         "nak", or "tcp" for reliable delivery. Both can be changed later: `Subscriber.move`, `ringcast set`.
         `ordered=False`: a message may be received before those that are missing, where the transport recovers losses

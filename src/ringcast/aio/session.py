@@ -16,6 +16,7 @@ from ringcast.aio.threads import Threads
 from ringcast.aio.watch import AsyncWatch
 from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.control.answers import Status
+from ringcast.control.placing import Observation
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import PresenceKind
@@ -187,10 +188,12 @@ class AsyncSession(AsyncClosing):
     # ---------------------------------------------------------------- the network and the daemon
 
     async def set_channel(
-        self, tag: str, *, node: str = "", at: str | None = None, transport: str | None = None
+        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None
     ) -> None:
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
-        await self._threads.run(self._session.set_channel, tag, node=node, at=at, transport=transport)
+        await self._threads.run(
+            self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport
+        )
 
     async def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them."""
@@ -199,6 +202,10 @@ class AsyncSession(AsyncClosing):
     async def channels(self) -> list[ChannelStatus]:
         """The streams that come to this node from others and go from it to others."""
         return await self._threads.run(self._session.channels)
+
+    async def observe(self, *, measured: bool = True) -> Observation:
+        """The mesh as one sees it who places proxies, as `Session.observe`."""
+        return await self._threads.run(self._session.observe, measured=measured)
 
     async def watch(
         self, pattern: str = "**", *, kinds: Iterable[PresenceKind] = ("node", "publisher", "subscriber")

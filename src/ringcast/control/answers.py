@@ -67,6 +67,14 @@ class NodeListing(ControlMessage, frozen=True, tag="nodes"):
     more: bool = False
 
 
+class MeshObserved(ControlMessage, frozen=True, tag="mesh_observed"):
+    """A piece of an encoded `ringcast.control.placing.Observation`."""
+
+    id: int
+    piece: bytes
+    more: bool = False
+
+
 class ChannelListing(ControlMessage, frozen=True, tag="channels"):
     """`dropped` is {transport: {reason: how much came that nobody asked for}}, on every page the same."""
 
@@ -129,5 +137,5 @@ class Refused(ControlMessage, frozen=True, tag="refused"):
 
 Answer = (
     Welcome | TagOpened | Published | Done | TagListing | PublisherListing | SubscriberListing | NodeListing
-    | ChannelListing | HistoryPulled | Status | SettingListing | Refused
+    | ChannelListing | MeshObserved | HistoryPulled | Status | SettingListing | Refused
 )  # fmt: skip

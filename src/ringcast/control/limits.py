@@ -40,6 +40,9 @@ MAX_ROWS_OF_OTHERS = 262_144
 MAX_LABEL_CHARS = 255
 """Of a user's or program's name in a row."""
 MAX_SETTINGS_PER_TAG = 256
+MAX_PLACED_PER_TAG = 512
+"""Subscribers whose proxies the keeper of a tag places; those beyond have theirs at the publisher."""
+MAX_WHY_CHARS = 400
 
 # ------------------------------------------------------------------ dialling
 

@@ -112,8 +112,8 @@ class Move(ControlMessage, frozen=True, tag="move"):
 
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
-    """Administrative override for the channels of a tag to a node ('' is every node): None leaves a value, '' removes
-    it."""
+    """Administrative override for the channels of a tag to a node, or with `NODE#NUMBER` to one subscriber there ('' is
+    every node): None leaves a value, '' removes it."""
 
     id: int
     tag: str
@@ -176,6 +176,14 @@ class ListChannels(ControlMessage, frozen=True, tag="list_channels"):
     id: int
 
 
+class ObserveMesh(ControlMessage, frozen=True, tag="observe_mesh"):
+    """What does the mesh look like to one who places proxies? `measured`: ask the other nodes too, for rates and
+    distances; without, only who subscribes to what and where proxies sit."""
+
+    id: int
+    measured: bool = True
+
+
 class ListHistories(ControlMessage, frozen=True, tag="list_histories"):
     """Whose messages of a tag can be pulled, on whichever node; answered with a PublisherListing."""
 
@@ -224,5 +232,5 @@ Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
     | SetChannel | Watch | Unwatch | StageUp | StageDown
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
-    | PullHistory | HoldBuffer | DropBuffer | GetStatus | GetSettings | Bye
+    | PullHistory | HoldBuffer | DropBuffer | ObserveMesh | GetStatus | GetSettings | Bye
 )  # fmt: skip

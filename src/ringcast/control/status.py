@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
-from ringcast.model.place import Setting
+from ringcast.model.place import Placed, Setting, Wanted
 from ringcast.model.tag import TagAttributes
 
 
@@ -23,7 +23,9 @@ class TagStatus(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     last_sent_ns: int
     settings: dict[str, Setting] = {}
-    """Administrative overrides by receiving node; '' is every node."""
+    """Administrative overrides by receiving node, or by one subscriber there (`NODE#NUMBER`); '' is every node."""
+    placed: dict[str, Placed] = {}
+    """Where the daemon that keeps the tag put the proxies of those who left it to it, by subscriber."""
 
 
 class PublisherStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +39,7 @@ class SubscriberStatus(msgspec.Struct, frozen=True, kw_only=True):
     info: SubscriberInfo
     counters: dict[str, int]
     latency: list[int]
+    wanted: Wanted = Wanted()
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from ringcast.daemon.observe import channels
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
+from ringcast.daemon.placing.placer import Placing
 from ringcast.daemon.pull.buffers import Buffers
 from ringcast.daemon.pull.pulls import Pulls
 from ringcast.daemon.rings.link_answers import LinkAnswers
@@ -100,6 +101,7 @@ class Network:
             (service.PULL, self.pulls.serve), (service.TAKEN, self._taken),
         ):  # fmt: skip
             self.mesh.serve(name, handler)
+        self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
         self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
 
     async def start(self) -> None:
@@ -110,6 +112,7 @@ class Network:
     async def close(self) -> None:
         self._complaints.close()
         self.buffers.close()
+        self.placing.close()
         self._telemetry.close()
         self.outgoing.close()
         self.incoming.close()
@@ -129,6 +132,7 @@ class Network:
             elif isinstance(change.row, PublisherRow) and not change.row.alive:
                 self.outgoing.ring_left(change.row.info.incarnation)
         self.incoming.follow()
+        self.placing.changed(changes)
 
     def taken(self, row: PublisherRow) -> None:
         """All subscribers here have the stream of another node's publisher."""
@@ -151,6 +155,7 @@ class Network:
                 self.incoming.publisher_changed(row)
         self.local_changed()
         self.incoming.follow()
+        self.placing.changed(changes)
         self.tags.changed(changes)
 
     def _presence(self, presences: list[Presence]) -> None:
@@ -164,6 +169,7 @@ class Network:
                 self.buffers.node_gone(presence.node)
                 self.outgoing.node_gone(presence.node)
                 self.incoming.node_gone(presence.node)
+        self.placing.look_soon()
         self._deliver(self._watchers.told(presences))
 
     async def _taken(self, node: str, payload: bytes) -> bytes:

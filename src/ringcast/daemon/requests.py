@@ -23,6 +23,7 @@ from ringcast.control.requests import (
     ListHistories,
     ListNodes,
     Move,
+    ObserveMesh,
     PullHistory,
     Request,
     SetChannel,
@@ -85,6 +86,8 @@ class Requests:
             channels, dropped = self._network.status() if self._network is not None else ([], {})
             for listed in listing.channel_pages(request.id, channels, dropped):
                 connection.push(listed)
+        elif isinstance(request, ObserveMesh):
+            self._begin(connection, request, self._observe(connection, request))
         elif isinstance(request, ListHistories):
             self._list_histories(connection, request)
         elif isinstance(request, PullHistory):
@@ -203,6 +206,15 @@ class Requests:
             connection.push(Done(id=request.id))
         except RingcastError as exc:
             connection.push(refuse(request.id, exc))
+
+    async def _observe(self, connection: Connection, request: ObserveMesh) -> None:
+        if self._network is None:
+            alone = "this daemon has no network, so there is nothing to place; start it with --listen HOST:PORT"
+            connection.push(refuse(request.id, BrokenError(alone)))
+            return
+        observing = self._network.placing.observing
+        for page in listing.observation_pages(request.id, await observing.observe(measured=request.measured)):
+            connection.push(page)
 
     def _list_histories(self, connection: Connection, request: ListHistories) -> None:
         try:

@@ -101,6 +101,7 @@ class Server:
                 self.local, _network(settings), self._deliver, self._watchers, self._named, self._background
             )
             self._stages = self.network.stages
+            self.network.placing.reporting.cpu_share = settings.values["limits.cpu_share"]
         else:
             self._stages = Stages(self.local, self._deliver, self._background)
         self._requests = Requests(
@@ -146,6 +147,7 @@ class Server:
         )
         if self.network is not None:
             self.network.mesh.seek(values["peers"])
+            self.network.placing.reporting.cpu_share = values["limits.cpu_share"]
         self._declare()
 
     def _declare(self) -> None:

@@ -1,10 +1,13 @@
-"""Where a proxy may sit: at the publisher, at the subscriber, or on a node in between. Pure values.
+"""Where a proxy may sit: at the publisher, at the subscriber, or on a node in between; and who decides it. Pure values.
 
-"auto" leaves it to the tag and to whoever administers it; if they say nothing either it is the publisher, which saves
-the most of the way.
+"auto" leaves it to whoever administers the tag, then to the tag's attributes, then to the daemon that keeps the tag,
+which places such proxies by itself (`ringcast.daemon.placing`); until it has, the proxy is at the publisher.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,6 +24,37 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     transport: str = ""
 
 
+class Placed(msgspec.Struct, frozen=True):
+    """Where the daemon that keeps a tag has put the proxy of a subscriber that left it to it, and why there."""
+
+    at: str
+    why: str = ""
+
+
+class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a subscriber wants the messages of a tag, as far as other nodes need to know."""
+
+    every: int = 1
+    at: str = AUTO
+    size: tuple[int, int] | None = None
+    rate_hz: float = 0.0
+
+    @property
+    def scales(self) -> bool:
+        """Whether there is anything for a proxy to do."""
+        return self.every > 1 or self.size is not None or self.rate_hz > 0
+
+
+class Decided(NamedTuple):
+    """`by` is 'subscriber setting' (for it alone), 'setting', 'subscriber', 'tag', 'daemon' or '' (nobody yet).
+    `overrides` is what the subscriber asked for in vain."""
+
+    at: str
+    by: str
+    overrides: str = ""
+    why: str = ""
+
+
 def check_place(at: str) -> str:
     """Return `at` when it can be a proxy's place. Raises ValueError."""
     if isinstance(at, str) and (at in (PUBLISHER, SUBSCRIBER, AUTO) or node_of(at)):
@@ -31,3 +65,33 @@ def check_place(at: str) -> str:
 def node_of(at: str) -> str:
     """The node that `at` names, or ''."""
     return at.removeprefix(_NODE) if at.startswith(_NODE) else ""
+
+
+def subscriber_key(node: str, subscriber: int) -> str:
+    """Under which a tag's settings name one subscriber; a node's name has no '#'."""
+    return f"{node}#{subscriber}"
+
+
+def keys_for(node: str, subscriber: int) -> tuple[str, ...]:
+    """The keys of settings that concern a subscriber, the narrowest first; '' is every node. Without a number yet (0)
+    it is any subscriber of the node."""
+    return (*([subscriber_key(node, subscriber)] if subscriber else []), node, "")
+
+
+def decided(
+    asked: str, node: str, subscriber: int, settings: Mapping[str, Setting], tag_at: str, placed: Mapping[str, Placed]
+) -> Decided:
+    """Who has the last word on a proxy: an administrator, then the subscriber, then the tag's attribute `at`, then
+    the daemon that keeps the tag."""
+    explicit = asked if asked != AUTO else ""
+    for key in keys_for(node, subscriber):
+        if key in settings and settings[key].at:
+            at = settings[key].at
+            by = "subscriber setting" if "#" in key else "setting"
+            return Decided(at, by, explicit if explicit != at else "")
+    if explicit:
+        return Decided(explicit, "subscriber")
+    if tag_at and tag_at != AUTO:
+        return Decided(tag_at, "tag")
+    own = placed.get(subscriber_key(node, subscriber)) if placed else None
+    return Decided(PUBLISHER, "") if own is None else Decided(own.at, "daemon", why=own.why)

@@ -56,6 +56,8 @@ def _demand(where: str, demand: Demand, names: set[str]) -> None:
     for i, one in enumerate(demand.subscribers):
         here = f"{where}.subscribers[{i}]"
         _known(f"{here}.node", one.node, names)
+        if one.proxy is not None:
+            _known(f"{here}.proxy", one.proxy, names)
         if one.every < 1:
             raise PlacementError(f"{here}.every", f"is {one.every}; every n-th message means an integer n from 1 on")
         if one.scaled_bytes is not None:

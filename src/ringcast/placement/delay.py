@@ -63,7 +63,10 @@ def in_time(delay_s: float, deadline_s: float) -> bool:
 
 
 def candidates(case: Case, stream: Stream, nodes: tuple[int, ...]) -> list[int]:
-    """Those that can hold a proxy, and from which the deadline is met: this presolves the delay constraint."""
+    """Those that can hold a proxy, and from which the deadline is met: this presolves the delay constraint. Of a proxy
+    that is where it is, that node alone."""
+    if stream.subscriber.proxy is not None:
+        return [case.routes.number[stream.subscriber.proxy]]
     able = [node for node in nodes if case.problem.nodes[node].host]
     if math.isinf(stream.deadline_s):
         return able

@@ -58,12 +58,13 @@ def sentence(case: Case, plan: Plan, index: int) -> str:
 def settings(case: Case, plan: Plan) -> list[tuple[str, str, str]]:
     """The plan as (tag, subscriber, at), with the words that `at` has."""
     return [
-        (stream.demand.tag, stream.subscriber.name, _at(case, stream, place))
+        (stream.demand.tag, stream.subscriber.name, word(case, stream, place))
         for stream, place in zip(case.streams, plan.places, strict=True)
     ]
 
 
-def _at(case: Case, stream: Stream, place: int) -> str:
+def word(case: Case, stream: Stream, place: int) -> str:
+    """The place as `at` has it."""
     if place == stream.publisher:
         return PUBLISHER
     return SUBSCRIBER if place == stream.node else _NODE + case.name(place)

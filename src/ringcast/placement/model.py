@@ -49,13 +49,15 @@ class Link:
 
 @dataclass(frozen=True)
 class Subscriber:
-    """Wants every n-th message, each of `scaled_bytes` (None: as large as published), at most `deadline_s` late."""
+    """Wants every n-th message, each of `scaled_bytes` (None: as large as published), at most `deadline_s` late. With
+    `proxy` its proxy is on that node and nothing is left to choose; files do not say so, a running mesh does."""
 
     name: str
     node: str
     every: int = 1
     scaled_bytes: float | None = None
     deadline_s: float = math.inf
+    proxy: str | None = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,12 @@ def read(text: str, *, toml: bool) -> Problem:
     return check(problem(_toml(text) if toml else _json(text)))
 
 
+def network(text: str, *, toml: bool) -> Problem:
+    """Of a file that declares a network: what it says of demands is left out. Raises PlacementError."""
+    document = _toml(text) if toml else _json(text)
+    return check(problem({**document, "demands": []} if isinstance(document, dict) else document))
+
+
 def problem(document: Any) -> Problem:
     """From what a file says, unchecked but for its types. Raises PlacementError."""
     top = _Table("", document, _TOP)

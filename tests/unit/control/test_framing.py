@@ -45,6 +45,7 @@ REQUESTS: list[Any] = [
     requests.DropBuffer(id=1, buffer=2),
     requests.ListNodes(id=1),
     requests.ListChannels(id=1),
+    requests.ObserveMesh(id=1),
     requests.GetStatus(id=1),
     requests.GetSettings(id=1),
     requests.Bye(id=1),
@@ -54,6 +55,7 @@ REPLIES: list[Any] = [
     answers.TagOpened(id=1, name="a", tag_id=2, attributes=TagAttributes()),
     answers.Published(id=1, info=PUBLISHER, subscribers=0),
     answers.Done(id=1),
+    answers.MeshObserved(id=1, piece=b"x", more=True),
     answers.TagListing(
         id=1,
         rows=[

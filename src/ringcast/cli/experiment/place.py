@@ -1,18 +1,28 @@
-"""`ringcast place`: plan where proxies sit, for a network in a file. Needs neither a daemon nor that network."""
+"""`ringcast place`: plan where proxies sit, for a network in a file or for the running mesh.
+
+Without `--live` it needs neither a daemon nor that network.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.placing import live
 from ringcast.cli.parts.units import show_ns
+from ringcast.cli.program import Misuse
 from ringcast.placement import PlacementError, compare, drawing, explain, reading
 from ringcast.placement.case import Case
 from ringcast.placement.model import Objective, Problem
 from ringcast.placement.plan import Plan
+from ringcast.placement.solve import rule
 from ringcast.placement.solve.optimise import optimise_case
+from ringcast.placement.solve.program import SolverMissing
 
 HELP = "Where proxies belong in a network: the cheapest places that meet all deadlines and capacities."
 
@@ -35,7 +45,12 @@ examples:
   ringcast place examples/placement/plant.toml --svg plant.svg
   ringcast place examples/placement/tree.toml --why
   ringcast place examples/placement/tree.toml --json
+  ringcast place --live                                     the mesh that runs: hops, rates and sizes as measured
+  ringcast place network.toml --live                        the same, nodes and links as this file declares them
+  ringcast place --live --apply                             and move the proxies there, while messages flow
 
+With --live, subscribers with at="auto" are placed; an explicit 'at', or an administrator's setting, stays, unless
+--override. What --apply sets counts for that subscriber until it leaves ('ringcast set TAG' shows it).
 When no plan fits, it says what is missing, by how much, and what would fit.
 """
 _MOST_ROWS = 40
@@ -43,22 +58,63 @@ _MOST_ROWS = 40
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument("file", metavar="FILE", type=Path, help="network, demands and costs (TOML or JSON)")
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, nargs="?",
+        help="network, demands and costs (TOML or JSON); with --live only nodes, links and costs count",
+    )  # fmt: skip
+    parser.add_argument("--live", action="store_true", help="take demands, and without FILE the network, from the mesh")
+    parser.add_argument("--apply", action="store_true", help="with --live: move the proxies to where the plan has them")
+    parser.add_argument(
+        "--override", action="store_true", help="with --live: place those too that chose a place themselves"
+    )
     parser.add_argument("--svg", metavar="OUT", type=Path, help="draw the network with streams, proxies and loads")
     parser.add_argument(
         "--why", action="store_true", help="say for every proxy why it sits there, and name the next best place"
     )
     parser.add_argument("--limit", metavar="SECONDS", type=float, default=math.inf, help="stop solving after this long")
+    add_access(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Raises PlacementError, SolverMissing, SolverStopped."""
+    """Raises PlacementError, SolverMissing, SolverStopped, RingcastError."""
     output = Output(args.json)
-    case = Case(_read(args.file))
+    if args.live:
+        return _live(args, output)
+    if args.file is None:
+        raise Misuse("say which FILE, or --live for the mesh that runs")
+    if args.apply or args.override:
+        raise Misuse("--apply and --override change a mesh that runs: add --live")
+    case = Case(_read(args.file, reading.read))
     plan = optimise_case(case, args.limit)
+    _answer(args, output, case, plan, {})
+    return 0
+
+
+def _live(args: argparse.Namespace, output: Output) -> int:
+    network = _read(args.file, reading.network) if args.file else None
+    with connect(args, "place") as session:
+        found = session.observe()
+        made = live.read(found, network, override=args.override)
+        try:
+            plan = optimise_case(made.case, args.limit)
+        except SolverMissing as exc:
+            output.note(f"by the rule without a solver ({exc})")
+            plan = rule.place(made.case)
+        plan = rule.near(made.case, plan) if plan.feasible else plan
+        applied = live.apply(session, made, plan) if args.apply and plan.feasible else None
+        _answer(args, output, made.case, plan, {} if applied is None else {"applied": applied})
+        for words in live.notes(found, made):
+            output.note(words)
+        if applied is not None:
+            moved = sum(row["before"] != row["at"] for row in applied)
+            output.note(f"{moved} proxies moved, {len(applied) - moved} were there already")
+    return 0
+
+
+def _answer(args: argparse.Namespace, output: Output, case: Case, plan: Plan, more: dict[str, Any]) -> None:
     if output.json:
-        output.document(plan.document())
+        output.document(plan.document() | more)
     else:
         _show(output, case, plan)
         if args.why:
@@ -66,19 +122,18 @@ def run(args: argparse.Namespace) -> int:
             for index in range(len(plan.places)):
                 output.line(explain.sentence(case, plan, index))
     if args.svg:
-        _write(args.svg, drawing.svg(plan, args.file.stem))
+        _write(args.svg, drawing.svg(plan, args.file.stem if args.file else "mesh"))
         output.note(f"drawn into {args.svg}")
-    return 0
 
 
-def _read(path: Path) -> Problem:
+def _read(path: Path, how: Callable[..., Problem]) -> Problem:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
         raise PlacementError(str(path), f"cannot be read: {reason}") from exc
     try:
-        return reading.read(text, toml=path.suffix.lower() != ".json")
+        return how(text, toml=path.suffix.lower() != ".json")
     except PlacementError as exc:
         raise PlacementError(f"{path}: {exc.field}" if exc.field else str(path), exc.reason) from exc
 

@@ -11,6 +11,7 @@ import msgspec
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.gauges import Gauges, carrier, order, records, sheets
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.placing import words
 from ringcast.cli.parts.scaling import show_size
 from ringcast.cli.parts.units import show_bytes, show_hz, show_ns
 from ringcast.cli.parts.watching import add_watch, watch
@@ -20,6 +21,7 @@ from ringcast.measure.channel import LOOKS
 
 if TYPE_CHECKING:
     from ringcast.cli.parts.watching import Sheet
+    from ringcast.control.placing import SubscriberPlace
     from ringcast.control.status import ChannelStatus
     from ringcast.measure.channel import Reading
     from ringcast.session import Session
@@ -45,6 +47,7 @@ daemon had no descriptor left). 'mesh' counts messages and requests of other dae
 
 examples:
   ringcast channels                 all channels
+  ringcast channels --why           and of each proxy for subscribers here: where it sits, by whose word, and why
   ringcast channels --watch         what flows and how well, again every second
   ringcast channels --watch --json  the same, an object a line
 """
@@ -62,6 +65,7 @@ _DROPPED_HEADS = ("transport", "reason", "dropped")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add_watch(parser)
+    parser.add_argument("--why", action="store_true", help="say of every proxy for subscribers here why it sits there")
     add_access(parser)
     add_json(parser, "one JSON document (with --watch: one object per line)")
 
@@ -75,14 +79,26 @@ def run(args: argparse.Namespace) -> int:
                 gauges.look(rows, taken_ns * 1e-9)
             watch(output, args.watch, lambda: _look(session, gauges), _watched, _record)
         seen = _look(session, gauges)
+        places = _places(session) if args.why else []
         if args.json:
-            output.document(_document(seen))
+            output.document(_document(seen) | ({"why": [words.document(one) for one in places]} if args.why else {}))
             return 0
         for title, heads, cells in _sheets(seen):
             output.table(heads, cells, title)
         if not seen.rows:
             output.line("there are no channels: no subscriber reads a publisher of another node")
+        if args.why:
+            output.line()
+            for one in places:
+                output.line(words.why(one))
+            if not places:
+                output.line("nobody here wants a scaled stream, so there is no proxy")
     return 0
+
+
+def _places(session: Session) -> list[SubscriberPlace]:
+    here = session.observe(measured=False).subscribers
+    return [one for one in here if one.node == session.node and one.wanted.scales]
 
 
 class _Seen(NamedTuple):

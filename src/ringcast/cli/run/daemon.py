@@ -56,6 +56,10 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         help="delete tags that nobody has used for S seconds; 0 keeps them (default: a day)",
     )  # fmt: skip
     parser.add_argument(
+        "--cpu-share", metavar="CORES", type=float,
+        help="proxies that place themselves take no more than this here, as 0.5 (default: unlimited)",
+    )  # fmt: skip
+    parser.add_argument(
         "--listen", metavar="HOST:PORT", action="append",
         help="join other nodes, which reach this one here; repeatable (default: no network)",
     )  # fmt: skip
@@ -86,6 +90,7 @@ def flags(args: argparse.Namespace) -> dict[str, Any]:
         "metrics": ("--metrics", args.metrics), "log": ("--log", args.log),
         "log_level": ("--log-level", args.log_level), "limits.memory": ("--budget", args.budget),
         "limits.tag_lease_s": ("--tag-lease", args.tag_lease),
+        "limits.cpu_share": ("--cpu-share", args.cpu_share),
     }  # fmt: skip
     return {key: check(key, value, flag) for key, (flag, value) in given.items() if value is not None}
 

@@ -7,18 +7,17 @@ done.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 
 from ringcast.control import service
 from ringcast.control.limits import MAX_SETTINGS_PER_TAG
-from ringcast.control.peering import NAME_PATTERN
 from ringcast.control.requests import DestroyTag, SetChannel
 from ringcast.control.service import Nothing
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.shell import Mesh
 from ringcast.daemon.streams import routes
+from ringcast.daemon.table.admission import is_receiver
 from ringcast.daemon.table.rows import Change, ChangeKind, TagRow
 from ringcast.daemon.table.system_tags import check_published
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit, UnknownTag
@@ -58,6 +57,7 @@ class KeptElsewhere:
         nodes = {node.name for node in self._mesh.nodes() if node.state == "here"}
         reliable = sum(subscriber.info.reliable for subscriber in self._local.table.subscribers(request.tag))
         routes.check_setting(request.at, request.transport, nodes, reliable)
+        routes.check_receiver(request, self._local.table.subscribers(request.tag))
         if row.primary == self._local.table.node:
             self._put_setting(request)
         else:
@@ -66,7 +66,7 @@ class KeptElsewhere:
     async def _set(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, SetChannel)
         check_name(request.tag)
-        if (request.node and not re.fullmatch(NAME_PATTERN, request.node)) or not _is_setting(request):
+        if (request.node and not is_receiver(request.node)) or not _is_setting(request):
             raise BadMessage(f"a setting for node {request.node[:80]!r} at {request.at!r} by {request.transport!r}")
         self._put_setting(request)
         return service.encode(Nothing())

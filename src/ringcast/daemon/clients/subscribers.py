@@ -56,7 +56,7 @@ class Subscribers:
         if fds:
             subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
         if subscription.counts:
-            self._effects.note(self._table.put(SubscriberRow(info=info)))
+            self._effects.note(self._table.put(SubscriberRow(info=info, wanted=subscription.options.wanted)))
         self._sharing.add(subscription)
         self._effects.send(client.number, Done(id=request.id))
 
@@ -90,6 +90,8 @@ class Subscribers:
         options = routes.moved(subscription.options, request.at, request.transport)
         routes.check_options(options, self._table.tag(subscription.pattern), self._table.node)
         subscription.options = options
+        if subscription.counts:
+            self._effects.note(self._table.put(SubscriberRow(info=subscription.info, wanted=options.wanted)))
         for tag in {ring.tag for ring in self._rings.matching(subscription.pattern)}:
             self._sharing.rematch(tag)
         self._effects.send(client.number, Done(id=request.id))
@@ -105,7 +107,7 @@ class Subscribers:
         rows = [s.status() for s in self._sharing.subscriptions.matching(check_name(request.tag)) if s.counts]
         if not request.local:
             others = [row for row in self._table.subscribers(request.tag) if row.owner != self._table.node]
-            rows += [SubscriberStatus(info=row.info, counters={}, latency=[]) for row in others]
+            rows += [SubscriberStatus(info=row.info, counters={}, latency=[], wanted=row.wanted) for row in others]
         for page in listing.subscriber_pages(request.id, rows):
             self._effects.send(client.number, page)
 

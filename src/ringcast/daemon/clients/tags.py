@@ -28,7 +28,7 @@ from ringcast.daemon.table.system_tags import check_opened, check_published
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import TagConflict, TagInUse, UnknownTag
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
-from ringcast.model.place import Setting
+from ringcast.model.place import Placed, Setting
 from ringcast.model.tag import check_name, check_pattern, tag_id
 
 
@@ -81,6 +81,12 @@ class Tags:
     def put_settings(self, row: TagRow, settings: dict[str, Setting]) -> list[Send]:
         """Exchange the settings of a tag that this node keeps."""
         self._effects.note(self._table.put(msgspec.structs.replace(row, settings=settings)))
+        self._sharing.rematch(row.name)
+        return self._effects.finish()
+
+    def put_placed(self, row: TagRow, placed: dict[str, Placed]) -> list[Send]:
+        """Put proxies of a tag that this node keeps elsewhere."""
+        self._effects.note(self._table.put(msgspec.structs.replace(row, placed=placed)))
         self._sharing.rematch(row.name)
         return self._effects.finish()
 

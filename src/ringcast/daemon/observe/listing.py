@@ -9,6 +9,7 @@ import msgspec
 
 from ringcast.control.answers import (
     ChannelListing,
+    MeshObserved,
     NodeListing,
     PublisherListing,
     SettingListing,
@@ -17,6 +18,7 @@ from ringcast.control.answers import (
 )
 from ringcast.control.framing import MAX_PACKET_BYTES
 from ringcast.control.notices import Presences
+from ringcast.control.placing import Observation
 from ringcast.control.status import (
     ChannelStatus,
     NodeStatus,
@@ -49,7 +51,7 @@ def tag_status(
     return TagStatus(
         name=row.name, id=tag_id(row.name), attributes=row.attributes, publishers=sum(p.alive for p in publishers),
         subscribers=len(subscribers), sent=sent, bytes=size, last_sent_ns=last,
-        settings=row.settings,
+        settings=row.settings, placed=row.placed,
     )  # fmt: skip
 
 
@@ -78,6 +80,13 @@ def channel_pages(
 ) -> list[ChannelListing]:
     taken = len(_encoder.encode(dropped))
     return [ChannelListing(id=request_id, rows=page, dropped=dropped, more=more) for page, more in _pages(rows, taken)]
+
+
+def observation_pages(request_id: int, found: Observation) -> list[MeshObserved]:
+    whole = _encoder.encode(found)
+    room = MAX_PACKET_BYTES - _ENVELOPE_BYTES
+    pieces = [whole[at : at + room] for at in range(0, len(whole), room)]
+    return [MeshObserved(id=request_id, piece=piece, more=n < len(pieces)) for n, piece in enumerate(pieces, 1)]
 
 
 def presence_pages(watch: int, rows: Iterable[Presence], *, anew: bool) -> list[Presences]:

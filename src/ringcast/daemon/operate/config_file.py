@@ -76,6 +76,6 @@ def defaults() -> dict[str, Any]:
         "name": node_name(), "mesh": "", "socket": default_socket_path(), "listen": (), "peers": (), "scout": True,
         "metrics": None, "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
         "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
-        "limits.tag_lease_s": DEFAULT_LEASE_S,
+        "limits.tag_lease_s": DEFAULT_LEASE_S, "limits.cpu_share": None,
         "tags": {}, "transports": (),
     }  # fmt: skip

@@ -189,6 +189,12 @@ def _lease(value: object) -> float:
     return float(value)
 
 
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 4096:
+        raise ValueError("a number of cores, as 0.5")
+    return float(value)
+
+
 def size(value: object) -> int:
     """`512M`, `"2G"`, or bytes as a number. Raises ValueError with what was expected."""
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -296,6 +302,7 @@ KEYS: dict[str, Key] = {
     "limits.lingering_rings": Key(_count, True, "an eighth of the open files"),
     "limits.lingering_rings_per_tag": Key(_count, True, "8"),
     "limits.tag_lease_s": Key(_lease, False, "a day"),
+    "limits.cpu_share": Key(_share, True, "unlimited"),
     "tags": Key(_tags, True, "none"),
     "transports": Key(_rules, True, "none"),
 }

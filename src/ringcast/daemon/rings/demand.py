@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ringcast.daemon.table.rows import PublisherRow
-from ringcast.model.place import AUTO
+from ringcast.model.place import AUTO, Wanted
 
 
 class SubscribeOptions(NamedTuple):
@@ -18,6 +18,11 @@ class SubscribeOptions(NamedTuple):
     size: tuple[int, int] | None = None
     rate_hz: float = 0.0
     ordered: bool = True
+
+    @property
+    def wanted(self) -> Wanted:
+        """What other nodes are told of it."""
+        return Wanted(every=self.every, at=self.at, size=self.size, rate_hz=self.rate_hz)
 
 
 class Demand(NamedTuple):

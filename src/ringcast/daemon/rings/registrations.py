@@ -94,7 +94,7 @@ class Subscription:
                 latency = self.client.counters.latency_histogram(self._counter_index)
             except (IndexError, TypeError, ValueError):  # the index comes from the client and may be wrong
                 pass
-        return SubscriberStatus(info=self.info, counters=counters, latency=latency)
+        return SubscriberStatus(info=self.info, counters=counters, latency=latency, wanted=self.options.wanted)
 
 
 class Client:

@@ -269,16 +269,18 @@ class Sharing:
 
     def demands(self, tag: str) -> set[Demand]:
         """Each different demand of this node's subscribers of a tag."""
-        here = {wanting.options for wanting in self.subscriptions.matching(tag) if wanting.counts}
-        expected = {options for pattern, options in self._expected if matches(pattern, tag)}
-        return {self.demand(options, tag) for options in here | expected}
+        apart = routes.apart(self._table.tag(tag), self._table.node)
+        wanting = [one for one in self.subscriptions.matching(tag) if one.counts]
+        here = {(one.options, one.info.id if apart else 0) for one in wanting}
+        expected = {(options, 0) for pattern, options in self._expected if matches(pattern, tag)}
+        return {self.demand(options, tag, subscriber) for options, subscriber in here | expected}
 
-    def demand(self, options: SubscribeOptions, tag: str) -> Demand:
+    def demand(self, options: SubscribeOptions, tag: str, subscriber: int = 0) -> Demand:
         """How streams of a tag come here for a subscriber with these options."""
-        return routes.demand(options, self._table.tag(tag), self._table.node)
+        return routes.demand(options, self._table.tag(tag), self._table.node, subscriber)
 
     def _demand(self, subscription: Subscription, tag: str) -> Demand:
-        return self.demand(subscription.options, tag)
+        return self.demand(subscription.options, tag, subscription.info.id)
 
     def follow_rates(self) -> list[Send]:
         """Publishers may send faster or slower than before: tell those who leave messages out for a rate."""

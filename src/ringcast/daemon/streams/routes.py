@@ -1,18 +1,20 @@
 """How a subscriber's options, administrative overrides and the tag's attributes become one demand. Pure.
 
-The override for this node comes first, then the one for all nodes, then what the subscriber asked for, then the tag's
-attributes. Invariants: the demand follows from the options and the tag's row alone, so only a changed row moves
-streams; a reliable subscription never gets an unreliable transport, nor an ordered one a transport without an order.
+The override for the subscriber comes first, then the one for its node, then the one for all nodes, then what the
+subscriber asked for, then the tag's attributes, then where the daemon that keeps the tag put it. Invariants: the
+demand follows from the options, the subscriber's number and the tag's row alone, so only a changed row moves streams;
+a reliable subscription never gets an unreliable transport, nor an ordered one a transport without an order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from ringcast.control.requests import SetChannel
 from ringcast.daemon.rings.demand import Demand, SubscribeOptions
-from ringcast.daemon.table.rows import TagRow
+from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
-from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, node_of
+from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, decided, keys_for, node_of, subscriber_key
 from ringcast.transport import find
 from ringcast.transport.recipe import unordered
 from ringcast.transport.registry import reliable_names
@@ -21,11 +23,14 @@ EVERY_NODE = ""
 _DEFAULT = {False: "nak", True: "tcp"}
 
 
-def demand(options: SubscribeOptions, row: TagRow | None, node: str) -> Demand:
-    """How streams of the tag are to come to `node`."""
-    setting = setting_for(row, node)
+def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber: int = 0) -> Demand:
+    """How streams of the tag are to come to `node`, for that subscriber (0: one that has no number yet)."""
+    setting = setting_for(row, node, subscriber)
     attributes = row.attributes if row is not None else None
-    at = setting.at or (options.at if options.at != AUTO else "") or (attributes.at if attributes else "") or PUBLISHER
+    if row is None:
+        at = options.at if options.at != AUTO else PUBLISHER
+    else:
+        at = decided(options.at, node, subscriber, row.settings, row.attributes.at, row.placed).at
     # Scaling by number needs ordered messages: only the whole stream and what the publisher scales may be unordered.
     whole = options.size is None and not options.rate_hz and (at == PUBLISHER or options.every == 1)
     in_order = options.ordered or options.reliable or not whole
@@ -51,12 +56,20 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str) -> Demand:
     )
 
 
-def setting_for(row: TagRow | None, node: str) -> Setting:
-    """The override for streams of the tag to that node; a setting for the node comes before the one for all nodes."""
+def setting_for(row: TagRow | None, node: str, subscriber: int = 0) -> Setting:
+    """The override for streams of the tag to that subscriber; the narrower setting comes before the general one."""
     if row is None or not row.settings:
         return Setting()
-    own, general = (row.settings.get(name, Setting()) for name in (node, EVERY_NODE))
-    return Setting(at=own.at or general.at, transport=own.transport or general.transport)
+    found = [row.settings[key] for key in keys_for(node, subscriber) if key in row.settings]
+    return Setting(
+        at=next((setting.at for setting in found if setting.at), ""),
+        transport=next((setting.transport for setting in found if setting.transport), ""),
+    )
+
+
+def apart(row: TagRow | None, node: str) -> bool:
+    """Whether subscribers of the node that ask for the same may get it in different ways."""
+    return row is not None and any(key.startswith(f"{node}#") for key in (*row.settings, *row.placed))
 
 
 def moved(options: SubscribeOptions, at: str | None, transport: str | None) -> SubscribeOptions:
@@ -85,6 +98,14 @@ def check_setting(at: str | None, transport: str | None, nodes: Collection[str],
     if at and node_of(at) and node_of(at) not in nodes:
         known = ", ".join(sorted(nodes)) or "none"
         raise QosMismatch(f"a proxy at {at!r}", "there is no such node now", f"the nodes are {known}")
+
+
+def check_receiver(request: SetChannel, subscribers: Collection[SubscriberRow]) -> None:
+    """Raises QosMismatch when the setting is for one subscriber, and there is none of that number."""
+    known = sorted(subscriber_key(row.owner, row.info.id) for row in subscribers)
+    if "#" in request.node and request.node not in known and (request.at or request.transport):
+        asked = f"a setting for subscriber {request.node}"
+        raise QosMismatch(asked, f"tag {request.tag!r} has no such one", f"there are {', '.join(known) or 'none'}")
 
 
 def check_options(options: SubscribeOptions, row: TagRow | None, node: str) -> None:

@@ -14,19 +14,25 @@ import msgspec
 from ringcast.control.limits import (
     MAX_BORN,
     MAX_LABEL_CHARS,
+    MAX_PLACED_PER_TAG,
     MAX_SETTINGS_PER_TAG,
     MAX_TERM,
+    MAX_WHY_CHARS,
 )
 from ringcast.control.peering import NAME_PATTERN
 from ringcast.daemon.table.attributes import MAX_PLACE_CHARS, MAX_TRANSPORT_CHARS, check_geometry, resolve
 from ringcast.daemon.table.rows import Delta, Entry, PublisherRow, Row, SubscriberRow, TagRow
 from ringcast.errors import RingcastError
+from ringcast.model.place import Wanted
 from ringcast.model.tag import check_name, check_pattern
 
 _NODE = re.compile(NAME_PATTERN)
 _MAX_ID = 2**62
 _MAX_SEQ = 2**63
 _MAX_PID = 2**31
+_MAX_SIDE = 2**20
+_MAX_HZ = 1e9
+_MAX_DIGITS = 19
 
 
 def admit(delta: Delta, refused: Counter[str]) -> Delta:
@@ -53,7 +59,7 @@ def _plausible(row: Row) -> bool:
     if not (0 <= row.info.id <= _MAX_ID and 0 <= row.info.pid <= _MAX_PID):
         return False
     if isinstance(row, SubscriberRow):
-        return True
+        return _good_wish(row.wanted)
     return 0 <= row.info.incarnation < 2**64 and 0 <= row.end <= _MAX_SEQ and _good_geometry(row)
 
 
@@ -77,7 +83,7 @@ def _well_named(row: Row) -> bool:
     try:
         if isinstance(row, TagRow):
             check_name(row.name)
-            return (not row.backup or _is_node(row.backup)) and _good_settings(row)
+            return (not row.backup or _is_node(row.backup)) and _good_settings(row) and _good_places(row)
         if isinstance(row, PublisherRow):
             check_name(row.info.tag)
         else:
@@ -89,11 +95,34 @@ def _well_named(row: Row) -> bool:
 
 def _good_settings(row: TagRow) -> bool:
     return len(row.settings) <= MAX_SETTINGS_PER_TAG and all(
-        (not node or _is_node(node))
+        (not node or is_receiver(node))
         and len(setting.at) <= MAX_PLACE_CHARS and setting.at.isprintable()
         and len(setting.transport) <= MAX_TRANSPORT_CHARS and setting.transport.isprintable()
         for node, setting in row.settings.items()
     )  # fmt: skip
+
+
+def _good_places(row: TagRow) -> bool:
+    return len(row.placed) <= MAX_PLACED_PER_TAG and all(
+        is_receiver(key) and _is_place(placed.at) and len(placed.why) <= MAX_WHY_CHARS and placed.why.isprintable()
+        for key, placed in row.placed.items()
+    )
+
+
+def _good_wish(wanted: Wanted) -> bool:
+    sides = wanted.size or (1, 1)
+    fits = 1 <= wanted.every <= _MAX_ID and all(1 <= side <= _MAX_SIDE for side in sides)
+    return fits and 0 <= wanted.rate_hz <= _MAX_HZ and _is_place(wanted.at)
+
+
+def _is_place(at: str) -> bool:
+    return len(at) <= MAX_PLACE_CHARS and at.isprintable()
+
+
+def is_receiver(key: str) -> bool:
+    """Whether a setting can be for it: a node, or with `#NUMBER` one of its subscribers."""
+    node, mark, number = key.partition("#")
+    return _is_node(node) and (not mark or (number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS))
 
 
 def _is_node(name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
-from ringcast.model.place import Setting
+from ringcast.model.place import Placed, Setting, Wanted
 from ringcast.model.tag import TagAttributes
 
 
@@ -31,10 +31,12 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     born: int = 0
     term: int = 0
     settings: dict[str, Setting] = {}
-    """By the node that receives; '' is every node."""
+    """By the node that receives, or by one subscriber there (`subscriber_key`); '' is every node."""
     stamps: dict[str, tuple[int, str]] = {}
     """Of each setting, also of those taken back: its number, and the node that wrote it down (`settings.py`)."""
     destroyed: bool = False
+    placed: dict[str, Placed] = {}
+    """Where the primary put the proxies of those who left it to it, by subscriber."""
 
     @property
     def owner(self) -> str:
@@ -65,6 +67,7 @@ class PublisherRow(msgspec.Struct, frozen=True, kw_only=True, tag="pub"):
 
 class SubscriberRow(msgspec.Struct, frozen=True, kw_only=True, tag="sub"):
     info: SubscriberInfo
+    wanted: Wanted = Wanted()
 
     @property
     def owner(self) -> str:

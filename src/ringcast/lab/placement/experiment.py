@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
-from ringcast.lab.placement import paper, prediction, solving
+from ringcast.lab.placement import live, paper, prediction, solving
 from ringcast.lab.placement.networks import star, vbns
 from ringcast.lab.push_pull import distance, network
 from ringcast.lab.push_pull.experiment import machine
@@ -37,6 +37,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(paper.star_by_bound())
     findings.add(paper.adversity_tables())
     findings.add(_predicted(quick, steps))
+    findings.add(_live(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append(machine())
     return findings
@@ -53,6 +54,12 @@ def _draw_networks(folder: Path) -> list[Path]:
         drawn.append(folder / f"{name}.svg")
         drawn[-1].write_text(drawing.svg(optimise(problem), name))
     return drawn
+
+
+def _live(quick: bool, steps: Steps) -> Findings:
+    if reason := unavailable():
+        return Findings(notes=[f"no live mesh of seven namespaces: {reason}"])
+    return live.run(quick, steps)
 
 
 def _predicted(quick: bool, steps: Steps) -> Findings:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ringcast.placement.checks import check
 from ringcast.placement.model import Costs, Demand, Link, Node, Objective, Problem, Subscriber
 
 HIDDEN = "~"
+_MOST_HEARTBEATS = 8
+"""Before the next message; who sends once in a second or more seldom loads no link."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,25 @@ class Distance:
 
 @dataclass(frozen=True)
 class Framing:
-    """What a message becomes on a wire: packets of at most `packet_bytes` of it, each with `header_bytes` more."""
+    """What a message becomes on a wire: packets of at most `packet_bytes` of it, each with `header_bytes` more. Between
+    messages a sender may say that it is there, in a packet without data: first after `heartbeat_s`, and each time
+    after twice as long."""
 
     header_bytes: float
     packet_bytes: float
+    heartbeat_s: float = math.inf
 
-    def on_the_wire(self, size: float) -> float:
-        return size + self.header_bytes * max(1, math.ceil(size / self.packet_bytes))
+    def on_the_wire(self, size: float, period_s: float = 0.0) -> float:
+        """Of a message and what is sent until the next."""
+        packets = max(1, math.ceil(size / self.packet_bytes)) + self._heartbeats(period_s)
+        return size + self.header_bytes * packets
+
+    def _heartbeats(self, period_s: float) -> int:
+        count, at, pause = 0, self.heartbeat_s, self.heartbeat_s
+        while at < period_s and count < _MOST_HEARTBEATS:
+            count, pause = count + 1, 2 * pause
+            at += pause
+        return count
 
 
 def observed(
@@ -51,7 +65,7 @@ def observed(
     hidden, links = _joined([node.name for node in nodes], distances)
     return check(
         Problem(
-            (*nodes, *hidden), tuple(links), tuple(_framed(demand, framing) for demand in demands),
+            (*nodes, *hidden), tuple(links), tuple(framed(demand, framing) for demand in demands),
             costs or Costs(), objective or Objective(), "sent",
         )
     )  # fmt: skip
@@ -88,12 +102,14 @@ def _joined(names: list[str], distances: Sequence[Distance]) -> tuple[list[Node]
     return hidden, links
 
 
-def _framed(demand: Demand, framing: Framing) -> Demand:
-    subscribers = tuple(
-        Subscriber(
-            one.name, one.node, one.every,
-            None if one.scaled_bytes is None else framing.on_the_wire(one.scaled_bytes), one.deadline_s,
-        )
-        for one in demand.subscribers
-    )  # fmt: skip
-    return Demand(demand.tag, demand.publisher, demand.period_s, framing.on_the_wire(demand.bytes), subscribers)
+def framed(demand: Demand, framing: Framing) -> Demand:
+    """With bytes on the wire instead of sizes of messages."""
+
+    def scaled(one: Subscriber) -> float | None:
+        if one.every == 1 and one.scaled_bytes is None:
+            return None  # the whole stream, which a proxy gets as well
+        size = demand.bytes if one.scaled_bytes is None else one.scaled_bytes
+        return framing.on_the_wire(size, demand.period_s * one.every)
+
+    subscribers = tuple(replace(one, scaled_bytes=scaled(one)) for one in demand.subscribers)
+    return replace(demand, bytes=framing.on_the_wire(demand.bytes, demand.period_s), subscribers=subscribers)

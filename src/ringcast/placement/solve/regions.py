@@ -25,11 +25,12 @@ from ringcast.placement.model import Problem
 
 def suits(problem: Problem) -> bool:
     """Whether bandwidth alone decides: no CPU in the cost or as a limit, no limit of proxies, legs not shared alone,
-    and every node can hold one."""
+    every node can hold one, and none is where it is already."""
     costs = problem.costs
     no_cpu = all(math.isinf(node.cpu) for node in problem.nodes) or not (costs.in_s or costs.out_s or costs.scale_s)
     plain = problem.charge in ("unicast", "multicast")
     able = all(node.host for node in problem.nodes)
+    able = able and all(one.proxy is None for demand in problem.demands for one in demand.subscribers)
     return plain and able and problem.objective.cpu == 0 and no_cpu and problem.max_proxies_per_tag is None
 
 

@@ -26,6 +26,7 @@ memory = "1.5G"
 lingering_rings = 10
 lingering_rings_per_tag = 2
 tag_lease_s = 3600
+cpu_share = 0.5
 
 [tags."lab/temperature"]
 codec = "json"

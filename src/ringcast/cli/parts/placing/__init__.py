@@ -1,0 +1,1 @@
+"""What verbs share that show or change where proxies sit in a running mesh."""

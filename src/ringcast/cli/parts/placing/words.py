@@ -1,0 +1,49 @@
+"""Where a proxy sits and by whose word, as sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ringcast.control.placing import SubscriberPlace
+
+_BY = {
+    "subscriber setting": "an administrator set it for this subscriber",
+    "setting": "an administrator set it",
+    "subscriber": "its subscriber asked for it",
+    "tag": "the tag's attribute 'at' says so",
+}
+
+
+def why(one: SubscriberPlace) -> str:
+    """A line of `ringcast channels --why`."""
+    return f"{one.tag}, subscriber {one.node}#{one.id} ({wish(one)}): at {one.at}, because {_reason(one)}"
+
+
+def wish(one: SubscriberPlace) -> str:
+    wanted = one.wanted
+    parts = [f"every {wanted.every}"] if wanted.every > 1 else []
+    parts += [f"{wanted.rate_hz:g} a second"] if wanted.rate_hz else []
+    parts += ["{}x{}".format(*wanted.size)] if wanted.size else []
+    return ", ".join(parts) or "all"
+
+
+def overridden(one: SubscriberPlace) -> str:
+    return f"subscriber {one.node}#{one.id} asked for at={one.overrides!r} and is overridden: its proxy is at {one.at}"
+
+
+def document(one: SubscriberPlace) -> dict[str, Any]:
+    return {
+        "tag": one.tag, "subscriber": f"{one.node}#{one.id}", "every": one.wanted.every, "size": one.wanted.size,
+        "rate_hz": one.wanted.rate_hz, "at": one.at, "by": one.by, "asked_at": one.wanted.at,
+        "overrides": one.overrides, "why": _reason(one), "keeper": one.keeper,
+    }  # fmt: skip
+
+
+def _reason(one: SubscriberPlace) -> str:
+    though = f", though its subscriber asked for at={one.overrides!r}" if one.overrides else ""
+    if one.by in _BY:
+        return _BY[one.by] + though
+    if one.by == "daemon":
+        return f"node {one.keeper} keeps the tag and placed it: {one.why or 'it gave no reason'}"
+    return f"nobody has decided yet: node {one.keeper} places it as soon as it knows how fast the tag's publishers send"

@@ -1,0 +1,1 @@
+"""What a client asks of the mesh as a whole."""

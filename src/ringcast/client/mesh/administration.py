@@ -1,0 +1,29 @@
+"""What an administrator asks a daemon: decide how a tag's streams go, and see the mesh as one who places proxies."""
+
+from __future__ import annotations
+
+from ringcast.client.connection import Connection
+from ringcast.control.answers import Done, MeshObserved
+from ringcast.control.placing import Observation
+from ringcast.control.requests import ObserveMesh, SetChannel
+from ringcast.control.service import decode_untrusted
+from ringcast.model.place import AUTO, check_place, subscriber_key
+from ringcast.model.tag import check_name
+
+
+def set_channel(
+    connection: Connection, tag: str, node: str, subscriber: int, at: str | None, transport: str | None
+) -> None:
+    """Raises as `Session.set_channel` does."""
+    check_name(tag)
+    place = at if at is None else "" if check_place(at) == AUTO else at
+    if subscriber and not node:
+        raise ValueError("a subscriber's number counts on its node: say node= as well")
+    key = subscriber_key(node, subscriber) if subscriber else node
+    connection.call(SetChannel(id=0, tag=tag, node=key, at=place, transport=transport), Done)
+
+
+def observe(connection: Connection, *, measured: bool) -> Observation:
+    """Raises as `Session.observe` does."""
+    pages = connection.call_pages(ObserveMesh(id=0, measured=measured), MeshObserved)
+    return decode_untrusted(b"".join(page.piece for page in pages), Observation)
