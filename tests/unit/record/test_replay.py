@@ -73,6 +73,10 @@ def test_time_between_messages_is_kept(session: ringcast.Session, speed: float) 
     original = ringcast.Publisher.send
 
     class Watching:
+        """Stands before the native method that an instance shows."""
+
+        def __set__(self, owner: ringcast.Publisher, native: object) -> None: ...
+
         def __get__(self, owner: ringcast.Publisher, _: object) -> object:
             def send(*arguments: object, **named: object) -> int:
                 sent_at.append(clock.now_ns)
