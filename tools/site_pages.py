@@ -32,7 +32,7 @@ What a subscriber receives and a history returns. `data` is decoded by the tag's
 application's (the time of sending when it gave none), `sent_ns` was taken in `send`, `received_ns` in `recv`."""
 
 REFERENCE: dict[str, tuple[str, str, list[str]]] = {
-    "session": ("Session", "Where a program begins.", ["connect", "Session"]),
+    "session": ("Session", "Where a program begins.", ["connect", "Session", "ConnectionCallback", "ConnectionChange"]),
     "tag": ("Tag", "What publishers and subscribers have in common.", ["Tag", "TagAttributes"]),
     "publisher": ("Publisher", "Sends messages on a tag.", ["Publisher", "Reservation"]),
     "subscriber": ("Subscriber", "Receives messages.", ["Subscriber", "SubscriberStats"]),
@@ -169,7 +169,7 @@ def _examples() -> str:
 
 def command_line() -> str:
     """The reference of `ringcast VERB`, from the parsers themselves."""
-    from ringcast.cli.parts.grammar import Level, grammar
+    from ringcast.cli.parts.completion.grammar import Level, grammar
     from ringcast.cli.program import GROUPS, VERBS, parser_of
 
     os.environ["COLUMNS"] = "100"  # argparse wraps what it says to the terminal's width

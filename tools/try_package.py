@@ -45,6 +45,7 @@ def misfits(names: list[str]) -> list[str]:
     """What should be in a wheel and is not, and the other way round. Pure."""
     wanted = {
         "the native core": any(name.startswith("ringcast/_core.") and name.endswith(".so") for name in names),
+        "the lab's native module": any(name.startswith("ringcast/_lab.") and name.endswith(".so") for name in names),
         "ringcast/py.typed": "ringcast/py.typed" in names,
         "ringcast/_core.pyi": "ringcast/_core.pyi" in names,
         "the licence": any(name.endswith("/licenses/LICENSE") for name in names),

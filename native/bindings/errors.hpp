@@ -24,6 +24,11 @@ template <typename... Args>
     throw nb::python_error();
 }
 
+[[noreturn]] inline void raise_timeout(nb::handle timeout) {
+    PyErr_Format(PyExc_TimeoutError, "no message within %S s", timeout.ptr());
+    throw nb::python_error();
+}
+
 void translate_core_failures();
 
 // Counts forks survived: an object that remembers another number belongs to the parent.

@@ -11,6 +11,7 @@
 #include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "bindings/tuning.hpp"
+#include "impair/impairment.hpp"
 #include "path/delivery.hpp"
 #include "path/pump.hpp"
 #include "path/retransmitter.hpp"
@@ -89,8 +90,15 @@ void closed(Closable& closable) {
 
 using Loss = std::tuple<double, double, double, double, double, u64>;  // rate, enter, leave, duplicate, overtake, seed
 
-recovery::LossSpec loss_of(const Loss& loss) { return {std::get<0>(loss), std::get<1>(loss), std::get<2>(loss), std::get<3>(loss), std::get<4>(loss)}; }
-u64 seed_of(const Loss& loss) { return std::get<5>(loss); }
+std::shared_ptr<recovery::Filter> filter_of_receiver(const Loss& loss) {
+    const auto [rate, enter, leave, duplicate, overtake, seed] = loss;
+    return impair::impairment({rate, enter, leave, duplicate, overtake}, seed);
+}
+// What receivers say may be lost or come twice. It is not overtaken: each datagram stands for itself.
+std::shared_ptr<recovery::Filter> filter_of_sender(const Loss& loss) {
+    const auto [rate, enter, leave, duplicate, overtake, seed] = loss;
+    return impair::impairment({rate, enter, leave, duplicate, 0}, seed);
+}
 
 std::vector<Endpoint> endpoints(const std::vector<std::string>& texts, int family) {
     std::vector<Endpoint> out;
@@ -107,8 +115,7 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     const auto receivers = static_cast<u32>(std::max<std::size_t>(peers.size(), 1));
     const bool keep = std::ranges::any_of(stages, [](const std::string& stage) { return stage != "ordering" && stage != "nak" && stage != "ack"; });
     spec.stack = {std::move(stages), key, me, receivers, !group.empty(), key ^ me, {first_seq, every, messages, most_pieces, cells, cell_bytes, keep}, tuned({}, tuning)};
-    spec.loss = loss_of(loss);
-    spec.loss_seed = seed_of(loss);
+    spec.filter = filter_of_receiver(loss);
     spec.gate_seq = gate_seq;
     spec.patient = patient;
     spec.publisher = endpoint(publisher, d.family());
@@ -124,8 +131,7 @@ std::shared_ptr<Group> open_group(Retransmitter& r, int ring_fd, int bell_fd, u6
                                   const std::string& multicast, Loss loss) {
     GroupSpec spec;
     spec.stack = {std::move(stages), key, wire::kPublisher, 1, !multicast.empty(), key, {first_seq, every, 1, 1, 1, static_cast<u32>(wire::kHeaderBytes + chunk)}, tuned({}, tuning)};
-    spec.loss = loss_of(loss);
-    spec.loss_seed = seed_of(loss);
+    spec.filter = filter_of_sender(loss);
     spec.chunk = static_cast<std::uint16_t>(chunk);
     spec.reliable = reliable;
     spec.pumped = pumped;
@@ -176,7 +182,7 @@ void bind_path(nb::module_& m) {
              "tuning"_a, "me"_a, "messages"_a, "most_pieces"_a, "cells"_a, "cell_bytes"_a, "publisher"_a, "group"_a, "peers"_a, "gate_seq"_a, "patient"_a,
              "loss"_a)
         .def("retune",
-             [](Delivery& d, u64 key, const nb::dict& tuning, bool patient, Loss loss) { d.retune(key, tuned({}, tuning), loss_of(loss), seed_of(loss), patient); },
+             [](Delivery& d, u64 key, const nb::dict& tuning, bool patient, Loss loss) { d.retune(key, tuned({}, tuning), filter_of_receiver(loss), patient); },
              "key"_a, "tuning"_a, "patient"_a, "loss"_a)
         .def("regroup", [](Delivery& d, u64 key, const std::vector<std::string>& peers) { d.regroup(key, endpoints(peers, d.family())); }, "key"_a, "peers"_a)
         .def("add_socket", [](Delivery& d, int fd) { d.add_socket(duplicate(fd)); }, "socket_fd"_a)
@@ -207,7 +213,7 @@ void bind_path(nb::module_& m) {
         .def("close_group", &Retransmitter::close_group, "key"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("set_members", &set_members, "key"_a, "members"_a)
         .def("pump_from", &Retransmitter::pump_from, "key"_a, "seq"_a)
-        .def("retune", [](Retransmitter& r, u64 key, const nb::dict& tuning, Loss loss) { r.retune(key, tuned({}, tuning), loss_of(loss), seed_of(loss)); },
+        .def("retune", [](Retransmitter& r, u64 key, const nb::dict& tuning, Loss loss) { r.retune(key, tuned({}, tuning), filter_of_sender(loss)); },
              "key"_a, "tuning"_a, "loss"_a)
         .def("probe", &Retransmitter::probe, "key"_a)
         .def("set_multicast", [](Retransmitter& r, u64 key, const std::string& address) { r.set_multicast(key, endpoint(address, r.family())); }, "key"_a, "address"_a)

@@ -323,11 +323,6 @@ private:
         raise_timeout(timeout);
     }
 
-    [[noreturn]] static void raise_timeout(nb::handle timeout) {
-        PyErr_Format(PyExc_TimeoutError, "no message within %S s", timeout.ptr());
-        throw nb::python_error();
-    }
-
     void raise_failure() {
         if (failure_.is_none()) [[likely]]
             return;

@@ -8,6 +8,7 @@
 
 #include "bindings/module.hpp"
 #include "bindings/tuning.hpp"
+#include "impair/impairment.hpp"
 #include "recovery/ack.hpp"
 #include "recovery/backoff.hpp"
 #include "recovery/lateral.hpp"
@@ -57,20 +58,32 @@ StackSpec make_spec(std::vector<std::string> stages, u64 key, u32 me, u32 receiv
     return {std::move(stages), key, me, receivers, multicast, seed, {first_seq, every, messages, most_pieces, cells, cell_bytes}, tuned({}, tuning)};
 }
 
-struct PythonReceiving {
+struct PythonReceiving final : Filter::Taker {
     explicit PythonReceiving(const StackSpec& spec) : stack(spec) {}
     nb::list on_datagram(const nb::bytes& datagram, i64 now_ns) {
-        Actions actions;
-        stack.on_datagram(view(datagram), now_ns, actions, actions);
-        return actions.list;
+        return done([&] { filter ? filter->on_datagram(view(datagram), now_ns, *this) : take(view(datagram), now_ns); });
     }
     nb::list tick(i64 now_ns) {
-        Actions actions;
-        stack.tick(now_ns, actions, actions);
-        return actions.list;
+        return done([&] {
+            if (filter) filter->tick(now_ns, *this);
+            stack.tick(now_ns, *actions, *actions);
+        });
     }
+    i64 wake_at_ns() const { return filter ? std::min(filter->wake_at_ns(), stack.wake_at_ns()) : stack.wake_at_ns(); }
+    void take(Bytes datagram, i64 now_ns) override { stack.on_datagram(datagram, now_ns, *actions, *actions); }
     nb::dict counters() const;
+
+    template <typename Do>
+    nb::list done(Do&& act) {
+        Actions here;
+        actions = &here;
+        act();
+        return here.list;
+    }
+
     Receiving stack;
+    std::unique_ptr<impair::Impairment> filter;
+    Actions* actions = nullptr;  // of the call
 };
 
 struct PythonSending {
@@ -194,11 +207,11 @@ void bind_recovery(nb::module_& m) {
              "messages"_a = 1024, "most_pieces"_a = 64, "cells"_a = 1024, "cell_bytes"_a = 1500, "tuning"_a = nb::dict())
         .def("on_datagram", &PythonReceiving::on_datagram, "datagram"_a, "now_ns"_a)
         .def("tick", &PythonReceiving::tick, "now_ns"_a)
-        .def_prop_ro("wake_at_ns", [](const PythonReceiving& x) { return x.stack.wake_at_ns(); })
+        .def_prop_ro("wake_at_ns", &PythonReceiving::wake_at_ns)
         .def("retune", &retune<PythonReceiving>, "tuning"_a)
         .def("lose",
              [](PythonReceiving& x, double rate, double enter, double leave, double duplicate, double overtake, u64 seed) {
-                 x.stack.lose({rate, enter, leave, duplicate, overtake}, seed);
+                 x.filter = impair::impairment({rate, enter, leave, duplicate, overtake}, seed);
              },
              "rate"_a, nb::kw_only(), "enter"_a = 0.0, "leave"_a = 1.0, "duplicate"_a = 0.0, "overtake"_a = 0.0, "seed"_a = 1)
         .def_prop_ro("base_seq", [](const PythonReceiving& x) { return x.stack.window().seq_of(x.stack.window().base()); })

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "impair/impairment.hpp"
 #include "lab/event_queue.hpp"
 #include "recovery/nak_sender.hpp"
 
@@ -54,9 +55,9 @@ public:
         newest_.assign(spec.receivers, 0);
         for (u32 i = 0; i < spec.receivers; ++i) {
             receiving_.push_back(std::make_unique<Receiving>(stack_of(i)));
-            receiving_.back()->lose(spec.loss, random_.next());
+            filters_.emplace_back(spec.loss, random_.next());
         }
-        sending_.lose(spec.feedback_loss, random_.next());
+        filters_.emplace_back(spec.feedback_loss, random_.next());
         ring_.resize(spec.updates * packet_bytes());
     }
 
@@ -83,9 +84,16 @@ public:
     u64 first_available() override { return 0; }
 
 private:
-    // What a stack tells its host to do, done in virtual time.
-    struct Host final : Inbox, Outbox {
+    // What a stack tells its host to do, done in virtual time. What arrives there comes through the host's filter.
+    struct Host final : Inbox, Outbox, Filter::Taker {
         Host(Run& r, u32 n) : run(r), node(n) {}
+        void arrive(Bytes datagram) { run.filters_[node].on_datagram(datagram, run.queue_.now_ns(), *this); }
+        void take(Bytes datagram, i64 now_ns) override {
+            if (node == run.publisher_)
+                run.sending_.on_datagram(datagram, now_ns, *this);
+            else
+                run.receiving_[node]->on_datagram(datagram, now_ns, *this, *this);
+        }
         void deliver(Bytes datagram) override { run.delivered(node, datagram); }
         void lost(u64, u64) override {}
         void send(To to, u32 peer, Bytes datagram) override { run.transmit(node, to, peer, datagram); }
@@ -102,7 +110,7 @@ private:
     void at_publisher(const Event& event) {
         Host host(*this, publisher_);
         if (event.datagram != kWake) {
-            sending_.on_datagram(air_.bytes(event.datagram), queue_.now_ns(), host);
+            host.arrive(air_.bytes(event.datagram));
             air_.drop(event.datagram);
         } else if (sending_.wake_at_ns() <= queue_.now_ns()) {
             sending_.tick(queue_.now_ns(), host);
@@ -117,7 +125,7 @@ private:
         Host host(*this, event.node);
         Receiving& stack = *receiving_[event.node];
         if (event.datagram != kWake) {
-            stack.on_datagram(air_.bytes(event.datagram), queue_.now_ns(), host, host);
+            host.arrive(air_.bytes(event.datagram));
             air_.drop(event.datagram);
         } else {
             stack.tick(queue_.now_ns(), host, host);
@@ -189,6 +197,7 @@ private:
     std::vector<u64> newest_;
     Sending sending_;
     std::vector<std::unique_ptr<Receiving>> receiving_;
+    std::vector<impair::Impairment> filters_;  // receivers', then the publisher's
     LossOutcome outcome_;
 };
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <vector>
 
+#include "impair/lossy.hpp"
 #include "recovery/stack.hpp"
 
 namespace ringcast::lab {
@@ -21,8 +22,8 @@ struct LossSimulation {
     u64 updates = 1000;
     i64 gap_ns = 10'000'000;
     u32 payload = 12;
-    recovery::LossSpec loss;
-    recovery::LossSpec feedback_loss;  // of what arrives at the publisher's node
+    impair::LossSpec loss;
+    impair::LossSpec feedback_loss;  // of what arrives at the publisher's node
     i64 delay_ns = 150'000;
     i64 jitter_ns = 100'000;
     i64 send_ns = 5'000;

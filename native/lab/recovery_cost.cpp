@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "impair/lossy.hpp"
 #include "wire/nak.hpp"
 
 namespace ringcast::lab {
@@ -89,7 +90,7 @@ struct RecoveryCost::Parts final : SentPackets {
     u64 next = 0;
     i64 now_ns = 0;
     Mail from_sender, from_me, from_peer;
-    Lossy loss;
+    impair::Lossy loss;
     Sending sending;
     Receiving me, peer;
 };

@@ -22,7 +22,7 @@ namespace ringcast::lab {
 namespace {
 
 using recovery::kMs;
-using recovery::Lossy;
+using impair::Lossy;
 using recovery::Random;
 
 constexpr i64 kLeastTimeout = 200 * kMs;

@@ -98,10 +98,10 @@ void Delivery::attach_fanout(u64 key, Descriptor socket) {
     });
 }
 
-void Delivery::retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient) {
+void Delivery::retune(u64 key, const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter, bool patient) {
     thread_.ask([=, this] {
         if (const auto found = channels_.find(key); found != channels_.end() && found->second.recovered)
-            found->second.recovered->retune(tuning, loss, seed, patient);
+            found->second.recovered->retune(tuning, filter, patient);
     });
 }
 

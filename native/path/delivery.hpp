@@ -37,7 +37,7 @@ public:
     std::shared_ptr<Mirror> open(const ChannelSpec& spec);
     // Behind a recovery stack.
     std::shared_ptr<Mirror> open(const ChannelSpec& spec, RecoverySpec recovery);
-    void retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient);
+    void retune(u64 key, const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter, bool patient);
     void regroup(u64 key, std::vector<Endpoint> peers);
     // One more socket to receive from: multicast groups'.
     void add_socket(Descriptor socket);

@@ -44,7 +44,6 @@ Group::Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& s
     if (spec.reliable)
         credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell),
                                            CursorSpec{.start = static_cast<i64>(spec.stack.window.first), .reliable = true, .owner = static_cast<u32>(getpid()) | kForOthers});
-    stack_.lose(spec.loss, spec.loss_seed);
 }
 
 // ------------------------------------------------------------------------------------------------- what came
@@ -53,7 +52,10 @@ void Group::on_datagram(wire::Bytes datagram, i64 now_ns) {
     if (static_cast<wire::Kind>(datagram[3]) == wire::Kind::credit) return take_credit(datagram);
     // A request may be for what the publisher sent since the last look.
     if (!spec_.pumped) follow(now_ns);
-    stack_.on_datagram(datagram, now_ns, *this);
+    if (spec_.filter)
+        spec_.filter->on_datagram(datagram, now_ns, *this);
+    else
+        take(datagram, now_ns);
     lacks_room_ = false;
     outgoing_.flush();
     note();
@@ -250,11 +252,11 @@ void Group::pump_from(u64 seq) {
     cursor_.begin_at(seq);
 }
 
-void Group::retune(const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed) {
+void Group::retune(const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter) {
     recovery::Tuning changed = tuning;
     changed.group = stack_.tuning().group;
     stack_.retune(changed);
-    stack_.lose(loss, seed);
+    spec_.filter = std::move(filter);
 }
 
 void Group::note() {

@@ -15,6 +15,7 @@
 #include "path/bundle.hpp"
 #include "path/endpoint.hpp"
 #include "path/ring_packets.hpp"
+#include "recovery/filter.hpp"
 #include "recovery/stack.hpp"
 #include "ring/cursor.hpp"
 
@@ -28,8 +29,7 @@ namespace ringcast {
 
 struct GroupSpec {
     recovery::StackSpec stack;
-    recovery::LossSpec loss;  // of what receivers say
-    u64 loss_seed = 1;
+    std::shared_ptr<recovery::Filter> filter;  // of what receivers say; mostly none
     std::uint16_t chunk = 0;
     bool reliable = false;
     bool pumped = false;
@@ -62,7 +62,7 @@ struct GroupCounters {
     std::atomic<u64> dropped{0};  // requests that found the queue full, receivers given up
 };
 
-class Group final : recovery::Outbox, Bundle::Author {
+class Group final : recovery::Outbox, recovery::Filter::Taker, Bundle::Author {
 public:
     Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& spec, Bundle& outgoing);
 
@@ -81,7 +81,7 @@ public:
 
     void set_members(const std::vector<GroupMember>& members);
     void pump_from(u64 seq);
-    void retune(const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed);
+    void retune(const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter);
     void set_multicast(const Endpoint& multicast) { spec_.multicast = multicast; }
     // Say how far the stream is, by multicast and to each member: who hears only the second is not reached by the first.
     void probe();
@@ -92,6 +92,7 @@ private:
         u64 credit = 0;
     };
 
+    void take(wire::Bytes datagram, i64 now_ns) override { stack_.on_datagram(datagram, now_ns, *this); }
     void send(recovery::To to, u32 peer, wire::Bytes datagram) override;
     void to_group(wire::Bytes datagram);
     void sent(u64 datagrams, u64 bytes, bool by_group) override;

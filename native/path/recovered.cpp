@@ -37,14 +37,15 @@ Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, Bundle& 
       gate_until_ns_(steady_ns() + kGateNs),
       gated_(spec_.gate_seq > spec_.stack.window.first),
       credited_(spec_.stack.window.first),
-      heard_group_ns_(steady_ns()) {
-    stack_.lose(spec_.loss, spec_.loss_seed);
-}
+      heard_group_ns_(steady_ns()) {}
 
 void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
     now_ns_ = now_ns;
     mirror_->came(datagram.size());
-    stack_.on_datagram(datagram, now_ns, *this, *this);
+    if (spec_.filter)
+        spec_.filter->on_datagram(datagram, now_ns, *this);
+    else
+        take(datagram, now_ns);
     const bool heartbeat = static_cast<wire::Kind>(datagram[3]) == wire::Kind::heartbeat;
     asked_for_credit_ |= heartbeat && mirror_->spec().reliable;
     if (gated_ && !heartbeat && !by_group) keep_gate(datagram, now_ns);
@@ -56,6 +57,7 @@ void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
 
 void Recovered::tick(i64 now_ns) {
     now_ns_ = now_ns;
+    if (spec_.filter) spec_.filter->tick(now_ns, *this);
     if (stack_.wake_at_ns() <= now_ns) stack_.tick(now_ns, *this, *this);
 }
 
@@ -74,6 +76,7 @@ void Recovered::after_batch(i64 now_ns) {
 
 i64 Recovered::wake_at_ns() const {
     i64 at = std::min(stack_.wake_at_ns(), credit_at_ns_);
+    if (spec_.filter) at = std::min(at, spec_.filter->wake_at_ns());
     // The next packet sends what is held; this is for when none comes.
     if (held_since_ns_ != kForever) at = std::min(at, held_since_ns_ + kMostHeldNs);
     return gated_ ? std::min(at, gate_until_ns_) : at;
@@ -114,11 +117,11 @@ void Recovered::follow_rate() {
     stack_.retune(changed);
 }
 
-void Recovered::retune(const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient) {
+void Recovered::retune(const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter, bool patient) {
     spec_.stack.tuning = tuning;
     spec_.patient = patient;
+    spec_.filter = std::move(filter);
     open_gate();
-    stack_.lose(loss, seed);
 }
 
 void Recovered::regroup(std::vector<Endpoint> peers) {

@@ -16,6 +16,7 @@
 #include "path/bundle.hpp"
 #include "path/endpoint.hpp"
 #include "path/mirror.hpp"
+#include "recovery/filter.hpp"
 #include "recovery/stack.hpp"
 
 namespace ringcast::recovery {
@@ -29,8 +30,7 @@ namespace ringcast {
 
 struct RecoverySpec {
     recovery::StackSpec stack;
-    recovery::LossSpec loss;
-    u64 loss_seed = 1;
+    std::shared_ptr<recovery::Filter> filter;  // before the stack; mostly none
     u64 gate_seq = 0;      // up to here history comes by itself
     bool patient = false;  // the gap's patience was given; otherwise it follows the stream's rate
     Endpoint publisher;
@@ -38,7 +38,7 @@ struct RecoverySpec {
     std::vector<Endpoint> peers;
 };
 
-class Recovered final : recovery::Inbox, recovery::Outbox {
+class Recovered final : recovery::Inbox, recovery::Outbox, recovery::Filter::Taker {
 public:
     Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, Bundle& outgoing);
 
@@ -53,7 +53,7 @@ public:
     bool moved() { return unread_seq() != credited_; }
     void readers_moved() { fruitless_ = 0, credit_at_ns_ = 0; }
 
-    void retune(const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed, bool patient);
+    void retune(const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter, bool patient);
     void regroup(std::vector<Endpoint> peers);
 
 private:
@@ -66,6 +66,7 @@ private:
     // Probes come every second.
     static constexpr i64 kDeafNs = 2'500'000'000;
 
+    void take(wire::Bytes datagram, i64 now_ns) override { stack_.on_datagram(datagram, now_ns, *this, *this); }
     void deliver(wire::Bytes datagram) override;
     void lost(u64 seq, u64 messages) override;
     void send(recovery::To to, u32 peer, wire::Bytes datagram) override;

@@ -75,8 +75,8 @@ void Retransmitter::pump_from(u64 key, u64 seq) {
     ask(key, [seq](Group& group) { group.pump_from(seq); });
 }
 
-void Retransmitter::retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed) {
-    ask(key, [=](Group& group) { group.retune(tuning, loss, seed); });
+void Retransmitter::retune(u64 key, const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter) {
+    ask(key, [=](Group& group) { group.retune(tuning, filter); });
 }
 
 void Retransmitter::set_multicast(u64 key, const Endpoint& multicast) {

@@ -37,7 +37,7 @@ public:
     void close_group(u64 key);
     void set_members(u64 key, std::vector<GroupMember> members);
     void pump_from(u64 key, u64 seq);
-    void retune(u64 key, const recovery::Tuning& tuning, const recovery::LossSpec& loss, u64 seed);
+    void retune(u64 key, const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter);
     void set_multicast(u64 key, const Endpoint& multicast);
     void probe(u64 key);
     int family() const { return family_of(socket_.get()); }

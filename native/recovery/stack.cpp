@@ -36,33 +36,13 @@ Receiving::Receiving(const StackSpec& spec)
     : spec_(checked(spec)),
       complete_(promises<&StageKind::complete>(spec)),
       window_(spec.window),
-      ordering_(window_, promises<&StageKind::ordered>(spec), spec.by_message, complete_),
-      lossy_({}, 0) {
+      ordering_(window_, promises<&StageKind::ordered>(spec), spec.by_message, complete_) {
     for (const std::string& name : spec_.stages)
         if (const auto make = find_stage(name)->receiving) stages_.push_back(make(spec_, window_));
 }
 
 void Receiving::on_datagram(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) {
     ++counters_.datagrams;
-    if (lossy_.lose()) return;
-    if (aside_.empty() && lossy_.overtaken()) {
-        aside_.assign(datagram.begin(), datagram.end());
-        aside_until_ns_ = now_ns + kAsideNs;
-        return;
-    }
-    take(datagram, now_ns, in, out);
-    if (lossy_.repeated()) take(datagram, now_ns, in, out);
-    take_aside(now_ns, in, out);
-}
-
-void Receiving::take_aside(i64 now_ns, Inbox& in, Outbox& out) {
-    aside_until_ns_ = kForever;
-    if (aside_.empty()) return;
-    take(aside_, now_ns, in, out);
-    aside_.clear();
-}
-
-void Receiving::take(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out) {
     wire::Control control;
     if (wire::parse_control_untrusted(datagram, control) != wire::Parse::ok) {
         ++counters_.malformed;
@@ -173,14 +153,13 @@ void Receiving::take_recovered(i64 now_ns, Inbox& in, Outbox& out) {
 }
 
 void Receiving::tick(i64 now_ns, Inbox& in, Outbox& out) {
-    if (aside_until_ns_ <= now_ns) take_aside(now_ns, in, out);
     for (auto& stage : stages_) stage->tick(now_ns, out);
     ordering_.tick(now_ns, spec_.tuning);
     take_recovered(now_ns, in, out);
 }
 
 i64 Receiving::wake_at_ns() const {
-    i64 at = std::min(ordering_.wake_at_ns(spec_.tuning), aside_until_ns_);
+    i64 at = ordering_.wake_at_ns(spec_.tuning);
     for (const auto& stage : stages_) at = std::min(at, stage->wake_at_ns());
     return at;
 }
@@ -197,7 +176,7 @@ void Receiving::regroup(u32 receivers) {
 
 // ------------------------------------------------------------------------------------------------------ sending
 
-Sending::Sending(const StackSpec& spec, SentPackets& packets) : spec_(checked(spec)), packets_(packets), lossy_({}, 0) {
+Sending::Sending(const StackSpec& spec, SentPackets& packets) : spec_(checked(spec)), packets_(packets) {
     for (const std::string& name : spec_.stages)
         if (const auto make = find_stage(name)->sending) stages_.push_back(make(spec_, packets_));
 }
@@ -230,12 +209,6 @@ bool Sending::needs_packets() const {
 
 void Sending::on_datagram(Bytes datagram, i64 now_ns, Outbox& out) {
     ++counters_.datagrams;
-    if (lossy_.lose()) return;
-    take(datagram, now_ns, out);
-    if (lossy_.repeated()) take(datagram, now_ns, out);
-}
-
-void Sending::take(Bytes datagram, i64 now_ns, Outbox& out) {
     wire::Control control;
     if (wire::parse_control_untrusted(datagram, control) != wire::Parse::ok || control.kind == wire::Kind::data) {
         ++counters_.malformed;

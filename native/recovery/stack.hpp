@@ -1,8 +1,8 @@
 // Stages put together: the receiving end and the sending end of one channel.
 //
-//   datagrams --> lossy --> data? --> window (once each) --> every stage --> ordering --> Inbox
-//                             |                                ^   |
-//                             control --> every stage          '---' what a stage recovers
+//   datagrams --> data? --> window (once each) --> every stage --> ordering --> Inbox
+//                   |                                ^   |
+//                   control --> every stage          '---' what a stage recovers
 //
 // A stack is a list of names; `stages.cpp` has the table of those there are. The driver calls `on_datagram` for what
 // came, `tick` when `wake_at_ns` has come, and does what Inbox and Outbox are told, at once: bytes are only lent.
@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "recovery/lossy.hpp"
 #include "recovery/ordering.hpp"
 #include "recovery/stage.hpp"
 #include "wire/heartbeat.hpp"
@@ -55,7 +54,6 @@ public:
     // ---- while running
     void retune(const Tuning& tuning);
     void regroup(u32 receivers);
-    void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
     const Window& window() const { return window_; }
@@ -73,19 +71,11 @@ private:
     bool reach(u64 index, i64 now_ns, Inbox& in);
     bool believable(u64 index);
     void take_recovered(i64 now_ns, Inbox& in, Outbox& out);
-    void take(Bytes datagram, i64 now_ns, Inbox& in, Outbox& out);
-    void take_aside(i64 now_ns, Inbox& in, Outbox& out);
-
-    // What is overtaken on purpose waits for the next datagram, and no longer than this.
-    static constexpr i64 kAsideNs = 5 * kMs;
 
     StackSpec spec_;
     bool complete_;
     Window window_;
     Ordering ordering_;
-    Lossy lossy_;
-    std::vector<std::byte> aside_;  // only where datagrams are overtaken on purpose
-    i64 aside_until_ns_ = kForever;
     std::vector<std::unique_ptr<ReceivingStage>> stages_;
     u64 suspect_ = UINT64_MAX;
     StackCounters counters_;
@@ -108,7 +98,6 @@ public:
     i64 wake_at_ns() const;
 
     void retune(const Tuning& tuning);
-    void lose(const LossSpec& loss, u64 seed) { lossy_ = Lossy(loss, seed); }
 
     const Tuning& tuning() const { return spec_.tuning; }
     const StackCounters& counters() const { return counters_; }
@@ -120,11 +109,8 @@ public:
     }
 
 private:
-    void take(Bytes datagram, i64 now_ns, Outbox& out);
-
     StackSpec spec_;
     SentPackets& packets_;
-    Lossy lossy_;
     std::vector<std::unique_ptr<SendingStage>> stages_;
     StackCounters counters_;
 };

@@ -150,7 +150,7 @@ TEST(recovery_stack, a_simulation_repeats_exactly) {
     spec.stages = {"ordering", "lateral", "nak"};
     spec.receivers = 5;
     spec.updates = 300;
-    spec.loss = LossSpec::bursts(0.05, 3);
+    spec.loss = impair::LossSpec::bursts(0.05, 3);
     spec.tuning.group = 5;
     const lab::LossOutcome once = lab::simulate(spec), again = lab::simulate(spec);
     CHECK(once.latency == again.latency);

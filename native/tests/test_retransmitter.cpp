@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "impair/impairment.hpp"
 #include "path/delivery.hpp"
 #include "path/retransmitter.hpp"
 #include "tests/rig.hpp"
@@ -37,16 +38,14 @@ struct Path {
         const ChannelSpec channel{kKey, 0, 64, 64 * 1024, 1, 0, reliable, 3'600'000'000'000};
         RecoverySpec recovery;
         recovery.stack = {stages, kKey, 0, 1, false, 3, {0, 1, 256, 512, 256, 48 + kChunk}, {}};
-        recovery.loss = {loss, 0, 1};
-        recovery.loss_seed = 5;
+        recovery.filter = impair::impairment({loss, 0, 1}, 5);
         recovery.publisher = endpoint(back, AF_INET);
         recovery.peers = {endpoint(to, AF_INET)};
         delivery = std::make_unique<Delivery>(Descriptor(dup(receiver.get())));
         mirror = delivery->open(channel, recovery);
         GroupSpec group;
         group.stack = {stages, kKey, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kChunk}, {}};
-        group.loss = {loss, 0, 1};
-        group.loss_seed = 6;
+        group.filter = impair::impairment({loss, 0, 1}, 6);
         group.chunk = kChunk;
         group.reliable = reliable;
         group.pumped = pumped;

@@ -69,7 +69,7 @@ def test_streams_and_jobs_draw_the_same_lines(spark: SparkSession, tmp_path: Pat
     with Run(streamed, "streams") as run:
         streams = Streams(streamed, run, tmp_path / "checkpoints", every_s=None)
         source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-        streams.fit(source.parquet(str(tmp_path / "in" / "*")))
+        streams.start("fit", source.parquet(str(tmp_path / "in" / "*")))
         streams.wait()
     jobs.run("fit", other, source=results[2])
     assert streamed.read(TRAINING).count() == other.read(TRAINING).count() == 8

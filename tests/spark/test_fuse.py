@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from ringcast.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
 from ringcast.rescue.pipelines.fire import fire
 from ringcast.rescue.pipelines.fuse import fuse, survivors, tally
-from ringcast.rescue.pipelines.score import Score, matched, score
+from ringcast.rescue.pipelines.score import Score, by_survivor, interval, matched, score
 from ringcast.rescue.tables import SENSORS
 from ringcast.spark.pipelines.pairing import pair, pair_both
 from ringcast.spark.tables.table import Table
@@ -92,6 +92,32 @@ def test_the_join_equals_brute_force(spark: SparkSession) -> None:
     assert sorted(row.other_r for row in lonely) == sorted(unmet), "each once"
     assert all((row.rig, row.other_ns) == (unmet[row.other_r].rig, unmet[row.other_r].us * 1000) for row in lonely)
     assert all(round(row.event_time.timestamp() * 1e6) == unmet[row.other_r].us for row in lonely)
+
+
+def test_recall_is_over_those_in_view_and_an_unseen_find_is_no_false_alarm(spark: SparkSession) -> None:
+    at = 50 * MS
+    truth = spark.createDataFrame(
+        [(at, "seen", 0.0, 0.0, 0.0, 1, 2), (at, "missed", 9.0, 0.0, 0.0, 1, 2), (at, "hidden", 5.0, 0.0, 0.0, 1, 0),
+         (at + 100 * MS, "seen", 0.0, 0.0, 0.0, 1, 2)],
+        "event_ns long, survivor string, x double, y double, z double, uavs int, cameras int",
+    )  # fmt: skip
+    found = spark.createDataFrame(
+        [(at, 0.1, 0.0, 0.0, 0.9), (at, 5.1, 0.0, 0.0, 0.9), (at, -9.0, 0.0, 0.0, 0.9)],
+        "event_ns long, x double, y double, z double, confidence double",
+    )
+    matches = matched(found, truth)
+    one = score(matches)
+    assert (one.found, one.missed, one.unseen, one.false_alarms) == (1, 2, 1, 1)
+    assert (one.recall, one.precision) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert {row.survivor: (row.found, row.ticks) for row in by_survivor(matches).collect()} == {
+        "seen": (1, 2), "missed": (0, 1),
+    }  # fmt: skip
+
+
+def test_the_interval_is_of_survivors() -> None:
+    mean, low, high = interval([0.0] * 5 + [1.0] * 5)
+    assert (mean, low, high) == (0.5, pytest.approx(0.2, abs=0.101), pytest.approx(0.8, abs=0.101))
+    assert interval([1.0] * 10) == (1.0, 1.0, 1.0)
 
 
 @pytest.fixture(scope="module")

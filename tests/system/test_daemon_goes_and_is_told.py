@@ -7,8 +7,7 @@ import pytest
 
 import ringcast
 from ringcast import ConnectionChange
-
-PATIENCE_S = 30
+from ringcast.testing.waiting import PATIENCE_S
 
 
 def test_lost_and_back_are_told_in_this_order(daemon, session):

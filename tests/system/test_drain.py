@@ -7,8 +7,7 @@ import threading
 import pytest
 
 import ringcast
-
-PATIENCE_S = 30
+from ringcast.testing.waiting import PATIENCE_S
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def test_large_messages_arrive_whole(make_mesh, eventually, take):
     assert [msg.lost for msg in got] == [0] * len(sizes)
 
 
-@pytest.mark.parametrize("wish", [{"transport": "pigeon"}, {"transport": "udp", "reliable": True}])
+@pytest.mark.parametrize("spec", [{"transport": "pigeon"}, {"transport": "udp", "reliable": True}])
 def test_what_no_transport_promises_is_refused(make_mesh, spec):
     a, _ = make_mesh(2)
     with pytest.raises(ringcast.QosMismatch) as caught:

@@ -23,7 +23,7 @@ _core codec control
 message measure scaling transport qos clock placement adapt security
 client session tag publisher subscriber history notify watch variables aio daemon
 record
-lab spark testing gateway console conference
+_lab lab spark testing gateway console conference
 rescue
 demo cli
 __init__ __main__

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ringcast import _core
+from ringcast import _core, _lab
 
-PATH = Path(__file__).resolve().parents[2] / "src" / "ringcast" / "_core.pyi"
-TREE = ast.parse(PATH.read_text())
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "ringcast"
+TREE = ast.parse((SOURCE / "_core.pyi").read_text())
+LAB = ast.parse((SOURCE / "_lab.pyi").read_text())
 # Made by the core and never named by anyone: what memoryviews of lent messages keep alive.
 PRIVATE = {"RingBytes"}
 # Python 3.11 has no way to see these on a C type.
@@ -69,6 +70,12 @@ def is_property(function: ast.FunctionDef) -> bool:
 def test_the_module_has_what_the_stub_has() -> None:
     native = {name for name in vars(_core) if not name.startswith("_")} - PRIVATE
     assert names_of(TREE.body) == native
+
+
+def test_the_labs_module_has_what_its_stub_has() -> None:
+    assert names_of(LAB.body) == {name for name in vars(_lab) if not name.startswith("_")}
+    for name, stub in stub_functions(LAB.body).items():
+        assert parameters(stub) == native_parameters(getattr(_lab, name))
 
 
 @pytest.mark.parametrize("name", sorted(stub_classes()))

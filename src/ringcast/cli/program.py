@@ -2,7 +2,7 @@
 
 A verb is the module `ringcast.cli.<group>.<verb>` with `HELP`, `configure(parser)` and `run(args) -> int`; only the one
 that was asked for is imported. Invariant: a user's mistake never shows a traceback (unless `--debug` asks for it). Exit
-codes: 0 done, 1 it could not be done, 2 it was asked for wrongly, 130 ended by Ctrl-C.
+codes: 0 done, 1 failed, 2 wrong usage, 130 ended by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "run": ("run a node", {
         "demo": "see publishers and subscribers of every kind at work, for some seconds",
         "daemon": "run this node's daemon (programs start one by themselves when none runs)",
-        "up": "several nodes on this machine, joined, until Ctrl-C",
-        "doctor": "what this machine allows, and how to get the rest",
-        "status": "is the daemon up, and what does it hold",
+        "up": "run several nodes on this machine, joined, until Ctrl-C",
+        "doctor": "check what this machine allows, and how to get the rest",
+        "status": "show whether the daemon is up, and what it holds",
         "stop": "end the daemon, and wait until it has",
-        "config": "the daemon's settings: what is in force and where it came from; check a file",
+        "config": "show the daemon's settings and where each came from; check a file",
         "service": "print the systemd unit that runs the daemon",
-        "completion": "print what makes bash, zsh or fish complete these verbs and their options",
+        "completion": "print a script by which bash, zsh or fish completes verbs and options",
     }),
     "exchange": ("exchange messages", {
         "pub": "publish values, lines of standard input, or a counter",
@@ -44,9 +44,9 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "nodes": "list the nodes that this one knows",
         "channels": "list the streams between this node and others, with loss and what was dropped",
         "watch": "print nodes, publishers and subscribers as they come and go",
-        "hz": "how often publishers send, by their own count",
-        "bw": "how many bytes publishers send, by their own count",
-        "delay": "how long messages take from sending to receiving",
+        "hz": "measure how often publishers send, by their own count",
+        "bw": "measure how many bytes publishers send, by their own count",
+        "delay": "measure how long messages take from sending to receiving",
     }),
     "change": ("change a mesh", {
         "set": "choose where a tag's proxies sit and which transport carries it, while messages flow",
@@ -58,12 +58,12 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "analyse": ("analyse", {
         "pipeline": "run the data pipelines on Spark; see what their tables hold and where it came from",
-        "choose": "which transport suits an environment, by a model that 'pipeline run train' wrote",
+        "choose": "choose a transport for an environment, by a model that 'pipeline run train' wrote",
     }),
     "experiment": ("experiment", {
         "bench": "measure this library beside others",
         "place": "plan where proxies belong in a network, from a file",
-        "lab": "a network of several nodes on this machine, and the papers' experiments on it",
+        "lab": "build a network of several nodes on this machine, and run the papers' experiments on it",
     }),
 }  # fmt: skip
 """What `ringcast --help` lists, by folder: (heading, verbs). A table, so that listing imports no verb."""
@@ -81,7 +81,7 @@ examples:
 
 
 class Misuse(Exception):
-    """The command line asks for something that makes no sense; the argument is the sentence to print."""
+    """The command line is used wrongly; the argument is the sentence to print."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -99,12 +99,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             program.print_help(sys.stderr)
             return MISUSED
         return _run(arguments[at], arguments[at + 1 :])
-    except SystemExit as exc:  # argparse has said what there is to say
+    except SystemExit as exc:  # argparse has printed the reason
         return exc.code if isinstance(exc.code, int) else MISUSED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough. What is still buffered must not fail a second time at exit.
+        # The reader of our output has closed it. What is still buffered must not fail a second time at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except Misuse as exc:
@@ -153,7 +153,7 @@ def _program() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
     return parser
 

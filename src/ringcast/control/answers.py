@@ -103,14 +103,14 @@ class Status(ControlMessage, frozen=True, tag="daemon"):
     lingering: int = 0
     """Of `rings`, those that outlived their publishers."""
     refusals: dict[str, str] = {}
-    """{address: why this daemon and the one there do not get along}"""
+    """{address: why this daemon and the one there have no link}"""
     mesh: str = ""
     config: str = ""
     """The configuration file that was read."""
     metrics: str = ""
     """Where metrics are served."""
     mistakes: int = 0
-    """What the daemon failed to do by an error of its own; its log has each."""
+    """Requests that failed by an error of the daemon; each is in its log."""
 
 
 class SettingListing(ControlMessage, frozen=True, tag="setting_rows"):

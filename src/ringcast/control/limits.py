@@ -1,6 +1,6 @@
-"""What a daemon believes of others, and how much it does for them: every limit in one place. Pure values.
+"""What a daemon accepts from others, and how much it does for them: every limit in one place. Pure values.
 
-Nobody on the network has a key yet, so each number that arrives may be anybody's. Invariant: a number that this daemon
+Messages are not authenticated yet, so any number may come from an attacker. Invariant: a number that this daemon
 answers with a greater one of its own is refused well before the end of its type, so that the answer is never refused.
 `docs/protocol.md` shows this table; a test compares the two.
 """
@@ -12,23 +12,23 @@ from __future__ import annotations
 PLAUSIBLE_LIFE = 4_102_444_800_000_000_000
 """A life begins as a time of day in ns. Rows of a life after 2100 count only if their node's record says so."""
 MAX_LIFE = 2**62
-"""Of any life. Between the two there is room for a node to outlive whatever was said of it."""
+"""Of any life. The gap between the two lets a node start a later life than any that was claimed for it."""
 MAX_VERSION = 2**53
 """Of a node's rows: it counts what the node wrote."""
 PLAUSIBLE_BORN = 2**52
-"""Births of tags up to here move this node's own logical clock."""
+"""Birth times of tags up to this value advance this node's logical clock."""
 MAX_BORN = 2**53
 MAX_TERM = 2**53
 """Take-overs of one tag; there the count stops."""
 MAX_COUNTER = 2**53
-"""Of how often a node described itself."""
+"""Of a node's counter of its own descriptions."""
 COUNTER_STEP = 2**20
 """A rumour may raise what is known of a node by so much; beyond it only the node itself is believed, where it was
 dialled."""
 MAX_AGE_NS = 10 * 365 * 86_400 * 1_000_000_000
 """No daemon is older than ten years."""
 AGE_SLACK_NS = 5_000_000_000
-"""An age told twice grows like the time between, give or take so much."""
+"""Between two reports an age must grow like the time between them, within this tolerance."""
 
 # ------------------------------------------------------------------ rows
 
@@ -45,7 +45,7 @@ MAX_SETTINGS_PER_TAG = 256
 
 DIAL_BURST = 128
 DIALS_PER_MINUTE = 120
-"""Of addresses that were only heard of: configured ones, and those that answered before, are not counted."""
+"""Of addresses learnt from others; configured ones, and those that answered before, do not count."""
 
 # ------------------------------------------------------------------ work for others
 
@@ -54,11 +54,11 @@ MAX_STAGES_FOR_PEERS = 64
 """Stages that scale for channels to other nodes; each may be a process."""
 
 MAX_BUFFERS_PER_PEER = 256
-"""Histories that one node has this one hold."""
+"""Pull buffers that this node holds for one other node."""
 
 # ------------------------------------------------------------------ the log
 
 LOG_LINES_PER_MINUTE = 5
-"""Of one kind about one peer; the rest is counted and summed up."""
+"""Log lines of one kind about one peer; the rest is counted and summed up."""
 LOG_KINDS = 256
 """Kinds and peers told apart; beyond that they share one count."""

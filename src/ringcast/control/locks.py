@@ -1,7 +1,8 @@
 """A lock file that may be deleted: `flock` held on the file that has the name now.
 
-Invariant: at most one process holds the lock of a path; whoever holds it may unlink the path, and one who waited on the
-unlinked file finds out and takes the new one. The kernel lets go of a dead holder's lock. Not inherited by children.
+Invariant: at most one process holds the lock of a path; whoever holds it may unlink the path, and a process that waited
+on the unlinked file notices and locks the new one. The kernel releases a dead process's lock. Not inherited by
+children.
 """
 
 from __future__ import annotations

@@ -31,12 +31,12 @@ class RingUp(ControlMessage, frozen=True, tag="ring_up"):
     held: bool = False
     """Say when it is attached: its writer waits for that."""
     unordered: bool = False
-    """Its numbers are not ascending: messages are in it as they came."""
+    """Its sequence numbers do not ascend: messages are stored in order of arrival."""
     first_seq: int = 0
-    """The publisher's number with which the ring begins."""
+    """The publisher's sequence number of the first message in the ring."""
     age_ns: int | None = None
-    """How long ago its publisher came, if anybody knows: of one that is younger than the subscription, the reader
-    should have had everything."""
+    """The publisher's age, if known. A reader should have had everything from a publisher younger than its
+    subscription."""
 
 
 class RingPaced(ControlMessage, frozen=True, tag="ring_paced"):
@@ -58,7 +58,7 @@ class StageWanted(ControlMessage, frozen=True, tag="stage_wanted"):
     every: int
     first_seq: int
     passed: int
-    """How many that were due before it are lost: the stage before this one could not get past them."""
+    """How many due messages before `first_seq` are lost: the previous stage crashed on them."""
     reliable: bool
     ring: int
     depth: int
@@ -66,7 +66,7 @@ class StageWanted(ControlMessage, frozen=True, tag="stage_wanted"):
 
 
 class StageUnwanted(ControlMessage, frozen=True, tag="stage_unwanted"):
-    """End the stage, when it has scaled what there is, and say so."""
+    """Scale what there is, then end the stage and say so."""
 
     publisher: int
     stage: int
@@ -91,7 +91,7 @@ class StreamEnded(ControlMessage, frozen=True, tag="stream_ended"):
 
 
 class TagGone(ControlMessage, frozen=True, tag="tag_gone"):
-    """The tag was destroyed by force while you held rights on it."""
+    """The tag was destroyed by force while you were registered on it."""
 
     name: str
 
@@ -102,7 +102,7 @@ class SubscriberCount(ControlMessage, frozen=True, tag="subscriber_count"):
 
 
 class Presences(ControlMessage, frozen=True, tag="presences"):
-    """What came and went, in that order. `anew`: this is the first of all that is there."""
+    """What came and went, in that order. `anew`: a full list begins with this packet."""
 
     watch: int
     rows: list[Presence]

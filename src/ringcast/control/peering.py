@@ -52,7 +52,7 @@ Piece = Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
 class NodeRecord(msgspec.Struct, frozen=True, array_like=True):
     """A node as it describes itself; only it writes its record, and raises `counter` each time.
 
-    `life` is the incarnation of its rows in the tag table. With `yields` it stands back because an older daemon has
+    `life` is the incarnation of its rows in the tag table. With `yields` it does not serve, because an older daemon has
     its name.
     """
 
@@ -77,7 +77,7 @@ class _Wire(msgspec.Struct, frozen=True, tag_field="t"):
 
 
 class Hello(_Wire, frozen=True, kw_only=True, tag="hello"):
-    """First message each way. `age_ns` is how long the sender has run; `roster` sums up whom it knows."""
+    """First message each way. `age_ns` is how long the sender has run; `roster` is the sum of its roster."""
 
     record: NodeRecord
     version: Count = PROTOCOL_VERSION
@@ -102,7 +102,7 @@ class Ack(_Wire, frozen=True, kw_only=True, tag="ack"):
 
 
 class PingFor(_Wire, frozen=True, kw_only=True, tag="ping_for"):
-    """Please ping `target`, which does not answer me, and pass its answer on."""
+    """Ping `target`, which does not answer me, and forward its answer."""
 
     seq: Count
     target: Incarnation
@@ -119,7 +119,8 @@ class RosterSummary(_Wire, frozen=True, kw_only=True, tag="roster_summary"):
 
 
 class RosterDigest(_Wire, frozen=True, kw_only=True, tag="roster_digest"):
-    """Whom I know to be there, in these buckets: {incarnation: rank}. With `answer`, tell me yours in turn."""
+    """The daemons that I know to be alive, in these buckets: {incarnation: rank}. With `answer`, tell me yours in
+    turn."""
 
     buckets: Annotated[list[Count], Meta(max_length=256)]
     ranks: dict[int, Count]

@@ -38,7 +38,7 @@ class DestroyTag(ControlMessage, frozen=True, tag="destroy"):
 
 
 class Publish(ControlMessage, frozen=True, tag="publish"):
-    """Ask for the publication right. Descriptors: ring, bell, the daemon's end of the fan-out socket."""
+    """Register a publisher. Descriptors: ring, bell, the daemon's end of the fan-out socket."""
 
     id: int
     tag: str
@@ -53,10 +53,10 @@ class Unpublish(ControlMessage, frozen=True, tag="unpublish"):
 
 
 class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
-    """Ask for the subscription right. Descriptors: a mailbox (when `mailbox`).
+    """Register a subscriber. Descriptors: a mailbox (when `mailbox`).
 
     A `RingUp` notice for each ring that is there comes before the answer. A history sees rings that outlived their
-    publishers too, and is nobody's subscriber.
+    publishers too, and does not count as a subscriber.
     """
 
     id: int
@@ -112,8 +112,8 @@ class Move(ControlMessage, frozen=True, tag="move"):
 
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
-    """An administrator's word on the channels of a tag to a node ('' is every node): None leaves one as it is, '' takes
-    it back."""
+    """Administrative override for the channels of a tag to a node ('' is every node): None leaves a value, '' removes
+    it."""
 
     id: int
     tag: str

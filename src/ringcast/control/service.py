@@ -65,18 +65,18 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     number: Word
     """The receiver's own among `peers`."""
     feedback: Word
-    """Port on the sender's node for what receivers have to say."""
+    """Port on the sender's node for the receivers' feedback."""
     chunk: Positive
     multicast: ShortText = ""
     """Address and port of the group; empty when each receiver is sent to by itself."""
     next_seq: Word = 0
-    """How far the stream was: what is older comes as history."""
+    """The sequence number that the stream had reached: older messages come as history."""
     peers: list[ShortText] = []
     """Addresses of the receivers by number; '' where one left."""
 
 
 class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """It begins with `first_seq`, the first that is due at or after where you asked to begin, and has every n-th."""
+    """The stream begins with `first_seq`, the first message due at or after the requested start, and has every n-th."""
 
     first_seq: Word
     depth: Positive
@@ -84,7 +84,7 @@ class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
     every: Positive = 1
     seat: Seat | None = None
     age_ns: Word | None = None
-    """How long ago its publisher came."""
+    """The publisher's age."""
 
 
 class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ class RetuneChannel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RingTaken(msgspec.Struct, frozen=True, kw_only=True):
-    """A new publisher of yours has channels to all subscribers of mine that want all of it."""
+    """All my subscribers that want everything from this publisher of yours have channels from it."""
 
     incarnation: Word
 
@@ -147,7 +147,8 @@ class ReleaseBuffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DestroyTag(msgspec.Struct, frozen=True, kw_only=True):
-    """Remove a tag that your node keeps. `rights` are publishers and subscribers of mine that do not mind."""
+    """Remove a tag that your node keeps. `rights` are my client's own publishers and subscribers, which do not keep the
+    tag."""
 
     name: ShortText
     rights: Annotated[list[Word], Meta(max_length=65536)] = []
@@ -190,7 +191,7 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     depth: Word = 0
     held: Literal["own", "mirrors", "all"] = "all"
     whole: bool = False
-    """Leave scaling to me, where it is not done already."""
+    """I scale what is not scaled yet."""
 
 
 class Pulled(msgspec.Struct, frozen=True, array_like=True):
@@ -206,7 +207,7 @@ class Pulled(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):
-    """That there is such a message."""
+    """A message without its payload."""
 
     incarnation: Word
     seq: Word

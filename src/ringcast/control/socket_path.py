@@ -1,8 +1,8 @@
 """Where a daemon's socket lives, and the files beside it that client and daemon share.
 
-Beside the socket lie `.pid`, locked by the daemon for its whole life (so a dead one is recognised whatever it left
-behind), `.lock`, held by whoever starts a daemon and by a daemon that decides to end (so the two cannot cross), and
-`.log`, what a daemon started by a client has to say.
+Beside the socket lie `.pid`, locked by the daemon for its whole life (so that a dead daemon is recognised by its free
+lock), `.lock`, held by whoever starts a daemon and by a daemon that decides to end (so the two cannot cross), and
+`.log`, the log of a daemon that a client started.
 """
 
 from __future__ import annotations

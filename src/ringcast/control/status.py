@@ -23,7 +23,7 @@ class TagStatus(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     last_sent_ns: int
     settings: dict[str, Setting] = {}
-    """What an administrator decided, by the node that receives; '' is every node."""
+    """Administrative overrides by receiving node; '' is every node."""
 
 
 class PublisherStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,64 +8,47 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
 
 import msgspec
 
 from ringcast.control import service
-from ringcast.control.limits import MAX_SETTINGS_PER_TAG
-from ringcast.control.peering import NAME_PATTERN
-from ringcast.control.requests import DestroyTag, SetChannel
-from ringcast.control.service import (
-    CloseChannel,
-    DirectChannel,
-    Nothing,
-    OpenAgain,
-    OpenChannel,
-    RegroupChannel,
-    RetuneChannel,
-    RingTaken,
-    StartChannel,
-)
+from ringcast.control.service import Nothing, RingTaken
 from ringcast.control.status import ChannelStatus, NodeStatus
 from ringcast.daemon.background import Background
+from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.mesh.scouting import ScoutSettings
 from ringcast.daemon.mesh.shell import CONTROL_PORT, Mesh
+from ringcast.daemon.observe import channels
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.pull.buffers import Buffers
 from ringcast.daemon.pull.pulls import Pulls
-from ringcast.daemon.rings.fanout import FanOut
+from ringcast.daemon.rings.link_answers import LinkAnswers
 from ringcast.daemon.stages.proxies import Stages
-from ringcast.daemon.streams import routes
+from ringcast.daemon.streams.channel_services import ChannelServices, ReceiverNotices
 from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.incoming import IncomingChannels
-from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders
+from ringcast.daemon.streams.opening import Opening
 from ringcast.daemon.streams.outgoing import OutgoingChannels
-from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, TagRow
-from ringcast.daemon.table.system_tags import check_published
-from ringcast.errors import BadMessage, BrokenError, ResourceLimit, RingcastError, UnknownTag
+from ringcast.daemon.streams.sender_notices import SenderNotices
+from ringcast.daemon.streams.sources import RingSources, WholeStreams
+from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
-from ringcast.model.place import check_place
-from ringcast.model.tag import check_name
 
 logger = logging.getLogger("ringcast.daemon")
 
-AGAIN_S = 2.0
 LEAVE_S = 2.0
-"""So long a publisher that left is shown to nodes that have no channel from it yet."""
+"""How long a publisher that left stays listed for nodes that have no channel from it yet."""
 
 
 class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a daemon listens and whom it calls. Scouting finds others by multicast; static peers suffice."""
+    """Where a daemon listens and which nodes it dials. Scouting finds others by multicast; static peers suffice."""
 
     listen: tuple[str, ...]
     peers: tuple[str, ...] = ()
@@ -79,45 +62,44 @@ class Network:
 
     def __init__(
         self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
-        on_name: Callable[[NameConflict | NameCleared], None], stages: Stages, background: Background,
+        on_name: Callable[[NameConflict | NameCleared], None], background: Background,
     ) -> None:  # fmt: skip
         self._complaints = Complaints(logger)
         self._local = local
         self._watchers = watchers
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
-        self._background = background
         self.mesh = Mesh(
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
             liveliness=watchers.liveliness, on_name=on_name, background=background,
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
-        anywhere = self._host in ("0.0.0.0", "::")
-        self._ends = ReceivingEnds("" if anywhere else self._host)
-        senders = Senders(local, self.mesh, self._ends, self._host_of, background)
+        self._ends = ReceivingEnds("" if addresses.is_wildcard(self._host) else self._host)
+        # Streams come, stages and channels read them, streams go. Two arrows point back: `on_followed` and `on_gone`.
+        self._senders = SenderNotices(self.mesh, background)
+        opening = Opening(local, self.mesh, self._ends, self._host_of)
         self.incoming = IncomingChannels(
-            local, self.mesh, self._ends, senders, deliver, self._linked, stages, background
+            local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
         )
+        self.stages = Stages(
+            local, deliver, background, WholeStreams(self.incoming), lambda spec: self.outgoing.stage_gone(spec)
+        )
+        answers = LinkAnswers(lambda answer: self.outgoing.given_back(answer))
+        sources = RingSources(self.incoming, self.stages, local.sharing, deliver, answers.listen)
+        receivers = ReceiverNotices(self.mesh, background, self._complaints)
         self.outgoing = OutgoingChannels(
-            self.incoming, background, self._regrouped, self._ask_again, refused=self.mesh.refused
+            sources, background, receivers.regrouped, receivers.open_again, refused=self.mesh.refused
         )
-        self._senders = senders
-        stages.bases = self.incoming
-        stages.on_gone = self.outgoing.stage_gone
+        ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
+        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed)
         self.pulls = Pulls(local, self.mesh)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
         for name, handler in (
-            (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
-            (service.AGAIN, self._again), (service.SET, self._set), (service.HOLD, self.buffers.hold),
-            (service.RELEASE, self.buffers.release),
-            (service.REGROUP, self._regroup), (service.RETUNE, self._retune), (service.DIRECT, self._direct),
-            (service.TAKEN, self._taken),
+            (service.HOLD, self.buffers.hold), (service.RELEASE, self.buffers.release),
+            (service.PULL, self.pulls.serve), (service.TAKEN, self._taken),
         ):  # fmt: skip
             self.mesh.serve(name, handler)
-        self.mesh.serve(service.PULL, self.pulls.serve)
-        self.mesh.serve(service.DESTROY, self._destroy)
-        self._gone: dict[str, list[asyncio.Future[None]]] = {}
         self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
 
     async def start(self) -> None:
@@ -133,65 +115,7 @@ class Network:
         self.incoming.close()
         await self.mesh.close()
 
-    async def set_channel(self, request: SetChannel) -> None:
-        """An administrator's word; the node that keeps the tag writes it down. Raises UnknownTag, QosMismatch,
-        BrokenError, TimeoutError."""
-        row = self._local.table.tag(request.tag)
-        if row is None:
-            raise UnknownTag(request.tag)
-        nodes = {node.name for node in self.mesh.nodes() if node.state == "here"}
-        reliable = sum(subscriber.info.reliable for subscriber in self._local.table.subscribers(request.tag))
-        routes.check_setting(request.at, request.transport, nodes, reliable)
-        if row.primary == self._local.table.node:
-            self._put_setting(request)
-        else:
-            await self.mesh.request(row.primary, service.SET, service.encode(request), REQUEST_TIMEOUT_S)
-
-    async def _set(self, node: str, payload: bytes) -> bytes:
-        request = service.decode_untrusted(payload, SetChannel)
-        check_name(request.tag)
-        if (request.node and not re.fullmatch(NAME_PATTERN, request.node)) or not _is_setting(request):
-            raise BadMessage(f"a setting for node {request.node[:80]!r} at {request.at!r} by {request.transport!r}")
-        self._put_setting(request)
-        return service.encode(Nothing())
-
-    def _put_setting(self, request: SetChannel) -> None:
-        row = self._local.table.tag(request.tag)
-        if row is not None and request.node not in row.settings and len(row.settings) >= MAX_SETTINGS_PER_TAG:
-            full = f"tag {request.tag!r} has settings for {len(row.settings)} nodes, as many as there may be"
-            raise ResourceLimit(full, "take some back with 'ringcast set TAG --node NAME --proxy auto'")
-        self._deliver(self._local.tags.set_channel(request))
-        self.local_changed()
-
-    def keeper(self, tag: str) -> str | None:
-        """The other node that keeps a tag; None when it is this one, or nobody does."""
-        row = self._local.table.tag(tag)
-        return row.primary if row is not None and row.primary != self._local.table.node else None
-
-    async def destroy(self, client: int, request: DestroyTag, keeper: str) -> None:
-        """Have a tag removed by the node that keeps it, and wait until this one has seen it go.
-
-        Raises UnknownTag, TagInUse, BrokenError, BadTagName (it is a daemon's own).
-        """
-        check_published(request.name, own=False)
-        asked = service.DestroyTag(
-            name=request.name, rights=sorted(self._local.tags.registrations_of(client)), force=request.force
-        )
-        gone: asyncio.Future[None] = self._loop.create_future()
-        self._gone.setdefault(request.name, []).append(gone)
-        try:
-            await self.mesh.request(keeper, service.DESTROY, service.encode(asked), REQUEST_TIMEOUT_S, once=True)
-            async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                await gone
-        except TimeoutError as exc:
-            raise BrokenError(
-                f"node {keeper!r}, which keeps tag {request.name!r}, does not answer; try again when 'ringcast nodes' "
-                "shows it, or it is gone and another has taken the tag over"
-            ) from exc
-        finally:
-            waiting = self._gone.get(request.name, [])
-            if gone in waiting:
-                waiting.remove(gone)
+    # ------------------------------------------------------------------ what happens on this node
 
     def local_changed(self) -> None:
         """A client's request is done: tell the others what it wrote, and follow."""
@@ -206,6 +130,18 @@ class Network:
                 self.outgoing.ring_left(change.row.info.incarnation)
         self.incoming.follow()
 
+    def taken(self, row: PublisherRow) -> None:
+        """All subscribers here have the stream of another node's publisher."""
+        self._senders.taken(row)
+
+    def leaving(self, incarnation: int) -> None:
+        """A publisher here left before all other nodes had channels from it: wait for them, not for long."""
+        self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
+
+    def _wait_no_longer(self, incarnation: int) -> None:
+        self._deliver(self._local.publishers.wait_no_longer(incarnation))
+        self.local_changed()
+
     # ------------------------------------------------------------------ what happens elsewhere
 
     def _changed_elsewhere(self, changes: list[Change]) -> None:
@@ -215,10 +151,7 @@ class Network:
                 self.incoming.publisher_changed(row)
         self.local_changed()
         self.incoming.follow()
-        for kind, row in changes:
-            if kind is ChangeKind.REMOVED and isinstance(row, TagRow):
-                for future in self._gone.pop(row.name, []):
-                    future.set_result(None)
+        self.tags.changed(changes)
 
     def _presence(self, presences: list[Presence]) -> None:
         for presence in presences:
@@ -233,112 +166,14 @@ class Network:
                 self.incoming.node_gone(presence.node)
         self._deliver(self._watchers.told(presences))
 
-    # ------------------------------------------------------------------ what others ask
-
-    async def _open(self, node: str, payload: bytes) -> bytes:
-        request = service.decode_untrusted(payload, OpenChannel)
-        host = await self._host_of(node)
-        try:
-            return service.encode(await self.outgoing.open(node, host, request))
-        except OSError as exc:
-            raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
-
-    async def _retune(self, node: str, payload: bytes) -> bytes:
-        self.outgoing.retune(service.decode_untrusted(payload, RetuneChannel))
-        return service.encode(Nothing())
-
-    async def _direct(self, node: str, payload: bytes) -> bytes:
-        self.outgoing.direct(service.decode_untrusted(payload, DirectChannel))
-        return service.encode(Nothing())
-
-    def taken(self, row: PublisherRow) -> None:
-        """All subscribers here have the stream of another node's publisher."""
-        self._senders.taken(row)
-
-    def leaving(self, incarnation: int) -> None:
-        """A publisher here left before all other nodes had channels from it: wait for them, not for long."""
-        self._loop.call_later(LEAVE_S, self._wait_no_longer, incarnation)
-
-    def _wait_no_longer(self, incarnation: int) -> None:
-        self._deliver(self._local.publishers.wait_no_longer(incarnation))
-        self.local_changed()
-
     async def _taken(self, node: str, payload: bytes) -> bytes:
         self._deliver(self._local.publishers.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))
         self.local_changed()
         return service.encode(Nothing())
 
-    async def _regroup(self, node: str, payload: bytes) -> bytes:
-        self.incoming.regroup(service.decode_untrusted(payload, RegroupChannel))
-        return service.encode(Nothing())
-
-    def _regrouped(self, node: str, word: RegroupChannel) -> None:
-        self._background.start(f"regroup at {node}", self._say(node, word))
-
-    async def _say(self, node: str, word: RegroupChannel) -> None:
-        try:
-            await self.mesh.request(node, service.REGROUP, service.encode(word), REQUEST_TIMEOUT_S)
-        except (TimeoutError, RingcastError, OSError):
-            pass  # whoever is gone need not know; the next change is told again
-
-    async def _start(self, node: str, payload: bytes) -> bytes:
-        request = service.decode_untrusted(payload, StartChannel)
-        host = await self._host_of(node)
-        try:
-            await self.outgoing.start(node, host, request)
-        except OSError as exc:
-            raise BrokenError(f"no data reaches node {node!r} at {host}: {exc.strerror or exc}") from exc
-        return service.encode(Nothing())
-
     async def _host_of(self, node: str) -> str:
         """Where data for a node goes, and comes from. Raises BrokenError."""
         return self._host if node == self._local.table.node else await self.mesh.host_of(node)
-
-    async def _close(self, node: str, payload: bytes) -> bytes:
-        self.outgoing.close_channel(service.decode_untrusted(payload, CloseChannel))
-        return service.encode(Nothing())
-
-    async def _destroy(self, node: str, payload: bytes) -> bytes:
-        request = service.decode_untrusted(payload, service.DestroyTag)
-        check_name(request.name)
-        keeper = self.keeper(request.name)
-        if keeper is not None:
-            raise BrokenError(f"tag {request.name!r} has just changed hands; node {keeper!r} keeps it now. Try again")
-        check_published(request.name, own=False)  # no other node has a right on what this daemon publishes
-        self._local.tags.destroy(request.name, node, request.rights, force=request.force)
-        self._deliver(self._local.changed([]))
-        self.local_changed()
-        return service.encode(Nothing())
-
-    async def _again(self, node: str, payload: bytes) -> bytes:
-        self.incoming.again(node, service.decode_untrusted(payload, OpenAgain).key)
-        return service.encode(Nothing())
-
-    def _ask_again(self, node: str, key: int) -> None:
-        self._background.start(f"open again at {node}", self._tell_again(node, key))
-
-    async def _tell_again(self, node: str, key: int) -> None:
-        try:
-            await self.mesh.request(node, service.AGAIN, service.encode(OpenAgain(key=key)), AGAIN_S)
-        except (TimeoutError, RingcastError, OSError) as exc:
-            self._complaints.warning(node, "node %s was not told to open a channel again: %s", node, exc)
-
-    def _linked(self, fanout: FanOut) -> None:
-        """Whoever pushes for this fan-out, a publisher or a mirror, may give links back."""
-        if fanout.unlisten is None:
-            self._loop.add_reader(fanout.fileno(), self._answered, fanout)
-            fanout.unlisten = partial(self._unlisten, fanout.fileno())
-
-    def _unlisten(self, fd: int) -> None:
-        self._loop.remove_reader(fd)
-
-    def _answered(self, fanout: FanOut) -> None:
-        """A publisher gave links back, or closed its end."""
-        answers = fanout.take_answers()
-        if not answers and fanout.unlisten is not None:
-            fanout.unlisten()
-        for answer in answers:
-            self.outgoing.given_back(answer)
 
     # ------------------------------------------------------------------ what `ringcast nodes` and `channels` show
 
@@ -361,32 +196,5 @@ class Network:
         return dropped
 
     def channels(self) -> Iterator[ChannelStatus]:
-        """The channels that there are now, one by one; those that end before their turn are left out."""
-        tags = {row.info.incarnation: row.info.tag for row in self._local.table.all_publishers()}
-        for key, sent in list(self.outgoing.channels.items()):
-            if self.outgoing.channels.get(key) is sent:
-                yield _status(
-                    sent.sending.counters(), direction="out", node=sent.node, incarnation=sent.incarnation,
-                    tag=tags.get(sent.incarnation, ""), transport=sent.transport, every=sent.every,
-                    size=sent.size, rate_hz=sent.rate_hz, reliable=sent.reliable,
-                )  # fmt: skip
-        for stream, channel in list(self.incoming.channels.items()):
-            if self.incoming.channels.get(stream) is channel:
-                yield _status(
-                    channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
-                    tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
-                    size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
-                )  # fmt: skip
-
-
-def _is_setting(request: SetChannel) -> bool:
-    try:
-        place = not request.at or bool(check_place(request.at))
-    except ValueError:
-        return False
-    return place and (request.at or "").isprintable() and (request.transport or "").isprintable()
-
-
-def _status(counters: dict[str, int], **fields: Any) -> ChannelStatus:
-    messages, size, lost = (counters.pop(name, None) for name in ("messages", "bytes", "lost"))
-    return ChannelStatus(**fields, messages=messages, bytes=size, lost=lost, counters=counters)
+        """The channels that there are now, one by one."""
+        return channels.statuses(self._local.table, self.outgoing, self.incoming)

@@ -91,7 +91,7 @@ class Requests:
             self._start_pull(connection, request)
         elif isinstance(request, Watch | Unwatch):
             self._deliver(self._watchers.handle(connection.number, request))
-        elif self._network is not None and isinstance(request, DestroyTag) and self._network.keeper(request.name):
+        elif self._network is not None and isinstance(request, DestroyTag) and self._network.tags.keeper(request.name):
             self._begin(connection, request, self._destroy(self._network, connection, request))
         elif isinstance(request, StageUp | StageDown):
             self._stages.answered(connection.number, request, fds)
@@ -108,7 +108,9 @@ class Requests:
         elif isinstance(request, Move):
             self._begin(connection, request, self._move(connection, request, fds))
         elif self._network is not None and isinstance(request, SetChannel):
-            self._begin(connection, request, self._answer(connection, request.id, self._network.set_channel(request)))
+            self._begin(
+                connection, request, self._answer(connection, request.id, self._network.tags.set_channel(request))
+            )
         elif isinstance(request, HoldBuffer):
             self._begin(
                 connection, request, self._answer(connection, request.id, self._hold(connection.number, request))
@@ -192,12 +194,12 @@ class Requests:
 
     async def _destroy(self, network: Network, connection: Connection, request: DestroyTag) -> None:
         """Another node keeps the tag: it decides, and whoever holds it learns of it from the table."""
-        keeper = network.keeper(request.name)
+        keeper = network.tags.keeper(request.name)
         if connection.closed:
             return
         try:
             if keeper is not None:
-                await network.destroy(connection.number, request, keeper)
+                await network.tags.destroy(connection.number, request, keeper)
             connection.push(Done(id=request.id))
         except RingcastError as exc:
             connection.push(refuse(request.id, exc))

@@ -1,8 +1,8 @@
 """The daemon's shell: the listening socket, the clients' sockets and their processes, in one asyncio loop.
 
-It owns sockets, time and the log; what a request means is the business of `ringcast.daemon.requests`. Invariants:
-nothing here blocks or polls, so an idle daemon uses no CPU; whatever one client does, the others do not notice; what a
-client held is withdrawn as soon as its connection or its process ends.
+It owns sockets, time and the log; `ringcast.daemon.requests` decides what a request means. Invariants: nothing here
+blocks or polls, so an idle daemon uses no CPU; whatever one client does, the others do not notice; what a client held
+is withdrawn as soon as its connection or its process ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from functools import partial
 from importlib import metadata
 
 from ringcast import _core
@@ -30,6 +29,7 @@ from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.listener import Listener, no_descriptors
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.processes import Processes
+from ringcast.daemon.clients.unused_tags import UnusedTags
 from ringcast.daemon.effects import Send
 from ringcast.daemon.machine import Peer, peer_of
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
@@ -43,11 +43,11 @@ from ringcast.daemon.operate.declared import Declared
 from ringcast.daemon.operate.in_force import Settings
 from ringcast.daemon.requests import Requests
 from ringcast.daemon.rings.budget import Budget
-from ringcast.daemon.rings.fanout import FanOut, Flushed
+from ringcast.daemon.rings.fanout import FanOut
+from ringcast.daemon.rings.flushing import Flushing
 from ringcast.daemon.rings.registrations import OWN_CLIENT
 from ringcast.daemon.rings.ring import Core
 from ringcast.daemon.stages.proxies import Stages
-from ringcast.daemon.table.leases import Leases
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, NameTaken, RingcastError
@@ -55,7 +55,6 @@ from ringcast.errors import BadMessage, NameTaken, RingcastError
 logger = logging.getLogger("ringcast.daemon")
 
 PACKETS_PER_TURN = 16
-RETRY_S = 0.05
 PACE_S = 0.2
 
 
@@ -91,23 +90,19 @@ class Server:
         self._peers: dict[int, Peer] = {}
         self._processes = Processes(self._loop, self._process_died)
         self._background = Background()
-        self._stages = Stages(self.local, self._deliver, self._background)
+        self._flushing = Flushing(self._retry)
         self._pacing: asyncio.TimerHandle | None = None
-        self._leases = Leases(settings.values["limits.tag_lease_s"])
-        self._looking: asyncio.TimerHandle | None = None
+        self._unused_tags = UnusedTags(settings.values["limits.tag_lease_s"], self._unused, self._expire)
         self._name_taken: NameTaken | None = None
         self._watchers = Watchers(Liveliness(node))
         self.network: Network | None = None
         if settings.values["listen"]:
             self.network = Network(
-                self.local,
-                _network(settings),
-                self._deliver,
-                self._watchers,
-                self._named,
-                self._stages,
-                self._background,
+                self.local, _network(settings), self._deliver, self._watchers, self._named, self._background
             )
+            self._stages = self.network.stages
+        else:
+            self._stages = Stages(self.local, self._deliver, self._background)
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
             on_bad=self._refuse, on_mistake=self._failed,
@@ -125,7 +120,7 @@ class Server:
                 await self.network.start()
             self._declare()
             self._listener.open()
-            self._look_later()
+            self._unused_tags.look_later()
             if ready is not None:
                 ready()
             await self._stopped.wait()
@@ -195,10 +190,10 @@ class Server:
                 self._failed(connection, received.message if received is not None else None)
 
     def _failed(self, connection: Connection, request: Request | None) -> None:
-        """A mistake of ours: said to the client that met it, which is then rid of what may be half done by attaching
-        again; never the others' concern. Called while the exception is handled."""
+        """A mistake of ours: the client that met it is told and disconnected; by attaching again it drops what may be
+        half done. Others do not notice. Called while the exception is handled."""
         self.mistakes += 1
-        logger.exception("a request could not be handled: %.200r", request)
+        logger.exception("a request failed by a mistake of the daemon: %.200r", request)
         if request is not None:
             connection.push(failed(request.id, type(request).__name__))
         self._broken(connection, "mistake")
@@ -271,19 +266,12 @@ class Server:
         if rates:
             self._pace_later()
 
-    def _look_later(self) -> None:
-        if self._leases.period_s is not None:
-            self._looking = self._loop.call_later(self._leases.period_s, self._end_unused)
+    def _unused(self) -> set[str]:
+        return set(self.local.tags.unused()) - self.settings.tags.keys()
 
-    def _end_unused(self) -> None:
-        """Tags that nobody has used for long go."""
-        unused = set(self.local.tags.unused()) - self.settings.tags.keys()
-        expired = self._leases.look(unused, self._loop.time())
-        if expired:
-            logger.info("%d tag(s) that nobody used have ended: %.200r", len(expired), expired)
-            self._deliver(self.local.tags.expire(expired))
-            self._follow()
-        self._look_later()
+    def _expire(self, names: list[str]) -> None:
+        self._deliver(self.local.tags.expire(names))
+        self._follow()
 
     def _greet(self, connection: Connection, hello: Request, fds: list[Descriptor]) -> None:
         if not isinstance(hello, Hello):
@@ -331,25 +319,9 @@ class Server:
             if connection is not None:
                 connection.push(message, fds)
         for fanout, outcome in self.local.take_stalled():
-            self._watch(fanout, outcome)
-
-    def _watch(self, fanout: FanOut, outcome: Flushed) -> None:
-        """Go on with a publisher's announcements when its socket has room; a publisher reads it only when it sends."""
-        if fanout.unwatch is not None:
-            fanout.unwatch()
-        if outcome is Flushed.FULL:
-            self._loop.add_writer(fanout.fileno(), self._retry, fanout)
-            fanout.unwatch = partial(self._unwatch, fanout.fileno())
-        else:
-            fanout.unwatch = self._loop.call_later(RETRY_S, self._retry, fanout).cancel
-
-    def _unwatch(self, fd: int) -> None:
-        self._loop.remove_writer(fd)
+            self._flushing.watch(fanout, outcome)
 
     def _retry(self, fanout: FanOut) -> None:
-        if fanout.unwatch is not None:
-            fanout.unwatch()
-            fanout.unwatch = None
         self.local.retry(fanout)
         self._deliver([])
 
@@ -402,8 +374,7 @@ class Server:
         self.local.process_died(pid)
 
     def _close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        self._unused_tags.close()
         self._listener.close()
         for connection in self._connections.values():
             connection.close()

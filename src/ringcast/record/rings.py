@@ -109,7 +109,7 @@ class Rings:
     def bounds(self, info: PublisherInfo) -> tuple[int, int] | None:
         """(oldest held, newest), (n, n - 1) when empty; None when the ring is gone or its node away."""
         try:
-            if self._is_local(info):
+            if self.is_local(info):
                 return self._history(info).bounds(incarnation=info.incarnation)
             with self._remote(info) as history:
                 return history.bounds()
@@ -118,7 +118,7 @@ class Rings:
 
     def stretches(self, info: PublisherInfo, first: int, last: int, every: int = 1) -> Iterator[Stretch]:
         """What is held of first..last, a batch at a time. Raises CorruptRing, BrokenError (its node is away)."""
-        if self._is_local(info):
+        if self.is_local(info):
             yield from self._local_stretches(info, first, last, every)
         else:
             yield from self._remote_stretches(info, first, last, every)
@@ -175,14 +175,15 @@ class Rings:
 
     def _sent_ns(self, info: PublisherInfo, seq: int) -> int | None:
         try:
-            if self._is_local(info):
+            if self.is_local(info):
                 return self._history(info).at(seq, incarnation=info.incarnation, copy=False).sent_ns
             with self._remote(info) as history:
                 return history.at(seq).sent_ns
         except HistoryError:
             return None
 
-    def _is_local(self, info: PublisherInfo) -> bool:
+    def is_local(self, info: PublisherInfo) -> bool:
+        """Whether its ring is read in place, and not through another node."""
         return info.node == self._session.node
 
     def _tag(self, name: str) -> Tag:

@@ -113,20 +113,21 @@ class Search:
         self._run.__exit__(None, None, None)
 
     def conclude(
-        self, recording: Path, begin_ns: int, page: Path, more: Callable[[list[dict[str, Any]]], list[Section]],
-        say: Callable[[str], None],
+        self, recording: Path, begin_ns: int, seconds: float, page: Path,
+        more: Callable[[list[dict[str, Any]]], list[Section]], say: Callable[[str], None],
     ) -> Concluded:  # fmt: skip
-        """Analyse what was recorded, hold what was found against the truth, and write the page. `more` makes sections
-        of it from the channels."""
+        """Analyse what was recorded, hold what was found against the truth of all `seconds` that were played, whether
+        or not anything was found in the last of them, and write the page. `more` makes sections of it from the
+        channels."""
         say("recording into the lake")
         source = self._spark.read.format("ringcast").option("path", str(recording)).option("decode", "false").load()
         jobs.run("ingest", self._lake, source=source)
         say("quality of service")
         jobs.run("qos", self._lake)
         say("against the truth")
-        found = self._lake.read(DETECTIONS).where(F.col("event_ns") >= begin_ns).cache()
-        last = found.agg(F.max("event_ns")).first()
-        ticks = 0 if last is None or last[0] is None else (last[0] - begin_ns) // _TICK_NS + 1
+        ticks = round(seconds * 1e9) // _TICK_NS
+        played = F.col("event_ns").between(begin_ns, begin_ns + ticks * _TICK_NS - 1)
+        found = self._lake.read(DETECTIONS).where(played).cache()
         truth = truth_rows(Mission(replace(self._mission.settings, seconds=ticks / 10, begin_ns=begin_ns)))
         self._lake.replace(TRUTH, declared(self._spark, truth, TRUTH), self._run.id)
         matches = matched(found, self._lake.read(TRUTH)).cache()

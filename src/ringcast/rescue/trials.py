@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ringcast.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
 from ringcast.rescue.pipelines.fuse import fuse, survivors, tally
-from ringcast.rescue.pipelines.score import Score, matched, score
+from ringcast.rescue.pipelines.score import Score, by_survivor, interval, matched, score
 from ringcast.rescue.tables import SENSORS, TRUTH
 from ringcast.spark.lake import Lake
 from ringcast.spark.pipelines.ingest import ingest
@@ -76,6 +76,21 @@ def judged(
     finally:
         ticks.unpersist()
         messages.unpersist()
+
+
+def seeded(
+    spark: SparkSession, settings: Settings, seeds: int, say: Callable[[str], None] = lambda text: None
+) -> tuple[float, float, float]:
+    """Recall of a survivor over that many missions, each with another seed: mean and 95 % interval, by survivor."""
+    recalls = []
+    for seed in range(1, seeds + 1):
+        say(f"seed {seed} of {seeds}")
+        mission = Mission(replace(settings, seed=seed))
+        messages = declared(spark, bronze_rows(mission), MESSAGES)
+        sensors, clocks = declared(spark, mission.calibration(), SENSORS), declared(spark, clock_rows(mission), CLOCKS)
+        matches = matched(survivors(fuse(messages, clocks, sensors)), declared(spark, truth_rows(mission), TRUTH))
+        recalls += [row.found / row.ticks for row in by_survivor(matches).collect()]
+    return interval(recalls)
 
 
 def compare(

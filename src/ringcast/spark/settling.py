@@ -71,11 +71,16 @@ def settle(
 
 
 def settle_small(
-    lake: Lake, table: Table, rows: DataFrame, expectations: Sequence[Expectation], run: Run, place: Place
-) -> pa.Table:
-    """The same for a few rows of a stream, fetched once and written without a Spark job. Returns what was written."""
+    lake: Lake, table: Table, rows: DataFrame, expectations: Sequence[Expectation], run: Run, place: Place,
+    more: Mapping[str, int],
+) -> pa.Table:  # fmt: skip
+    """The same for a few rows of a stream, fetched once and written without a Spark job. Returns what was written.
+
+    `more` are counts of the same batch, noted with the others.
+    """
     if not lake.fitting(table, rows).fits:
         settle(lake, table, rows, expectations, run, place)
+        note(lake, table.name, dict(more), run, place)
         return pa.table({})
     judged = quality.judge(rows, expectations).withColumn("_partition", F.expr(table.partition)).toArrow()
     failed = judged["_failed"].to_pylist()
@@ -86,10 +91,12 @@ def settle_small(
     kept = judged.filter(pa.array(good, pa.bool_()))
     if not all(good):
         settle(lake, table, rows, expectations, run, place)
+        note(lake, table.name, dict(more), run, place)
         return kept.select(table.columns)
     partitions = kept["_partition"].to_pylist() if table.partition_column else [None] * kept.num_rows
     written = lake.add_arrow(table, kept, partitions, run.id, _batch(place, table.name)).rows
-    note(lake, table.name, {**counts, "quarantined": 0}, run, place, {e.name: e.action for e in expectations})
+    told = {**counts, "quarantined": 0, **more}
+    note(lake, table.name, told, run, place, {e.name: e.action for e in expectations})
     run.wrote(table.name, written)
     run.count({k: v for k, v in counts.items() if v}, f"{table.name}: ")
     return kept.select(table.columns)
@@ -99,6 +106,8 @@ def note(
     lake: Lake, table: str, counts: dict[str, int], run: Run, place: Place, actions: dict[str, str] | None = None
 ) -> None:
     """Counts into `quality`, one row each."""
+    if not counts:
+        return
     now = dt.datetime.now(dt.UTC)
     rows = [
         (now, table, run.id, place.number, name, (actions or {}).get(name, "count"), number)

@@ -23,7 +23,6 @@ from ringcast.spark.declaration import NothingToDo, Pipeline, find
 from ringcast.spark.jobs import chosen_options, complete, counted
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
-from ringcast.spark.pipelines.constant import at_hand
 from ringcast.spark.pipelines.refine import of_families, refine
 from ringcast.spark.quality import Expectation
 from ringcast.spark.settling import Place, note, settle, settle_small
@@ -134,18 +133,18 @@ class Streams:
 
         def write(batch: DataFrame, place: Place) -> None:
             rows = complete(one, batch, self.run)
+            numbers = counted(one, batch) if one.counts is not None else {}
             if one.small:
-                sent = settle_small(self.lake, table, rows, one.expectations, self.run, place)
+                sent = settle_small(self.lake, table, rows, one.expectations, self.run, place, numbers)
                 if sources.publish is not None and sent.num_rows:
                     sources.publish.send_now(sent, table.schema, place.batch, self._checkpoints)
             else:
                 settle(self.lake, table, rows, one.expectations, self.run, place)
                 if sources.publish is not None:
                     sources.publish.send(rows.select(*table.columns), place.batch, self._checkpoints)
-            if one.counts is not None:
-                numbers = counted(one, batch)
-                note(self.lake, table.name, numbers, self.run, place)
-                self.run.count(numbers, f"{one.name}: ")
+                if numbers:
+                    note(self.lake, table.name, numbers, self.run, place)
+            self.run.count(numbers, f"{one.name}: ")
 
         self.begin(one.name, found, write, small=one.small)
 
@@ -230,12 +229,17 @@ class Streams:
             query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
             assert query, "Spark names the query in every batch"
             # Every action on a batch would read the source and run the detection again.
-            held = at_hand(batch) if small else batch.persist()
-            try:
-                if not small or not held.isEmpty():
-                    write(held, Place(batch=(f"{name} {query}", number)))
-            finally:
-                held.unpersist()
+            place = Place(batch=(f"{name} {query}", number))
+            if small:
+                found = batch.toArrow()
+                if found.num_rows:
+                    write(batch.sparkSession.createDataFrame(found, schema=batch.schema), place)
+            else:
+                held = batch.persist()
+                try:
+                    write(held, place)
+                finally:
+                    held.unpersist()
             if number % _NOTED_EVERY == _NOTED_EVERY - 1:
                 self.note()
 

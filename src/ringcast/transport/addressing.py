@@ -67,7 +67,7 @@ def payload_room(sock: socket.socket) -> int:
 
 
 def widen_receive_buffer(sock: socket.socket) -> int:
-    """As large as we may; the size that came of it. A burst that finds it full is lost."""
+    """Make the buffer as large as allowed; returns its size. A burst that finds it full is lost."""
     _widen(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
 

@@ -2,8 +2,8 @@
 
 Receivers of one ring by stacks of one shape, scaled the same way and equally reliable, are a group: one key, one
 multicast address, one native `Group`. Invariants: a group has at most one channel to a node's receiving end, so that
-its key tells channels apart there; it lives as long as a receiver has a seat. Where there is no multicast, or no more,
-each receiver is sent to by itself, and that is said.
+its key tells channels apart there; it lives as long as a receiver has a seat. Without multicast, each receiver is sent
+to by unicast, and that is logged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger("ringcast.transport")
 MOST_PAYLOAD_BYTES = 1472
 """Of a datagram: windows keep room for whole packets, so they are no larger than Ethernet's, on loopback either."""
 REPAIR_BYTES = 162
-"""What a repair of sixteen packets is longer than they are."""
+"""How many bytes a repair of sixteen packets needs beyond their length."""
 
 
 class Identity(NamedTuple):
@@ -177,7 +177,7 @@ class SendingGroup:
         if self._socket is None or self._native is None:
             return
         try:
-            # Nobody takes it for anything; the kernel says whether there is a way.
+            # Receivers ignore it; the kernel says whether there is a route.
             self._socket.send(b"")
             # Whether it leads anywhere only receivers can say.
             self.answering.repair.probe(self.key)
@@ -194,7 +194,7 @@ class SendingGroup:
                 member.sending.fall_back()
 
     def _fall_back(self, exc: OSError) -> None:
-        logger.warning("no way to multicast group %s any more (%s); sending to each node", self.address, exc)
+        logger.warning("no route to multicast group %s any more (%s); sending to each node", self.address, exc)
         if self._pushed and self._source is not None:
             self._source.links.remove_link(self.key)
             self._pushed = False

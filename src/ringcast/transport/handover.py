@@ -35,7 +35,7 @@ class Handover:
         self.pushed = False
 
     def begin(self, first_seq: int) -> None:
-        """Send the stream from that message on, whoever does."""
+        """Send the stream from that message on, by pump or by publisher."""
         if first_seq < self._source.next_seq:
             self.follow(first_seq)
         else:
@@ -63,7 +63,7 @@ class Handover:
         self.pump.stop_before(end)
 
     def behind(self, seq: int) -> None:
-        """The publisher does not push, after all."""
+        """The publisher gave the stream back."""
         if not self.pushed:
             return
         self.pushed = False
@@ -74,7 +74,7 @@ class Handover:
             self.pump.stop_before(NEVER)
 
     def settle(self) -> None:
-        """Now and then while there is a pump."""
+        """To be called regularly while there is a pump."""
         if self.pump is None:
             return
         state, reached = self.pump.state, self.pump.next_seq

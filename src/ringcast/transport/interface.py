@@ -87,7 +87,7 @@ class Source(Protocol):
     def capacity_bytes(self) -> int: ...
     @property
     def next_seq(self) -> int:
-        """The publisher's number of the message that comes next."""
+        """The publisher's sequence number of the next message."""
 
     @property
     def links(self) -> FanOutLinks: ...
@@ -103,7 +103,7 @@ class Receiving(Protocol):
     def open(self, channel: Channel) -> Mirror: ...
     def close_channel(self, key: int) -> None: ...
     def attach_fanout(self, key: int, socket_fd: int) -> None:
-        """Let the mirror push on: a proxy's stage on this node."""
+        """Let the mirror push to links, for a proxy on this node."""
 
     def ended(self) -> list[int]:
         """Keys of channels whose sender is gone since the last call, where the transport notices."""
@@ -133,13 +133,13 @@ class Sending(Protocol):
     def counters(self) -> dict[str, int]: ...
     @property
     def broken(self) -> bool:
-        """Nothing more is sent, though nobody asked for that; the channel is to be opened again."""
+        """True when sending failed; the channel is to be opened again."""
 
     def release(self) -> None:
         """Ask nothing more of the ring's writer. Called once, before `close`."""
 
     def close(self) -> None:
-        """May block for a moment; called on a thread of its own."""
+        """May block for a moment; called on a separate thread."""
 
 
 class Transport(Protocol):
@@ -189,7 +189,7 @@ class GroupTransport(Transport, Protocol):
         """A seat for the receiver there. Raises OSError."""
 
     def dismiss(self, key: int) -> None:
-        """The channel was not started, after all."""
+        """The channel was not started."""
 
     def retune(self, key: int) -> None:
         """The channel's sending end goes on with the parameters of this transport."""
@@ -201,4 +201,4 @@ class GroupTransport(Transport, Protocol):
         """(channel, peers) for every receiver that is to be told of others who came or left, since the last call."""
 
     def check(self) -> None:
-        """Called every second: is there still a way to every group?"""
+        """Called every second: check the route to every group."""

@@ -34,7 +34,7 @@ class Membership(Protocol):
     @property
     def wants_multicast(self) -> bool: ...
     def push(self) -> None:
-        """See to it that the publisher pushes to the group."""
+        """Make the publisher push to the group."""
 
     def hand_over(self, seq: int) -> None: ...
     def leave(self, channel: int) -> None: ...
@@ -99,7 +99,7 @@ class MemberSending:
             self._handover.behind(seq)
 
     def fall_back(self) -> None:
-        """Multicast reaches nobody any more."""
+        """Multicast no longer works: send by unicast."""
         if not self._direct and self._group.pumped_from is None:
             self._direct = True
             self._handover.push(max(self._channel.first_seq, self._source.next_seq - OVERLAP * self._channel.every))

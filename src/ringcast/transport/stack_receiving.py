@@ -65,7 +65,7 @@ class StackReceiving:
     def take_deaf(self) -> list[int]:
         found = [key for key, mirror in self._mirrors.items() if mirror.counters()["deaf"]]
         for key in found:
-            logger.warning("multicast reaches channel %x no more; asking for datagrams of its own", key)
+            logger.warning("multicast no longer reaches channel %x; asking for unicast", key)
             del self._mirrors[key]
             self._deaf.add(key)
         return found
@@ -112,7 +112,7 @@ class StackReceiving:
             ear = self._ears.join(address, interface)
             send_from(self._socket, interface)
         except OSError as exc:
-            logger.warning("cannot join multicast group %s: %s; asking for datagrams of our own", address, exc)
+            logger.warning("cannot join multicast group %s: %s; asking for unicast", address, exc)
             self._deaf.add(key)
             return None
         if ear is not None:

@@ -1,8 +1,8 @@
-"""Letting tcp streams in: accept them, read which channel each is, and hand it over. One thread for all newcomers.
+"""The intake of tcp streams: accept them, read which channel each is, and hand it over. One thread for all newcomers.
 
-Invariants: at most `max_newcomers` connections wait here, and when one more comes the oldest is closed, because whoever
-keeps to the protocol says its channel at once; a newcomer that says nothing in time is closed; running out of
-descriptors makes the thread pause and never ends it. What was not let in is counted by reason.
+Invariants: at most `max_newcomers` connections wait here, and when one more comes the oldest is closed, because a
+correct sender names its channel at once; a newcomer that says nothing in time is closed; running out of descriptors
+makes the thread pause and never ends it. What was not let in is counted by reason.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class StreamIntake:
                         self._hear(self._newcomers[key.fd])
                 self._look_at_the_clock()
             except Exception:  # without this thread no stream would ever come in again
-                logger.exception("letting a stream in failed")
+                logger.exception("accepting a stream failed")
                 self._pause()
 
     def _patience_s(self) -> float | None:
@@ -127,7 +127,7 @@ class StreamIntake:
             self._no_room += 1
             self._say_seldom(self._no_room, "%d time(s) no stream could be let in: %s; raise ulimit -n", exc.strerror)
         else:
-            logger.warning("a stream could not be let in: %s", exc)
+            logger.warning("a stream could not be accepted: %s", exc)
         self._pause()
 
     def _pause(self) -> None:

@@ -15,7 +15,7 @@ from ringcast.transport.interface import Channel, Mirror, Promises, Source
 
 PACE_BYTES_PER_S = 100_000_000
 PATIENCE_NS = 2_000_000
-"""A gap is waited for so long after something later came. Pieces that keep coming are no gap."""
+"""How long to wait for a gap to close after a later message came. Pieces that keep coming are no gap."""
 
 
 class Udp:

@@ -9,7 +9,7 @@ import pytest
 
 import ringcast.cli
 from ringcast.cli import main
-from ringcast.cli.parts.grammar import grammar
+from ringcast.cli.parts.completion.grammar import grammar
 from ringcast.cli.program import GROUPS, VERBS, Misuse, module_of, parser_of
 from ringcast.cli.run import doctor
 from ringcast.errors import RingcastError

@@ -10,6 +10,7 @@ from markdown_pages import ROOT
 
 import ringcast
 from ringcast.client.remote_history import RemoteHistory
+from ringcast.model import options
 from ringcast.transport import find
 
 FIGURE_5 = [
@@ -53,9 +54,11 @@ def test_ours_are_there(owner: str, name: str, arguments: str) -> None:
 
 
 def parameters(thing: object) -> set[str]:
-    """Of a function; of a native one, what its docstring says."""
+    """Of a function, with the keys of its options; of a native one, what its docstring says."""
     try:
-        return set(inspect.signature(thing).parameters)  # type: ignore[arg-type]
+        found = inspect.signature(thing).parameters  # type: ignore[arg-type]
+        packed = re.findall(r"Unpack\[(\w+)\]", " ".join(str(parameter.annotation) for parameter in found.values()))
+        return set(found).union(*(getattr(options, name).__optional_keys__ for name in packed))
     except ValueError:
         return set(re.findall(r"(\w+)(?=[:=,)])", thing.__doc__ or ""))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -70,22 +71,20 @@ def test_time_between_messages_is_kept(session: ringcast.Session, speed: float) 
     sent_at: list[int] = []
     replay = Replay(session, speed=speed, clock_ns=clock, sleep=clock.sleep)
     batches = [rows([0, 100, 5000]), rows([5300], first=3)]
-    original = ringcast.Publisher.send
+    original = ringcast.Publisher.__init__
 
-    class Watching:
-        """Stands before the native method that an instance shows."""
+    def watched(publisher: Any, *arguments: Any, **named: Any) -> None:
+        original(publisher, *arguments, **named)
+        send = publisher.send
 
-        def __set__(self, owner: ringcast.Publisher, native: object) -> None: ...
+        def noting(*arguments: Any, **named: Any) -> int:
+            sent_at.append(clock.now_ns)
+            return send(*arguments, **named)
 
-        def __get__(self, owner: ringcast.Publisher, _: object) -> object:
-            def send(*arguments: object, **named: object) -> int:
-                sent_at.append(clock.now_ns)
-                return original(owner, *arguments, **named)  # type: ignore[arg-type]
-
-            return send
+        publisher.send = noting
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ringcast.Publisher, "send", Watching())
+        patch.setattr(ringcast.Publisher, "__init__", watched)
         assert replay.run(iter([(batch, {"uav/pose": ATTRIBUTES}) for batch in batches])) == 4
     began = sent_at[0]
     assert [round((at - began) / 1e6 * speed) for at in sent_at] == [0, 100, 5000, 5300]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,6 +222,74 @@ def test_recording_and_ring_are_one_table(
         first = min(n for n in sent if sent[n] >= sent[seq] // 1000 * 1000)
         later = Query(daemon, tag="a/b", path=str(tmp_path), startingOffsets=at)
         assert numbers(later.step()) == list(range(first, 21))
+
+
+def record(session: ringcast.Session, path: Path, goal: int, **how: Any) -> None:
+    """Until that many rows are committed there."""
+    with RecordingWriter(path) as writer:
+        recorder = Recorder(session, ["a/b"], writer, **how)
+        recorder.on_progress = lambda _: recorder.stop() if writer.committed + writer.pending >= goal else None
+        recorder.run()
+
+
+def test_a_recorder_that_came_late_does_not_hide_what_the_ring_has(
+    daemon: Any, session: ringcast.Session, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    publisher = session.tag("a/b").publisher()
+    send(publisher, 5)
+    with RecordingWriter(tmp_path) as writer:
+        recorder = Recorder(session, ["a/b"], writer, start="new")
+        recorder.on_progress = lambda _: recorder.stop() if writer.committed + writer.pending >= 3 else None
+        thread = threading.Thread(target=recorder.run)
+        thread.start()
+        recorder.reading.wait(30)
+        send(publisher, 3)
+        thread.join(30)
+    send(publisher, 2)
+    query = Query(daemon, tag="a/b", path=str(tmp_path), startingOffsets="earliest")
+    assert numbers(query.step()) == list(range(10))
+
+
+def test_a_recording_that_left_messages_out_does_not_stand_in_for_the_ring(
+    daemon: Any, session: ringcast.Session, tmp_path: Path
+) -> None:
+    publisher = session.tag("a/b", depth=16, capacity_bytes=8192).publisher()
+    send(publisher, 16)
+    record(session, tmp_path, 4, start="earliest", every=5)
+    held = Query(daemon, tag="a/b", path=str(tmp_path), startingOffsets="earliest").step()
+    assert [(row["seq"], row["every"]) for row in held] == [(n, 1) for n in range(16)]
+    send(publisher, 6)  # and six of those that it left out are overwritten
+    options = {"tag": "a/b", "path": str(tmp_path), "startingOffsets": "earliest"}
+    some = Query(daemon, **options, failOnDataLoss="false").step()
+    assert [(row["seq"], row["every"]) for row in some] == [(0, 5), (5, 5), *((n, 1) for n in range(6, 22))]
+    scaled = Query(daemon, **options, every="10").step()
+    assert [(row["seq"], row["every"]) for row in scaled] == [(0, 10), (10, 10), (20, 10)]
+
+
+def test_a_stream_that_stalled_goes_on_from_the_recording_or_stops_with_numbers(
+    daemon: Any, session: ringcast.Session, tmp_path: Path
+) -> None:
+    publisher = session.tag("a/b", depth=8, capacity_bytes=4096).publisher()
+    send(publisher, 4)
+    RecordingWriter(tmp_path / "kept").close()
+    query = Query(daemon, tag="a/b", path=str(tmp_path / "kept"), startingOffsets="earliest")
+    assert numbers(query.step()) == [0, 1, 2, 3]
+    send(publisher, 8)
+    record(session, tmp_path / "kept", 8, start="earliest")
+    send(publisher, 8)  # the ring has 12 to 19 now, the recording 4 to 11
+    assert numbers(query.step()) == list(range(4, 20))
+    send(publisher, 20)
+    with pytest.raises(DataLoss, match=r"12 of the messages 20 to 39") as caught:
+        query.step()
+    assert caught.value.lost == 12
+
+
+def test_what_was_received_live_has_no_time_of_the_pull(daemon: Any, session: ringcast.Session) -> None:
+    send(session.tag("a/b").publisher(), 3)
+    rows = Query(daemon, tag="a/b", startingOffsets="earliest").step()
+    again = Query(daemon, tag="a/b", startingOffsets="earliest").step()
+    assert [row["received_ns"] for row in rows] == [row["sent_ns"] for row in rows]
+    assert rows == again, "however late it is pulled"
 
 
 def test_columns_may_be_chosen(daemon: Any, session: ringcast.Session) -> None:

@@ -11,7 +11,7 @@ from ringcast.cli.program import Misuse
 HELP = "Which transport suits an environment, by a model that 'ringcast pipeline run train' wrote."
 
 _EPILOG = """\
-Without numbers it says what the model looks at and how good it was where it had not been trained.
+Without numbers it shows the model's inputs, and how good it was in environments it had not been trained on.
 
 examples:
   ringcast choose best.json
@@ -24,7 +24,7 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("model", metavar="MODEL", help="the JSON file")
-    parser.add_argument("numbers", metavar="NAME=NUMBER", nargs="*", type=_number, help="what the environment is like")
+    parser.add_argument("numbers", metavar="NAME=NUMBER", nargs="*", type=_number, help="a property of the environment")
     add_json(parser)
 
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     output.line(chosen)
     for name in beyond:
         low, high = chooser.spans[name]
-        output.note(f"{name} was {low:g} to {high:g} where the model learned; what it says here is a guess")
+        output.note(f"{name} was {low:g} to {high:g} where the model learned; its answer here is a guess")
     return 0
 
 
@@ -82,4 +82,4 @@ def _number(text: str) -> tuple[str, float]:
             return name, float(value)
     except ValueError:
         pass
-    raise argparse.ArgumentTypeError(f"{text!r} is no NAME=NUMBER, as rate_hz=50")
+    raise argparse.ArgumentTypeError(f"{text!r} is not NAME=NUMBER, as rate_hz=50")

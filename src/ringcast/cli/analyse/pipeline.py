@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ringcast.cli.analyse import pipeline_tables
 from ringcast.cli.parts import units
 from ringcast.cli.parts.instants import instant
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.pipelines import tables as pipeline_tables
 from ringcast.cli.program import Misuse
 from ringcast.errors import RingcastError
 
@@ -92,6 +92,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for one in (simulate, compare):
         one.add_argument("--seconds", type=units.positive, default=4.0, help="of the mission (default: 4)")
         one.add_argument("--seed", type=units.index, default=7, help="(default: 7)")
+    compare.add_argument("--seeds", type=units.count, metavar="N",
+                         help="instead: recall by survivor over N missions, with its 95 %% interval")  # fmt: skip
     simulate.add_argument("--loss", type=units.not_negative, default=0.0, help="share of packets lost, as 0.03")
     simulate.add_argument("--skew", type=float, default=0.0, metavar="MS", help="UAV cameras' clocks are ahead")
     report = _action(actions, "report", "an HTML page with pictures of what the lake holds")
@@ -268,9 +270,17 @@ def _simulate(args: argparse.Namespace, output: Output, spark: SparkSession, lak
 
 def _compare(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
     from ringcast.rescue import Settings
-    from ringcast.rescue.trials import compare
+    from ringcast.rescue.trials import compare, seeded
 
-    scores = compare(spark, Settings(seed=args.seed, seconds=args.seconds), output.progress)
+    settings = Settings(seed=args.seed, seconds=args.seconds)
+    if args.seeds:
+        mean, low, high = seeded(spark, settings, args.seeds, output.progress)
+        if output.json:
+            output.document({"seeds": args.seeds, "recall": mean, "low": low, "high": high})
+        else:
+            output.line(f"recall by survivor, {args.seeds} seeds: {mean:.3f} (95 %: {low:.3f} to {high:.3f})")
+        return 0
+    scores = compare(spark, settings, output.progress)
     rows: list[dict[str, Any]] = [
         {
             "condition": name, "recall": one.recall, "precision": one.precision, "missed": one.missed,

@@ -18,7 +18,7 @@ publishers and subscribers of the tag get the error TagDestroyed. Tags that nobo
 
 examples:
   ringcast delete lab/temp              nobody publishes on it or subscribes to it
-  ringcast delete lab/temp --force      whoever uses it
+  ringcast delete lab/temp --force      even while programs use it
   ringcast tags lab/temp --publishers   who publishes on it, on which node
 """
 

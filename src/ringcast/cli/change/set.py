@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 HELP = "Decide where a tag's proxies sit and what carries it between nodes, while messages flow."
 
 _EPILOG = """\
-Streams that are open move at once, on every node: nothing comes twice or out of order, and nothing is lost but what the
-transport loses. What is set counts before what subscribers ask for and the tag's attributes say. Without options it
-shows what is set. When the halves of a broken network meet again, settings of both are kept; of two for the same node
-the one made on the half where more was set wins, else the one written by the node whose name sorts later.
+Open streams move at once, on every node: nothing comes twice or out of order, and nothing is lost except by the
+transport. A setting overrides what subscribers ask for and what the tag's attributes say. Without options, this verb
+shows the settings. When two halves of a partitioned mesh join again, the settings of both are kept. Of two for the same
+node, the one of the half that set more wins; if they set equally many, that of the node whose name sorts later.
 
 examples:
   ringcast set cam/front --at node:edge1         scale on the node edge1
   ringcast set cam/front --transport tcp         carry it by tcp
   ringcast set cam/front --transport lateral+nak:r=4,c=3
-                                                 by one that survives loss; its numbers may change while it runs
+                                                 by one that survives loss; its parameters can be changed later
   ringcast set cam/front --node tablet --at publisher
                                                  only for what goes to the node called tablet
   ringcast set cam/front --at auto --transport ''
-                                                 leave it to the subscribers again
+                                                 let the subscribers choose again
   ringcast set cam/front                         show what is set
 """
 
@@ -41,9 +41,9 @@ _HEADS = ("tag", "to node", "proxy", "transport")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag's name")
-    parser.add_argument("--at", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to take it back")
+    parser.add_argument("--at", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to remove the setting")
     parser.add_argument("--proxy", dest="at", help=argparse.SUPPRESS)  # its name in earlier versions
-    add_transport(parser, "carries the tag between nodes; '' to take it back")
+    add_transport(parser, "carries the tag between nodes; '' removes the setting")
     parser.add_argument("--node", default="", metavar="NAME", help="only for streams to this node (default: all)")
     add_access(parser)
     add_json(parser, "what is set then, as one JSON document")
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         except ValueError as exc:
             raise Misuse(f"--{exc}") from exc
     if args.node and args.at is None and args.transport is None:
-        raise Misuse("--node says for whom; say also what, with --at or --transport")
+        raise Misuse("--node says for which node; say also what, with --at or --transport")
     with connect(args, "set") as session:
         if args.at is not None or args.transport is not None:
             session.set_channel(args.tag, node=args.node, at=args.at, transport=args.transport)

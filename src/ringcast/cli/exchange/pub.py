@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 HELP = "Publish on a tag: the values given, the lines of standard input, or a counter. Creates the tag when nobody has."
 
 _EPILOG = """\
-A value is text for a tag of codec bytes, JSON for json, msgpack and numpy. Options that describe the tag (--codec,
---depth, --capacity) are for creating it; on one that exists they must agree with it.
+A value is text on a tag of codec bytes, and JSON on one of json, msgpack or numpy. --codec, --depth and --capacity are
+for a tag that does not exist yet; for one that exists they must be what it has.
 
 examples:
   ringcast pub lab/temp 21.5 21.6                        two messages
@@ -41,14 +41,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tag", metavar="TAG", help="where to publish, as lab/bench1/temp")
     parser.add_argument("values", nargs="*", metavar="VALUE", help="what to send; none with --stdin or for a counter")
     parser.add_argument("--stdin", action="store_true", help="send each line of standard input")
-    parser.add_argument("--rate", type=positive, metavar="HZ", help="messages per second (default: as fast as it goes)")
-    parser.add_argument("--count", type=count, metavar="N", help="send N messages; values given are repeated in turn")
-    parser.add_argument("--wait", type=count, metavar="N", help="begin when N subscribers are there")
+    parser.add_argument(
+        "--rate", type=positive, metavar="HZ", help="messages per second (default: as fast as possible)"
+    )
+    parser.add_argument("--count", type=count, metavar="N", help="send N messages; repeat the values as needed")
+    parser.add_argument("--wait", type=count, metavar="N", help="wait for N subscribers first")
     parser.add_argument("--timeout", type=positive, metavar="S", help="with --wait: give up after S seconds")
-    parser.add_argument("--hold", type=not_negative, default=0.0, metavar="S", help="stay S seconds after the last one")
+    parser.add_argument(
+        "--hold",
+        type=not_negative,
+        default=0.0,
+        metavar="S",
+        help="keep the publisher open S seconds after the last message",
+    )
     parser.add_argument("--codec", help="bytes, json, msgpack, numpy (default: the tag's own; bytes for a new tag)")
-    parser.add_argument("--depth", type=count, metavar="N", help="messages a publisher's history holds")
-    parser.add_argument("--capacity", type=size, metavar="SIZE", help="bytes it holds, as 64K or 4M")
+    parser.add_argument("--depth", type=count, metavar="N", help="how many messages a publisher's history holds")
+    parser.add_argument("--capacity", type=size, metavar="SIZE", help="how many bytes it holds, as 64K or 4M")
     add_access(parser)
     add_json(parser, "a summary as one JSON document")
 
@@ -66,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     with connect(args, "pub") as session:
         tag = session.tag(args.tag, **{name: value for name, value in named.items() if value is not None})
         values = _values(args, tag.attributes.codec)
-        # A reliable reader that is too slow loses, and is told; a command line has nothing better to do about it.
+        # A reliable reader that is too slow loses messages and sees that in `lost`. A command line cannot do better.
         with tag.publisher(on_slow="skip") as publisher:
             if args.wait is not None:
                 output.progress(f"waiting for {args.wait} subscriber(s) of {args.tag}")
@@ -126,4 +134,4 @@ def _report(publisher: Publisher[Any], seconds: float, output: Output) -> None:
     numbers = "" if not sent else " (number 0)" if sent == 1 else f" (numbers 0 to {sent - 1}, {show_hz(rate)})"
     output.line(f"sent {sent} message(s){numbers} on {publisher.tag.name} to {publisher.subscribers} subscriber(s)")
     if counters["overruns"]:
-        output.note(f"reliable readers too slow for this were passed over {counters['overruns']} time(s), and told so")
+        output.note(f"{counters['overruns']} time(s) a reliable reader was too slow and lost messages")

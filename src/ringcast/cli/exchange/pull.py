@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 HELP = "Pull from a tag's history: the latest message, the n-th latest, or others by number or by time of sending."
 
 _EPILOG = """\
-Numbers are a publisher's own, from 0. Where several have published on the tag and numbers are asked for, say whose with
---publisher (ids: 'ringcast tags TAG --publishers'). Histories outlive their publishers as long as the daemon and its
-memory allow. Publishers on other nodes are asked there; --at names another place: 'node:NAME' is what that node holds,
-'subscriber' what came to this node for a subscription.
+Each publisher numbers its messages from 0. When several have published on the tag, name one with --publisher to pull by
+number ('ringcast tags TAG --publishers' lists their ids). Histories outlive their publishers as long as the daemon runs
+and has memory. Histories of other nodes are read there. --at names another place: 'node:NAME' for what that node holds,
+'subscriber' for what came to this node for a subscription.
 A TIME is 2026-05-01T10:00, 10:00:30 (today), 5s, 2min, 1h or 3d (ago), or nanoseconds since 1970, as --json prints
-them. It is UTC, and compared with the send time by the publisher's clock. Publishers need not be told apart by time.
+them. It is UTC, and is compared with the send time by the publisher's clock. Pulling by time reads all publishers.
 
 examples:
   ringcast pull lab/temp                 the newest
   ringcast pull lab/temp --back 3        the third before it
   ringcast pull lab/temp --seq 17        number 17
-  ringcast pull lab/temp --range 10:20   numbers 10 to 20, as far as they are still held
+  ringcast pull lab/temp --range 10:20   numbers 10 to 20, as far as still held
   ringcast pull lab/temp --since 10 --json
   ringcast pull lab/temp --since 30s     all sent in the last 30 seconds
   ringcast pull lab/temp --before 2min   the newest that had been sent two minutes ago
@@ -86,7 +86,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--back", type=index, default=0, metavar="N", help="the one N before the newest (default: 0)")
     which.add_argument("--seq", type=index, metavar="N", help="the one with sequence number N")
-    which.add_argument("--range", type=_range, metavar="A:B", help="those still held of A to B, both included")
+    which.add_argument(
+        "--range", type=_range, metavar="A:B", help="numbers A to B, both included, as far as they are still held"
+    )
     which.add_argument("--since", type=_since, metavar="N|TIME", help="all held from number N, or from TIME, on")
     which.add_argument("--before", type=instant_ns, metavar="TIME", help="the newest that had been sent at TIME")
     which.add_argument(

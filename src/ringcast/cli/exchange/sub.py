@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 HELP = "Subscribe to a tag, or to all that match a pattern, and print each message: tag, number, time it took, value."
 
 _EPILOG = """\
-A tag that does not exist yet is waited for. Messages that were overwritten before this program got to them are counted
-and reported on standard error, and in the field "lost" of the next message with --json.
+If the tag does not exist yet, this program waits for it. Messages that were overwritten before it read them are counted
+and reported on standard error; with --json, the field "lost" of the next message has the number.
 
 examples:
   ringcast sub lab/temp                        what is sent from now on
@@ -35,7 +35,7 @@ examples:
   ringcast sub lab/temp --count 1 --timeout 5  one message, or exit code 1
   ringcast sub lab/temp --json | jq .value     for programs
   ringcast sub host/file --raw > copy          bytes as they were sent
-  ringcast sub cam --size 320x240 --rate 5     small and few, scaled by the publisher's own process
+  ringcast sub cam --size 320x240 --rate 5     smaller and fewer, scaled in the publisher's process
   ringcast sub cam --every 10 --at node:attic  scaled on a node in between
   ringcast sub cam --transport lateral+nak:r=4,c=3
                                                from other nodes by a transport that survives loss
@@ -59,11 +59,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--start", type=_start, default="new", metavar="WHERE", help="new (default), latest, earliest or a number"
     )
     parser.add_argument("--count", type=count, metavar="N", help="end after N messages")
-    parser.add_argument("--timeout", type=positive, metavar="S", help="end when nothing came for S seconds")
-    parser.add_argument("--reliable", action="store_true", help="let publishers wait for this program, within bounds")
+    parser.add_argument("--timeout", type=positive, metavar="S", help="end after S seconds without a message")
+    parser.add_argument(
+        "--reliable", action="store_true", help="publishers wait for this program, up to the tag's max_wait_s"
+    )
     add_scaling(parser, rate=True)
     add_transport(parser, "carries the messages of other nodes (default: what the tag says)")
-    parser.add_argument("--raw", action="store_true", help="write the messages' bytes and nothing else")
+    parser.add_argument("--raw", action="store_true", help="write only the messages' bytes")
     add_access(parser)
     add_json(parser, "one JSON object per message and line")
 
@@ -76,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     with connect(args, "sub") as session:
         begin = time.monotonic()
         awaited = _wait_for_tag(session, args, output)
-        # Of a tag that was created while we waited nothing is old.
+        # Everything on a tag that was created while we waited is new.
         subscriber = session.subscribe(
             args.pattern, start="earliest" if awaited and args.start == "new" else args.start, reliable=args.reliable,
             every=args.every, rate_hz=args.rate, size=args.size, at=args.at or AUTO,

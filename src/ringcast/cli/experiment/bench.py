@@ -1,7 +1,7 @@
 """`ringcast bench`: run the benchmarks of the source checkout, with the peers beside.
 
-The benchmarks are no part of the package: they bring peers, a C compiler's work and minutes of waiting. This verb only
-finds them and hands over; what they measure is written in `bench/`.
+The benchmarks are not part of the package: they need peers, a C compiler and minutes of time. This verb only finds them
+and starts them; `bench/` says what they measure.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             return benchmark.wait()
         except KeyboardInterrupt:
-            # Ctrl-C went to the benchmark too, which ends what it started before it ends itself; twice is impatience.
+            # Ctrl-C went to the benchmark too, which first ends what it started.
             continue
 
 

@@ -1,4 +1,4 @@
-"""`ringcast place`: where proxies would sit in a network that need not exist. Needs neither a daemon nor a network."""
+"""`ringcast place`: plan where proxies sit, for a network in a file. Needs neither a daemon nor that network."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ examples:
   ringcast place examples/placement/tree.toml --why
   ringcast place examples/placement/tree.toml --json
 
-That no plan fits is an answer too: it says what is missing, by how much, and what would fit.
+When no plan fits, it says what is missing, by how much, and what would fit.
 """
 _MOST_ROWS = 40
 
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="network, demands and costs (TOML or JSON)")
     parser.add_argument("--svg", metavar="OUT", type=Path, help="draw the network with streams, proxies and loads")
     parser.add_argument(
-        "--why", action="store_true", help="say of every proxy why it sits there, and the next best place"
+        "--why", action="store_true", help="say for every proxy why it sits there, and name the next best place"
     )
     parser.add_argument("--limit", metavar="SECONDS", type=float, default=math.inf, help="stop solving after this long")
     add_json(parser)

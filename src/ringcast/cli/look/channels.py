@@ -1,4 +1,4 @@
-"""`ringcast channels`: the streams between this node and others, and what came over the network that nobody wanted."""
+"""`ringcast channels`: the streams between this node and others, and what was dropped."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
 HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
 
 _EPILOG = """\
-'in' comes to this node, 'out' leaves it. A publisher sends datagrams by itself, so an 'out' of them is counted at its
-other end. 'every' n carries the messages whose number is a multiple of n; with a 'rate', n follows the publisher.
-'size' is what messages are scaled to. 'repeated' are pieces that came twice or too late; 'recovered' came out of
-repairs; 'naks' are requests sent or, going out, answered; 'repairs' came, or were sent; delay and jitter are of the
-last messages, by the clocks of both nodes. '(unicast)': multicast does not reach the node, so it is sent to by itself.
-With --watch there are two tables: what flowed from (<) and to (>) other nodes, and how well, since the tenth look
-before. 'overhead' is bytes on the wire for each byte of messages; ReLate is the mean latency by the share that came,
-ReLate2 the latency times (percent lost + 1); 2Jit (us2), 2Net and 2Burst (bytes) are ReLate2 times the latency's
+'in' comes to this node, 'out' leaves it. Publishers send datagrams themselves, so only the receiving node counts them.
+'every' n carries the messages whose number is a multiple of n; with a 'rate', n follows the publisher. 'size' is what
+messages are scaled to. 'repeated' are fragments that came twice or too late; 'recovered' came from repairs; 'naks' are
+retransmission requests, sent ('in') or answered ('out'); 'repairs' were received or sent. Delay and jitter are of the
+last messages, by the clocks of both nodes. '(unicast)': multicast does not reach that node, so it gets datagrams of its
+own.
+With --watch there are two tables: how much came from (<) and went to (>) other nodes, and how well, over the last ten
+looks. 'overhead' is bytes on the wire for each byte of messages; ReLate is the mean latency divided by the share that
+came, ReLate2 the latency times (percent lost + 1); 2Jit (us2), 2Net and 2Burst (bytes) are ReLate2 times the latency's
 deviation, the bandwidth and its deviation. Less is better. --json has them as 'measured', in seconds and bytes per
 second, and without --watch since the channel began.
 Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
 programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
-(absurd, forged, mismatched). Of tcp, connections that were not let in: crowded (more than 128 said no channel) and
-no_room (the daemon had no descriptor left). 'mesh' counts what other daemons said or asked and this one refused.
+(absurd, forged, mismatched). For tcp, refused connections: crowded (more than 128 named no channel) and no_room (the
+daemon had no descriptor left). 'mesh' counts messages and requests of other daemons that this one refused.
 
 examples:
   ringcast channels                 all channels
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         for title, heads, cells in _sheets(seen):
             output.table(heads, cells, title)
         if not seen.rows:
-            output.line("there are no channels: nobody here reads another node's publisher, or the other way round")
+            output.line("there are no channels: no subscriber reads a publisher of another node")
     return 0
 
 
@@ -96,8 +97,8 @@ def _look(session: Session, gauges: Gauges) -> _Seen:
 
 
 def _remembered(session: Session) -> list[tuple[int, list[ChannelStatus]]]:
-    """What the daemon said of its channels in the last seconds, from its ring in shared memory: so the first view has
-    rates already. Nothing where it never had channels."""
+    """The daemon's counters of its channels in the last seconds, from its ring in shared memory, so that the first view
+    has rates already. Empty when it never had channels."""
     oldest_ns = time.time_ns() - REMEMBERED_NS
     try:
         with session.tag(channels_tag(session.node)).local_history() as history:

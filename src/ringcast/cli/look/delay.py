@@ -1,7 +1,7 @@
 """`ringcast delay`: how long messages take, from `send` to this program's `recv`.
 
-Nothing is printed while a window runs, and what arrived during the printing is thrown away and counted: it would have
-waited for the terminal, and the figure would be the terminal's.
+Nothing is printed while a window runs, and messages that arrive during printing are left out and counted: they would
+have waited for the terminal, and the figure would be the terminal's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HELP = "How long messages take from send to receive: percentiles, maximum, jitte
 
 _EPILOG = """\
 The receiver is this program itself, blocked in recv on this node: it shows what a subscriber with nothing else to do
-sees, and its own losses. What other subscribers see is in 'ringcast tags TAG --subscribers'.
+sees, and what it lost. What other subscribers see is in 'ringcast tags TAG --subscribers'.
 
 examples:
   ringcast delay lab/cam                       until Ctrl-C

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 HELP = "List the nodes that this one knows: whether they are here, and where they are reached."
 
 _EPILOG = """\
-A node is 'here', 'suspect' while it does not answer, 'gone', or in 'conflict' when it bears another's name. Nodes need
-not be linked to each other directly to exchange messages.
+A node is 'here', 'suspect' while it does not answer, 'gone', or in 'conflict' when another node has the same name.
+Nodes need not be linked to each other directly to exchange messages.
 
 examples:
   ringcast nodes                 all nodes

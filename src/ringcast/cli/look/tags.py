@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 HELP = "List tags: what they carry, who publishes and subscribes, how much was sent, how often, and when last."
 
 _EPILOG = """\
-The rate is that of the last seconds, by the publishers' own send times. A tag with no publisher keeps what its last
-publishers left behind, as far as memory allows; 'ringcast pull' reads it.
+The rate is that of the last seconds, by the publishers' own send times. A tag without publishers keeps the
+histories of the last ones, as far as memory allows; 'ringcast pull' reads them.
 
 examples:
   ringcast tags                          all tags
@@ -99,7 +99,7 @@ def _tag(session: Session, status: TagStatus, args: argparse.Namespace) -> dict[
         return row  # with thousands of idle tags the listing is all that is needed
     try:
         tag = session.tag(status.name, create=False)
-    except (UnknownTag, CodecError):  # destroyed this moment, or of a codec that is not installed here
+    except (UnknownTag, CodecError):  # deleted a moment ago, or its codec is not installed here
         return row | {"rate_hz": None}
     row["rate_hz"] = rate_lately(tag, now_ns) if busy else 0.0
     if args.publishers:

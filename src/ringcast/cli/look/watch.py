@@ -1,4 +1,4 @@
-"""`ringcast watch`: who comes and goes, as it happens."""
+"""`ringcast watch`: print nodes, publishers and subscribers as they come and go."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Nodes are always shown; PATTERN chooses publishers by tag, and subscribers by th
 
 examples:
   ringcast watch                  everything
-  ringcast watch lab/temp --now   who publishes and receives it at this moment
+  ringcast watch lab/temp --now   who publishes and receives it now
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("pattern", nargs="?", default="**", metavar="PATTERN", help="a tag, or 'lab/*/temp', 'lab/**'")
-    parser.add_argument("--now", action="store_true", help="print what is there and leave")
+    parser.add_argument("--now", action="store_true", help="print what is there now, and exit")
     add_access(parser)
     add_json(parser, "one JSON object per line")
 

@@ -1,7 +1,7 @@
 """What `ringcast channels` says of each channel besides its counters: `measure/channel.py`, as columns and as JSON.
 
-Columns have the same width whatever happens, so that a view that is drawn again stands still; each sheet fits a hundred
-columns. Pure but for what it remembers of the looks before.
+Columns always have the same width, so that a view that is drawn again stands still. Each sheet fits a hundred columns.
+Pure, except that it remembers the last looks.
 """
 
 from __future__ import annotations

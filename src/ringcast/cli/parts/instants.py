@@ -1,4 +1,4 @@
-"""Points in time as people write them on a command line: a date, a time of today, so long ago, or nanoseconds.
+"""Points in time as people write them on a command line: a date, a time of today, an age, or nanoseconds.
 
 Reading raises argparse.ArgumentTypeError, so that these functions can be the `type` of an option. A date or time
 without a zone is UTC, as everything that Ringcast prints.

@@ -52,13 +52,13 @@ class Reports:
         self._output.rest(self.due, "measuring")
 
     def announce(self) -> None:
-        """Say once per window that it takes long, for a verb that is busy measuring until its end."""
+        """Show progress once per window, for a verb that cannot do it while it measures."""
         if self._window_s > PROGRESS_FROM_S:
             self._output.progress(f"measuring for {self._window_s:g} s")
 
     def report(self, rows: Sequence[Any], cells: Callable[[Sequence[Any]], Cells]) -> None:
         self._number += 1
-        # Whoever is late (a stopped process, a sleeping laptop) does not make up for it with a burst of reports.
+        # After a pause (a stopped process, a sleeping laptop) there is no burst of reports.
         self._begin += max(0.0, time.monotonic() - self.due)
         self._print(rows, cells, summary=False)
 

@@ -1,7 +1,7 @@
 """Watching publishers at work without receiving anything: what `hz` and `bw` measure, and the rate in `tags`.
 
 Numbers and send times are read from the publishers' rings, byte counts from their counters in shared memory (through
-the daemon's listing). Invariant: being slow costs an observer intervals, never messages, for the count is the
+the daemon's listing). Invariant: a slow observer misses intervals, never messages, because the count is the
 publisher's own.
 """
 
@@ -27,11 +27,11 @@ MOST_TIMES = 20_000
 """How many send times are read of one publisher at one look."""
 _RECENT_MESSAGES = 100
 RECENT_NS = 10_000_000_000
-"""What was sent longer ago says nothing of a rate."""
+"""Messages older than this do not count for a rate."""
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """One publisher over one time. `bytes` is what it sent meanwhile, `message_bytes` their mean size."""
+    """One publisher over one time. `bytes` is what it sent in that time, `message_bytes` their mean size."""
 
     tag: str
     publisher: PublisherInfo
@@ -121,7 +121,7 @@ class Observer:
             if row.name not in self._tags and row.name not in self.unreadable:
                 try:
                     self._tags[row.name] = self._session.tag(row.name, create=False)
-                except UnknownTag:  # destroyed this very moment
+                except UnknownTag:  # deleted a moment ago
                     continue
                 except CodecError as exc:
                     self.unreadable[row.name] = exc

@@ -1,4 +1,4 @@
-"""Where a verb's words go: results to standard output, everything else to standard error.
+"""Where a verb's output goes: results to standard output, everything else to standard error.
 
 Results are tables and lines for people, or with `--json` one document, or one object per line for streams. On a
 terminal tables are drawn by rich; into a pipe they are plain columns, so that `grep` and `awk` work. Invariant: with
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PROGRESS_FROM_S = 2.0
-"""What takes longer than this says that it is at work."""
+"""A verb that takes longer than this shows progress."""
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "one JSON document") -> None:

@@ -27,13 +27,17 @@ def place(text: str) -> str:
 
 def add_scaling(parser: argparse.ArgumentParser, *, rate: bool = False) -> None:
     how_many = parser.add_mutually_exclusive_group()
-    how_many.add_argument("--every", type=count, default=1, metavar="N", help="only numbers that are multiples of N")
+    how_many.add_argument(
+        "--every", type=count, default=1, metavar="N", help="only messages whose number is a multiple of N"
+    )
     if rate:
-        how_many.add_argument("--rate", type=positive, metavar="HZ", help="at most so many a second, on average")
+        how_many.add_argument("--rate", type=positive, metavar="HZ", help="at most HZ messages per second, on average")
     parser.add_argument(
         "--size", type=extents, metavar="WxH", help="images and arrays at this size; audio as samples/s x channels"
     )
-    parser.add_argument("--at", type=place, metavar="PLACE", help="publisher, subscriber or node:NAME")
+    parser.add_argument(
+        "--at", type=place, metavar="PLACE", help="where the proxy sits: publisher, subscriber or node:NAME"
+    )
 
 
 def add_transport(parser: argparse.ArgumentParser, what: str) -> None:

@@ -1,4 +1,4 @@
-"""`--watch`: look again and again. On a terminal the tables stay in place, elsewhere they follow one another."""
+"""`--watch`: look again at intervals. On a terminal the tables stay in place, elsewhere they follow one another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ _T = TypeVar("_T")
 
 def add_watch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--watch", nargs="?", type=positive, const=1.0, metavar="S", help="again every S seconds (1) until Ctrl-C"
+        "--watch",
+        nargs="?",
+        type=positive,
+        const=1.0,
+        metavar="S",
+        help="repeat every S seconds (default: 1) until Ctrl-C",
     )
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 HELP = "Record tags, as they are received, to Parquet files that Spark, DuckDB and pandas read, or to an MCAP file."
 
 _EPILOG = """\
-DIR may hold a recording already: then it is gone on with, without gaps (as far as rings still hold what was sent
-meanwhile) and without repeats. Ctrl-C ends the recording with everything received so far committed. Messages that were
-overwritten before this program got to them are counted, in the column "lost" and at the end.
+If DIR holds a recording already, it is continued without repeats, and without gaps as far as rings still hold what was
+sent since. Ctrl-C ends the recording; everything received so far is committed. Messages that were overwritten before
+this program read them are counted, in the column "lost" and at the end.
 
 examples:
   ringcast record 'lab/**' --out day1            until Ctrl-C
@@ -39,10 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("patterns", metavar="TAG", nargs="+", help="a tag, or 'lab/*/temp', 'lab/**'")
     parser.add_argument("--out", metavar="DIR", help="directory for the Parquet recording")
-    parser.add_argument("--mcap", metavar="FILE", help="write an MCAP file, too or instead")
-    parser.add_argument("--start", choices=("new", "earliest"), default="new", help="what of a new recording is first")
+    parser.add_argument("--mcap", metavar="FILE", help="write an MCAP file, instead of DIR or besides")
+    parser.add_argument("--start", choices=("new", "earliest"), default="new", help="where a new recording begins")
     parser.add_argument("--every", type=count, default=1, metavar="N", help="only numbers that are multiples of N")
-    parser.add_argument("--reliable", action="store_true", help="let publishers wait for this program, within bounds")
+    parser.add_argument(
+        "--reliable", action="store_true", help="publishers wait for this program, up to the tag's max_wait_s"
+    )
     parser.add_argument("--for", dest="seconds", type=positive, metavar="S", help="end after S seconds")
     parser.add_argument("--count", type=count, metavar="N", help="end after about N messages")
     parser.add_argument("--commit", type=positive, default=5.0, metavar="S", help="seconds between commits (5)")
@@ -52,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.out is None and args.mcap is None:
-        raise Misuse("say where to: --out DIR, --mcap FILE, or both")
+        raise Misuse("give --out DIR, --mcap FILE, or both")
     for pattern in args.patterns:
         check_pattern(pattern)
     try:
@@ -74,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         recorder.on_progress = _Display(output, recorder, args)
         on_end(recorder.stop)
         if before:
-            output.note(f"going on with {args.out}: {before} message(s) so far")
+            output.note(f"continuing {args.out}: {before} message(s) so far")
         try:
             recorder.run()
         finally:

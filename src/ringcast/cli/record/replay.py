@@ -1,4 +1,4 @@
-"""`ringcast replay`: publish a recording again."""
+"""`ringcast replay`: publish what was recorded."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ HELP = "Publish a recording (a directory or an MCAP file), with the timing it ha
 
 _EPILOG = """\
 Messages keep their bytes and their event times; numbers and send times are new. Each recorded publisher is replayed by
-one of its own. Tags are made with the codec and schema that were recorded.
+a publisher of its own. Tags are created with the codec and schema that were recorded.
 
 examples:
   ringcast replay day1                                as it was
-  ringcast replay day1 --speed 10                     ten times as fast; 'max' waits for nothing
+  ringcast replay day1 --speed 10                     ten times as fast; 'max' as fast as possible
   ringcast replay day1 --only 'cam/**' --prefix old/  some tags, under other names
   ringcast replay flight.mcap --rename cam/1=cam/9
 """
@@ -45,10 +45,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("recording", metavar="DIR|FILE", help="what 'ringcast record' wrote")
     parser.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="1 (default) is as recorded; 'max'")
-    parser.add_argument("--only", default="**", metavar="PATTERN", help="only these of the recorded tags")
+    parser.add_argument("--only", default="**", metavar="PATTERN", help="only the recorded tags that match")
     parser.add_argument("--prefix", default="", metavar="TEXT", help="put before every tag's name")
-    parser.add_argument("--rename", type=_renaming, action="append", default=[], metavar="OLD=NEW", help="repeatable")
-    parser.add_argument("--wait", type=int, default=0, metavar="N", help="begin once N subscribers are there, per tag")
+    parser.add_argument(
+        "--rename",
+        type=_renaming,
+        action="append",
+        default=[],
+        metavar="OLD=NEW",
+        help="replay tag OLD as NEW; repeatable",
+    )
+    parser.add_argument("--wait", type=int, default=0, metavar="N", help="wait for N subscribers of each tag first")
     add_access(parser)
     add_json(parser, "one JSON object at the end")
 

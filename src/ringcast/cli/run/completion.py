@@ -1,18 +1,18 @@
-"""`ringcast completion`: what makes a shell complete verbs, options and their values, printed."""
+"""`ringcast completion`: print the script by which a shell completes verbs, options and their values."""
 
 from __future__ import annotations
 
 import argparse
 
-from ringcast.cli.parts.grammar import grammar
+from ringcast.cli.parts.completion.grammar import grammar
+from ringcast.cli.parts.completion.shells import SHELLS
 from ringcast.cli.parts.output import Output
-from ringcast.cli.parts.shells import SHELLS
 from ringcast.cli.program import VERBS, parser_of
 
-HELP = "Print what makes a shell complete verbs, options and their values."
+HELP = "Print a script by which bash, zsh or fish completes verbs, options and their values."
 
 _EPILOG = """\
-It is made from what the verbs understand, so print it again after an upgrade.
+The script knows the verbs of this version: print it again after an upgrade.
 
 examples:
   ringcast completion bash > ~/.local/share/bash-completion/completions/ringcast

@@ -1,4 +1,4 @@
-"""`ringcast config`: a daemon's settings, what is in force and where each came from; and whether a file is in order."""
+"""`ringcast config`: a daemon's settings, with the origin of each; and whether a file is valid."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ringcast.errors import DaemonUnavailable
 if TYPE_CHECKING:
     from ringcast.control.status import SettingStatus
 
-HELP = "The daemon's settings: what is in force and where each came from, or whether a file is in order."
+HELP = "The daemon's settings: what is in force and where each came from, or whether a file is valid."
 
 _EPILOG = """\
-'show' asks the daemon that runs. Where none does, or with --config or another setting, it says what would be in force
-for a daemon started so. An origin is default, flag, environment, or a file and its line. 'check' reads a file as a
-daemon would; the exit code is 1 when it cannot be used, with the line of the mistake.
+'show' asks the daemon that runs. When none runs, or with --config or another setting, it shows what a daemon would use
+that is started with these options. An origin is default, flag, environment, or a file and its line. 'check' reads a
+file as a daemon would; the exit code is 1 when it cannot be used, with the line of the mistake.
 
 examples:
   ringcast config show
-  ringcast config show --config ringcast.toml --mesh team-b      what would hold then
+  ringcast config show --config ringcast.toml --mesh team-b      what a daemon would use then
   ringcast config check /etc/ringcast/ringcast.toml
 """
 
@@ -32,10 +32,10 @@ _HEADS = ("setting", "value", "from")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    show = actions.add_parser("show", help="what is in force, and where it came from")
+    show = actions.add_parser("show", help="the settings in force, and where each came from")
     daemon.add_settings(show)
     add_json(show)
-    check = actions.add_parser("check", help="is this file in order?")
+    check = actions.add_parser("check", help="is this file valid?")
     check.add_argument("file", metavar="FILE", nargs="?", help="the file (default: the one a daemon would read)")
     add_json(check, "what the file says, as one JSON document,")
 
@@ -74,7 +74,7 @@ def _would_be(config: str | None, given: dict[str, object], output: Output) -> l
     from ringcast.daemon.operate.in_force import rows
 
     settings = settle(config, given)
-    output.note(f"in force for a daemon that is started so ({settings.config or 'no file was read'})")
+    output.note(f"in force for a daemon that is started with these options ({settings.config or 'no file was read'})")
     return rows(settings)
 
 
@@ -93,7 +93,7 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         _print(output, [row for row in rows(settings) if row.origin.startswith(path)])
     else:
-        output.line(f"{path} is in order")
+        output.line(f"{path} is valid")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`ringcast daemon`: serve this node's clients until told to stop."""
+"""`ringcast daemon`: serve this node's clients until a signal stops it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ HELP = "Run this node's daemon."
 _EPILOG = """\
 Settings come from flags, then from a file: --config, or RINGCAST_CONFIG, or ringcast/ringcast.toml in XDG_CONFIG_HOME
 (~/.config), or /etc/ringcast/ringcast.toml. 'ringcast config show' says what is in force and where it came from. SIGHUP
-reloads the file: tags, peers, transports, limits and the log change at once; what cannot is said in the log.
+reloads the file: tags, peers, transports, limits and the log change at once. The log names the settings that need a
+restart.
 
 examples:
   ringcast daemon                                                this machine alone
   ringcast daemon --listen 0.0.0.0:7417 --peer 10.0.0.2:7417     joined with others
-  ringcast daemon --config ringcast.toml --check                 is the file in order? then leave
+  ringcast daemon --config ringcast.toml --check                 is the file valid? then exit
   ringcast daemon --listen 0.0.0.0:7417 --mesh team-a --metrics 127.0.0.1:9417 --log json
 """
 
@@ -27,9 +28,15 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add_settings(parser)
-    parser.add_argument("--check", action="store_true", help="say whether the settings are in order, and leave")
+    parser.add_argument("--check", action="store_true", help="say whether the settings are valid, and exit")
     parser.add_argument("--until-idle", action="store_true", help="end when the last client has left")
-    parser.add_argument("--idle-linger", metavar="S", type=_seconds, default=1.0, help="wait so long (default: 1 s)")
+    parser.add_argument(
+        "--idle-linger",
+        metavar="S",
+        type=_seconds,
+        default=1.0,
+        help="with --until-idle: end S seconds after that (default: 1)",
+    )
     # For ringcast.connect(): detach from the caller, and write to this descriptor when clients may connect.
     parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
 
@@ -38,30 +45,30 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     """The flags that win over the file. Their default is None: not given."""
     parser.add_argument("--config", metavar="FILE", help="read this file (default: the first of the usual places)")
     parser.add_argument(
-        "--no-config", dest="config", action="store_const", const="", help="read no file, wherever there may be one"
+        "--no-config", dest="config", action="store_const", const="", help="read no file, even where there is one"
     )
     parser.add_argument("--socket", metavar="PATH", help="listen here (default: RINGCAST_SOCKET, or the usual place)")
     parser.add_argument("--name", metavar="NODE", help="this node's name (default: the host's)")
     parser.add_argument("--mesh", metavar="NAME", help="join only nodes of the mesh of this name (default: no name)")
-    parser.add_argument("--budget", metavar="SIZE", help="memory for rings, as 2G (default: half of all)")
+    parser.add_argument("--budget", metavar="SIZE", help="memory for rings, as 2G (default: half of the machine's)")
     parser.add_argument(
         "--tag-lease", metavar="S", type=float,
-        help="end tags that nobody has used for so long; 0 keeps them (default: a day)",
+        help="delete tags that nobody has used for S seconds; 0 keeps them (default: a day)",
     )  # fmt: skip
     parser.add_argument(
         "--listen", metavar="HOST:PORT", action="append",
-        help="join other nodes, reachable here; may be given again (default: no network at all)",
+        help="join other nodes, which reach this one here; repeatable (default: no network)",
     )  # fmt: skip
     parser.add_argument(
-        "--peer", metavar="HOST:PORT", action="append", help="another node to begin with; may be given again"
+        "--peer", metavar="HOST:PORT", action="append", help="the address of another node of the mesh; repeatable"
     )
     parser.add_argument(
         "--no-scout", dest="scout", action="store_const", const=False, help="do not look for other nodes by multicast"
     )
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve metrics for Prometheus here (default: nowhere)")
-    parser.add_argument("--log", choices=("text", "json"), help="the log's lines: text (default) or JSON")
+    parser.add_argument("--log", choices=("text", "json"), help="log lines as text (default) or JSON")
     parser.add_argument(
-        "--log-level", choices=("error", "warning", "info", "debug"), help="say this and worse (default: warning)"
+        "--log-level", choices=("error", "warning", "info", "debug"), help="log this level and worse (default: warning)"
     )
     parser.add_argument(
         "--verbose", dest="log_level", action="store_const", const="info", help="the same as --log-level info"
@@ -92,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = settle(args.config, flags(args))
         if args.check:
-            print(f"ringcast daemon: the settings are in order ({settings.config or 'no file was read'})")
+            print(f"ringcast daemon: the settings are valid ({settings.config or 'no file was read'})")
             return 0
         linger = args.idle_linger if args.until_idle else None
         program = Program(

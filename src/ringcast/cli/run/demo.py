@@ -31,11 +31,11 @@ _EPILOG = """\
 Two UAVs and four street cameras, each a process of its own, publish on two nodes; a handheld subscribes to a UAV's
 camera behind a proxy that makes the pictures smaller and fewer; Spark on the third node reads the tags live, finds
 survivors and publishes them on sar/detections, to which we subscribe. Afterwards the recording is analysed, what was
-found is held against the truth, and a page with pictures is written. It needs the extra 'spark', and a Java.
+found is compared with the truth, and a page with pictures is written. It needs the extra 'spark', and a Java.
 
 With --small: one node, publishers and subscribers of every kind, no Spark.
 
-Either uses sockets of its own and leaves nothing behind but the page's folder.
+Both use sockets of their own and leave only the folder with the page.
 
 examples:
   ringcast demo
@@ -57,7 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"how long to watch ({SECONDS:g}, small {SMALL_SECONDS:g})",
     )
-    parser.add_argument("--out", type=Path, default=Path("out", "demo"), metavar="DIR", help="(default: out/demo)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out", "demo"), metavar="DIR", help="folder for the page (default: out/demo)"
+    )
     parser.add_argument("--small", action="store_true", help="one node and no Spark")
     add_json(parser, "the summary as one JSON document")
 

@@ -13,8 +13,8 @@ from ringcast.cli.program import FAILED
 HELP = "What this machine allows: kernel, limits, network, software, the daemon, Spark, the lab. Changes nothing."
 
 _EPILOG = """\
-Each line is ok, limited (works with less) or missing, with one sentence on what that costs and how to get the rest. The
-exit code is 1 when something is missing without which Ringcast does not run, else 0.
+Each line is ok, limited (it works, with less) or missing. One sentence says what you lose and how to change that. The
+exit code is 1 when Ringcast cannot run here, else 0.
 
 examples:
   ringcast doctor

@@ -17,7 +17,7 @@ HELP = "Print the systemd unit that runs the daemon with this Python."
 _EPILOG = """\
 The daemon serves programs of the user it runs as, and root's. As a service of the machine its socket is
 /run/ringcast/daemon.sock, and programs find it by RINGCAST_SOCKET; as a service of a user (--scope user) it is where
-programs of that user look by themselves. docs/operating.md has the whole way.
+programs of that user look by themselves. docs/operating.md has all steps.
 
 examples:
   ringcast service --user robot | sudo tee /etc/systemd/system/ringcast.service
@@ -45,8 +45,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scope", choices=("system", "user"), default="system", help="a service of the machine (default) or of a user"
     )
-    parser.add_argument("--user", metavar="NAME", help="who runs it, in scope system (default: you)")
-    parser.add_argument("--config", metavar="FILE", help="the daemon's file (default: the usual places)")
+    parser.add_argument("--user", metavar="NAME", help="the user that runs it, with --scope system (default: you)")
+    parser.add_argument("--config", metavar="FILE", help="the daemon's configuration file (default: the usual places)")
 
 
 def run(args: argparse.Namespace) -> int:

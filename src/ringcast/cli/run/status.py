@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ringcast.control.answers import Status
     from ringcast.control.status import NodeStatus
 
-HELP = "Is this node's daemon up: its process, node and mesh, who is joined, what it holds, its configuration."
+HELP = "Show whether this node's daemon is up: its process, node and mesh, other nodes, memory, configuration."
 
 _EPILOG = """\
-The exit code is 0 when the daemon answers and 1 when none does. None is started.
+The exit code is 0 when a daemon answers, else 1. This verb never starts one.
 
 examples:
   ringcast status
@@ -65,7 +65,7 @@ def as_record(status: Status) -> dict[str, object]:
 
 
 def lines(status: Status, nodes: list[NodeStatus], path: str) -> list[tuple[str, str]]:
-    """What is said, line by line. This very command is not counted among the clients."""
+    """The lines to print. This command itself is not counted among the clients."""
     states = Counter(node.state for node in nodes if not node.me)
     others = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
     address = next((", ".join(node.control) for node in nodes if node.me and node.control), "no network")

@@ -16,8 +16,8 @@ from ringcast.errors import BrokenError, DaemonUnavailable
 HELP = "End this node's daemon, and wait until it has. Programs go on with the rings they have, and attach to the next."
 
 _EPILOG = """\
-The daemon says goodbye to other nodes before it ends. One that does not within the time is left alone, and the exit
-code is 1; --kill ends it then. A daemon that systemd runs is ended by 'systemctl stop ringcast'.
+The daemon tells other nodes that it leaves before it ends. If it has not ended after --timeout, the exit code is 1 and
+the daemon goes on; with --kill it is killed then. A daemon that systemd runs is ended by 'systemctl stop ringcast'.
 
 examples:
   ringcast stop
@@ -28,7 +28,7 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add_socket(parser)
-    parser.add_argument("--timeout", type=positive, default=10.0, metavar="S", help="wait so long (default: 10)")
+    parser.add_argument("--timeout", type=positive, default=10.0, metavar="S", help="wait S seconds (default: 10)")
     parser.add_argument("--kill", action="store_true", help="kill a daemon that has not ended by then")
     add_json(parser)
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
                 )
             signal.pidfd_send_signal(process, signal.SIGKILL)
             _ended(process, args.timeout)
-    except ProcessLookupError:  # it ended meanwhile
+    except ProcessLookupError:  # it has ended by itself
         pass
     except PermissionError as exc:
         raise BrokenError(f"the daemon, process {pid}, belongs to another user; ask as that user, or as root") from exc

@@ -20,8 +20,8 @@ from ringcast.cli.parts.units import count, positive
 HELP = "Run several nodes on this machine, joined to each other, until Ctrl-C."
 
 _EPILOG = """\
-Each node is a daemon of its own on 127.0.0.1. In another terminal, say which one a program belongs to by setting
-RINGCAST_SOCKET as printed.
+Each node is a daemon of its own on 127.0.0.1. In another terminal, set RINGCAST_SOCKET as printed, and programs started
+there use that node.
 
 examples:
   ringcast up                        three nodes: node0, node1, node2
@@ -31,9 +31,9 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument("--nodes", type=count, default=3, metavar="N", help="how many (3)")
-    parser.add_argument("--seconds", type=positive, metavar="S", help="end after so long")
-    parser.add_argument("--prefix", default="node", metavar="NAME", help="names begin with this (node)")
+    parser.add_argument("--nodes", type=count, default=3, metavar="N", help="how many nodes (default: 3)")
+    parser.add_argument("--seconds", type=positive, metavar="S", help="end after S seconds")
+    parser.add_argument("--prefix", default="node", metavar="NAME", help="what the names begin with (default: node)")
     add_json(parser)
 
 

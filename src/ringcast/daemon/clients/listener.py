@@ -1,9 +1,9 @@
 """The listening socket: who comes in, and closing it when nobody is left.
 
-Invariants: a connection that the kernel accepted is always served or told why not; running out of descriptors neither
-spins nor loses newcomers; a daemon that ends when idle never ends under a client that is connecting. The last holds
-because both ends take the start lock: after `shutdown` the kernel refuses new connections, and those made before it
-are still in the queue and are accepted.
+Invariants: every accepted connection is served or told why not; without free descriptors the daemon neither spins nor
+loses newcomers; a daemon that ends when idle never ends under a client that is connecting. The last holds because both
+ends take the start lock: after `shutdown` the kernel refuses new connections, and those made before it are still in the
+queue and are accepted.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Listener:
             self._loop.add_reader(self._claim.listener.fileno(), self._accept)
 
     def _accept(self) -> bool:
-        """Take in those who wait; whether there were any."""
+        """Accept those who wait; returns whether there were any."""
         for count in range(ACCEPTS_PER_TURN):
             try:
                 sock, _ = self._claim.listener.accept()

@@ -99,7 +99,7 @@ class Local:
     def changed(self, changes: Collection[Change]) -> list[Send]:
         """React to changes of the table that other nodes made."""
         for kind, row in changes:
-            # One that nobody keeps any more is only out of sight, and its users' rights are what they were.
+            # A tag without a keeper is only hidden for now; its users stay registered.
             if kind is ChangeKind.REMOVED and isinstance(row, TagRow) and self.table.is_destroyed(row):
                 self.tags.end(row.name)
             if kind is ChangeKind.REMOVED and isinstance(row, SubscriberRow):
@@ -136,7 +136,7 @@ class Local:
         return ring is not None and ring.alive
 
     def limit(self, memory_bytes: int, lingering: int, lingering_per_tag: int) -> list[Send]:
-        """Change how much rings may take; of those left behind the oldest go where it is less now."""
+        """Change how much memory rings may take; with less, the oldest lingering rings go."""
         evicted = self.budget.limit(memory_bytes, max_lingering=lingering, max_lingering_per_tag=lingering_per_tag)
         for number in evicted:
             self.sharing.forget(self.rings[number], released=True)

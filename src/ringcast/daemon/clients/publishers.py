@@ -112,7 +112,7 @@ class Publishers:
                 self._sharing.ring_down(subscription, ring)
         if not linger or not ring.monitor.counters().get("sent", 0):
             self._sharing.forget(ring)
-        elif ring.untaken:  # what it sent may be on nobody's way yet: for the others it stays a moment
+        elif ring.untaken:  # other nodes may have no channel yet: stay listed for a moment
             self._leaving.add(ring.info.incarnation)
             self._on_leaving(ring.info.incarnation)
         else:
@@ -125,7 +125,7 @@ class Publishers:
             self._sharing.forget(self._rings[number], released=True)
 
     def see_off(self) -> None:
-        """Publishers that left, and whose rings all have now who wanted them."""
+        """Take down publishers that left and that every interested node has channels from by now."""
         for incarnation in list(self._leaving):
             ring = self._rings.of_incarnation(incarnation)
             if ring is None or not ring.untaken:
@@ -140,7 +140,7 @@ class Publishers:
         return self._effects.finish()
 
     def wait_no_longer(self, incarnation: int) -> list[Send]:
-        """Those who have not taken it by now are not waited for."""
+        """Stop waiting for nodes that have no channel from it yet."""
         ring = self._rings.of_incarnation(incarnation)
         if ring is not None:
             ring.untaken.clear()
@@ -155,5 +155,5 @@ class Publishers:
 
 
 def streams(rings: Iterable[Ring]) -> list[Ring]:
-    """Without what stages make of them."""
+    """Without the rings that stages write."""
     return [ring for ring in rings if not isinstance(ring, DerivedRing)]

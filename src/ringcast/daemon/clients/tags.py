@@ -63,7 +63,7 @@ class Tags:
         )
 
     def declare(self, name: str, attributes: dict[str, Any]) -> list[Send]:
-        """A tag that the configuration wants to be there; one that nobody uses yet is made anew where it is different.
+        """Create a tag that the configuration declares; one that is different and that nobody uses yet is replaced.
 
         Raises TagConflict when it is there, different, and used or kept elsewhere.
         """
@@ -85,7 +85,7 @@ class Tags:
         return self._effects.finish()
 
     def set_channel(self, request: SetChannel) -> list[Send]:
-        """An administrator's word on a tag that this node keeps. Raises UnknownTag."""
+        """Administrative override for a tag that this node keeps. Raises UnknownTag."""
         self._put_setting(request)
         return self._effects.finish()
 
@@ -116,13 +116,14 @@ class Tags:
         return {ring.number for ring in holder.rings.values()} | {s.info.id for s in holder.subscriptions.values()}
 
     def destroy(self, name: str, node: str, rights: Collection[int], *, force: bool) -> None:
-        """Remove a tag that this node keeps, for one on `node` whose own `rights` do not stand in the way.
+        """Remove a tag that this node keeps, for a client on `node`; its own registrations, `rights`, do not keep the
+        tag.
 
         Raises UnknownTag, TagInUse.
         """
         if self._table.tag(name) is None:
             raise UnknownTag(name)
-        # A wildcard holds no right on a tag, it takes what comes; a history is nobody's subscriber.
+        # A wildcard is not registered on a tag; a history does not count as a subscriber.
         others = [row for row in self._table.publishers(name) if row.alive and not _among(row.info, node, rights)]
         readers = [row for row in self._table.subscribers(name) if not _among(row.info, node, rights)]
         subscribers = sum(row.info.pattern == name for row in readers)
@@ -131,14 +132,14 @@ class Tags:
         self.end(name)
 
     def end(self, name: str) -> None:
-        """The tag is no more: withdraw what this node has of it, and tell whoever held a right."""
+        """The tag ended: withdraw what this node has of it, and tell those who were registered on it."""
         held = self._sharing.subscriptions.exact(name)
         told = {s.client.number for s in held}
         for subscription in held:
             self._subscribers.drop(subscription)
         for ring in self._rings.matching(name):
             if ring.owner is not None:
-                told.add(ring.owner)  # of a mirror it is the mesh, which has no connection and is told nothing
+                told.add(ring.owner)  # a mirror's owner is the mesh, which has no connection and is told nothing
                 self._publishers.retire(ring, linger=False)
             else:
                 self._sharing.forget(ring)
@@ -156,7 +157,7 @@ class Tags:
         ]  # fmt: skip
 
     def expire(self, names: Iterable[str]) -> list[Send]:
-        """End tags that nobody has used for long; nobody holds a right on them, so nobody is told."""
+        """End tags that nobody has used for long. Nobody is registered on them, so nobody is told."""
         for name in names:
             self.end(name)
         return self._effects.finish()

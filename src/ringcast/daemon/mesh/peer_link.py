@@ -34,7 +34,7 @@ WRITE_AHEAD_BYTES = 256 * 1024
 UNSENT_BYTES = 128 * 1024
 """In the kernel, so that what is written next is not far behind."""
 UNANSWERED_MS = 10_000
-"""A host that does not acknowledge for so long is gone."""
+"""After how long without an acknowledgement a host is gone."""
 END_S = 2.0
 """How long a closed link waits for the other side to close, too, so that nothing under way is lost."""
 

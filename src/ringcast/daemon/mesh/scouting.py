@@ -1,8 +1,9 @@
 """Calling out for other daemons by multicast, and hearing them: one small datagram, IPv4 and IPv6.
 
 Nothing depends on it: static peers suffice, and where multicast fails that is counted and can be shown. Each datagram
-comes back to its sender where multicast works at all, so silence of one's own voice says that it does not. A newcomer
-calls a few times, then seldom: who hears it, dials. Knows nothing of the mesh but how to call and whom it heard.
+comes back to its sender where multicast works at all, so not hearing one's own datagrams shows that it does not. A
+newcomer calls a few times, then seldom: who hears it, dials. Knows nothing of the mesh but how to call and whom it
+heard.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class ScoutSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoutStatus(msgspec.Struct, kw_only=True):
-    """How multicast fares, by group."""
+    """How well multicast works, by group."""
 
     group: str
     sent: int = 0
@@ -142,7 +143,7 @@ class Scouting:
             self._say_other_mesh(host, scout.mesh)
 
     def _say_other_mesh(self, host: str, mesh: str) -> None:
-        """Once each, and no more than a remark: that is what names of meshes are for."""
+        """Logged once each, at info level: meshes with other names are expected."""
         if (host, mesh) not in self._others and len(self._others) < MAX_FOREIGN:
             self._others.add((host, mesh))
             logger.info("a node at %s is of mesh %r and this one of %r; they do not join", host, mesh, self._mesh)

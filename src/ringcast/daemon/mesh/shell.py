@@ -15,8 +15,6 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-import msgspec
-
 from ringcast.control.peering import MAX_PAYLOAD_BYTES, Hello, NodeRecord, PeerMessage, Service
 from ringcast.control.status import NodeStatus
 from ringcast.daemon.background import Background
@@ -27,7 +25,6 @@ from ringcast.daemon.mesh.core.events import (
     Changed,
     Close,
     Connect,
-    Doubted,
     Event,
     Foreign,
     Leave,
@@ -47,49 +44,26 @@ from ringcast.daemon.mesh.core.events import (
     TagContest,
     Tick,
     Unlinked,
-    Wanted,
 )
-from ringcast.daemon.mesh.core.roster import Status
 from ringcast.daemon.mesh.core.timing import Timing
 from ringcast.daemon.mesh.link_pool import LinkPool
 from ringcast.daemon.mesh.peer_link import PeerLink
-from ringcast.daemon.mesh.scouting import Scouting, ScoutSettings, ScoutStatus
-from ringcast.daemon.mesh.services import Handler, LinkLost, Services, asking
-from ringcast.daemon.observe.complaints import Complaints, printable
+from ringcast.daemon.mesh.reaching import Reaching
+from ringcast.daemon.mesh.scouting import Scouting, ScoutSettings
+from ringcast.daemon.mesh.services import Handler, LinkLost, Services
+from ringcast.daemon.mesh.status import MeshStatus, node_statuses
+from ringcast.daemon.mesh.turned_away import TurnedAway
+from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.table.rows import Change, ChangeKind
 from ringcast.daemon.table.table import TagTable
-from ringcast.errors import BadMessage, BrokenError, MessageTooLarge
+from ringcast.errors import BadMessage, MessageTooLarge
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
 
 logger = logging.getLogger("ringcast.mesh")
 
-MAX_TURNED_AWAY = 64
-"""Hosts that called, were not understood, and are remembered."""
-
-PROOF_S = 1.5
-"""A node that is called back to see whether it is where it says has so long to answer."""
-
 CONTROL_PORT = 7417
-_STATES = {Status.ALIVE: "here", Status.SUSPECT: "suspect", Status.DEAD: "gone"}
-
-
-class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What `ringcast doctor` says of the mesh."""
-
-    serving: bool
-    links: int
-    strangers_refused: int
-    bad_messages: int
-    slow_links: int
-    refused: dict[str, int]
-    """What was not believed of others or not done for them, by reason."""
-    foreign: int
-    """Links refused because the other end is of another mesh."""
-    refusals: dict[str, str]
-    """{address: why this daemon and the one there do not get along}"""
-    scouting: list[ScoutStatus]
 
 
 class Mesh:
@@ -145,12 +119,11 @@ class Mesh:
         self._busy = False
         self._running = False
         self._timer: asyncio.TimerHandle | None = None
-        self._awaited: dict[str, list[asyncio.Future[None]]] = {}
-        self._doubts: list[asyncio.Future[None]] = []
-        self._turned_away: dict[str, str] = {}
+        self._reaching = Reaching(
+            self._cluster.membership, self._link_pool.links, self.refused, self._happened, lambda: self._running
+        )
         self._complaints = Complaints(logger)
-        self._foreign = 0
-        self._said_foreign: set[tuple[str, str]] = set()
+        self._turned_away = TurnedAway(self._complaints)
 
     # ------------------------------------------------------------------ life
 
@@ -171,14 +144,14 @@ class Mesh:
             await self._scouting.start()
 
     async def close(self) -> None:
-        """Say goodbye and end all links."""
+        """Tell the others, and end all links."""
         if self._running:
             self._happened(Leave())
             self._stop()
             await self._link_pool.close()
 
     async def abort(self) -> None:
-        """End without a word, as a daemon that is killed does."""
+        """End without telling the others, as a killed daemon does."""
         if self._running:
             self._stop()
             await self._link_pool.abort()
@@ -192,8 +165,7 @@ class Mesh:
             self._timer.cancel()
         if self._scouting is not None:
             self._scouting.close()
-        for node in list(self._awaited):
-            self._wake(node)
+        self._reaching.close()
 
     # ------------------------------------------------------------------ what the daemon asks
 
@@ -230,29 +202,14 @@ class Mesh:
 
     def nodes(self) -> list[NodeStatus]:
         """Everybody known, this node too."""
-        membership = self._cluster.membership
-        rows = []
-        for member in membership.roster.members.values():
-            record = member.record
-            holder = membership.roster.holder(record.name)
-            gone = member.status is Status.DEAD
-            conflict = not gone and holder is not None and holder.incarnation != record.incarnation
-            rows.append(
-                NodeStatus(
-                    name=record.name, state="conflict" if conflict else _STATES[member.status],
-                    me=record.incarnation == self.me.incarnation,
-                    linked=membership.links.to(record.incarnation) is not None, incarnation=record.incarnation,
-                    control=record.control, data=record.data,
-                )
-            )  # fmt: skip
-        return sorted(rows, key=lambda row: (row.name, row.incarnation))
+        return node_statuses(self._cluster.membership)
 
     def status(self) -> MeshStatus:
         return MeshStatus(
             serving=self.serving, links=len(self._cluster.membership.links.peers()),
             strangers_refused=self._link_pool.strangers_refused, bad_messages=self._cluster.offences,
-            slow_links=self._link_pool.slow_links, refused=self._refused(), foreign=self._foreign,
-            refusals=self._turned_away | self._cluster.membership.refusals,
+            slow_links=self._link_pool.slow_links, refused=self._refused(), foreign=self._turned_away.foreign,
+            refusals=self._turned_away.reasons | self._cluster.membership.links.refusals,
             scouting=self._scouting.status() if self._scouting else [],
         )  # fmt: skip
 
@@ -275,57 +232,16 @@ class Mesh:
             if node == self.table.node:
                 return await self._services.call_here(node, service, payload)
             try:
-                return await self._services.call(await self._link_to(node), service, payload)
+                return await self._services.call(await self._reaching.link_to(node), service, payload)
             except LinkLost:
                 # Of two links with one node the superfluous one is closed, whatever is under way on it.
                 if once or self.node(node) is None:
                     raise
-                return await self._services.call(await self._link_to(node), service, payload)
-
-    async def _link_to(self, node: str) -> PeerLink:
-        while True:
-            self._happened(Wanted(node))
-            if self.node(node) is None or not self._running:
-                raise BrokenError(f"node {node!r} is not in the mesh; 'ringcast nodes' shows who is")
-            number = self._cluster.membership.link_to(node)
-            link = self._link_pool.links.get(number) if number is not None else None
-            if link is not None and not link.closing:
-                return link
-            future = self._loop.create_future()
-            self._awaited.setdefault(node, []).append(future)
-            await future
+                return await self._services.call(await self._reaching.link_to(node), service, payload)
 
     async def host_of(self, node: str) -> str:
-        """Where data for a node may be sent: for the one that asks right now, or else the one of that name.
-
-        A record may name any address, so it must be the one that the node calls from, or where it answers. Raises
-        BrokenError.
-        """
-        link = asking.get()
-        if link is None or link.closing or link.peer is None or link.peer.name != node:
-            link = await self._link_to(node)
-        host = self._proven(link)
-        if host is None:
-            self._happened(Doubted(link.number))
-            try:
-                async with asyncio.timeout(PROOF_S):
-                    while (host := self._proven(link)) is None:
-                        self._doubts.append(self._loop.create_future())
-                        await self._doubts[-1]
-            except TimeoutError:
-                pass
-        if host is None:
-            self.refused["unproven address"] += 1
-            record = self._cluster.membership.peer(link.number)
-            claimed = ", ".join(record.control) if record is not None and record.control else "no address"
-            raise BrokenError(
-                f"node {node!r} calls from {link.remote} and says it is at {claimed}, where it does not answer; "
-                "data is sent only to where a node is. Start its daemon with --listen and an address that others reach"
-            )
-        return host
-
-    def _proven(self, link: PeerLink) -> str | None:
-        return self._cluster.membership.proven_host(link.number, addresses.split(link.remote)[0])
+        """Where data for a node may be sent. Raises BrokenError."""
+        return await self._reaching.host_of(node)
 
     # ------------------------------------------------------------------ what happens
 
@@ -347,7 +263,7 @@ class Mesh:
         try:
             actions = self._cluster.handle(event, self._now_ns())
         except Exception:
-            # A mistake of ours costs the link by which it came, never the others theirs.
+            # A mistake of ours costs the link that the event came by, and no other.
             self.mistakes += 1
             self._complaints.exception("", "an event of the mesh could not be handled: %.200r", event)
             if isinstance(event, Received):
@@ -363,7 +279,7 @@ class Mesh:
             work()
         except Exception:
             self.mistakes += 1
-            self._complaints.exception("", "the mesh could not do what it decided: %.200r", what)
+            self._complaints.exception("", "an action of the mesh failed: %.200r", what)
 
     def _perform(self, action: Action) -> None:
         match action:
@@ -378,11 +294,11 @@ class Mesh:
                 self._present(self.liveliness.of_changes(changes))
                 self._on_changes(changes)
             case Linked(_, record):
-                self._wake(record.name)
+                self._reaching.changed(record.name)
                 for address in record.control:
-                    self._turned_away.pop(addresses.split(address)[0], None)
+                    self._turned_away.accepted(address)
             case Foreign():
-                self._say_foreign(action)
+                self._refuse_foreign(action)
             case NameConflict() | NameCleared():
                 if isinstance(action, NameConflict):
                     self._complaints.error("", "%s", action)
@@ -393,15 +309,9 @@ class Mesh:
                 if self._on_contest is not None:
                     self._on_contest(action)
             case NodeRestarted(old, _):
-                self._wake(old.name)
+                self._reaching.changed(old.name)
             case NodeUp() | NodeChanged() | NodeDown() | Unlinked():
-                self._wake(action.record.name)
-
-    def _wake(self, node: str) -> None:
-        """Something is different about a node that requests may wait for."""
-        for future in self._awaited.pop(node, []):
-            if not future.done():
-                future.set_result(None)
+                self._reaching.changed(action.record.name)
 
     def _present(self, presences: list[Presence]) -> None:
         if presences and self._on_presence is not None:
@@ -411,47 +321,26 @@ class Mesh:
         if not isinstance(message, Service):
             self._happened(Received(link.number, message))
             if isinstance(message, Hello):
-                self._settle_doubts()
+                self._reaching.introduced()
         elif not link.closing:
             try:
                 self._services.received(link, message)
             except BadMessage as exc:
                 self._offence(link, exc.reason)
 
-    def _settle_doubts(self) -> None:
-        """Somebody said who it is, perhaps where it was called."""
-        doubts, self._doubts = self._doubts, []
-        for future in doubts:
-            if not future.done():
-                future.set_result(None)
-
     def _offence(self, link: PeerLink, reason: str) -> None:
         if link.peer is None and link.address is None:
-            self._turn_away(link.remote, reason)
-        elif link.peer is not None or self._cluster.membership.refusals.get(str(link.address)) != reason:
+            self._turned_away.stranger(link.remote, reason)
+        elif link.peer is not None or self._cluster.membership.links.refusals.get(str(link.address)) != reason:
             whom = link.peer.name if link.peer else link.remote
             self._complaints.warning(addresses.split(link.remote)[0], "link with %s: %s", whom, reason)
         self._happened(Offence(link.number, reason))
 
-    def _turn_away(self, remote: str, reason: str) -> None:
-        """Somebody who dialled and said nothing that we understand; tries again and again, and is said once."""
-        host = addresses.split(remote)[0]
-        if self._turned_away.get(host) != printable(reason):
-            self._complaints.warning(host, "%s called and was turned away: %s", host, reason)
-        if host in self._turned_away or len(self._turned_away) < MAX_TURNED_AWAY:
-            self._turned_away[host] = printable(reason)
-
-    def _say_foreign(self, action: Foreign) -> None:
-        """Once per host and mesh; whoever is of another mesh may call again and again."""
-        self._foreign += 1
+    def _refuse_foreign(self, action: Foreign) -> None:
         link = self._link_pool.links.get(action.link)
         remote = (link.address or link.remote) if link is not None else ""
-        host = addresses.split(remote)[0] if remote else "?"
-        if (host, action.mesh) not in self._said_foreign and len(self._said_foreign) < MAX_TURNED_AWAY:
-            self._said_foreign.add((host, action.mesh))
-            logger.warning("no link with %s: %s", remote, action.reason)
-        if link is not None and link.address is None and len(self._turned_away) < MAX_TURNED_AWAY:
-            self._turned_away[host] = action.reason
+        dialled = link is not None and link.address is not None
+        self._turned_away.of_another_mesh(remote, action.mesh, action.reason, dialled=dialled)
 
     def _heard(self, address: str, incarnation: int) -> None:
         self._happened(Scouted(address, incarnation))
@@ -467,5 +356,5 @@ class Mesh:
             self._timer = None
         due_ns = self._cluster.due_ns()
         if self._running and due_ns is not None:
-            # The loop may wake a breath too early; a nanosecond late is right.
+            # The loop may wake slightly too early; a moment late is right.
             self._timer = self._loop.call_at(due_ns / 1e9 + 1e-6, self._happened, Tick())

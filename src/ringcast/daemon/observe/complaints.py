@@ -1,6 +1,6 @@
 """What a daemon logs because of others: each kind about each peer a few times a minute, then how many more there were.
 
-Whoever can reach a daemon can make it complain, and a log fills a disk. One place for all such lines. Call it from the
+Anybody who can reach a daemon can make it log, and logs fill disks. One place for all such lines. Call it from the
 event loop's thread.
 """
 
@@ -68,5 +68,5 @@ class Complaints:
 
 
 def printable(text: str) -> str:
-    """What others said may not end a line of the log, nor command the terminal that shows it."""
+    """Text from others must not break log lines nor control the terminal that shows them."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -16,12 +16,12 @@ import msgspec
 
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
-from ringcast.daemon.mesh.shell import MeshStatus
+from ringcast.daemon.mesh.status import MeshStatus
 from ringcast.daemon.rings.ring import DerivedRing, MirrorRing
 from ringcast.daemon.server import Server
 
 SLICE_S = 0.001
-"""So long rows are read without a break."""
+"""How long rows are read without a break."""
 
 _T = TypeVar("_T")
 

@@ -71,7 +71,7 @@ class Telemetry:
         except RingcastError as exc:
             if str(exc) != self._failure:
                 self._failure = str(exc)
-                logger.warning("channels are not published, and it is tried again every second: %s", exc)
+                logger.warning("channels are not published, trying again every second: %s", exc)
         finally:
             self.start()
 

@@ -56,7 +56,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class File(msgspec.Struct, frozen=True):
-    """A file that is in order: its values by key, and where each stands."""
+    """A valid file: its values by key, and the line of each."""
 
     path: str
     values: dict[str, Any]

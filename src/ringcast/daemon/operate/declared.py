@@ -36,5 +36,5 @@ class Declared:
             try:
                 out += self._local.tags.declare(name, attributes)
             except TagError as exc:
-                logger.warning("tag %s is not as the configuration has it: %s", name, exc)
+                logger.warning("tag %s differs from the configuration: %s", name, exc)
         return out

@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def resolve(
     defaults: Mapping[str, Any], file: File | None, environment: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> Settings:
-    """`defaults` has every key; of the others, None is as good as absent. A flag's name is its key's."""
+    """`defaults` has every key; in the others, None means absent. A flag's name is its key's."""
     values = dict(defaults)
     origins = dict.fromkeys(KEYS, "default")
     if file is not None:

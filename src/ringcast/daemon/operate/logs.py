@@ -1,4 +1,4 @@
-"""What a daemon has to say, on standard error: lines of text, or of JSON for programs that collect logs."""
+"""A daemon's log, on standard error: lines of text, or of JSON for programs that collect logs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class JsonLines(logging.Formatter):
 
 
 def set_up(form: str, level: str, node: str) -> None:
-    """Say `level` and worse in this form from now on; may be called again."""
+    """Log `level` and worse in this form from now on; may be called again."""
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(logging.StreamHandler(sys.stderr))

@@ -117,7 +117,7 @@ class Program:
         try:
             self._take_over(self._settle())
         except (BadConfiguration, ValueError) as exc:
-            logger.error("the configuration was not reloaded, and what was in force stays: %s", exc)
+            logger.error("the configuration was not reloaded, the old one stays in force: %s", exc)
         self._notifier.ready(_words(self._settings))
 
     def _take_over(self, wanted: Settings) -> None:

@@ -21,7 +21,7 @@ class Notifier:
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._watchdog: asyncio.TimerHandle | None = None
         self.watchdog_s = _watchdog_s(environment) if address else None
-        """The manager kills a daemon that was silent for so long; None when it does not watch."""
+        """After how much silence the manager kills a daemon; None when it does not watch."""
 
     def ready(self, status: str) -> None:
         self._tell(f"READY=1\nMAINPID={os.getpid()}\nSTATUS={status}")

@@ -1,9 +1,9 @@
 """Pull buffers: mirrors that a history asks for, with a depth of its own, on this node or on another.
 
-Both ends of it. As the asking end it remembers what this node's clients want held and where, and says so again to a
-node that comes back; as the holding end it keeps mirrors of a tag's publishers, whoever subscribes, for as long as
-somebody wants them. Invariants: a buffer ends with the history, the client or the node that asked for it; nobody is
-told to hold what nobody reads.
+Both ends of it. As the asking end it remembers what this node's clients want held and where, and asks again when that
+node comes back; as the holding end it keeps mirrors of a tag's publishers, whoever subscribes, for as long as somebody
+wants them. Invariants: a buffer ends with the history, the client or the node that asked for it; nobody is told to hold
+what nobody reads.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ringcast.model.tag import check_pattern
 
 REQUEST_TIMEOUT_S = 3.0
 REMIND_S = 2.0
-"""The two ends may disagree on whether they lost sight of each other; holding twice is holding once."""
+"""The two nodes may disagree on whether the link was lost. Asking twice to hold a buffer does no harm."""
 
 
 class Keeper(Protocol):
-    """What holds mirrors: the delivery manager."""
+    """What holds mirrors: `IncomingChannels`."""
 
     async def keep(self, tag: str, demand: Demand) -> None: ...
     def let_go(self, tag: str, demand: Demand) -> None: ...
@@ -137,4 +137,4 @@ class Buffers:
 
 
 def without_network(request: HoldBuffer) -> BrokenError:
-    return BrokenError(f"a buffer at {request.at!r} cannot be had: this node's daemon has no network")
+    return BrokenError(f"a buffer at {request.at!r} is not possible: this node's daemon has no network")

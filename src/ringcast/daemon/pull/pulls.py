@@ -3,7 +3,7 @@
 A client's question goes to where the rings are: the nodes of the tag's publishers, a named node, or this node's
 mirrors. One node is asked when one holds all that is meant; of several the newest messages are compared first, without
 their payloads. Invariants: what takes long is read in a thread, so neither the daemon nor publishers wait for a pull;
-an answer is handed on as it came. What is in a ring is `ringcast.daemon.pull.reading`'s business.
+an answer is handed on as it came. `ringcast.daemon.pull.reading` reads the rings.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ logger = logging.getLogger("ringcast.daemon")
 
 PATIENCE_S = 20.0
 ONE_OF_SEVERAL_S = 4.0
-"""So long is a node waited for when others have answered."""
+"""How long to wait for a node when others have answered."""
 INLINE_BYTES = 32 * 1024
 """Longer answers go to clients in memory of their own."""
 QUICK_BYTES = 4 * 1024 * 1024

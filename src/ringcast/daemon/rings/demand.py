@@ -21,7 +21,7 @@ class SubscribeOptions(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """How a subscriber wants streams of other nodes. Equal demands on a node share channels and mirrors."""
+    """How a stream of another node comes to this one. Equal demands on a node share channels and mirrors."""
 
     every: int = 1
     at: str = "publisher"
@@ -34,7 +34,7 @@ class Demand(NamedTuple):
 
 
 class StageSpec(NamedTuple):
-    """A publisher's stream as a stage on this node makes it. Equal wishes share one stage and one ring."""
+    """A publisher's stream as a stage on this node makes it. Equal specs share one stage and one ring."""
 
     incarnation: int
     size: tuple[int, int]
@@ -47,7 +47,7 @@ class StageSpec(NamedTuple):
 
 
 def spec_of(row: PublisherRow, demand: Demand, node: str) -> StageSpec | None:
-    """What has to be made on this node for subscribers here that want a publisher's stream so; None when nothing."""
+    """The stage that this node needs for subscribers here with that demand; None when it needs none."""
     own = row.owner == node
     if demand.size is None or not (own or demand.at == f"node:{node}"):
         return None

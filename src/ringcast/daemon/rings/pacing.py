@@ -1,7 +1,7 @@
 """How fast publishers send, measured in their rings, and the factors that follow from it for rates asked for.
 
-Invariant: one rate of one publisher has one factor on this node, whoever asked for it, so equal wishes share what is
-made for them. Looks at rings only when asked; has no clock of its own.
+Invariant: one rate of one publisher has one factor on this node, whoever asked for it, so equal requests share one
+ring. Looks at rings only when asked; has no clock of its own.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ OWN_CLIENT = 0
 
 
 class Subscription:
-    """A subscription or, with role history, a reader that is nobody's subscriber. `number` is its client's choice."""
+    """A subscription or, with role history, a reader that does not count as a subscriber. `number` is its client's
+    choice."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Subscription:
 
     @property
     def rate_hz(self) -> float:
-        """What it is to get at most, where nothing on the way sees to that."""
+        """The rate that the reader itself must keep to, where no stage does."""
         return self.options.rate_hz if self.counts else 0.0
 
     def reads(self, ring: Ring) -> bool:
@@ -91,7 +92,7 @@ class Subscription:
             try:
                 counters = self.client.counters.counters(self._counter_index)
                 latency = self.client.counters.latency_histogram(self._counter_index)
-            except (IndexError, TypeError, ValueError):  # the index is the client's word
+            except (IndexError, TypeError, ValueError):  # the index comes from the client and may be wrong
                 pass
         return SubscriberStatus(info=self.info, counters=counters, latency=latency)
 

@@ -91,7 +91,7 @@ class Ring:
             monitor.close()
             raise
         self.plain_for: set[StageSpec] = set()
-        """What nobody here can make of it: such subscribers get it as it is and scale for themselves."""
+        """Specs that no stage can make of it: those subscribers get the unscaled ring and scale for themselves."""
         self.announced = 0
         """Subscribers the publisher was last told of."""
         self.readers: set[tuple[int, int]] = set()
@@ -99,7 +99,7 @@ class Ring:
         self.untaken: set[str] = set()
         """Other nodes with subscribers that have not said yet that they have channels from it."""
         self.awaited: set[Reader] = set()
-        """Who has asked for all of it and has no place in it yet."""
+        """Reliable readers that have no place in it yet."""
         self._hold: Hold | None = None
         """A place in the ring kept for them."""
 
@@ -122,7 +122,7 @@ class Ring:
 
     @property
     def next_seq(self) -> int:
-        """The publisher's number of the message that comes next."""
+        """The publisher's sequence number of the next message."""
         return self.monitor.next_seq
 
     @property
@@ -132,12 +132,12 @@ class Ring:
 
     @property
     def first_seq(self) -> int:
-        """The publisher's number with which the ring begins."""
+        """The publisher's sequence number of the first message in the ring."""
         return 0
 
     @property
     def age_ns(self) -> int | None:
-        """How long ago its publisher came, if that is known."""
+        """The publisher's age, if known."""
         return self.monitor.age_ns
 
     @property
@@ -157,7 +157,7 @@ class Ring:
 
     @property
     def unordered(self) -> bool:
-        """True for a mirror whose messages are as they came."""
+        """True for a mirror that stores messages in order of arrival."""
         return False
 
     @property
@@ -167,7 +167,7 @@ class Ring:
 
     @property
     def held(self) -> bool:
-        """True while nothing in it is overwritten, because reliable readers are on their way."""
+        """True while nothing in it is overwritten, because reliable readers are about to attach."""
         return self._hold is not None
 
     @property

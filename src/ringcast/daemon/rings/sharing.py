@@ -1,4 +1,4 @@
-"""Which rings of this node are shown to which subscriptions, and how those are to come by what they asked for.
+"""Which rings of this node are shown to which subscriptions, and what streams those need.
 
 Invariants: of one stream a subscription is shown one ring at a time, each the continuation of the one before; a ring
 that somebody wants all of overwrites nothing until that one has a place in it; a publisher's fan-out names exactly the
@@ -92,7 +92,7 @@ class Sharing:
     # ------------------------------------------------------------------ who reads which ring
 
     def show(self, ring: Ring, to: Iterable[Subscription] | None = None) -> None:
-        """Give a new ring to everybody whom it concerns."""
+        """Show a new ring to every subscription that accepts it."""
         concerned = self.subscriptions.matching(ring.tag) if to is None else to
         concerned = [subscription for subscription in concerned if self.accepts(subscription, ring)]
         if ring.foreign and any(subscription.reliable for subscription in concerned):
@@ -170,8 +170,8 @@ class Sharing:
     # ------------------------------------------------------------------ those who want everything
 
     def await_readers(self, ring: Ring) -> None:
-        """Nothing in a new publisher's ring is overwritten before those have a place in it, or in what is made of it,
-        who wanted all of it before it came. Raises CorruptRing, QosMismatch."""
+        """Hold a new publisher's ring until every reliable subscriber that was there before it has a place in it, or in
+        a ring derived from it. Raises CorruptRing, QosMismatch."""
         elsewhere = [row for row in self._table.subscribers(ring.tag) if row.owner != self._table.node]
         ring.untaken = {row.owner for row in elsewhere}
         if ring.attributes.max_wait_s == 0 or ring.next_seq > 0:  # one that comes back has its readers
@@ -209,11 +209,19 @@ class Sharing:
     # ------------------------------------------------------------------ rings that are no publisher's here
 
     def add_mirror(self, ring: Ring) -> list[Send]:
-        """Show a mirror, or what a stage makes, to those who asked for such a one. Raises NoSpace."""
+        """Show a mirror, or what a stage makes, to those who asked for such a one.
+
+        Raises NoSpace, CorruptRing, QosMismatch.
+        """
         for number in self._budget.admit(ring.number, ring.memory_bytes(self._core)):
             self.forget(self.rings[number], released=True)
         self.rings.add(ring)
-        self.show(ring)
+        try:
+            self.show(ring)
+        except BaseException:  # all places in it are taken, say; nobody has been shown it
+            self._budget.release(ring.number)
+            self.rings.remove(ring)
+            raise
         return self.effects.finish()
 
     def drop_mirror(self, ring: Ring) -> list[Send]:
@@ -229,7 +237,7 @@ class Sharing:
         return self.effects.finish()
 
     def show_plain(self, ring: Ring, spec: StageSpec) -> list[Send]:
-        """Nobody can scale it on its way: let those who wanted that have the ring itself."""
+        """No stage can scale it: hand out the unscaled ring."""
         ring.plain_for.add(spec)
         concerned = [
             subscription
@@ -260,13 +268,13 @@ class Sharing:
     # ------------------------------------------------------------------ how streams are wanted
 
     def demands(self, tag: str) -> set[Demand]:
-        """How this node's subscribers of a tag want it, each way once."""
+        """Each different demand of this node's subscribers of a tag."""
         here = {wanting.options for wanting in self.subscriptions.matching(tag) if wanting.counts}
         expected = {options for pattern, options in self._expected if matches(pattern, tag)}
         return {self.demand(options, tag) for options in here | expected}
 
     def demand(self, options: SubscribeOptions, tag: str) -> Demand:
-        """How streams of a tag are to come here for somebody who asks so."""
+        """How streams of a tag come here for a subscriber with these options."""
         return routes.demand(options, self._table.tag(tag), self._table.node)
 
     def _demand(self, subscription: Subscription, tag: str) -> Demand:

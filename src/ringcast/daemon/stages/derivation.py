@@ -1,6 +1,6 @@
 """A derived ring as the daemon takes it in: where it is to begin, and whether what a stage made is one at all.
 
-What a stage says of its ring is its word, and checked. Must not know who asked for the stage, nor who runs it.
+What a stage says about its ring is checked. Must not know who asked for the stage, nor who runs it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def derived(local: Local, base: Ring, spec: StageSpec, every: int, first_seq: in
 
 
 def first(base: Ring, start: Start) -> int:
-    """The number at which a stage begins that is the first of its wish."""
+    """The sequence number at which the first stage of a spec begins."""
     match start:
         case "new":
             return base.next_seq

@@ -1,9 +1,9 @@
 """The paper's proxy manager: stages that scale streams in space for subscribers of this node and channels to others.
 
-Which there should be follows from what subscribers here want and what channels hold. `follow` makes it so, whatever
-changed. Invariants: equal wishes share one stage and one ring; the next ring of a wish begins where the one before it
-ended, so a stage that crashed, or whose factor changed, costs nothing that its source still holds; whatever becomes of
-a scaler, the daemon goes on and says so.
+`follow` starts and ends stages so that they match what subscribers here want and what channels hold. Invariants: equal
+specs share one stage and one ring; the next ring of a spec begins where the one before it ended, so a stage that
+crashed, or whose factor changed, costs nothing that its source still holds; whatever happens to a scaler, the daemon
+goes on and logs it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LAST_RETRY_S = 30.0
 
 
 class Bases(Protocol):
-    """Where the whole stream of another node's publisher can be had."""
+    """Where a stage gets the whole stream of another node's publisher from."""
 
     async def base(self, spec: StageSpec, start: Start) -> Ring: ...
     def release_base(self, spec: StageSpec) -> None: ...
@@ -55,21 +55,24 @@ class _Running:
         self.first_seq = first_seq
 
     def has_all_before(self, end: int) -> bool:
-        """Whether it has made everything that was due of what a publisher sent."""
+        """Whether it has made every due message before `end`."""
         return first_due(self.ring.next_seq, self.ring.every) >= end
 
 
 class Stages:
-    """`deliver` hands what clients are to be told to the shell; `on_gone` is told of wishes whose ring ended while
+    """`deliver` hands what clients are to be told to the shell; `on_gone` is told of specs whose ring ended while
     channels read it."""
 
-    def __init__(self, local: Local, deliver: Callable[[list[Send]], None], background: Background) -> None:
+    def __init__(
+        self, local: Local, deliver: Callable[[list[Send]], None], background: Background, bases: Bases | None = None,
+        on_gone: Callable[[StageSpec], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self._local = local
         self._deliver = deliver
         self._background = background
         self._complaints = Complaints(logger)
-        self.bases: Bases | None = None
-        self.on_gone: Callable[[StageSpec], None] = lambda spec: None
+        self._bases = bases
+        self._on_gone = on_gone
         self.running: dict[StageSpec, _Running] = {}
         self._held: Counter[StageSpec] = Counter()
         self._runners: dict[int, PublisherRunner] = {}
@@ -88,7 +91,8 @@ class Stages:
     # ------------------------------------------------------------------ what there should be
 
     def wanted(self) -> set[StageSpec]:
-        """Every wish of channels, and of this node's subscribers. Of a publisher that left, what is not made yet."""
+        """Every spec that channels hold or subscribers here want. Of a publisher that left, those that are not
+        finished."""
         rows = {row.info.incarnation: row for row in self._local.table.all_publishers()}
         specs = {spec for spec in self._held if spec.incarnation in rows}
         if self._local.sharing.sized:
@@ -105,7 +109,7 @@ class Stages:
         return specs
 
     def _look_again(self) -> None:
-        """A stage comes to its end by itself, and nobody tells."""
+        """A stage finishes without telling: look again later."""
         if self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(LOOK_S, self._look)
 
@@ -114,7 +118,7 @@ class Stages:
         self.follow()
 
     def follow(self) -> None:
-        """Begin what is missing and end what nobody wants."""
+        """Start the stages that are missing and end those that nobody wants."""
         if self._closed or not (self._local.sharing.sized or self._held or self.running or self._resume):
             return
         specs = self.wanted()
@@ -154,7 +158,7 @@ class Stages:
     # ------------------------------------------------------------------ for channels
 
     async def hold(self, spec: StageSpec, start: Start) -> DerivedRing:
-        """The ring of a wish, to be let go of by `release`. Raises PublisherGone, BrokenError, QosMismatch."""
+        """The ring of a spec, to be given back by `release`. Raises PublisherGone, BrokenError, QosMismatch."""
         self._held[spec] += 1
         try:
             await self._ensure(spec, start)
@@ -255,7 +259,7 @@ class Stages:
             if not isinstance(exc, TimeoutError | RingcastError | OSError):
                 raise
             if isinstance(runner, PublisherRunner) and base.owner is None and self._is_held(base):
-                await self._begin(spec)  # it left meanwhile; its ring is here, and so are we
+                await self._begin(spec)  # the publisher left meanwhile; run the stage on this node
                 return
             self._failed(spec, exc)
             if isinstance(exc, Declined) or not base.alive:
@@ -268,7 +272,8 @@ class Stages:
         self._deliver(shown)
 
     def _first(self, spec: StageSpec, base: Ring) -> int:
-        """Where the stage begins: as was asked for, and not after what those have who come over from another ring."""
+        """Where the stage begins: at the requested start, but not after what readers of another ring have read who move
+        here."""
         start = first(base, self._starts.get(spec, "earliest"))
         behind = self._local.sharing.continuing(spec.incarnation)
         return start if behind is None else max(oldest_seq(base), min(start, behind))
@@ -277,23 +282,23 @@ class Stages:
         self._background.start("end of a stage", runner.end())
 
     async def _base(self, spec: StageSpec) -> Ring:
-        """The publisher's own ring, or a mirror with its whole stream. That is kept from one stage of a wish to the
-        next, for it holds what the next one has to go on with."""
+        """The publisher's own ring, or a mirror with its whole stream. The mirror is kept from one stage of a spec to
+        the next, which continues from it."""
         own = self._local.rings.of_incarnation(spec.incarnation)
         if own is not None:  # its publisher may have left already
             return own
-        if self.bases is None or not spec.here:
+        if self._bases is None or not spec.here:
             raise PublisherGone(spec.incarnation, self._local.table.node)
         kept = self._relays.get(spec)
         if kept is not None and self._is_held(kept):
             return kept
-        self._relays[spec] = await self.bases.base(spec, self._starts.get(spec, "earliest"))
+        self._relays[spec] = await self._bases.base(spec, self._starts.get(spec, "earliest"))
         if kept is not None:
-            self.bases.release_base(spec)
+            self._bases.release_base(spec)
         return self._relays[spec]
 
     def _leave_to_readers(self, spec: StageSpec) -> None:
-        """Nobody can make it of a publisher's ring here, or its publisher left before anybody could."""
+        """No stage can scale it; hand out the unscaled ring."""
         own = self._local.rings.of_incarnation(spec.incarnation)
         if own is None or spec in self._resume or spec in own.plain_for:
             return
@@ -303,7 +308,7 @@ class Stages:
         self._deliver(self._local.sharing.show_plain(own, spec))
 
     def _is_plain(self, spec: StageSpec) -> bool:
-        """It was found that nobody can make it."""
+        """Whether subscribers get the unscaled ring, because no stage can scale it."""
         own = self._local.rings.of_incarnation(spec.incarnation)
         return own is not None and spec in own.plain_for
 
@@ -320,10 +325,8 @@ class Stages:
     def _failed(self, spec: StageSpec, error: Exception) -> None:
         self._errors[spec] = error if isinstance(error, RingcastError) else BrokenError(f"no stage: {error}")
         self._failures[spec] += 1
-        there = any(
-            row.alive and row.info.incarnation == spec.incarnation for row in self._local.table.all_publishers()
-        )
-        if there and self._failures[spec].bit_count() == 1:
+        alive = {row.info.incarnation for row in self._local.table.all_publishers() if row.alive}
+        if spec.incarnation in alive and self._failures[spec].bit_count() == 1:
             self._complaints.warning("", "no stage of size %s yet: %s", spec.size, error)
         self._try_later(spec)
 
@@ -336,7 +339,7 @@ class Stages:
         if not (alive or spec.here) and self._is_held(base) and running.has_all_before(base.next_seq):
             self._runners.pop(number, None)  # its publisher left, and its stage with it; what it made is here
             return
-        # Twice at the same message is enough: it is passed over, and shows as lost.
+        # A message that crashed a stage twice is skipped, and counts as lost.
         stuck = self._is_held(base) and running.ring.next_seq == running.first_seq < base.next_seq
         if alive or spec.here:  # or its publisher left, and its stage with it
             self._failures[spec] += 1
@@ -350,7 +353,7 @@ class Stages:
         else:
             self._passed.pop(spec, None)
         if alive or self._is_held(base):
-            self.on_gone(spec)
+            self._on_gone(spec)
 
     def _try_later(self, spec: StageSpec) -> None:
         delay_s = min(FIRST_RETRY_S * 2 ** min(self._failures[spec] - 1, 16), LAST_RETRY_S)
@@ -375,7 +378,7 @@ class Stages:
         await running.runner.end()
         if self.running.get(spec) is running:
             self._drop(spec)
-            self.on_gone(spec)
+            self._on_gone(spec)
 
     def _drop(self, spec: StageSpec) -> None:
         running = self.running.pop(spec)
@@ -385,8 +388,8 @@ class Stages:
             self._deliver(self._local.sharing.drop_mirror(running.ring))
 
     def _forget(self, spec: StageSpec) -> None:
-        if self._relays.pop(spec, None) is not None and self.bases is not None:
-            self.bases.release_base(spec)
+        if self._relays.pop(spec, None) is not None and self._bases is not None:
+            self._bases.release_base(spec)
         self._resume.pop(spec, None)
         self._passed.pop(spec, None)
         self._failures.pop(spec, None)

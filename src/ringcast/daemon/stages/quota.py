@@ -1,6 +1,6 @@
 """How many stages other nodes may have this one run: each can be a process. Pure.
 
-Invariant: what is counted is what channels to other nodes hold or are about to; equal wishes of one node count once.
+Invariant: what is counted is what channels to other nodes hold or are about to; equal specs of one node count once.
 Subscribers of this node itself are not limited here: they are this machine's own processes.
 """
 
@@ -30,7 +30,7 @@ class StageQuota:
             if of_node >= MAX_STAGES_PER_PEER:
                 self._refuse(f"node {node!r} has {of_node} streams scaled here, as many as one node may")
             if spec not in everybody and len(everybody) >= MAX_STAGES_FOR_PEERS:
-                self._refuse(f"{len(everybody)} streams are scaled here for other nodes, as many as there may be")
+                self._refuse(f"{len(everybody)} streams are scaled here for other nodes, the most that a tag may have")
         self._held[node, spec] += 1
 
     def release(self, node: str, spec: StageSpec | None) -> None:

@@ -1,7 +1,7 @@
 """Who runs a stage for the daemon: the publisher's own process, or a process of its own on this node.
 
 Both are asked with the same message and answer with the same; they differ in how the message gets there. Invariants: a
-hand that was begun is ended once, by `end` or by its own death, which `on_gone` is told; what it made belongs to the
+runner that was started ends once, by `end` or by its own death, which `on_gone` is told; what it made belongs to the
 caller. Must not know what is scaled, nor why.
 """
 
@@ -33,7 +33,7 @@ END_S = 2.0
 
 
 class Declined(BrokenError):
-    """Whoever was asked cannot scale that: it has no scaler for the codec, say. Asking again would not help."""
+    """The runner cannot scale that, for example because it has no scaler for the codec. Asking again would not help."""
 
 
 class Made(NamedTuple):
@@ -46,7 +46,7 @@ class StageRunner(Protocol):
         """Raises BrokenError, BadMessage, ResourceLimit, TimeoutError."""
 
     async def end(self) -> None:
-        """Returns once nothing more is written, or the hand was too slow and was ended by force."""
+        """Returns once nothing more is written, or the runner was too slow and was killed."""
 
 
 class PublisherRunner:
@@ -78,7 +78,7 @@ class PublisherRunner:
         self.gone(answer.reason or "it was ended")
 
     def gone(self, reason: str) -> None:
-        """Its publisher is, or the stage."""
+        """The publisher is gone, or the stage ended."""
         if self._ended.is_set():
             return
         self._ended.set()
@@ -97,7 +97,7 @@ class PublisherRunner:
         try:
             await asyncio.wait_for(self._ended.wait(), END_S)
         except TimeoutError:
-            logger.warning("a publisher does not end its stage")
+            logger.warning("a publisher did not end its stage in time")
 
 
 class ProcessRunner:
@@ -148,7 +148,7 @@ class ProcessRunner:
         if isinstance(message, StageUp) and len(fds) == 3:
             answer.set_result(Made(message, fds))
         else:
-            reason = message.reason if isinstance(message, StageDown) else "its answer is not to be understood"
+            reason = message.reason if isinstance(message, StageDown) else "its answer cannot be understood"
             answer.set_exception(Declined(f"the stage did not begin: {reason}"))
 
     async def _bury(self, answer: asyncio.Future[Made]) -> None:

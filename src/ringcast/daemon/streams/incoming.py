@@ -19,52 +19,40 @@ from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import Mesh
-from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions
-from ringcast.daemon.rings.fanout import FanOut
+from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.rings.ring import Ring
-from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams.ends import ReceivingEnds
-from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Senders, patience_s
-from ringcast.daemon.streams.ring_source import RingSource
+from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Opening, patience_s
+from ringcast.daemon.streams.sender_notices import SenderNotices
+from ringcast.daemon.streams.state import Event, State
 from ringcast.daemon.streams.wanted import IncomingChannel, Resumption, Stream, end_of
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.model.place import node_of
 from ringcast.model.tag import matches
-from ringcast.transport import find
-from ringcast.transport.interface import GroupTransport
 
 logger = logging.getLogger("ringcast.daemon")
 
 RETRY_S = 0.5
 ENDED_S = 0.1
 DRAIN_S = 1.0
-_PLAIN, _RELIABLE = "udp", "tcp"
-
-
-def relay(transport: str, reliable: bool) -> Demand:
-    """What a proxy on this node reads, to send on by that transport: everything, and no less surely. A stream of tcp is
-    always reliable: it would lose what its pump is too late for, and nobody would ask for it again."""
-    kind = find(transport)
-    if kind.promises.reliable:
-        return Demand(at="", transport=transport, reliable=reliable or not isinstance(kind, GroupTransport))
-    return Demand(at="")
 
 
 class IncomingChannels:
-    """`deliver` hands what clients are to be told to the shell; `on_linked` is given a fan-out that may answer."""
+    """`deliver` hands what clients are to be told to the shell; `on_followed` is called when channels are, or will soon
+    be, as they should."""
 
     def __init__(
-        self, local: Local, mesh: Mesh, ends: ReceivingEnds, senders: Senders, deliver: Callable[[list[Send]], None],
-        on_linked: Callable[[FanOut], None], stages: Stages, background: Background,
+        self, local: Local, mesh: Mesh, ends: ReceivingEnds, opening: Opening, senders: SenderNotices,
+        deliver: Callable[[list[Send]], None], on_followed: Callable[[], None], background: Background,
     ) -> None:  # fmt: skip
         self._local = local
-        self._stages = stages
         self._background = background
         self._mesh = mesh
         self._deliver = deliver
-        self._on_linked = on_linked
+        self._on_followed = on_followed
         self._ends = ends
+        self._sequence = opening
         self._senders = senders
         self.channels: dict[Stream, IncomingChannel] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
@@ -103,11 +91,11 @@ class IncomingChannels:
         alive = {row.info.incarnation for row in self._remote_publishers()}
         for stream in [stream for stream in self.channels if stream not in streams]:
             if self.channels[stream].ring.readers and stream.incarnation in alive:
-                self._leaving = True  # to where its readers have not been shown the way yet
+                self._leaving = True  # its readers have not been shown the ring that continues it
             elif stream.incarnation not in alive and self._drains(stream):
-                self._leaving = True  # with its publisher, when the last message is here
+                self._leaving = True  # it closes when the publisher's last message is here
             elif not self._is_kept(stream):
-                if self._row(stream) is None:  # perhaps only because its node is away
+                if self._row(stream) is None:  # perhaps its node is away only for now
                     self._remember(stream)
                 self._close(stream)
         for stream, (tag, _) in list(self._resume.items()):
@@ -117,14 +105,18 @@ class IncomingChannels:
             if stream in self._opening:
                 continue
             incoming = self.channels.get(stream)
+            if incoming is not None and incoming.life.state is State.DRAINING:
+                incoming.life.on(Event.RETURNED)
+                incoming.leaves_at = None
             if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
                 start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, "earliest")
                 self._open_soon(stream, row, start)
-        self._stages.follow()
+        self._on_followed()
         self._tell_ends()
 
     def publisher_changed(self, row: PublisherRow) -> None:
-        """Of another node. When it left, readers are told where it ended once its stream is here or never will be."""
+        """A publisher of another node changed. When it left, readers learn where it ended once no channel carries it
+        any more."""
         self._left.pop(row.info.incarnation, None)
         if not row.alive:
             self._left[row.info.incarnation] = row
@@ -135,26 +127,27 @@ class IncomingChannels:
             self._deliver(self._local.sharing.ended(self._left.pop(incarnation)))
 
     def _drains(self, stream: Stream) -> bool:
-        """Whether more is to come of a publisher that left."""
+        """Whether messages of a publisher that left are still to come."""
         incoming = self.channels[stream]
         row = self._row(stream)
         if row is None or row.alive or incoming.broken:
             return False
-        if stream in self._relayed:  # to be released by those who have it from here
+        if stream in self._relayed:  # stays until the proxies and stages that read it release it
             return True
         if incoming.has_all_before(row.end) or not incoming.ring.readers:
             return False
         if incoming.leaves_at is None:
+            incoming.life.on(Event.LEFT)
             incoming.leaves_at = asyncio.get_running_loop().time() + DRAIN_S
         return stream.demand.reliable or asyncio.get_running_loop().time() < incoming.leaves_at
 
     def _row(self, stream: Stream) -> PublisherRow | None:
-        """Of a channel's publisher, as the table has it now."""
+        """The row of a channel's publisher, as the table has it now."""
         rows = self._local.table.publishers(self.channels[stream].row.info.tag)
         return next((row for row in rows if row.info.incarnation == stream.incarnation), None)
 
     def _retune(self, wanted: Stream, streams: dict[Stream, PublisherRow]) -> None:
-        """Of a stream that is to be carried with other parameters, keep the channel and tell both its ends."""
+        """When only the transport's parameters changed, keep the channel and tell both its ends."""
         if wanted in self.channels or wanted in self._opening:
             return
         for stream, incoming in self.channels.items():
@@ -177,9 +170,9 @@ class IncomingChannels:
                 self._ends.group_end(incoming.transport).regroup(request.key, request.peers)
 
     def _continuing(self, incarnation: int, otherwise: Start) -> Start:
-        """Where a stream begins that some other one comes before, if there is one."""
+        """Where a stream begins: where the streams of the same publisher that come here already have got to."""
         known = [known.mirror.next_seq for stream, known in self.channels.items() if stream.incarnation == incarnation]
-        behind = self._local.sharing.continuing(incarnation)  # a stage here may not have come as far as what it reads
+        behind = self._local.sharing.continuing(incarnation)  # a stage here may be behind the ring that it reads
         return min([*known, *([] if behind is None else [behind])], default=otherwise)
 
     async def prepare(self, pattern: str, options: SubscribeOptions, start: Start) -> None:
@@ -208,12 +201,12 @@ class IncomingChannels:
             self.follow()
 
     def _is_kept(self, stream: Stream) -> bool:
-        """Of a publisher that left, what is held goes on being held."""
+        """Whether a pull buffer holds it: then it stays after its publisher left."""
         tag, wanted = self.channels[stream].row.info.tag, stream.demand
         return any((tag, wanted.every, wanted.depth) == (t, kept.every, kept.depth) for t, kept in self._kept)
 
     async def settled(self, pattern: str) -> None:
-        """Returns when streams that match come as they should, or after a moment."""
+        """Returns when the matching channels are open, or after REQUEST_TIMEOUT_S."""
         self.follow()
         tasks = [task for stream, task in self._opening.items() if self._concerns(stream, pattern)]
         if tasks:
@@ -225,46 +218,21 @@ class IncomingChannels:
             for row in self._local.table.all_publishers()
         )
 
-    # ------------------------------------------------------------------ streams of this node, for others
+    # ------------------------------------------------------------------ whole streams, for proxies and stages here
 
-    async def source(
-        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
-    ) -> RingSource:
-        """See `Sources`. A publisher of this node, a mirror that is held for the sake of a proxy here, or what a stage
-        here makes of one of the two."""
-        if spec is not None:
-            return RingSource(await self._stages.hold(spec, start), self._flush, self._local.sharing.paces)
-        return RingSource(
-            await self._whole(incarnation, transport, reliable, start), self._flush, self._local.sharing.paces
-        )
-
-    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
-        if spec is not None:
-            self._stages.release(spec)
-        else:
-            self._release_whole(incarnation, transport, reliable)
-
-    async def base(self, spec: StageSpec, start: Start) -> Ring:
-        """See `Bases`."""
-        return await self._whole(spec.incarnation, _RELIABLE if spec.reliable else _PLAIN, spec.reliable, start)
-
-    def release_base(self, spec: StageSpec) -> None:
-        self._release_whole(spec.incarnation, _RELIABLE if spec.reliable else _PLAIN, spec.reliable)
-
-    async def _whole(self, incarnation: int, transport: str, reliable: bool, start: Start) -> Ring:
-        ring = self._local.rings.of_incarnation(incarnation)
-        stream = Stream(incarnation, relay(transport, reliable))
+    async def hold_relay(self, stream: Stream, start: Start) -> Ring:
+        """See `Relays`. The ring of a publisher here, or a mirror; to be let go of by `release_relay`."""
+        ring = self._local.rings.of_incarnation(stream.incarnation)
         self._relayed[stream] += 1
         if ring is None:
             try:
                 ring = (await self._relay(stream, start)).ring
             except BaseException:
-                self._release_whole(incarnation, transport, reliable)
+                self.release_relay(stream)
                 raise
         return ring
 
-    def _release_whole(self, incarnation: int, transport: str, reliable: bool) -> None:
-        stream = Stream(incarnation, relay(transport, reliable))
+    def release_relay(self, stream: Stream) -> None:
         self._relayed[stream] -= 1
         if not self._relayed[stream]:
             del self._relayed[stream]
@@ -292,12 +260,6 @@ class IncomingChannels:
         table = self._local.table
         return [row for row in table.all_publishers() if row.alive and row.owner != table.node]
 
-    def _flush(self, ring: Ring) -> None:
-        if ring.fanout.closed:
-            return
-        self._on_linked(ring.fanout)
-        self._deliver(self._local.sharing.announce(ring))
-
     # ------------------------------------------------------------------ opening and closing
 
     def _open_soon(self, stream: Stream, row: PublisherRow, start: Start) -> asyncio.Task[None]:
@@ -312,13 +274,7 @@ class IncomingChannels:
         try:
             begin: Start = await self._resume[stream].end if stream in self._resume else start
             hold = demand.reliable and demand in self._demands(row.info.tag)
-            incoming = await self._senders.open(stream, row, via, begin, hold=hold)
-            try:
-                shown = self._local.sharing.add_mirror(incoming.ring)
-            except BaseException:
-                incoming.ring.let_go()
-                self._ends.end(demand.transport).close_channel(incoming.key)
-                raise
+            incoming, shown = await self._sequence.open(stream, row, via, begin, hold=hold)
         except (TimeoutError, RingcastError, OSError) as exc:
             if stream not in self._complained:
                 self._complained.add(stream)
@@ -338,7 +294,7 @@ class IncomingChannels:
             self._watch()
 
     def _proxy(self, demand: Demand, row: PublisherRow) -> str:
-        """The node to have it from. When the one asked for is away, the publisher's scales the same way."""
+        """The node that sends it: the proxy's, or while that is away the publisher's, which scales the same way."""
         proxy = node_of(demand.at)
         return proxy if proxy and self._mesh.node(proxy) is not None else row.owner
 
@@ -351,6 +307,7 @@ class IncomingChannels:
         self._end_channel(self.channels.pop(stream), tell=tell)
 
     def _end_channel(self, incoming: IncomingChannel, *, tell: bool = True) -> None:
+        incoming.life.on(Event.CLOSED)
         self._ends.end(incoming.transport).close_channel(incoming.key)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.sharing.drop_mirror(incoming.ring))
@@ -358,9 +315,10 @@ class IncomingChannels:
             self._senders.send_close(incoming)
 
     def lost(self, stream: Stream, *, tell: bool = False) -> None:
-        """Its sender is gone, or whom that has it from; go on where it ended, when there is a way again."""
+        """The sender is gone, or the node it relays for: reopen the channel where it ended when that is possible
+        again."""
         if stream in self.channels and self._is_kept(stream):
-            self.channels[stream].broken = True
+            self.channels[stream].life.on(Event.LOST)
             self._try_again()
         elif stream in self.channels:
             self._remember(stream)
@@ -381,14 +339,15 @@ class IncomingChannels:
                 self.lost(stream, tell=incoming.via != node)
 
     def close(self) -> None:
-        """End all channels that come here, without a word to the others: they see the node go."""
+        """End all channels without telling their senders: those see the node go."""
         for timer in (self._retry, self._watching):
             if timer is not None:
                 timer.cancel()
         self._ends.close()
 
     def _watch(self) -> None:
-        """Some transports notice that a sender is gone before the mesh does, or that multicast ceased to reach us."""
+        """Poll the transports: some notice before the mesh does that a sender is gone, or that multicast no longer
+        reaches us."""
         deaf = self._ends.take_deaf({incoming.transport for incoming in self.channels.values()})
         for incoming in [incoming for incoming in self.channels.values() if incoming.key in deaf]:
             self._senders.direct(incoming)

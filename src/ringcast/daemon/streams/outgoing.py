@@ -1,8 +1,7 @@
 """The paper's distribution manager: streams that leave this node, a channel for each node that asked.
 
 It serves `channel.open`, `channel.start`, `channel.retune` and `channel.close` for other daemons. A channel reads a
-publisher's own ring, or, when this node stands in between, the mirror of one: the proxy's stage is nothing but a
-channel out of a mirror. Receivers that share a stream are told of each other.
+publisher's own ring or, on a proxy's node, the mirror of one. Receivers that share a stream are told of each other.
 Invariant: a channel lives no longer than its ring here and its node there.
 """
 
@@ -13,7 +12,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 import msgspec
 
@@ -32,10 +30,11 @@ from ringcast.daemon.background import Background
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.rings.fanout import Answer
-from ringcast.daemon.rings.ring import Hold
 from ringcast.daemon.stages.quota import StageQuota
+from ringcast.daemon.streams.interface import HeldSource, Sources
+from ringcast.daemon.streams.places import Places
 from ringcast.daemon.streams.resolving import resolved
-from ringcast.errors import BadMessage, QosMismatch, RingcastError
+from ringcast.errors import BadMessage, QosMismatch
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
@@ -43,53 +42,14 @@ from ringcast.transport.interface import GroupTransport
 logger = logging.getLogger("ringcast.daemon")
 
 CLOSERS = 4
-"""Threads that end sending ends; nothing else runs there."""
+"""Threads that close sending ends; nothing else runs there."""
 
 SETTLE_S = 0.01
 HOLD_S = 5.0
-DRAIN_S = 5.0
 """Between opening and starting, a relayed stream is kept, and a seat in a group."""
-PLACE_S = 5.0
-"""How long the publisher's ring spares what a node has not got that went, or has to open its channel again."""
+DRAIN_S = 5.0
 CHECK_S = 1.0
-"""How often it is looked whether groups can still be reached, and whether a sending end broke."""
-
-
-class HeldSource(Source, Protocol):
-    @property
-    def oldest_seq(self) -> int: ...
-    @property
-    def fresh_seq(self) -> int: ...
-    @property
-    def age_ns(self) -> int | None:
-        """How long ago its publisher came."""
-
-    def factor(self, every: int, rate_hz: float) -> int:
-        """The n of a channel out of it."""
-
-    def changed_factor(self, every: int, rate_hz: float) -> bool:
-        """Whether another one is right by now."""
-
-    def keep_place(self) -> Hold | None:
-        """Spare what reliable channels have not sent, though one of them ends. Raises RingcastError."""
-
-    def take_over(self) -> None:
-        """A reliable channel has a place of its own."""
-
-
-class Sources(Protocol):
-    """Where a stream can be had on this node."""
-
-    async def source(
-        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
-    ) -> HeldSource:
-        """The ring of a publisher, or what a stage makes of it, to be sent on by that transport.
-
-        Raises PublisherGone, QosMismatch, BrokenError.
-        """
-
-    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
-        """One channel fewer reads it."""
+"""How often groups and sending ends are checked."""
 
 
 class OutgoingChannel(msgspec.Struct):
@@ -107,15 +67,14 @@ class OutgoingChannel(msgspec.Struct):
     rate_hz: float
 
     link: int
-    """The number under which the ring's writer gives the channel back."""
+    """The link number that the ring's writer uses when it gives the channel back."""
     source_transport: str
     """What its source was asked for with; the channel may have been retuned since."""
 
 
 class OutgoingChannels:
-    """`tell` sends word to the receiving end of a channel: the node, and who shares the stream with it now. `on_again`
-    is told of channels that were closed and are to be opened again by the node they lead to; `refused` counts what
-    is not done for others."""
+    """`tell` notifies a node of who else shares the stream of its channel. `on_again` is told of channels that were
+    closed and are to be opened again by the node they lead to; `refused` counts what is not done for others."""
 
     def __init__(
         self, sources: Sources, background: Background,
@@ -133,7 +92,7 @@ class OutgoingChannels:
         self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
-        self._places: dict[tuple[str, int], list[Hold]] = {}
+        self._places = Places()
 
     async def open(self, node: str, host: str, request: OpenChannel) -> ChannelOpened:
         """Fix where the stream begins. Raises PublisherGone, QosMismatch (no such transport), ResourceLimit (too many
@@ -171,7 +130,7 @@ class OutgoingChannels:
     async def start(self, node: str, host: str, request: StartChannel) -> None:
         """Let it flow. Raises PublisherGone, QosMismatch, ResourceLimit, OSError."""
         transport = find(request.transport)
-        if request.key in self.channels:  # whoever asked did not get our answer
+        if request.key in self.channels:  # the node asks again: it did not get our answer
             return
         spec = spec_for(request)
         wanted = (request.incarnation, request.transport, request.reliable, spec)
@@ -197,7 +156,7 @@ class OutgoingChannels:
             rate_hz=request.rate_hz, link=getattr(sending, "link", request.key), source_transport=request.transport,
         )  # fmt: skip
         if request.reliable:
-            self._give_up_place(node, request.incarnation)
+            self._places.give_up(node, request.incarnation)
             source.take_over()
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
@@ -219,8 +178,8 @@ class OutgoingChannels:
             self._drop(key)
 
     def ring_left(self, incarnation: int) -> None:
-        """Its publisher left. Receivers close their channels when they have everything; those that may lose some are
-        not given for ever."""
+        """Its publisher left. Receivers close their channels when they have everything; unreliable ones get DRAIN_S for
+        that."""
         asyncio.get_running_loop().call_later(DRAIN_S, self._end_unreliable, incarnation)
 
     def _end_unreliable(self, incarnation: int) -> None:
@@ -229,7 +188,7 @@ class OutgoingChannels:
                 self._drop(key)
 
     def stage_gone(self, spec: StageSpec) -> None:
-        """The ring that such channels read has ended; there is another one, or will be."""
+        """The ring that these channels read has ended; the stage makes another one."""
         self._again(lambda channel: channel.spec == spec)
 
     def follow_rates(self) -> None:
@@ -249,14 +208,14 @@ class OutgoingChannels:
                 self._on_again(channel.node, key)
 
     def retune(self, request: RetuneChannel) -> None:
-        """Raises QosMismatch when that takes another channel."""
+        """Raises BadMessage, QosMismatch (that needs another channel)."""
         channel = self.channels.get(request.key)
         if channel is None:
             raise BadMessage(f"channel {request.key:x} is not open")
         old, new = find(channel.transport), find(request.transport)
         if not (isinstance(old, GroupTransport) and isinstance(new, GroupTransport) and old.shape == new.shape):
             asked = f"{request.transport!r} on a channel of {channel.transport!r}"
-            raise QosMismatch(asked, "its stages are others", "open another channel")
+            raise QosMismatch(asked, "that transport has other stages", "open another channel")
         new.retune(request.key)
         channel.transport = request.transport
 
@@ -264,7 +223,7 @@ class OutgoingChannels:
         channel = self.channels.get(request.key)
         transport = find(channel.transport) if channel is not None else None
         if channel is not None and isinstance(transport, GroupTransport):
-            text = "multicast does not reach node %s; sending to it by itself"
+            text = "multicast does not reach node %s; sending to it by unicast"
             self._complaints.warning(channel.node, text, channel.node)
             transport.direct(request.key)
             channel.link = getattr(channel.sending, "link", channel.link)
@@ -287,40 +246,17 @@ class OutgoingChannels:
             timer.cancel()
         for key in list(self.channels):
             self._drop(key)
-        for stream in list(self._places):
-            while stream in self._places:
-                self._give_up_place(*stream)
-        self._closers.shutdown(wait=False)  # what was begun is ended before the process is
-
-    def _keep_place(self, channel: OutgoingChannel) -> None:
-        try:
-            place = channel.source.keep_place()
-        except RingcastError as exc:  # no slot is free: what is overwritten meanwhile is lost, and counted
-            logger.debug("no place is kept for node %s: %s", channel.node, exc)
-            return
-        if place is not None:
-            stream = (channel.node, channel.incarnation)
-            self._places.setdefault(stream, []).append(place)
-            asyncio.get_running_loop().call_later(PLACE_S, self._give_up_place, *stream, place)
-
-    def _give_up_place(self, node: str, incarnation: int, place: Hold | None = None) -> None:
-        """That one, or any of a stream that has a channel again."""
-        places = self._places.get((node, incarnation), [])
-        if places and (place is None or place in places):
-            place = places[0] if place is None else place
-            places.remove(place)
-            place.close()
-        if not places:
-            self._places.pop((node, incarnation), None)
+        self._places.close()
+        self._closers.shutdown(wait=False)  # closings under way finish before the process ends
 
     def _drop(self, key: int, *, keep_place: bool = False) -> None:
         channel = self.channels.pop(key, None)
         if channel is None:
             return
         if keep_place and channel.reliable:
-            self._keep_place(channel)
+            self._places.keep(channel.node, channel.incarnation, channel.source)
         channel.sending.release()
-        # Joining a pump may take a moment, and the loop has none to spare.
+        # Joining a pump's thread may block, which the loop must not.
         self._closers.submit(channel.sending.close)
         self._release(channel.node, channel.incarnation, channel.source_transport, channel.reliable, channel.spec)
         transport = find(channel.transport)
@@ -353,7 +289,7 @@ class OutgoingChannels:
     # ------------------------------------------------------------------ groups
 
     def _seat(self, transport: GroupTransport, channel: Channel, source: Source, host: str, port: int) -> Seat:
-        if channel.key in self._seats:  # whoever asked did not get our answer
+        if channel.key in self._seats:  # the node asks again: it did not get our answer
             return self._seats[channel.key][0]
         if channel.key in self.channels:
             raise BadMessage(f"channel {channel.key:x} is open already")
@@ -363,7 +299,7 @@ class OutgoingChannels:
         return seat
 
     def _unseat(self, transport: GroupTransport, key: int) -> None:
-        """Whoever asked for it did not come."""
+        """The node that asked for the seat did not start its channel."""
         if self._seats.pop(key, None) is not None:
             transport.dismiss(key)
 
@@ -386,12 +322,12 @@ class OutgoingChannels:
         self._checking = asyncio.get_running_loop().call_later(CHECK_S, self._check) if self.channels else None
 
     def _open_broken_again(self) -> None:
-        """A sending end may fail by itself while both nodes live: its ring is damaged, or the way was cut."""
+        """A sending end may fail while both nodes live: its ring is damaged, or the connection was cut."""
         for channel in self.channels.values():
             stream = (channel.node, channel.incarnation)
             if not channel.sending.broken:
                 self._complained.discard(stream)
-            elif stream not in self._complained:  # once, while it breaks again and again
+            elif stream not in self._complained:  # log it once, however often it breaks
                 self._complained.add(stream)
                 logger.warning(
                     "the channel of publisher %x to node %s by %s broke; it is opened again where it ended",

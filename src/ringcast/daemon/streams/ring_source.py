@@ -53,8 +53,8 @@ class RingSource:
         return rate_hz > 0 and self._paces.follow(self._ring, rate_hz) != every
 
     def keep_place(self) -> Hold | None:
-        """Have what the slowest reliable channel has not sent spared from now on, though that channel ends. None where
-        publishers wait for nobody, and for rings that others feed: those would stop for all."""
+        """Keep what the slowest reliable channel has not sent, though that channel ends. None where publishers do not
+        wait, and for mirrors: holding one up would stop it for all."""
         place = None if self._ring.foreign or not self._ring.alive else self._ring.monitor.place()
         if place is None or self._ring.attributes.max_wait_s == 0:
             return None
@@ -66,7 +66,7 @@ class RingSource:
         return holder
 
     def take_over(self) -> None:
-        """A reliable channel has a place in the ring now: one that a dead daemon left there is not needed any more."""
+        """A reliable channel has a place in the ring: free the one that a dead daemon left."""
         if not self._ring.foreign and self._ring.alive:
             self._ring.monitor.free_orphan()
 

@@ -1,9 +1,8 @@
-"""How a subscriber's wish, an administrator's word and the tag's attributes become one demand. Pure.
+"""How a subscriber's options, administrative overrides and the tag's attributes become one demand. Pure.
 
-An administrator's setting for this node comes first, then the one for all nodes, then what the subscriber asked for,
-then the tag's attributes. Invariants: the demand of a wish is a function of the tag's row, so that a changed row moves
-streams and nothing else does; a reliable wish is never given a transport that does not promise it, nor one for an
-ordered stream a transport without an order.
+The override for this node comes first, then the one for all nodes, then what the subscriber asked for, then the tag's
+attributes. Invariants: the demand follows from the options and the tag's row alone, so only a changed row moves
+streams; a reliable subscription never gets an unreliable transport, nor an ordered one a transport without an order.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str) -> Demand:
     setting = setting_for(row, node)
     attributes = row.attributes if row is not None else None
     at = setting.at or (options.at if options.at != AUTO else "") or (attributes.at if attributes else "") or PUBLISHER
-    # Who scales by number counts on an order, so only the whole stream and what the publisher thins out goes without.
+    # Scaling by number needs ordered messages: only the whole stream and what the publisher scales may be unordered.
     whole = options.size is None and not options.rate_hz and (at == PUBLISHER or options.every == 1)
     in_order = options.ordered or options.reliable or not whole
     carriers = (setting.transport, options.transport, attributes.transport if attributes else "")
@@ -36,8 +35,8 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str) -> Demand:
     )
     if not in_order:
         transport = unordered(transport)
-    # Scaling at the subscriber is its reader's business, so such subscriptions share the full stream. On this very node
-    # a stage makes other sizes, once for all.
+    # At the subscriber the reader itself scales, so such subscriptions share the full stream. On this node
+    # one stage makes each other size for all.
     if at == SUBSCRIBER or (node_of(at) == node and options.size is None):
         return Demand(every=1, at="", transport=transport, reliable=options.reliable)
     if at == PUBLISHER and options.every == 1 and options.size is None and not options.rate_hz:
@@ -53,7 +52,7 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str) -> Demand:
 
 
 def setting_for(row: TagRow | None, node: str) -> Setting:
-    """What an administrator set for streams of the tag to that node; its own word counts before the general one."""
+    """The override for streams of the tag to that node; a setting for the node comes before the one for all nodes."""
     if row is None or not row.settings:
         return Setting()
     own, general = (row.settings.get(name, Setting()) for name in (node, EVERY_NODE))
@@ -61,14 +60,14 @@ def setting_for(row: TagRow | None, node: str) -> Setting:
 
 
 def moved(options: SubscribeOptions, at: str | None, transport: str | None) -> SubscribeOptions:
-    """The wish with another place or transport; None leaves one as it is."""
+    """The options with another place or transport; None leaves a value as it is."""
     return options._replace(
         at=options.at if at is None else at, transport=options.transport if transport is None else transport
     )  # fmt: skip
 
 
 def changed(row: TagRow, node: str, at: str | None, transport: str | None) -> dict[str, Setting]:
-    """The tag's settings with those of `node` changed: None leaves one as it is, '' takes it back."""
+    """The tag's settings with those of `node` changed: None leaves a value as it is, '' removes it."""
     old = row.settings.get(node, Setting())
     new = Setting(at=old.at if at is None else at, transport=old.transport if transport is None else transport)
     rest = {name: setting for name, setting in row.settings.items() if name != node}
@@ -76,7 +75,8 @@ def changed(row: TagRow, node: str, at: str | None, transport: str | None) -> di
 
 
 def check_setting(at: str | None, transport: str | None, nodes: Collection[str], reliable: int) -> None:
-    """Raises QosMismatch when there is no such transport or node, or when `reliable` subscribers would be let down."""
+    """Raises QosMismatch when there is no such transport or node, or when the transport is unreliable and the tag has
+    `reliable` reliable subscribers."""
     if transport and not find(transport).promises.reliable and reliable:
         raise QosMismatch(
             f"transport {transport!r}", f"{reliable} of the tag's subscribers asked for reliable delivery",
@@ -88,7 +88,8 @@ def check_setting(at: str | None, transport: str | None, nodes: Collection[str],
 
 
 def check_options(options: SubscribeOptions, row: TagRow | None, node: str) -> None:
-    """Raises QosMismatch when no transport that the wish or the tag's administrator names can keep it."""
+    """Raises QosMismatch when the transport that the options or an override name cannot keep what the options ask
+    for."""
     for said, name in (("", options.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
         if name and not find(name).promises.reliable and options.reliable:
             raise QosMismatch(
@@ -105,5 +106,5 @@ def _serves(transport: str, options: SubscribeOptions, in_order: bool) -> bool:
     try:
         promises = find(transport).promises
         return (promises.reliable or not options.reliable) and (promises.ordered or not in_order)
-    except QosMismatch:  # somebody else's word, who has a transport that is not installed here
+    except QosMismatch:  # named on another node, and not installed here
         return False

@@ -12,6 +12,7 @@ import msgspec
 
 from ringcast.daemon.rings.demand import Demand
 from ringcast.daemon.rings.ring import MirrorRing
+from ringcast.daemon.streams.state import Life, State
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import find
@@ -21,7 +22,7 @@ SETTLE_S = 0.001
 
 
 class Stream(NamedTuple):
-    """What is wanted: one publisher's messages in one way."""
+    """What is wanted: one publisher's stream, carried and scaled in one way."""
 
     incarnation: int
     demand: Demand
@@ -45,13 +46,16 @@ class IncomingChannel(msgspec.Struct):
     mirror: Mirror
     ring: MirrorRing
     first_seq: int
-    broken: bool = False
-    """Nothing comes any more; kept for what its mirror holds."""
+    life: Life
     leaves_at: float | None = None
-    """When it is closed, its publisher being gone, though it has not come to the end."""
+    """When it is closed although its publisher's last message has not come."""
+
+    @property
+    def broken(self) -> bool:
+        return self.life.state is State.BROKEN
 
     def has_all_before(self, end: int) -> bool:
-        """Whether everything came that was due of what a publisher sent."""
+        """Whether every due message before `end` has come."""
         return first_due(self.mirror.next_seq, self.ring.every) >= end
 
 

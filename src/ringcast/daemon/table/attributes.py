@@ -1,7 +1,7 @@
 """What a tag's attributes may be, and when two users of a tag disagree. Pure.
 
 Only what the caller named is compared: a program that says nothing about depth joins a tag of any depth. Whether a
-codec exists is the client's business; the daemon never touches data.
+codec exists is for the client to check; the daemon never touches data.
 """
 
 from __future__ import annotations

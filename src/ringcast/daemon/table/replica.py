@@ -23,7 +23,7 @@ MAX_ROWS: dict[type[Row], int] = {
 
 
 class Replica:
-    """Rows of `node`, in the life (`incarnation`) it leads."""
+    """Rows of `node` with start number `incarnation`."""
 
     def __init__(self, node: str, incarnation: int, max_tombstones: int) -> None:
         self.node = node

@@ -1,7 +1,7 @@
 """What the tag table holds: rows, each owned by one node, and the changes that a shell reacts to. Pure values.
 
-A row is only ever written by the node that owns it; `key` names it among that node's rows. Histories have no row:
-they are nobody's subscriber.
+A row is only ever written by the node that owns it; `key` names it among that node's rows. Histories have no row: they
+do not count as subscribers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who keeps a tag: its primary; when that goes, its backup; one of two when both sides of a partition made it. Pure.
+"""Failover of tags: who keeps a tag when its primary goes or both sides of a partition created it. Pure.
 
 Every node evaluates the same rules on the same rows and acts on its own rows only, so all come to the same answer:
 - the primary names as backup the present node that ranks first for the tag (rendezvous hashing), and keeps it while

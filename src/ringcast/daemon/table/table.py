@@ -40,7 +40,7 @@ _ID = tuple[str, str]
 
 
 class TagTable:
-    """The table of the node called `node`, which leads the life `incarnation` (larger than all before it)."""
+    """The table of the node called `node`, with start number `incarnation` (larger than all before it)."""
 
     def __init__(self, node: str, incarnation: int, max_tombstones: int = 1024) -> None:
         self.node = node
@@ -232,8 +232,8 @@ class TagTable:
 
     def _apply(self, delta: Delta) -> list[Change]:
         if delta.node == self.node:
-            # Peers remember an earlier life of this node with a clock that was ahead: outlive it.
-            # Not one far beyond what can be: nobody takes in rows of such a life before we lead it.
+            # Peers remember a higher start number of this node, from a clock that was ahead: take a higher one.
+            # But not an implausibly high one: no peer accepts rows with it before this node claims it.
             if delta.incarnation > max(PLAUSIBLE_LIFE, self._own.incarnation + 1):
                 self.refused["implausible life"] += 1
             elif delta.incarnation > self._own.incarnation:

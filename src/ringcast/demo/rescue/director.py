@@ -88,8 +88,8 @@ def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
         delays = sorted(found.delay_s for found in gauge.found)
         typical = delays[len(delays) // 2] if delays else 0.0
         concluded = search.conclude(
-            out / "recording", begin_ns, out / "index.html", lambda channels: _sections(scene, typical, channels),
-            lambda text: tell(f"analysing: {text}"),
+            out / "recording", begin_ns, seconds, out / "index.html",
+            lambda channels: _sections(scene, typical, channels), lambda text: tell(f"analysing: {text}"),
         )  # fmt: skip
     return Performance(seconds=seconds, begin_ns=begin_ns, scene=scene, detection_delay_s=typical, concluded=concluded)
 

@@ -1,9 +1,9 @@
 """Environments drawn at random, far beyond paper 004's: what a model of which transport is best where is trained on.
 
 Receivers, loss, bursts, rate, size and delay are drawn independently, each over the span where it changes who wins, and
-most of them by their magnitude; the bandwidth follows from how much of its line a publisher would need for a datagram
-to each receiver in turn. That is never more than half: on a line that is full only the queue would be measured. One
-seed decides all of it. Pure values.
+most of them on a logarithmic scale. The bandwidth follows from the share of its line that a publisher would need for a
+datagram to each receiver. That is at most half: on a full line only the queue would be measured. One seed decides all
+of it. Pure values.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ PARITY = ("parity:r=4,c=1,flush=1s", "parity:r=4,c=2,flush=1s", "parity:r=8,c=2,
           "parity:r=16,c=1,flush=1s")  # fmt: skip
 BOTH = ("lateral+nak:r=4,c=3", "parity+nak:r=4,c=1,flush=1s", "parity+nak:r=8,c=2,flush=1s", "parity+nak:r=4,c=3")
 CANDIDATES = (*BASELINES, "nak", *LATERAL, *PARITY, *BOTH)
-"""Transports and settings to choose from. Not `ack`: an answer from every receiver to every message is what it costs,
-and the one thing the simulator has no price for."""
+"""Transports and settings to choose from. Not `ack`: it costs an answer from every receiver to every message, and the
+simulator does not model that cost."""
 
 
 def environments(number: int, seed: int = SEED) -> tuple[Cell, ...]:

@@ -22,7 +22,7 @@ TRANSPORT_OF = {
     "ricochet r=4 c=3": ["lateral:r=4,c=3"],
     "ricochet r=4": ["lateral:r=4,c=3"],
 }
-"""The paper's word: what is run here."""
+"""The paper's name: the transports that are run here."""
 PAPERS_OWN = ("tcp", "udp", "multicast", "nak", "lateral:r=4,c=3", "lateral:r=8,c=3")
 FIGURES_14_15 = (
     ("relate", "lowest ReLate (Figure 14)", "UDP, IP Mcast, ANT Baseline"),
@@ -145,7 +145,7 @@ def _bottom(metric: str, series: Sequence[Series]) -> float:
 
 
 def winners(results: Sequence[Result]) -> Table:
-    """In how many environments each transport was the best, metric by metric. Lower is better but for `delivered`."""
+    """In how many environments each transport was best, by metric. Lower is better, except for `delivered`."""
     means = {metric: environment_means(results, metric) for metric in COMPARED}
     transports = list(dict.fromkeys(result.configuration["transport"] for result in results))
     best = {
@@ -160,8 +160,8 @@ def winners(results: Sequence[Result]) -> Table:
 
 
 def repeatable(results: Sequence[Result], metric: str, within: float = 0.05) -> float:
-    """Share of environments where the best of the first repetition is the best of the second too, or within so much of
-    it: no model can be seen to do better than the experiment itself."""
+    """Share of environments where the best of the first repetition is the best of the second too, or within that share
+    of it: no model can do better than the experiment repeats itself."""
     first, second = (environment_means([r for r in results if r.repetition == n], metric) for n in (0, 1))
     good = 0
     for place, found in first.items():

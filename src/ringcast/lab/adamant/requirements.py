@@ -36,7 +36,7 @@ STEPS = 1 + len(DELIVERED) + 1 + 1
 
 
 def stalls(quick: bool, steps: Steps, pool: Executor) -> Row:
-    """1,000 runs: what the paper's reliable multicast failed at."""
+    """1,000 runs: the paper's reliable multicast stalled in some."""
     steps.step("1,000 runs of nak")
     updates = 500 if quick else 5_000
     scenarios = [
@@ -73,7 +73,7 @@ def delivered(steps: Steps, pool: Executor) -> list[Row]:
 
 
 def implosion(steps: Steps) -> Row:
-    """The most that any of five seeds gave: a mean could hide one storm."""
+    """The maximum over five seeds: a mean could hide one storm."""
     steps.step("1,000 receivers lose the same packet")
     naks = [
         packet_loss.run(

@@ -1,8 +1,8 @@
-"""How far another node's clock is ahead of ours, by asking it: four times of two messages (PROTOCOLS, the probe).
+"""How far another node's clock is ahead of ours, from the four timestamps of a question and its answer.
 
-What the times are taken from is what every message carries, so that the clock that is measured is the one that stamps
-messages. Of several exchanges the fastest is believed; it is off by half its delay at most, and by all that the two
-directions differ, which no exchange can see.
+The timestamps are those that every message carries, so the clock that is measured is the one that stamps messages. Of
+several exchanges the fastest is used. Its error is at most half its delay, plus what the two directions differ, which
+no exchange can see.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def believed(exchanges: Iterable[Exchange]) -> Ahead:
 
 
 class Timekeeper:
-    """Answers on the node whose clock is asked for; an end of `lab/testbed/worker.py`."""
+    """Answers on the node whose clock is measured; an end of `lab/testbed/worker.py`."""
 
     def __init__(self, session: ringcast.Session, node: str) -> None:
         self._publisher = session.tag(ANSWER.format(node), codec="json").publisher()

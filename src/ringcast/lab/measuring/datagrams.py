@@ -1,4 +1,4 @@
-"""Two Python processes and a UDP socket each: what the kernel and the interpreter cost by themselves on a wire."""
+"""Two Python processes with a UDP socket each: what the kernel and the interpreter cost without Ringcast."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Echo:
     def _loop(self) -> None:
         with contextlib.suppress(OSError):
             body, asker = self._socket.recvfrom(65536)
-            # Connected, as a program is that talks to one other: no address to look up for each answer.
+            # Connected, so that the kernel looks up no address for each answer.
             self._socket.connect(asker)
             send, recv = self._socket.send, self._socket.recv
             while body:

@@ -151,7 +151,7 @@ def steps(low: float, high: float, about: int = 6) -> list[float]:
 
 def _widened(span: tuple[float, float]) -> tuple[float, float]:
     low, high = span
-    # Numbers that differ by next to nothing beside their size have no round ones between them.
+    # Between numbers that differ by very little there are no round numbers.
     least = max(abs(low), abs(high)) * 1e-9 + 1e-300
     return (low, high) if high - low > least else (low - max(0.5, least), low + max(0.5, least))
 

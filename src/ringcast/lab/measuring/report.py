@@ -1,6 +1,6 @@
-"""What experiments hand back: rows, tables for people, and what is to be drawn. Pure values.
+"""What experiments return: rows, tables for people, and descriptions of charts. Pure values.
 
-`Findings` add up. A drawing is described here and made by `picture`, so that whoever measures needs no library for it.
+`Findings` can be added up. A chart is described here and drawn by `picture`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Picture:
     labels: Sequence[str] = ()
     paper_y: str = "paper: round trip (ms)"
     bottom: float = 0.0
-    """Where the scale of y begins: for shares close to 100, not at nothing."""
+    """Where the scale of y begins: not at 0 for shares close to 100."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Findings:
         self.notes += [note for note in other.notes if note not in self.notes]
 
     def summaries(self) -> list[Table]:
-        """The rows that are judged, what is asked for first. Mere figures stand in the tables."""
+        """The rows that are judged, what is asked for first. Rows without a target are in the tables."""
         found = {kind: [row for row in self.rows if row.kind == kind] for kind in TITLES}
         return [Table(title, HEADS, cells(found[kind])) for kind, title in TITLES.items() if found[kind]]
 
@@ -82,10 +82,10 @@ class Findings:
 
 
 class Steps(Protocol):
-    """How far an experiment is, for whoever watches."""
+    """Progress of an experiment."""
 
     def expect(self, number: int) -> None:
-        """So many steps more will be taken."""
+        """`number` more steps will follow."""
 
     def step(self, what: str) -> None:
         """The next one begins."""

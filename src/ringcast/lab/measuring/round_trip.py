@@ -2,9 +2,9 @@
 
 The subscription on the forward tag may go through a proxy (`at`): with factor 1, which passes everything, with a factor
 (`every`), when messages that it leaves out are sent before the one that is timed, or at a `size`, when messages are
-arrays that have that size already. The way back never does. `Listener` stands for a subscriber that does
-not answer; `Relay` is a proxy as a process of its own, for a
-publisher and a subscriber on one node, between whom there is no channel to put a proxy into.
+arrays that have that size already. The way back has no proxy. `Listener` is a subscriber that does not answer. `Relay`
+is a proxy in a process of its own, for a publisher and a subscriber on one node: there is no channel between them that
+could have a proxy.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import ringcast
 
 FRAME_BYTES = 64
 WAIT_S = 10.0
-"""For ends to find each other. Round trips have no limit of their own, which would be timed with them; whoever asked
-for them has."""
+"""For ends to find each other. Round trips have no time limit here, because it would be timed with them; the process
+that asks for them has one."""
 
 
 def frames_tag(session: ringcast.Session, name: str, frames: bool) -> ringcast.Tag[Any]:
@@ -28,7 +28,7 @@ def frames_tag(session: ringcast.Session, name: str, frames: bool) -> ringcast.T
 
 
 def square(size: int) -> Any:
-    """An array of so many bytes, as wide as it is high."""
+    """A square array of `size` bytes."""
     import numpy as np
 
     side = math.isqrt(size)
@@ -47,7 +47,7 @@ class Ping:
         self._subscriber = session.tag(back).subscribe(transport=transport)
 
     def match(self, subscribers: int) -> None:
-        """Return when so many subscribe, and one message has come back. Raises TimeoutError."""
+        """Return when that many subscribe and one message has come back. Raises TimeoutError."""
         self._publisher.wait_for_subscribers(subscribers, timeout=WAIT_S)
         self.ping(1, FRAME_BYTES if self._frames else 1)
 
@@ -77,7 +77,7 @@ class Ping:
 
 
 class _Loop:
-    """Whoever waits for messages on a thread. It ends when the subscriber is closed."""
+    """Waits for messages on a thread, which ends when the subscriber is closed."""
 
     def __init__(self, subscriber: ringcast.Subscriber) -> None:
         self._subscriber = subscriber
@@ -99,7 +99,7 @@ class _Loop:
 
 
 class Echo(_Loop):
-    """Sends whatever comes on `there` back on `back`."""
+    """Sends everything that comes on `there` back on `back`."""
 
     def __init__(
         self, session: ringcast.Session, there: str, back: str, at: str = "publisher", transport: str = "",
@@ -124,7 +124,7 @@ class Echo(_Loop):
 
 
 class Listener(_Loop):
-    """Receives and says nothing."""
+    """Receives and does not answer."""
 
     def __init__(self, session: ringcast.Session, there: str, at: str = "publisher", transport: str = "") -> None:
         super().__init__(session.tag(there).subscribe(every=1, at=at, transport=transport))

@@ -1,4 +1,4 @@
-"""What is said about many measurements: mean, deviation, order statistics, and how straight a line is. Pure."""
+"""Statistics of measurements: mean, deviation, order statistics, and how straight a line is. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Summary(NamedTuple):
-    """Of one batch. `std` is the standard deviation of these very samples, as the papers give it."""
+    """Of one batch. `std` is the standard deviation of these samples (divided by n), as the papers give it."""
 
     number: int
     mean: float
@@ -43,10 +43,10 @@ def summarise(samples: Sequence[float]) -> Summary:
 
 
 def typical(batches: Sequence[Sequence[float]]) -> Summary:
-    """The batch that stands in the middle by its mean.
+    """The batch whose mean is the median of all batches.
 
-    One batch is what the papers report; of several taken at different times this one is least at the mercy of what
-    else the machine did. Raises ValueError when there is none.
+    The papers report one batch; of several taken at different times this one depends least on what else the machine
+    did. Raises ValueError when there is none.
     """
     summaries = sorted((summarise(batch) for batch in batches), key=lambda summary: summary.mean)
     if not summaries:

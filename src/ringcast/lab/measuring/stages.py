@@ -1,4 +1,4 @@
-"""Ends that take a message's way apart: what `send` costs, when a message was received, what `recv` costs."""
+"""Ends that measure the parts of a message's delay: what `send` costs, when it was received, what `recv` costs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ringcast
 
 
 class Pacer:
-    """Publishes on `tag`, alone or for whoever subscribes."""
+    """Publishes on `tag`, with or without subscribers."""
 
     def __init__(self, session: ringcast.Session, tag: str) -> None:
         self._publisher = session.tag(tag).publisher()
@@ -18,7 +18,7 @@ class Pacer:
     def send(self, count: int, gap_ns: int, size: int) -> list[int]:
         """Nanoseconds of each of `count` calls of `send`, `gap_ns` apart.
 
-        The gap is spun: whoever was woken shall be asleep again before the next, but this core shall not.
+        The gap is a busy loop: receivers should sleep again before the next message, but this core should not.
         """
         send, clock = self._publisher.send, time.perf_counter_ns
         body = bytes(size)
@@ -41,19 +41,19 @@ class Pacer:
 
 
 class Reader:
-    """Subscribes to `tag`, and receives when told to."""
+    """Subscribes to `tag`, and receives on command."""
 
     def __init__(self, session: ringcast.Session, tag: str, at: str = "publisher") -> None:
         self._subscriber = session.tag(tag).subscribe(every=1, at=at)
 
     def follow(self, count: int) -> dict[str, int]:
-        """Receive so many as they come, and tell when the last was sent and received. Raises TimeoutError."""
+        """Receive `count` messages as they come; returns when the last was sent and received. Raises TimeoutError."""
         for _ in repeat(None, count):
             message = self._subscriber.recv(10.0)
         return {"sent_ns": message.sent_ns, "received_ns": message.received_ns, "seq": message.seq}
 
     def take(self, count: int) -> list[int]:
-        """Nanoseconds of each of `count` calls of `recv`, of messages that are there. Raises WouldBlock."""
+        """Nanoseconds of each of `count` calls of `recv`, for messages that have arrived. Raises WouldBlock."""
         recv, clock = self._subscriber.recv_nowait, time.perf_counter_ns
         samples = array("q")
         for _ in repeat(None, count):

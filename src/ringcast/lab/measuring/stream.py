@@ -1,4 +1,4 @@
-"""The ends of a stream from which nothing may be missing: as fast as it goes, 64 bytes or a mebibyte at a time.
+"""The ends of a stream that must be complete: as fast as possible, 64 bytes or a mebibyte at a time.
 
 Their commands are those of the benchmarks' ends (`bench/ends/interface.py`), so that a peer's source and sink are asked
 the same questions: `pump` and `drain`, `pump_large` and `drain_large`. Time runs from the first to the last message
@@ -66,7 +66,7 @@ class Sink:
         self._large = session.tag(f"{tag}/large", **LARGE).subscribe(reliable=True)
 
     def drain(self, count: int) -> dict[str, int]:
-        """Receive so many. Sequence numbers are dense, so those of the first and the last prove that none is missing.
+        """Receive `count` messages. Sequence numbers have no gaps: the first and the last prove that none is missing.
 
         Raises TimeoutError.
         """

@@ -131,7 +131,7 @@ def _binding_deadlines(problem: Problem, random: Random) -> Problem:
 
 
 def _bridges(case: Case) -> set[int]:
-    """Links without which the network falls apart: nothing goes round them."""
+    """Links without which the network is not connected (bridges)."""
     links, beside = case.problem.links, defaultdict(list)
     for e, link in enumerate(links):
         a, b = case.routes.number[link.a], case.routes.number[link.b]

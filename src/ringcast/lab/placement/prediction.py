@@ -25,7 +25,7 @@ from ringcast.placement.model import Costs, Demand, Link, Node, Problem, Subscri
 
 US = 1e6
 _PACKET = 1400
-"""Above about so many bytes a message is two packets (docs/experiments.md)."""
+"""A message of more bytes than this takes two packets (docs/experiments.md)."""
 _ROW = re.compile(r"experiment (\d), [a-z ]+, (proxy at [a-z ]+), (\d+) B: mean of 100 round trips")
 _FITTED = {(1, PUBLISHER), (2, PUBLISHER), (3, PUBLISHER)}
 
@@ -39,7 +39,7 @@ class Point(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """Seconds, seconds more for each packet after the first, and seconds per byte. None is below nothing."""
+    """Seconds, seconds more for each packet after the first, and seconds per byte. None is negative."""
 
     fixed_s: float
     per_packet_s: float
@@ -94,7 +94,7 @@ def predict(calibration: Calibration, point: Point) -> float:
 
 
 def network(calibration: Calibration, to: str, size: int) -> Problem:
-    """The paper's network; who is on the switch is one hop from each other. Half of a transfer is sending."""
+    """The paper's network; nodes on the switch are one hop apart. Half of a transfer is sending."""
     transfer, router = calibration.transfer, calibration.router
     plain = {"bandwidth": _bandwidth(transfer)}
     routed = {"bandwidth": _bandwidth(router), "latency_s": router.each(size)}
@@ -198,7 +198,7 @@ def _pictures(calibration: Calibration, seen: Mapping[Point, float]) -> list[Pic
 
 
 def _half(values: list[float]) -> Hop:
-    """The least squares of half of these, by size. What would be below nothing is noise, and left out of the fit."""
+    """The least squares of half of these, by size. Negative terms are noise and are left out of the fit."""
     columns = [np.ones(len(SIZES)), np.array([_more_packets(size) for size in SIZES]), np.array(SIZES, dtype=float)]
     wanted = np.array(values) / 2
     used = [0, 1, 2]

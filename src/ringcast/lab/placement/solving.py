@@ -27,7 +27,7 @@ _LIMIT_S = 120.0
 
 
 def vbns_times(quick: bool, steps: Steps) -> Findings:
-    """From the problem in hand until the plan is; the solver's library is loaded before."""
+    """From the problem to the plan; the solver's library is loaded before."""
     steps.expect(1)
     steps.step("vBNS")
     findings, cells, points = Findings(), [], []
@@ -59,7 +59,7 @@ def vbns_times(quick: bool, steps: Steps) -> Findings:
 
 
 def large_network(steps: Steps) -> Findings:
-    """Not smaller when quick: it is what is asked."""
+    """The same size with --quick, because that size is asked for."""
     steps.expect(1)
     steps.step("500 nodes, 10,000 subscribers")
     problem = large()
@@ -86,7 +86,7 @@ def large_network(steps: Steps) -> Findings:
 
 
 def scope(steps: Steps) -> Findings:
-    """What it costs to try only places on the way and near it: a middle network, where all nodes can be tried too."""
+    """What it costs to try only places on the way and near it, in a network small enough to try all nodes too."""
     steps.expect(1)
     steps.step("60 nodes, 240 subscribers")
     case = Case(large(60, 240, 24, full=2, seed=1))
@@ -110,7 +110,7 @@ def oracle(steps: Steps, number: int = SMALL) -> Findings:
             not best.feasible or math.isclose(best.cost, plan.cost, rel_tol=1e-7, abs_tol=1e-9)
         )
         failing += not best.feasible
-        # Whether a limit binds is asked of the oracle too: without it the plan is cheaper, or there is one.
+        # A limit binds when the oracle finds a cheaper plan without it, or a plan at all.
         if i % 3 < 2:
             free = every_place(Case(_unlimited(problem, capacities=i % 3 == 0)))
             binds = not best.feasible or best.cost > free.cost * (1 + 1e-9)

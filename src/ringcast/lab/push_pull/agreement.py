@@ -25,13 +25,13 @@ def real(quick: bool, steps: Steps) -> Findings:
     steps.step(f"starting {NODES} nodes")
     with Testbed(star(NODES)) as bed, MeshNodes(bed, [node.name for node in bed.nodes]) as mesh:
         steps.step(f"{changes} changes of the tag table")
-        # Each at another node, and none before the last has come to rest.
+        # Each at another node, and none before all nodes know of the last.
         seconds = [_change(mesh, mesh.names[number % NODES], f"agreement/{number}") for number in range(changes)]
     return conclude(seconds)
 
 
 def _change(mesh: MeshNodes, where: str, tag: str) -> float:
-    """Create a tag on one node; how long until the last node lists it. Our asking is in it. Raises LabError."""
+    """Create a tag on one node; returns how long until the last node lists it, with our queries. Raises LabError."""
     start = time.monotonic()
     mesh.sessions[where].tag(tag)
     missing = set(mesh.names)
@@ -53,7 +53,7 @@ def conclude(seconds: list[float]) -> Findings:
 
 
 def simulated(quick: bool, steps: Steps) -> Findings:
-    """With `quick` only what is asked for: the nodes find each other, and a tag is created."""
+    """With `quick` only what a target is set for: the nodes find each other, and a tag is created."""
     steps.expect(2 if quick else 4)
     try:
         seen = agreement.measure(SIMULATED, progress=lambda what: steps.step(f"simulation: {what}"), brief=quick)

@@ -11,12 +11,12 @@ paper has six; that the subscriber's daemon receives is a seventh here.
 | subscriber, ipc | from the message in the node's ring until the sleeping subscriber has it |
 | subscriber, computing | `recv` of a message that is there |
 
-The paper leaves out the network's own processing. A virtual wire has none but the kernel's, and the kernel does the
-receiver's part of it in the sender's call, so here it is in the communication components.
+The paper leaves out the network's own processing. On a virtual wire that is the kernel's work, and the kernel does the
+receiver's part in the sender's call, so here it is in the communication components.
 
 The whole is measured by itself: from `send` until the sleeping subscriber has the message. The parts should add up to
 it; what they leave is the kernel's time to wake threads, which is nobody's processor time.
-The publisher's node has a core of its own if there are two, or whoever is woken would be timed with `send`.
+The publisher's node has a core of its own if there are two, or a thread that is woken there would be timed with `send`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _subscriber(network: PushPullNetwork, tag: str, count: int) -> dict[str, flo
 
 
 def _daemons(network: PushPullNetwork, tag: str, count: int, *, remote: bool) -> dict[str, float]:
-    """Nobody waits for these messages, so the subscriber's daemon does nothing but receive and put away."""
+    """No subscriber waits for these messages, so the subscriber's daemon only receives and stores them."""
     before = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
     idle_from = time.monotonic()
     _send(network, tag, count)
@@ -124,7 +124,7 @@ def _daemons(network: PushPullNetwork, tag: str, count: int, *, remote: bool) ->
     network.actor(THERE).ask("skip", name=tag)
     if not remote:
         return {RECEIVING: work[THERE]}
-    # Nothing tells apart what the proxy's daemon spends on receiving, so it is what the subscriber's spends.
+    # What the proxy's daemon spends on receiving cannot be measured apart, so the subscriber's is used.
     return {RECEIVING: work[THERE], PROXY_CPU: work[THERE], PROXY_COMMUNICATION: work[BETWEEN] - work[THERE]}
 
 

@@ -1,8 +1,8 @@
 """Paper 001, section 3.3: message lengths with the subscriber on the same node and one, two and three hops away
 (Experiments 1 to 4), and what a router adds (Figure 10). Pure.
 
-The paper gives these as drawings, which its text has not; it says what they show, and that is compared: straight lines,
-a remote proxy that costs more, about 2.5 ms of the round trips of 6 in Experiment 2.
+The paper gives these as drawings without numbers. Its text says what they show, and that is compared: straight lines, a
+remote proxy that costs more, about 2.5 ms of the round trips of 6 ms in Experiment 2.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLACES = {
 _ROUGHLY = 0.8
 """The paper: "(roughly) linearly"."""
 _STRAIGHT = 0.9
-"""The correlation of delay and hops from which on we say that one is linear in the other."""
+"""From this correlation of delay and hops on, one is called linear in the other."""
 
 
 def wanted(sizes: tuple[int, ...] = SIZES) -> list[tuple[Arrangement, int]]:

@@ -39,9 +39,9 @@ SIZES = (1, 64, 256, 512, 1024, 1536, 1792)
 ROUND_TRIPS = 100
 _WARM_UP = 30
 UDP, NAK = "udp", "nak"
-"""The papers' messages were UDP's, so ours are; nak, the default here, stands beside."""
+"""The papers used UDP, and so do we; nak, the default here, is measured besides."""
 FRAMES_PAUSE_S = 0.0003
-"""Before a message that is timed, where others go before it that a proxy leaves out: they are to be over."""
+"""The pause before a timed message, so that messages before it, which a proxy leaves out, are done with."""
 _AT = {NONE: "publisher", PUBLISHER: "publisher", SUBSCRIBER: "subscriber", INTERMEDIATE: f"node:{BETWEEN}"}
 
 TOPOLOGY = Topology(
@@ -58,7 +58,7 @@ Work = Literal["", "every 2", "frames"]
 
 
 class Arrangement(msgspec.Struct, frozen=True):
-    """Who is where: the subscribers so many hops away, the last of whom answers, and the proxy."""
+    """Where everything is: the subscribers, `hops` away, of which the last answers, and the proxy."""
 
     hops: int
     proxy: str = NONE

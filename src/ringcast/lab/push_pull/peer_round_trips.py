@@ -3,8 +3,8 @@
 With `offload` the wire takes up to 64 KiB in one piece, as a plain veth and most network cards do; without, every
 packet goes by itself. Round trips are the same on both, streams are not.
 
-Everybody uses the same wire in the same run, one after the other and again in the opposite order. In one situation all
-processes and daemons share a core, in the other each node has its own.
+All contenders use the same wire in the same run, one after the other and again in the opposite order. In one situation
+all processes and daemons share a core, in the other each node has its own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Batches = dict[tuple[str, str], list[list[int]]]
 
 
 class WireNetwork:
-    """Two nodes, a daemon on each, and who is there to be compared with. Entering raises LabError."""
+    """Two nodes, a daemon on each, and the peers that are installed. Entering raises LabError."""
 
     def __init__(self, *, offload: bool = True) -> None:
         self.offload = offload
@@ -58,7 +58,7 @@ class WireNetwork:
         self._stack.close()
 
     def actor(self, node: str) -> Actor:
-        """A process of ours, which ends with the network or when it is closed."""
+        """A measuring process of Ringcast, which ends with the network or when it is closed."""
         return self._stack.enter_context(Actor(self.mesh.bed.node(node)))
 
     def tag(self) -> str:
@@ -80,7 +80,7 @@ def situations() -> list[str]:
 
 
 class _Pair:
-    """Two processes that play, whoever's they are."""
+    """Two processes that exchange messages: Ringcast's or a peer's."""
 
     def __init__(self, ping: Actor, echo: Actor, **arguments: Any) -> None:
         self.ping, self.echo = ping, echo
@@ -94,7 +94,7 @@ class _Pair:
 
 
 def round_trips(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
-    """Raises ActorFailed, LabError: of ours. What peers do wrong is noted."""
+    """Raises ActorFailed, LabError when Ringcast fails. A peer that fails is noted."""
     rounds, count = (4, 500) if quick else (10, 2000)
     contenders = [OURS, BARE, *(peer.name for peer in network.peers.found)]
     steps.expect(rounds * len(contenders))

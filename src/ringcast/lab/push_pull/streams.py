@@ -1,4 +1,4 @@
-"""Streams across the wire from which nothing is missing, ours by tcp beside the peers': 64 bytes at a time, one call
+"""Complete streams across the wire, ours by tcp beside the peers': 64 bytes at a time, one call
 per message, and a mebibyte at a time with both ends touching every byte. Each node has a core if there are two.
 
 How many messages are sent is fixed before the clock runs, by a short trial, so that all are measured for about as long.
@@ -58,7 +58,7 @@ class _Ends:
         if not self._arguments:  # a peer's sink may count in a callback, and must know what for
             self.sink.ask("expect", count=count, large=kind is BIG)
         self.sink.post(kind.drain, count=count, **kind.options, **self._arguments)
-        # A sink that began late would find a queue to empty, faster than anything is sent.
+        # A sink that starts late would empty a queue, faster than anything is sent.
         time.sleep(_SETTLE_S)
         self.source.ask(kind.pump, _ASK_S, count=count, **kind.options, **self._arguments)
         seen = self.sink.reply(_ASK_S)
@@ -69,7 +69,7 @@ class _Ends:
         return float((count - 1) * 1e9 / max(seen["last_ns"] - seen["first_ns"], 1))
 
     def settle(self, kind: Kind, seconds: float) -> int:
-        """How many messages make a stream of about so long. The first ones are slow: they touch memory anew."""
+        """How many messages make a stream of about that length. The first ones are slow: they touch new memory."""
         count = kind.trial
         while (taken := count / self.stream(kind, count)) < seconds / 2 and count < kind.most:
             count = min(kind.most, max(2 * count, int(count * seconds / taken)) // kind.trial * kind.trial)
@@ -77,7 +77,7 @@ class _Ends:
 
 
 def throughput(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
-    """Raises ActorFailed, LabError: of ours. What peers do wrong is noted."""
+    """Raises ActorFailed, LabError when Ringcast fails. A peer that fails is noted."""
     rounds, repeats, seconds = (2 if network.offload else 1, 1, 0.15) if quick else (3, 3, 0.6)
     contenders: list[Peer | None] = [None, *network.peers.found]
     steps.expect(rounds * len(contenders))

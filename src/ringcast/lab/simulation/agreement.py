@@ -41,9 +41,9 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 def measure(
     nodes: int = 1000, seed: int = 1, progress: Callable[[str], None] = lambda step: None, brief: bool = False
 ) -> Agreement:
-    """With `brief`, nobody rests and nobody is killed.
+    """With `brief`, idle traffic is not measured and no node is killed.
 
-    Raises RuntimeError when the nodes do not come to agree within a minute of their time.
+    Raises RuntimeError when the nodes do not agree within a minute of virtual time.
     """
     sim = MeshSimulation(seed=seed, timing=Timing())
     names = [f"n{number}" for number in range(nodes)]

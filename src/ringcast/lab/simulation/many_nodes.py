@@ -1,7 +1,7 @@
-"""Many nodes in one process, in virtual time: the very code that daemons run, between links that may do anything.
+"""Many nodes in one process, in virtual time: the code that daemons run, over links that may fail in many ways.
 
 A discrete-event simulation: the seed decides everything, so a run repeats exactly. Each node has a clock of its own,
-far from the others'. Links keep order unless told otherwise; they can lose, repeat and reorder messages, be cut by a
+far from the others'. Links keep order by default; they can lose, repeat and reorder messages, be cut by a
 partition, and break. Owns no socket and knows no real time.
 """
 
@@ -52,7 +52,7 @@ class SimulatedNode:
         self.links: dict[int, _Pipe] = {}
         self.due_ns: int | None = None
         self.seen: list[Action] = []
-        """What the shell would have been told, other than sending and dialling."""
+        """Actions for the daemon's shell, except sending and dialling."""
         self.largest_bytes = 0
         self.depth: int | None = None
         """In how many steps a change got here, while one is followed (`follow`)."""
@@ -134,7 +134,7 @@ class MeshSimulation:
         node.links.clear()
 
     def stop(self, name: str) -> None:
-        """As SIGTERM does: it says goodbye."""
+        """As SIGTERM does: it tells the others that it leaves."""
         self.tell(name, Leave())
         self.kill(name)
 
@@ -173,7 +173,7 @@ class MeshSimulation:
         self.run_until(lambda: False, seconds)
 
     def run_until(self, condition: Callable[[], bool], limit_s: float, every_s: float = 0.0) -> bool:
-        """Whether the condition came true within the limit; it is tried after every event, or every so often."""
+        """Whether the condition came true within the limit; it is checked after every event, or every `every_s`."""
         end_ns = self.now_ns + int(limit_s * _S)
         check_ns = self.now_ns
         while self._queue and self._queue[0][0] <= end_ns:
@@ -282,7 +282,7 @@ class MeshSimulation:
         if pipe is None or not node.running:
             return
         if pipe.to.side != node.side:
-            pipe.broken = True  # the news of it does not get through either
+            pipe.broken = True  # the notice of it does not get through either
             return
         del node.links[number]
         self._handle(node, LinkDown(number))

@@ -1,6 +1,6 @@
 """Loss in virtual time: a publisher, its receivers and a transport, thousands of them if need be, from one seed.
 
-The stacks are the very native code that daemons run; only hosts and links are modelled (`native/lab`):
+The stacks are the native code that daemons run; only hosts and links are modelled (`native/lab`):
 
 - a datagram takes a host `send_us`, and longer if its line has a `bandwidth_mbit`, one after the other, and travels
   `delay_us` to `delay_us + jitter_us`;
@@ -20,11 +20,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ringcast import _core
+from ringcast import _lab
 from ringcast.transport.stack import Loss, parse
 
 TCP, UDP = "tcp", "udp"
-_TICK_S = _core.SIMULATED_UNIT_NS * 1e-9
+_TICK_S = _lab.SIMULATED_UNIT_NS * 1e-9
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     feedback_loss: float = 0.0
     rest_s: float = 5.0
     lost_by_all: int | None = None
-    """This update reaches nobody at first: what everybody asks for at once."""
+    """No receiver gets this update at first, so that all of them request it at once."""
     seed: int = 1
 
 
@@ -73,7 +73,7 @@ class Outcome:
     @cached_property
     def received(self) -> npt.NDArray[np.bool_]:
         """Receivers by updates."""
-        return np.not_equal(self._ticks, _core.SIMULATED_NEVER)
+        return np.not_equal(self._ticks, _lab.SIMULATED_NEVER)
 
     @cached_property
     def latencies_s(self) -> npt.NDArray[np.float64]:
@@ -91,7 +91,7 @@ class Outcome:
 
     @property
     def stalled(self) -> int:
-        """Receivers that at the end still waited for something, neither delivered nor reported."""
+        """Receivers that at the end still wait for something that was neither delivered nor reported lost."""
         return sum(1 for left in self.unsettled if left > 0)
 
     @property
@@ -112,7 +112,7 @@ def run(scenario: Scenario) -> Outcome:
         stages, tuning = stack.stages, stack.tuning
     rate, enter, leave = Loss(scenario.loss, scenario.burst).native()
     byte_us = 8 / scenario.bandwidth_mbit
-    raw = _core.simulate_loss(
+    raw = _lab.simulate_loss(
         list(stages),
         tcp=scenario.transport == TCP,
         multicast=scenario.multicast and scenario.transport != UDP,

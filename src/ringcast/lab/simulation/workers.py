@@ -13,7 +13,7 @@ from ringcast.lab.testbed import affinity
 def workers() -> Iterator[Executor]:
     """A thread per core: a simulation is native and lets the GIL go, so processes would only cost their start.
 
-    Left early, as by Ctrl-C, what has not begun never begins.
+    When the block is left early, as by Ctrl-C, simulations that wait are cancelled.
     """
     pool = ThreadPoolExecutor(len(affinity.cores()))
     try:

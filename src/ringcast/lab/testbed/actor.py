@@ -1,4 +1,4 @@
-"""A process of an experiment as the one that runs it sees it: one JSON line per command, and one per answer.
+"""The object by which an experiment drives a process on a node: one JSON line per command, and one per answer.
 
 The lines are those of `bench/worker.py`, so that a peer's process is driven as ours are. Invariant: every wait has a
 deadline. The process ends with the testbed, at the latest.

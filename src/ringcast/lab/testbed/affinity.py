@@ -30,7 +30,7 @@ def pin(pid: int, allowed: Collection[int]) -> None:
         for task in found:
             try:
                 os.sched_setaffinity(task, set(allowed))
-            except ProcessLookupError:  # it ended meanwhile
+            except ProcessLookupError:  # it has ended
                 continue
         done |= found
 

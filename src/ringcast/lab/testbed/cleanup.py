@@ -74,7 +74,7 @@ class Record(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ctrl-C and the like take effect when the block has ended.
+    """Ctrl-C and SIGTERM take effect when the block has ended.
 
     Interrupted in the middle of starting a process, we would have no handle by which to stop it, and it would go on
     building what we then remove. Threads other than the main one are never interrupted.
@@ -191,7 +191,7 @@ def _hold(names: list[str], stack: contextlib.ExitStack) -> set[tuple[int, int]]
 def _end_processes(networks: set[tuple[int, int]]) -> None:
     for number, wait_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _KILLED_S)):
         deadline = time.monotonic() + wait_s
-        # Again, for a process may have forked while we looked.
+        # Again, because a process may have forked while we looked.
         while time.monotonic() < deadline:
             with contextlib.ExitStack() as stack:
                 handles = list(_processes_in(networks, stack))

@@ -1,6 +1,6 @@
 """How much others disturbed a measurement: CPU that other programs used, and time the hypervisor took away.
 
-When that is not near zero, no close verdict counts.
+When that is not near zero, do not trust a close verdict.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ringcast.lab.testbed import affinity
 
 
 class Disturbance:
-    """Counts from when it is made. Processes of ours count as ours once they have ended and been waited for."""
+    """Counts from its creation. Child processes count as our own once they have ended and been waited for."""
 
     def __init__(self) -> None:
         self._started, self._own = time.monotonic(), _own_s()

@@ -26,7 +26,7 @@ class Link:
         self._ports = (one, other)
 
     def cut(self) -> None:
-        """Nothing that is sent arrives any more, and nobody is told."""
+        """Nothing that is sent arrives any more, and no sender gets an error."""
         self._set_cut("cut", True)
 
     def restore(self) -> None:

@@ -1,4 +1,4 @@
-"""A real daemon on nodes of a testbed, all joined to each other, and a session with each for looking on.
+"""A real daemon on nodes of a testbed, all joined to each other, and a session with each to observe it.
 
 The sessions are this process's own: a daemon's socket is a file, which all nodes of a testbed see.
 """
@@ -22,7 +22,7 @@ from ringcast.lab.testbed.network import Testbed
 PORT = 7417
 PATIENCE_S = 30.0
 _POLL_S = 0.002
-# Nobody reads what it says: a pipe would fill up and stop it.
+# Nobody reads its output: a pipe would fill up and block it.
 _SILENT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
@@ -95,7 +95,7 @@ class MeshNodes:
         def channels(name: str) -> list[ringcast.ChannelStatus]:
             return self.sessions[name].channels()
 
-        self.wait(open_, f"no channel of {tag!r} by way of {', '.join(nodes)}")
+        self.wait(open_, f"no channel of {tag!r} through {', '.join(nodes)}")
 
     def _sees_all(self, name: str) -> bool:
         here = {row.name for row in self.sessions[name].nodes() if row.state == "here"}

@@ -1,8 +1,8 @@
-"""Other libraries beside ours, between two nodes of a testbed: who is there, and a pair of their processes.
+"""Other libraries between two nodes of a testbed: which are installed, and a pair of processes of each.
 
 The adapters are the benchmarks' (`bench/` of the source checkout), run by the peers' own environment. Where either is
-missing there are no peers, and `MISSING` says what to do. Invariant: what a peer does wrong ends its part, and is
-noted, but never the experiment.
+missing there are no peers, and `MISSING` says what to do. Invariant: a peer that fails ends its own part,
+with a note, and never the experiment.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Peer(NamedTuple):
 
 
 class Peers:
-    """Those that can be measured on this testbed, and why others cannot (`absent`)."""
+    """Peers that can be measured on this testbed, and why others cannot (`absent`)."""
 
     def __init__(self, bed: Testbed, here: str, there: str) -> None:
         self._bed = bed

@@ -163,7 +163,7 @@ def _arriving_at(port: Port, kind: Kind) -> str:
 
 
 def _let_switch_filter(kind: Kind) -> list[str]:
-    """A bridge shows packets to iptables only when told to."""
+    """A bridge passes packets to iptables only when this is switched on."""
     if kind != "switch":
         return []
     needs = "packets can be dropped at a switch only with the kernel module br_netfilter (try 'modprobe br_netfilter')"

@@ -5,7 +5,7 @@
 Each line gets one line back: `{"ok": ...}` or `{"error": ...}`. Ends that answer or listen do so on threads of their
 own, which sleep in the native core; what is timed runs on the main thread, alone.
 
-Invariant: the process never outlives whoever started it, for the kernel ends it then.
+Invariant: the process never outlives the one that started it, because the kernel ends it then.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Process:
         return self._session
 
     def open(self, end: str, name: str, **options: Any) -> Any:
-        """Returns what the end has to tell about itself, or nothing."""
+        """Returns what the end reports about itself (`tells`), or None."""
         kind = pkgutil.resolve_name(end) if ":" in end else ENDS[end]
         made = kind(**options) if end.startswith("udp") else kind(self.connect(), **options)
         self._ends[name] = made
@@ -71,7 +71,7 @@ class Process:
             self._session.close()
 
     def handle(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Every failure is an answer: who asked decides what it means."""
+        """Every failure becomes an answer; the experiment decides what it means."""
         do = command.pop("do")
         try:
             if do == "connect":

@@ -1,13 +1,16 @@
 """Detections held against the truth, where it is known: recall, precision and how far off.
 
 A detection and a survivor of the same tick belong together when each is the other's nearest and they are within
-`near_m`. A survivor counts as missed only where enough sensors had it in view; one found where they had not is a find.
+`near_m`. Recall is over survivors that enough sensors had in view, on both sides of the fraction; one found where they
+had not is no false alarm, and counted apart (`unseen`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -20,6 +23,7 @@ class Score:
     missed: int
     false_alarms: int
     error_m: float
+    unseen: int = 0
 
     @property
     def recall(self) -> float:
@@ -27,7 +31,8 @@ class Score:
 
     @property
     def precision(self) -> float:
-        return self.found / max(1, self.found + self.false_alarms)
+        right = self.found + self.unseen
+        return right / max(1, right + self.false_alarms)
 
 
 def matched(detections: DataFrame, truth: DataFrame, near_m: float = NEAR_M, tick_ns: int = 100_000_000) -> DataFrame:
@@ -57,10 +62,28 @@ def score(matches: DataFrame, uavs: int = 1, cameras: int = 2) -> Score:
     alone = F.col("error_m").isNull()
     visible = (F.col("uavs") >= uavs) & (F.col("cameras") >= cameras)
     row = matches.agg(
-        F.count("error_m").alias("found"),
+        F.count(F.when(~alone & visible, 1)).alias("found"),
+        F.count(F.when(~alone & ~visible, 1)).alias("unseen"),
         F.count(F.when(alone & F.col("survivor").isNotNull() & visible, 1)).alias("missed"),
         F.count(F.when(alone & F.col("survivor").isNull(), 1)).alias("false"),
         F.avg("error_m").alias("error"),
     ).first()
     assert row is not None
-    return Score(row["found"], row["missed"], row["false"], row["error"] or 0.0)
+    return Score(row["found"], row["missed"], row["false"], row["error"] or 0.0, row["unseen"])
+
+
+def by_survivor(matches: DataFrame, uavs: int = 1, cameras: int = 2) -> DataFrame:
+    """One row per `survivor`: in how many ticks it was in view (`ticks`), and in how many of these it was `found`.
+
+    Ticks of one survivor follow each other and are no independent trials; survivors are.
+    """
+    seen = matches.where((F.col("uavs") >= uavs) & (F.col("cameras") >= cameras))
+    return seen.groupBy("survivor").agg(F.count("*").alias("ticks"), F.count("error_m").alias("found"))
+
+
+def interval(recalls: Sequence[float], seed: int = 1, draws: int = 2000) -> tuple[float, float, float]:
+    """Mean, and the ends between which 95 % of the means lie when survivors are drawn anew (bootstrap)."""
+    values = np.asarray(recalls, dtype=np.float64)
+    means = np.random.default_rng(seed).choice(values, (draws, len(values))).mean(axis=1)
+    low, high = np.percentile(means, (2.5, 97.5))
+    return float(values.mean()), float(low), float(high)

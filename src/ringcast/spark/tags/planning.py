@@ -13,6 +13,7 @@ import pyarrow as pa
 from ringcast.errors import DataLoss
 from ringcast.model.identity import PublisherInfo
 from ringcast.record.bronze import Format, format_of, incarnation_text, publisher_name
+from ringcast.record.commits import Span
 from ringcast.record.recording import Recording
 from ringcast.record.rings import Ring, Rings
 from ringcast.spark.tags.connections import rings_at
@@ -65,6 +66,7 @@ class Plan:
         self._rings: Rings | None = rings_at(options.socket, options.pattern) if options.live else None
         self._recording = Recording(options.path) if options.path is not None else None
         self._known: dict[Key, Ring] = {}
+        self._oldest: dict[Key, int] = {}
 
     def heads(self) -> list[Head]:
         """Every stream and what is held of it, now."""
@@ -81,6 +83,7 @@ class Plan:
                 bounds = self._rings.bounds(ring.info)
                 if bounds is None:
                     continue
+                self._oldest[key] = bounds[0]
                 oldest, end = bounds[0], bounds[1] + 1
                 if key in found:
                     recorded = found[key]
@@ -133,27 +136,56 @@ class Plan:
         ]
 
     def _sources(self, piece: Piece) -> list[Task]:
-        tasks = []
-        recorded_to = 0
+        """Where to read a piece: what the recording holds of it from there, and the rest from the ring."""
+        spans: list[Span] = []
         if self._recording is not None:
-            spans = [span for _, span in self._recording.spans(piece.key.tag) if Key(*span.key) == piece.key]
-            recorded_to = max((span.last + 1 for span in spans), default=0)
-            if piece.first < recorded_to:
-                part = piece._replace(end=min(piece.end, recorded_to))
-                tasks.append(Task(part, self.options.every, path=str(self._recording.root)))
-        if piece.end > recorded_to:
-            part = piece._replace(first=max(piece.first, recorded_to))
-            ring = self._known.get(piece.key)
-            if ring is not None:
-                tasks.append(Task(part, self.options.every, ring.info, format_of(ring.attributes)))
-            elif self.options.fail_on_data_loss and piece.strict:
-                # All of it: the ring went with its publisher, and with the memory that held it.
-                raise DataLoss(piece.key.tag, piece.key.publisher, part.first, part.end - 1, part.end - part.first)
-            else:
-                logger.warning(
-                    "messages %d to %d of %s are gone with its ring", part.first, part.end - 1, piece.key.text()
-                )
+            found = (span for _, span in self._recording.spans(piece.key.tag) if Key(*span.key) == piece.key)
+            spans = sorted(found, key=lambda span: span.first)
+        # One that left messages out holds all that this reader wants only if the reader leaves them out as well.
+        whole = [span for span in spans if self.options.every % span.every == 0]
+        tasks, at = [], piece.first
+        for first, end in _merged(whole):
+            first, end = max(first, at), min(end, piece.end)
+            if first >= end:
+                continue
+            if first > at:
+                tasks += self._beside(piece._replace(first=at, end=first), spans, inside=at > whole[0].first)
+            tasks.append(self._recorded(piece._replace(first=first, end=end)))
+            at = end
+        if at < piece.end:
+            tasks += self._beside(piece._replace(first=at), spans, inside=False)
         return tasks
+
+    def _beside(self, piece: Piece, spans: list[Span], inside: bool) -> list[Task]:
+        """What no recording holds whole. `inside` is between two recorded stretches: what the ring does not have there
+        the recorder has counted as lost already."""
+        ring = self._known.get(piece.key)
+        oldest = self._oldest.get(piece.key, piece.end) if ring is not None else piece.end
+        if inside:
+            piece = piece._replace(first=max(piece.first, min(oldest, piece.end)))
+            if piece.first >= piece.end:
+                return []
+        strict = self.options.fail_on_data_loss and piece.strict
+        tasks = []
+        if not strict and piece.first < oldest:
+            # Better some than none: rows say themselves how many were left out between.
+            until = min(oldest, piece.end)
+            some = [span for span in spans if span.first < until and span.last >= piece.first]
+            tasks += [self._recorded(piece._replace(end=until))] if some else []
+            piece = piece._replace(first=until) if some else piece
+        if piece.first >= piece.end:
+            return tasks
+        if ring is not None:
+            return [*tasks, Task(piece, self.options.every, ring.info, format_of(ring.attributes))]
+        if strict and self.options.live:
+            # All of it: the ring went with its publisher, and with the memory that held it.
+            raise DataLoss(piece.key.tag, piece.key.publisher, piece.first, piece.end - 1, piece.end - piece.first)
+        logger.warning("messages %d to %d of %s are gone with its ring", piece.first, piece.end - 1, piece.key.text())
+        return tasks
+
+    def _recorded(self, piece: Piece) -> Task:
+        assert self._recording is not None
+        return Task(piece, self.options.every, path=str(self._recording.root))
 
     def value_type(self) -> pa.DataType | None:
         """The one type that the values of all tags here have; None when they have none, or several."""
@@ -171,6 +203,18 @@ class Plan:
             return None
         ((codec, _), kind), *_ = shapes.items()
         return kind if can_decode(codec) else None
+
+
+def _merged(spans: list[Span]) -> list[tuple[int, int]]:
+    """Numbers that are recorded without a break, as (first, end)."""
+    found: list[tuple[int, int]] = []
+    for span in spans:
+        end = span.last + span.every
+        if found and span.first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((span.first, end))
+    return found
 
 
 def key_of(info: PublisherInfo) -> Key:

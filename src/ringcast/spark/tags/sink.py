@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from ringcast.errors import HistoryError
 from ringcast.publisher import Publisher
 from ringcast.record.bronze import incarnation_text
-from ringcast.session import NOT_NAMED, Session
+from ringcast.session import Session
 from ringcast.spark.tags.connections import session_at
 from ringcast.spark.tags.ledger import ROWS, Ledger, State, local_path, unsent
 from ringcast.spark.tags.options import WriteOptions
@@ -104,12 +104,9 @@ class _Publishing:
             if session.tags(self._options.tag):  # as it is, whoever made it
                 tag = session.tag(self._options.tag, codec=self._codec)
             else:
-                tag = session.tag(
-                    self._options.tag, codec=self._codec,
-                    schema=NOT_NAMED if self._description is None else self._description,
-                    depth=NOT_NAMED if depth is None else depth,
-                    capacity_bytes=NOT_NAMED if capacity is None else capacity,
-                )  # fmt: skip
+                named = {"schema": self._description, "depth": depth, "capacity_bytes": capacity}
+                given: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
+                tag = session.tag(self._options.tag, codec=self._codec, **given)
             publisher = _publishers[key] = tag.publisher(encoded=True)
         return publisher
 

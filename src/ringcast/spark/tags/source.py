@@ -38,6 +38,7 @@ from ringcast.spark.tags.values import decoded
 logger = logging.getLogger("ringcast.spark")
 
 VALUE = "value"
+_RECEIVED = SCHEMA.get_field_index("received_ns")
 
 
 class RingcastSource(DataSource):
@@ -105,7 +106,7 @@ class _Reading:
                 if lost:
                     self._lost(piece, lost)
                 due = stretch.following
-                yield to_arrow(stretch.columns, [task.format], task.every)
+                yield _as_held(to_arrow(stretch.columns, [task.format], task.every), rings.is_local(task.info))
         except HistoryError as exc:
             logger.info("the ring of %s is gone: %s", piece.key.text(), exc)
         if due < piece.end:  # the ring went while it was being read
@@ -129,6 +130,14 @@ class _Reading:
             yield shaped
         else:  # for comparison: what it would cost to hand rows over
             yield from map(tuple, zip(*(column.to_pylist() for column in shaped.columns), strict=True))
+
+
+def _as_held(rows: pa.RecordBatch, local: bool) -> pa.RecordBatch:
+    """A message of a ring of this node could be read here from the moment it was sent. When it happened to be pulled
+    says something of the query's trigger and nothing of the channel."""
+    if not local:
+        return rows
+    return rows.set_column(_RECEIVED, SCHEMA.field(_RECEIVED), rows["sent_ns"])
 
 
 def _recorded(task: Task) -> Iterator[pa.RecordBatch]:

@@ -49,7 +49,7 @@ def test_mistakes_are_said_in_a_sentence(model: str, tmp_path: Path, capsys: pyt
     for words, code, sentence in (
         ([model, "loss_percent=3"], 2, "the model also needs rate_hz"),
         ([model, "loss_percent=3", "rate=1"], 2, "does not look at rate, only at loss_percent, rate_hz"),
-        ([model, "rate_hz=fast"], 2, "'rate_hz=fast' is no NAME=NUMBER"),
+        ([model, "rate_hz=fast"], 2, "'rate_hz=fast' is not NAME=NUMBER"),
         ([str(tmp_path / "none.json")], 1, "is no model: No such file"),
         ([str(broken)], 1, "'ringcast pipeline run train' writes one"),
     ):

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
-from ringcast.daemon.mesh.shell import MeshStatus
+from ringcast.daemon.mesh.status import MeshStatus
 from ringcast.daemon.observe.exposition import write
 from ringcast.daemon.observe.metrics import DaemonCollector, families
 from ringcast.daemon.observe.snapshot import Snapshot

@@ -11,7 +11,7 @@ import pytest
 from ringcast.control.service import StartChannel
 from ringcast.daemon.background import Background
 from ringcast.daemon.rings.fanout import Answer
-from ringcast.daemon.streams import outgoing
+from ringcast.daemon.streams import outgoing, places
 from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.testing.waiting import wait_until_async
 
@@ -162,27 +162,27 @@ def reliably(key: int) -> StartChannel:
 
 
 def test_a_place_is_kept_for_a_reliable_node_that_went(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outgoing, "PLACE_S", 0.01)
+    monkeypatch.setattr(places, "PLACE_S", 0.01)
     asyncio.run(_keeps_places())
 
 
 async def _keeps_places() -> None:
     sources: Any = KeptSources()
-    places = sources.one.places
+    kept = sources.one.places
     manager = OutgoingChannels(sources, Background())
     await manager.start("b", "127.0.0.1", reliably(1))
     assert sources.one.taken_over == 1
     manager.node_gone("b")
-    assert [place.closed for place in places] == [False]
+    assert [place.closed for place in kept] == [False]
     await manager.start("c", "127.0.0.1", reliably(2))  # another node's channel is not what it is kept for
-    assert not places[0].closed
+    assert not kept[0].closed
     await manager.start("b", "127.0.0.1", reliably(3))
-    assert places[0].closed
+    assert kept[0].closed
     # For whoever does not come back it is not kept for ever, and for whoever says goodbye not at all.
     manager.node_gone("b")
-    await wait_until_async(lambda: places[1].closed)
+    await wait_until_async(lambda: kept[1].closed)
     manager.close_channel(outgoing.CloseChannel(key=2))
     await manager.start("d", "127.0.0.1", request(4))
     manager.node_gone("d")
-    assert len(places) == 2
+    assert len(kept) == 2
     manager.close()

@@ -32,11 +32,11 @@ def _multicast() -> Finding:
     good = [name for name in names if name not in deaf]
     if good and not deaf:
         return Finding(name="multicast", state="ok", value=f"a call is heard on {', '.join(good)}")
-    said = "; ".join(f"{name}: {reason}" for name, reason in deaf.items()) or "there is no interface but the loopback"
+    said = "; ".join(f"{name}: {reason}" for name, reason in deaf.items()) or "the loopback is the only interface"
     if good:
-        remedy = "Nodes behind the others are not found by themselves; name them with --peer HOST:PORT."
+        remedy = "Nodes behind the other interfaces are not found by multicast; name them with --peer HOST:PORT."
         return Finding(name="multicast", state="limited", value=f"works on {', '.join(good)}; {said}", remedy=remedy)
-    remedy = "Nodes do not find each other by themselves; name one of them with --peer HOST:PORT, which suffices."
+    remedy = "Nodes do not find each other by multicast; name one of them with --peer HOST:PORT, one is enough."
     return Finding(name="multicast", state="limited", value=said, remedy=remedy)
 
 
@@ -49,7 +49,7 @@ def interfaces() -> list[str]:
 def _flags(name: str) -> int:
     try:
         return int((_DEVICES / name / "flags").read_text(), 16)
-    except OSError:  # gone meanwhile, or hidden
+    except OSError:  # it has gone, or is hidden
         return 0
 
 
@@ -60,22 +60,22 @@ def hears_itself(interface: str) -> str:
     try:
         where = struct.pack("=4s4si", socket.inet_aton(group), bytes(4), socket.if_nametoindex(interface))
         with (
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear,
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
         ):
-            ear.bind((group, 0))
-            ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, where)
-            mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, where)
-            mouth.sendto(packet, ear.getsockname())
-            return "" if _heard(ear, packet) else "nothing is heard"
+            receiver.bind((group, 0))
+            receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, where)
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, where)
+            sender.sendto(packet, receiver.getsockname())
+            return "" if _heard(receiver, packet) else "nothing is heard"
     except OSError as exc:
         return (exc.strerror or str(exc)).lower()
 
 
-def _heard(ear: socket.socket, packet: bytes) -> bool:
+def _heard(receiver: socket.socket, packet: bytes) -> bool:
     deadline = time.monotonic() + PATIENCE_S
-    while select.select([ear], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        if ear.recv(len(packet) + 1) == packet:
+    while select.select([receiver], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if receiver.recv(len(packet) + 1) == packet:
             return True
     return False
 

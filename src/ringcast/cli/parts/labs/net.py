@@ -56,7 +56,7 @@ a topology file (--topology), in TOML; nodes that are not listed are hosts:
 _PINGS = 20
 _PING_TIMEOUT_S = 0.1
 _HOPELESS = 10
-"""After so many losses without one answer there is no way."""
+"""After this many losses without an answer, the node is unreachable."""
 _SOCKET_FAMILY: dict[Family, int] = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for action in (up, down, listing, check):
         add_json(action)
     for action in (up, down, listing, run, check):
-        # After the action too, where people write it; the program looks for the word itself.
+        # Accepted after the action too; `program.main` looks for it itself.
         action.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 

@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
     add_json(parser, "one list of {name, value, unit, reference, target, met}")
-    # After the experiment too, where people write it; the program looks for the word itself.
+    # Accepted after the experiment too; `program.main` looks for it itself.
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class Bar:
-    """How far it is, on a terminal; a log has no use for it."""
+    """A progress bar on a terminal; nothing in a log."""
 
     def __init__(self) -> None:
         from rich.console import Console

@@ -1,8 +1,8 @@
 """Finding out who no longer answers: ping, then ask others to ping, then say so (SWIM). Pure.
 
 Invariant: a target is to be suspected only after it answered neither a ping of this node nor those of up to `HELPERS`
-others, all within the given times; hearing anything from it ends a probe. Suspects have time to object. Who is told
-of a suspicion is membership's business.
+others, all within the given times; hearing anything from it ends a probe. Suspects have time to object. Membership
+decides who is told of a suspicion.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """How the tag table spreads: changes are pushed at once, and neighbours compare their tables all the time. Pure.
 
 A push reaches everybody in a small mesh and, passed on once by each who had not heard it, nearly everybody in a large
-one; comparison (one sum, then sums of buckets, then versions, then the rows that are missing) brings the rest and
-heals whatever was lost. Invariants: rows of a node are seen exactly while membership says that the node is there and
-they are of the life it leads; no message is larger than a page or a digest of the nodes that are there. Knows links
-only as somewhere to send.
+one; comparison (one sum, then sums of buckets, then versions, then the rows that are missing) brings the rest and heals
+whatever was lost. Invariants: rows of a node are visible exactly while membership has the node and they carry its
+current start number; no message is larger than a page or a digest of the nodes that are there. Knows links only as
+somewhere to send.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ringcast.daemon.table.succession import Succession
 from ringcast.daemon.table.table import Digest, TagTable
 
 MAX_STRANGERS = 256
-"""Rows may arrive before word of their node does; of so many unknown nodes they are kept, out of sight."""
+"""Rows may arrive before their node is known; of how many unknown nodes they are kept, hidden."""
 _HAS_ALL = (2**63, 0)
 _HAS_NOTHING = (-1, 0)
 
@@ -89,11 +89,11 @@ class Gossip:
         self._succession.noticed(changes)
 
     def node_up(self, record: NodeRecord) -> None:
-        """A node is here, or leads another life than was known."""
+        """A node is here, or has another start number than was known."""
         self._count(record.name, False)
         self._lives[record.name] = record.life
         if self._known.get(record.name, _HAS_NOTHING)[0] > record.life:
-            # Only the node knows which life it leads. Rows of a later one are somebody else's, and hide its own.
+            # Only the node knows its start number. Rows with a later one are forged, and would hide its own.
             self._drop(record.name)
         self._count(record.name, True)
         self._unsettled = True
@@ -200,7 +200,7 @@ class Gossip:
             self._sends.append(Send(link, mine))
 
     def _outlive(self, theirs: Digest) -> None:
-        """Somebody knows more of this node's rows than it does: it returned with old state, and begins a new life."""
+        """A peer knows newer rows of this node than the node itself: take a new start number."""
         life, version = theirs.get(self._table.node, _HAS_NOTHING)
         mine = self._known[self._table.node]
         if life == mine[0] and version > mine[1]:
@@ -255,7 +255,7 @@ class Gossip:
         return name in self._lives or name == self._table.node
 
     def _show(self, name: str) -> None:
-        """Show a node's rows while it is here and they are of the life it leads."""
+        """Show a node's rows while it is here and they carry its current start number."""
         if name == self._table.node:
             return
         life = self._lives.get(name)
@@ -272,7 +272,7 @@ class Gossip:
     def _count(self, name: str, counts: bool) -> None:
         """Take a node out of the sums before what is known of it changes, and put it in again afterwards.
 
-        Only rows of the life that the node leads count, and no rows at all are no difference.
+        Only rows with the node's current start number count; a node without rows makes no difference.
         """
         life, version = self._known.get(name, _HAS_NOTHING)
         if version and self._is_here(name) and life >= self._lives.get(name, life):

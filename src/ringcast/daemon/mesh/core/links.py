@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from ringcast.control.peering import NodeRecord
 from ringcast.daemon.mesh.core.timing import Timing
+from ringcast.model.addresses import is_address, same_host, split
 
+MAX_REFUSALS = 256
 MAX_ADDRESSES = 4096
-"""Of failures remembered, the oldest are forgotten beyond so many."""
+"""How many failures are remembered; the oldest are forgotten."""
 
 
 class Link:
@@ -35,6 +38,8 @@ class Link:
 class Links:
     def __init__(self, me: int, timing: Timing, rng: Random) -> None:
         self.numbered: dict[int, Link] = {}
+        self.refusals: dict[str, str] = {}
+        """{address: why this daemon and the one there have no link}"""
         self._me = me
         self._timing = timing
         self._rng = rng
@@ -121,6 +126,29 @@ class Links:
         for link in self.numbered.values():
             if link.dialled and link.peer is not None and link.peer not in needed and link.used_ns < before_ns:
                 yield link
+
+    def surplus(self, needed: set[int], now_ns: int) -> list[tuple[Link, str, bool]]:
+        """Links to close now, why, and whether gently; `needed` are the peers that this end wants links with."""
+        old_ns = now_ns - self._timing.hello_ns
+        return [
+            *((link, "no hello", False) for link in self.silent(old_ns)),
+            *((link, "the peer uses another link", False) for link in self.outlived(old_ns)),
+            *((link, "no longer needed", True) for link in self.idle(needed, now_ns - self._timing.idle_ns)),
+        ]
+
+    def note_refusal(self, link: Link, reason: str) -> None:
+        if link.address is not None and len(self.refusals) < MAX_REFUSALS:
+            # What the other side says goes to logs and terminals.
+            self.refusals[link.address] = "".join(char if char.isprintable() else "?" for char in reason)
+
+    def proven_host(self, link: Link, record: NodeRecord, remote: str) -> str | None:
+        """An address of the daemon that `record` describes, at the other end of the link, that is surely its own: the
+        one it calls from (`remote`), or one at which it answered when it was called. The one in use comes first."""
+        hosts = {address: split(address)[0] for address in record.control if is_address(address)}
+        for address, host in hosts.items():
+            if address == link.address or same_host(host, remote):
+                return host
+        return next((host for at, host in hosts.items() if self.who_answered(at) == record.incarnation), None)
 
     # ------------------------------------------------------------------ addresses
 

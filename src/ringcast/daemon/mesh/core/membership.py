@@ -1,9 +1,9 @@
 """Who belongs to the mesh: links and who is at their other ends, whom to call, and who no longer answers. Pure.
 
-`(event, now_ns) -> actions`; no socket, clock or thread, and no chance but the given one. Invariants: nodes whose
-messages get through end up with the same roster, however many were lost, repeated or reordered before; a living
-daemon that is thought dead says otherwise as soon as it hears of it. Clocks are never compared: ages are told as
-durations, all times are this node's own. Knows nothing of the tag table.
+`(event, now_ns) -> actions`; no socket, clock or thread, and randomness only from `rng`. Invariants: nodes whose
+messages get through end up with the same roster, however many were lost, repeated or reordered before; a living daemon
+that is thought dead says otherwise as soon as it hears of it. Clocks are never compared: ages are told as durations,
+all times are this node's own. Knows nothing of the tag table.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ from ringcast.daemon.mesh.core.names import Names
 from ringcast.daemon.mesh.core.roster import SMALL, Roster, Status
 from ringcast.daemon.mesh.core.rumours import RumourSpread
 from ringcast.daemon.mesh.core.timing import Timing
-from ringcast.model.addresses import is_address, same_host, split
 
-MAX_REFUSALS = 256
 MAX_REASON_CHARS = 1000
 
 
@@ -65,24 +63,15 @@ class Membership:
     """The membership of the daemon that `me` describes. `seeds` are addresses where others may be found."""
 
     def __init__(
-        self,
-        me: NodeRecord,
-        *,
-        rng: Random,
-        now_ns: int,
-        seeds: tuple[str, ...] = (),
-        mesh: str = "",
-        timing: Timing | None = None,
-        refused: Counter[str] | None = None,
-    ) -> None:
+        self, me: NodeRecord, *, rng: Random, now_ns: int, seeds: tuple[str, ...] = (), mesh: str = "",
+        timing: Timing | None = None, refused: Counter[str] | None = None,
+    ) -> None:  # fmt: skip
         self.mesh = mesh
         self.refused: Counter[str] = refused if refused is not None else Counter()
         self.timing = timing or Timing()
         self.roster = Roster(me)
         self.names = Names(self.roster, self.refused)
         self.links = Links(me.incarnation, self.timing, rng)
-        self.refusals: dict[str, str] = {}
-        """{address: why this daemon and the one there do not get along}"""
         self._calls = Calls(self.roster, self.links, self.timing, rng, seeds, now_ns, self.refused)
         self._detector = Detector(self.links, self.timing, rng)
         self._suspicions = Suspicions(self.timing)
@@ -95,7 +84,8 @@ class Membership:
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
             LinkUp: self._link_up, LinkDown: self._link_down, DialFailed: self._dial_failed, Received: self._received,
             Offence: self._offence, Scouted: self._scouted, Announce: self._announced, Wanted: self._wanted,
-            Seeds: self._seeds, Leave: self._leave, Tick: self._tick, Doubted: self._doubted,
+            Seeds: lambda event: self._calls.seek(event.addresses, self._now_ns), Leave: self._leave,
+            Tick: self._tick, Doubted: self._doubted,
         }  # fmt: skip
         self._readers: dict[type[Any], Callable[[Link, Any], None]] = {
             Ping: self._ping, Ack: self._ack, PingFor: self._ping_for, Rumours: self._rumours,
@@ -184,7 +174,7 @@ class Membership:
         elif isinstance(message, Hello) and message.record.incarnation == link.peer:
             pass  # it says the same again
         elif isinstance(message, Refusal):
-            self._note_refusal(link, message.reason)
+            self.links.note_refusal(link, message.reason)
             self._close(link, f"refused: {message.reason}")
         elif link.peer is None or type(message) not in self._readers:
             self._close(link, f"{type(message).__name__} out of turn")
@@ -228,12 +218,12 @@ class Membership:
         peer = hello.record.incarnation
         self._suspicions.answered(peer)
         if link.address is not None:
-            self.refusals.pop(link.address, None)
+            self.links.refusals.pop(link.address, None)
             self._calls.answered(link.address, peer)
             self._disprove(link.address, peer)
         self._out += self.names.meet(link.age_ns, hello, self._now_ns, proven=self.links.proves(link))
         self._call_claimants()
-        self._rumour_spread.object(link.peer)
+        self._rumour_spread.notify_suspect(link.peer)
         self._out += self._detector.linked(peer)
         if first:
             self._out.append(Linked(link.number, self.roster.members[peer].record))
@@ -244,7 +234,7 @@ class Membership:
             self._rumour_spread.compare(link, hello.roster)
 
     def _call_claimants(self) -> None:
-        """Whoever says that it has this daemon's name, and is older, must answer where it says it is."""
+        """A daemon that claims this one's name and is older must answer at the address that it gives."""
         for record in self.names.unproven():
             self._out += self._calls.verify(record, self._now_ns)
 
@@ -256,7 +246,8 @@ class Membership:
                 self._hear(Rumour(other, Status.DEAD), None)
 
     def _disprove(self, address: str, peer: int) -> None:
-        """Others who claim the address are not there: ask after them, and do not dial it for them at once."""
+        """Other daemons that claim the address are not there: probe them, and do not dial the address for them at
+        once."""
         for other in self.roster.neighbours():
             if other != peer and address in self.roster.members[other].record.control and self.links.to(other) is None:
                 self.links.failed(address, self._now_ns)
@@ -287,20 +278,9 @@ class Membership:
             self._out += self._calls.verify(record, self._now_ns)
 
     def proven_host(self, number: int, remote: str) -> str | None:
-        """An address of the daemon at the other end of a link, which comes from `remote`, that is surely its own: the
-        one it comes from, or one at which it answered when it was called. Of several homes the one in use is first."""
+        """An address that is surely the daemon's at the other end of a link, which comes from `remote`."""
         link, record = self.links.numbered.get(number), self.peer(number)
-        if link is None or record is None:
-            return None
-        hosts = {address: split(address)[0] for address in record.control if is_address(address)}
-        for address, host in hosts.items():
-            if address == link.address or same_host(host, remote):
-                return host
-        answered = (host for address, host in hosts.items() if self.links.who_answered(address) == record.incarnation)
-        return next(answered, None)
-
-    def _seeds(self, event: Seeds) -> None:
-        self._calls.seek(event.addresses, self._now_ns)
+        return self.links.proven_host(link, record, remote) if link is not None and record is not None else None
 
     def _announced(self, event: Announce) -> None:
         changes = {key: value for key, value in event._asdict().items() if value not in (None, getattr(self.me, key))}
@@ -308,7 +288,7 @@ class Membership:
             self.roster.describe(**changes)
 
     def _leave(self, event: Leave) -> None:
-        """Say goodbye to everybody, so that nobody need find out."""
+        """Tell everybody that this node ends, so that nobody has to detect it."""
         self._rumour_spread.quiet = True
         self.roster.describe()
         self.roster.news.clear()
@@ -339,7 +319,7 @@ class Membership:
         """It is dead. A link that still stands goes, or its silence would keep us from calling when it returns."""
         self._suspicions.answered(incarnation)
         self._detector.unreachable(incarnation)
-        self._rumour_spread.object(incarnation)
+        self._rumour_spread.notify_suspect(incarnation)
         while (link := self.links.to(incarnation)) is not None:
             self._close(link, "thought dead")
 
@@ -347,12 +327,12 @@ class Membership:
 
     def _ping(self, link: Link, message: Ping) -> None:
         self._send(link, Ack(seq=message.seq))
-        self._rumour_spread.object(link.peer)
+        self._rumour_spread.notify_suspect(link.peer)
         self._rumour_spread.compare(link, message.roster)
 
     def _ack(self, link: Link, message: Ack) -> None:
         self._out += self._detector.acked(message.seq)
-        self._rumour_spread.object(link.peer)
+        self._rumour_spread.notify_suspect(link.peer)
 
     def _ping_for(self, link: Link, message: PingFor) -> None:
         self._out += self._detector.help(link.number, message, self.roster.keyed_sums.total)
@@ -386,20 +366,16 @@ class Membership:
     def _give_up(self, incarnation: int, since_ns: int) -> None:
         link = self.links.to(incarnation)
         if link is not None and link.heard_ns > since_ns:
-            # It is there, and only the word of its suspicion was lost.
+            # It is alive; only the message with its suspicion was lost.
             self._suspicions.begin(incarnation, self._now_ns, len(self.roster), short=True)
-            self._rumour_spread.object(incarnation)
+            self._rumour_spread.notify_suspect(incarnation)
         else:
             self._hear(Rumour(self.roster.members[incarnation].record, Status.DEAD), None)
 
     def _tidy(self) -> None:
-        for link in self.links.silent(self._now_ns - self.timing.hello_ns):
-            self._close(link, "no hello")
-        for link in self.links.outlived(self._now_ns - self.timing.hello_ns):
-            self._close(link, "the peer uses another link")
-        needed = set(self.roster.neighbours())
-        for link in list(self.links.idle(needed, self._now_ns - self.timing.idle_ns)):
-            self._close(link, "no longer needed", gently=True)
+        for link, reason, gently in self.links.surplus(set(self.roster.neighbours()), self._now_ns):
+            if link.number in self.links.numbered:  # or it was closed for another reason just now
+                self._close(link, reason, gently=gently)
         self.roster.forget_dead(self._now_ns - self.timing.forget_ns)
 
     # ------------------------------------------------------------------ decide, then act
@@ -408,14 +384,9 @@ class Membership:
         self._out.append(Send(link.number, message))
 
     def _refuse(self, link: Link, reason: str) -> None:
-        self._note_refusal(link, reason)
+        self.links.note_refusal(link, reason)
         self._send(link, Refusal(reason=reason[:MAX_REASON_CHARS]))
         self._close(link, reason)
-
-    def _note_refusal(self, link: Link, reason: str) -> None:
-        if link.address is not None and len(self.refusals) < MAX_REFUSALS:
-            # What the other side says goes to logs and terminals.
-            self.refusals[link.address] = "".join(char if char.isprintable() else "?" for char in reason)
 
     def _close(self, link: Link, reason: str, *, gently: bool = False) -> None:
         self._out.append(Close(link.number, reason, gently))

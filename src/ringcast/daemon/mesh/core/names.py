@@ -88,7 +88,7 @@ class Names:
     def _settle_own(self) -> list[Action]:
         me = self._roster.me
         others = [r for r in self._roster.named(me.name) if r.incarnation != me.incarnation]
-        # The others are gone; or all stood back, because they met twice at once and the ages were within a breath.
+        # The others are gone; or all yielded, because they met twice at once and their ages were nearly equal.
         if not me.yields or not all(other.yields and other.incarnation > me.incarnation for other in others):
             return []
         self._roster.describe(yields=False)

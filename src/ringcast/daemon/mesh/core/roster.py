@@ -1,10 +1,10 @@
 """Who is there, as one node knows it: every daemon ever heard of, and how it is. Pure.
 
-Daemons are known by incarnation, not by name: two of one name are two members, and which of them the name belongs to
-is a question that all nodes answer alike (`holder`). Of two things said about a daemon the one of higher rank counts,
+Daemons are known by incarnation, not by name: two of one name are two members, and which of them the name belongs to is
+a question that all nodes answer alike (`holder`). Of two things said about a daemon the one of higher rank counts,
 (counter, status) in that order, and only the daemon itself raises its counter. A counter far ahead of the known one
-(`is_far`) is nobody's but an attacker's. Invariant: what is known is the highest of all that was heard and could be, so
-rosters that heard the same agree, in whatever order and however often they heard it.
+(`is_far`) is an attacker's. Invariant: what is known is the highest of all that was heard and could be, so rosters that
+heard the same agree, in whatever order and however often they heard it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ringcast.daemon.table.digest import BUCKETS, KeyedSums
 MAX_MEMBERS = 10_000
 MAX_DEAD = 1024
 SMALL = 16
-"""Up to so many nodes, everyone is linked with everyone."""
+"""Up to how many nodes everyone is linked with everyone."""
 
 
 class Status(enum.IntEnum):
@@ -85,7 +85,7 @@ class Roster:
         return [self.members[incarnation].record for incarnation in self._names.get(name, ())]
 
     def holder(self, name: str) -> NodeRecord | None:
-        """Whose the name is: those who yield stand back, and where that does not decide, the number does."""
+        """Who holds the name: not those that yield, and of the rest the one with the lowest number."""
         records = self.named(name)
         return min(records, key=lambda record: (record.yields, record.incarnation)) if records else None
 
@@ -140,7 +140,7 @@ class Roster:
         return news
 
     def forget_dead(self, before_ns: int) -> None:
-        """Those who died before that moment, and the oldest beyond what is bearable."""
+        """Those who died before that moment, and the oldest beyond the bound."""
         for incarnation in list(self.dead):
             if len(self.dead) <= MAX_DEAD and self.members[incarnation].since_ns >= before_ns:
                 return

@@ -1,8 +1,8 @@
-"""What is said of daemons: taken in, objected to, passed on, and compared with what others have heard. Pure.
+"""Rumours about daemons: accepted, contradicted, passed on, and compared with those of others. Pure.
 
-Invariants: what this daemon hears of itself that is not so, it contradicts; a daemon believed to be alive is not
-buried on the word of others before it could object; what is news here is passed on once; a statement far from what is
-known is believed of nobody but the daemon itself, where it was called (`doubtful`). Decides nothing about links.
+Invariants: what this daemon hears of itself that is not so, it contradicts; a daemon believed alive is not declared
+dead on others' reports before it could object; what is news here is passed on once; a statement far from what is known
+is believed of nobody but the daemon itself, where it was called (`doubtful`). Decides nothing about links.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ class RumourSpread:
             return Status.ALIVE
         by_others = status is Status.DEAD and link is not None and not itself
         if by_others and not self._suspicions.hasten(incarnation, now_ns):
-            # The other half of a mesh that was cut buried ours. Let it object before anything is withdrawn.
+            # The other half of a partitioned mesh declared ours dead. Let it object before anything is withdrawn.
             status = Status.SUSPECT
         if self._roster.merge(record, status, now_ns, link.number if link else None):
             self._suspicions.end(incarnation)
             if status is Status.SUSPECT:
                 self._suspicions.begin(incarnation, now_ns, len(self._roster), short=by_others)
-                self.object(incarnation)
+                self.notify_suspect(incarnation)
             return status
         if known is not None and rumour.status != Status.DEAD:
             wrong = known.record != record if itself else known.status is Status.DEAD
@@ -90,10 +90,10 @@ class RumourSpread:
         return None
 
     def _contradict(self, rumour: Rumour, link: Link | None) -> None:
-        """I am alive, whatever is said; and what they remember of me must be what I am."""
+        """Contradict what others say of this daemon when it is wrong, with a higher counter."""
         me = self._roster.me
         if rumour.record.counter > me.counter + COUNTER_STEP:
-            # Nobody who knows me believes it, and whoever does asks me. Outbidding it would use the numbers up.
+            # No peer of this daemon believes so high a counter. Answering with a higher one would use the numbers up.
             self._refused["implausible rumour"] += 1
             self.tell(link, [self._roster.members[me.incarnation].rumour] if not self.quiet else [])
             return
@@ -101,8 +101,8 @@ class RumourSpread:
         if wrong and rumour.record.counter >= me.counter and not self.quiet:
             self._roster.describe(above=rumour.record.counter)
 
-    def object(self, peer: int | None) -> None:
-        """Tell a peer that is not thought alive, so that it can object."""
+    def notify_suspect(self, peer: int | None) -> None:
+        """Tell a peer that it is suspected or thought dead, so that it can object."""
         member = self._roster.members.get(peer) if peer is not None else None
         if member is not None and member.status is not Status.ALIVE:
             self.tell(self._links.to(member.record.incarnation), [member.rumour])

@@ -21,9 +21,9 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     probe_ns: int = 500 * _MS
     """One neighbour is pinged each time."""
     ack_ns: int = 250 * _MS
-    """No answer for so long: others are asked to try, for one more `probe_ns`."""
+    """How long to wait for an answer before others are asked to ping, for one more `probe_ns`."""
     suspicion_ns: int = 2 * _S
-    """A suspect has at least so long to object."""
+    """How long a suspect has at least to object."""
     refused_ns: int = 500 * _MS
     """The same when its host says that nobody listens there any more, and nobody else reaches it either."""
     hello_ns: int = 5 * _S
@@ -34,15 +34,15 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     foreign_ns: int = 60 * _S
     """How long a node of another mesh is not called again."""
     grace_ns: int = 1 * _S
-    """The daemon with the higher number waits so long for the other to dial."""
+    """How long the daemon with the higher number waits for the other to dial."""
     idle_ns: int = 30 * _S
-    """A link that is nobody's neighbour's is closed after so long without need."""
+    """After how long an unused link to a node that is no neighbour is closed."""
     push_ns: int = 50 * _MS
-    """In a large mesh news is gathered for so long before it is passed on: one round."""
+    """How long news is gathered before it is passed on in a large mesh: one round."""
     summary_ns: int = 1 * _S
     """One neighbour is asked whether our tables agree."""
     forget_ns: int = 3600 * _S
-    """The dead are remembered, and dialled now and then, for so long."""
+    """How long dead nodes are remembered, and dialled now and then."""
 
     def suspicion_of(self, nodes: int) -> int:
         """Grows with the logarithm of the mesh, as the time does that news takes to reach all (SWIM, section 4.2)."""

@@ -1,7 +1,7 @@
 """What was measured on a real network beside what the simulator predicted of it: tables, pictures, rows. Pure.
 
-A prediction is the mean of the seeds' runs; beside it stands how far they lie apart, for a measured run is one draw
-from as many updates as one of them has.
+A prediction is the mean over several seeds. Its span over the seeds is shown too, because the measured run is one
+sample, with as many updates as each of them.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import ringcast
 
 WAIT_S = 10.0
 DEPTH = 4096
-"""More than is ever waited for: what a receiver may still ask for is not overwritten."""
+"""Deep enough that what a receiver may still request is not overwritten."""
 
 
 class SteadyPublisher:
@@ -26,7 +26,7 @@ class SteadyPublisher:
         self._publisher.wait_for_subscribers(subscribers, timeout=WAIT_S)
 
     def publish(self, count: int, rate_hz: float, size: int) -> int:
-        """Send so many, each when it is due; returns the most that one was late, in nanoseconds."""
+        """Send `count` updates, each when it is due; returns by how many nanoseconds the latest one was late."""
         send, clock, gap_ns = self._publisher.send, time.monotonic_ns, round(1e9 / rate_hz)
         body, begun, latest = bytes(size), time.monotonic_ns(), 0
         for number in range(count):

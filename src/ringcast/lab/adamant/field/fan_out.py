@@ -1,8 +1,8 @@
 """What more nodes cost a publisher that multicasts: its system calls and its packets per message, 8 nodes against 1.
 
-The publisher runs under strace, which sees every system call of the sending thread; what a command itself costs is the
-same for few messages and for many, and so is taken off. Packets are all that left by the node's wire meanwhile, so a
-copy to each node would show. What was sent has been received by all.
+The publisher runs under strace, which sees every system call of the sending thread. A command itself costs the same for
+few messages and for many, and is subtracted. Packets are all that left by the node's wire, so a copy to each node would
+show. All receivers received everything.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _cost(network: FieldNetwork, publisher: Actor, trace: Path, nodes: int) -> C
             receiver.reply()
         return after - before, packets
 
-    send(10)  # it has seen its links
+    send(10)  # the publisher has its links now
     (few, _), (lots, packets) = send(FEW), send(LOTS)
     for actor in (*receivers, publisher):
         actor.ask("close", name=tag)
@@ -116,7 +116,7 @@ def conclude(costs: dict[int, Cost]) -> Findings:
         (CALLS, "calls", many.calls, one.calls),
         (PACKETS, "packets", many.packets, one.packets),
     ):
-        # What daemons tell each other meanwhile, or a page of memory, is no cost of a message.
+        # Traffic between daemons, or a page fault, is no cost of a message.
         equal = abs(here - reference) < 0.05
         findings.rows.append(Row(name, round(here, 3), unit, round(reference, 3), round(reference, 3), equal, "asked"))
     findings.rows.append(figure(f"of these calls, sends with {MANY} nodes", many.sends, "calls", one.sends))

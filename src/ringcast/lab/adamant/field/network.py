@@ -25,7 +25,7 @@ from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.topology import star
 
 WARM_UP = 20
-"""Updates that are not counted: addresses get resolved, the receivers learn the rate."""
+"""Updates that are not counted: addresses are resolved, receivers learn the rate."""
 REST_S = {True: 5.0, False: 1.0}
 """How long the last update is waited for, by whether the transport promises it."""
 HUB = "hub"
@@ -69,7 +69,7 @@ class FieldNetwork:
         return self._actors[node]
 
     def start(self, nodes: Sequence[str]) -> None:
-        """Have processes there, all at once, and wait for them: who starts while others measure is measured too.
+        """Start processes there, all at once, and wait for them: one that starts during a measurement would disturb it.
 
         Raises ActorFailed.
         """
@@ -79,7 +79,7 @@ class FieldNetwork:
             self.actor(node).reply()
 
     def lose(self, share: float, nodes: Sequence[str]) -> None:
-        """Of what arrives at these. Raises LabError."""
+        """Drop that share of what arrives at these nodes. Raises LabError."""
         for node in nodes:
             self.mesh.bed.link(node, HUB).set_loss(share or None, to=node)
 

@@ -1,7 +1,7 @@
-"""What real receivers heard, as an outcome like a simulated one: the same figures are computed from both. Pure.
+"""What real receivers received, in the form of a simulated outcome: the same figures are computed from both. Pure.
 
-`datagrams` and bytes are what left the nodes' network interfaces meanwhile, with Ethernet and IP headers, and with
-what daemons say to each other; a simulated run counts the transport's own datagrams without those headers.
+`datagrams` and bytes are what left the nodes' network interfaces during the run, with Ethernet and IP headers and with
+the traffic between daemons. A simulated run counts the transport's own datagrams without those headers.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringcast import _core
+from ringcast import _lab
 from ringcast.lab.adamant.field.plan import PAYLOAD_BYTES, Contender
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.simulation.packet_loss import Outcome, Scenario
 
 
 class Heard(NamedTuple):
-    """By one receiver, in the order it came."""
+    """What one receiver got, in the order of arrival."""
 
     seqs: Sequence[int]
     latencies_ns: Sequence[int]
@@ -37,20 +37,20 @@ def outcome(
     cell: Cell, contender: Contender, updates: int, heard: Sequence[Heard], first: int, sent: Sent
 ) -> Outcome:  # fmt: skip
     """Updates are those from `first` on; what came before them warmed up."""
-    ticks = np.full((len(heard), updates), _core.SIMULATED_NEVER, dtype=np.uint32)
+    ticks = np.full((len(heard), updates), _lab.SIMULATED_NEVER, dtype=np.uint32)
     out_of_order = duplicates = 0
     for row, (seqs, latencies_ns) in zip(ticks, heard, strict=True):
         numbers = np.asarray(seqs, dtype=np.int64) - first
         counted = (numbers >= 0) & (numbers < updates)
         numbers = numbers[counted]
-        units = np.asarray(latencies_ns, dtype=np.int64)[counted] // _core.SIMULATED_UNIT_NS
-        row[numbers] = np.clip(units, 0, _core.SIMULATED_NEVER - 1)
+        units = np.asarray(latencies_ns, dtype=np.int64)[counted] // _lab.SIMULATED_UNIT_NS
+        row[numbers] = np.clip(units, 0, _lab.SIMULATED_NEVER - 1)
         out_of_order += int((np.diff(numbers) < 0).sum())
         duplicates += int(numbers.size - np.unique(numbers).size)
-    missing = [int((row == _core.SIMULATED_NEVER).sum()) for row in ticks]
+    missing = [int((row == _lab.SIMULATED_NEVER).sum()) for row in ticks]
     raw = {
         "latency": ticks,
-        # A receiver that promises everything and has not got it at the end stalled; others said what they lost.
+        # A receiver that was promised everything and has not got it has stalled; others reported what they lost.
         "unsettled": missing if contender.complete else [0] * len(heard),
         "gone": [0] * len(heard) if contender.complete else missing,
         "publisher": {"all": sent.publisher},

@@ -39,12 +39,12 @@ class Contender(msgspec.Struct, frozen=True):
     simulated: str
     multicast: bool = True
     complete: bool = False
-    """Whether it promises everything."""
+    """Whether it promises to deliver everything."""
     ordered: bool = True
 
 
 AS_IT_COMES = ", as it comes"
-"""In the name of those that are subscribed to with ordered=False."""
+"""In the names of contenders whose receivers subscribe with ordered=False."""
 
 
 def _as_it_comes(name: str) -> Contender:
@@ -86,7 +86,7 @@ class FieldPlan(msgspec.Struct, frozen=True):
         return [Cell(n, loss, 1.0, RATE_HZ) for n, loss in itertools.product(self.receivers, self.losses)]
 
     def contenders_of(self, cell: Cell) -> tuple[Contender, ...]:
-        """udp comes first, for it tells what the links are like."""
+        """udp comes first, because it measures the links."""
         return self.contenders
 
     @property
@@ -109,16 +109,17 @@ def field_plan(quick: bool) -> FieldPlan:
 
 
 class Links(msgspec.Struct, frozen=True):
-    """What the simulator is told of a network: it takes from `delay_us` to `delay_us + jitter_us`, evenly."""
+    """A network as the simulator takes it: delays are uniform from `delay_us` to `delay_us + jitter_us`."""
 
     delay_us: float
     jitter_us: float
 
 
 def links_of(latencies_us: Sequence[float]) -> Links:
-    """From what udp took where nothing was lost: the quick ones, and as much spread as gives the median.
+    """From the delays of udp without loss: a low quantile as the delay, and the jitter that gives the median.
 
-    The median and not the mean: a pause of the machine is no property of a link. Raises ValueError for no samples.
+    The median and not the mean, because a pause of the machine is no property of a link. Raises ValueError for no
+    samples.
     """
     least = quantile(latencies_us, 0.05)
     return Links(least, 2 * (quantile(latencies_us, 0.5) - least))

@@ -1,9 +1,9 @@
 """What surviving loss costs when nothing is lost: round trips of 64 bytes between two nodes, by each transport in turn.
 
-Blocks are short and take turns, in changing order, and each is compared with udp's of the same round, so that what
-slows the machine for a while cancels out. Each node, its daemon and its process, has a core of its own where there are
-two. With a bystander a third node receives everything too: then there is a peer to send repairs to, and one daemon
-more shares the cores.
+Blocks are short and alternate in changing order. Each is compared with the block of udp in the same round, so that what
+slows the machine for a while cancels out. Each node, with its daemon and its process, has a core of its own where there
+are two. With a bystander, a third node receives everything too: then there is a peer to send repairs to, and one more
+daemon shares the cores.
 """
 
 from __future__ import annotations

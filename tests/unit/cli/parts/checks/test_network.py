@@ -40,7 +40,7 @@ def test_multicast_on_some(multicast: Look) -> None:
 def test_multicast_nowhere_says_that_static_peers_suffice(multicast: Look, reasons: dict[str, str]) -> None:
     found = multicast(reasons)
     assert found.state == "limited"
-    assert "--peer HOST:PORT, which suffices" in found.remedy
+    assert "--peer HOST:PORT, one is enough" in found.remedy
 
 
 def test_an_interface_that_is_not_there() -> None:

@@ -198,7 +198,7 @@ def test_a_refusal_is_remembered_for_the_doctor() -> None:
     desk = Desk(seeds=("b:1",))
     desk.do(LinkUp(1, "b:1"))
     desk.hear(1, Refusal(reason="this node speaks peering protocol 2"))
-    assert desk.core.refusals == {"b:1": "this node speaks peering protocol 2"}
+    assert desk.core.links.refusals == {"b:1": "this node speaks peering protocol 2"}
 
 
 def test_an_offence_is_answered_with_its_reason() -> None:

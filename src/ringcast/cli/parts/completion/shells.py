@@ -1,7 +1,7 @@
 """Completion for bash, zsh and fish, written from a grammar. Pure.
 
-All three work alike: the words so far say which level of the grammar one is at; after an option that takes a value its
-choices or files are offered, else the level's options and words.
+All three work alike. The words so far select a level of the grammar. After an option that takes a value they offer its
+choices or files, otherwise the level's options and words.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from ringcast.cli.parts.grammar import Level, Option
+from ringcast.cli.parts.completion.grammar import Level, Option
 
 _BASH = """\
 # bash completion of ringcast, made by 'ringcast completion bash'

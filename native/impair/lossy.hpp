@@ -10,7 +10,7 @@
 
 #include "recovery/random.hpp"
 
-namespace ringcast::recovery {
+namespace ringcast::impair {
 
 struct LossSpec {
     double rate = 0;
@@ -29,25 +29,18 @@ public:
     bool lose() {
         if (spec_.enter > 0) {
             bad_ = bad_ ? random_.uniform() >= spec_.leave : random_.uniform() < spec_.enter;
-            if (bad_) return count();
+            if (bad_) return true;
         }
-        return spec_.rate > 0 && random_.uniform() < spec_.rate && count();
+        return spec_.rate > 0 && random_.uniform() < spec_.rate;
     }
     // Nothing is drawn for what is not asked for: what a seed loses stays the same.
     bool repeated() { return spec_.duplicate > 0 && random_.uniform() < spec_.duplicate; }
     bool overtaken() { return spec_.overtake > 0 && random_.uniform() < spec_.overtake; }
-    u64 lost() const { return lost_; }
 
 private:
-    bool count() {
-        ++lost_;
-        return true;
-    }
-
     LossSpec spec_;
-    Random random_;
+    recovery::Random random_;
     bool bad_ = false;
-    u64 lost_ = 0;
 };
 
-}  // namespace ringcast::recovery
+}  // namespace ringcast::impair

@@ -1,15 +1,16 @@
-// The loss simulator: a whole run in one call, without the GIL.
+// ringcast._lab: the loss simulator, a whole run in one call, without the GIL. Only the lab loads it.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bindings/module.hpp"
 #include "bindings/tuning.hpp"
 #include "lab/loss_simulation.hpp"
 
 namespace ringcast::bindings {
 namespace {
+
+using namespace nb::literals;
 
 using lab::LossOutcome;
 using lab::LossSimulation;
@@ -52,8 +53,11 @@ nb::dict simulate(std::vector<std::string> stages, bool tcp, bool multicast, u32
 }
 
 }  // namespace
+}  // namespace ringcast::bindings
 
-void bind_lab(nb::module_& m) {
+NB_MODULE(_lab, m) {
+    using namespace ringcast;
+    using namespace ringcast::bindings;
     m.attr("SIMULATED_NEVER") = lab::kNever;
     m.attr("SIMULATED_UNIT_NS") = lab::kLatencyUnitNs;
     m.def("simulate_loss", &simulate, "stages"_a, nb::kw_only(), "tcp"_a = false, "multicast"_a = true, "receivers"_a, "updates"_a, "gap_ns"_a,
@@ -61,5 +65,3 @@ void bind_lab(nb::module_& m) {
           "jitter_ns"_a = 100'000, "send_ns"_a = 5'000, "byte_ns"_a = 0.0, "rest_ns"_a = 5'000'000'000, "lost_by_all"_a = nb::none(), "seed"_a = 1,
           "tuning"_a = nb::dict());
 }
-
-}  // namespace ringcast::bindings

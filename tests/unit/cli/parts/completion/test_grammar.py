@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ringcast.cli.parts.grammar import Level, Option, grammar
-from ringcast.cli.parts.shells import SHELLS
+from ringcast.cli.parts.completion.grammar import Level, Option, grammar
+from ringcast.cli.parts.completion.shells import SHELLS
 
 
 def parser(verb: str) -> argparse.ArgumentParser:

@@ -1,0 +1,1 @@
+"""What `ringcast pipeline` does besides running pipelines."""

@@ -1,0 +1,118 @@
+"""What other nodes ask of this one's channels: the services of `ringcast.control.service`, decoded and passed on.
+
+Invariant: a request that cannot be decoded raises BadMessage and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from ringcast.control import service
+from ringcast.control.service import (
+    CloseChannel,
+    DirectChannel,
+    Nothing,
+    OpenAgain,
+    OpenChannel,
+    RegroupChannel,
+    RetuneChannel,
+    StartChannel,
+)
+from ringcast.daemon.background import Background
+from ringcast.daemon.mesh.shell import Mesh
+from ringcast.daemon.observe.complaints import Complaints
+from ringcast.daemon.streams.incoming import IncomingChannels
+from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S
+from ringcast.daemon.streams.outgoing import OutgoingChannels
+from ringcast.errors import BrokenError, RingcastError
+
+AGAIN_S = 2.0
+_DONE = service.encode(Nothing())
+
+
+class ChannelServices:
+    """`host_of` knows where a node is."""
+
+    def __init__(
+        self, mesh: Mesh, incoming: IncomingChannels, outgoing: OutgoingChannels,
+        host_of: Callable[[str], Awaitable[str]],
+    ) -> None:  # fmt: skip
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._host_of = host_of
+        for name, handler in (
+            (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
+            (service.AGAIN, self._again), (service.REGROUP, self._regroup), (service.RETUNE, self._retune),
+            (service.DIRECT, self._direct),
+        ):  # fmt: skip
+            mesh.serve(name, handler)
+
+    async def _open(self, node: str, payload: bytes) -> bytes:
+        request = service.decode_untrusted(payload, OpenChannel)
+        host = await self._host_of(node)
+        try:
+            return service.encode(await self._outgoing.open(node, host, request))
+        except OSError as exc:
+            raise _unreachable(node, host, exc) from exc
+
+    async def _start(self, node: str, payload: bytes) -> bytes:
+        request = service.decode_untrusted(payload, StartChannel)
+        host = await self._host_of(node)
+        try:
+            await self._outgoing.start(node, host, request)
+        except OSError as exc:
+            raise _unreachable(node, host, exc) from exc
+        return _DONE
+
+    async def _close(self, node: str, payload: bytes) -> bytes:
+        self._outgoing.close_channel(service.decode_untrusted(payload, CloseChannel))
+        return _DONE
+
+    async def _retune(self, node: str, payload: bytes) -> bytes:
+        self._outgoing.retune(service.decode_untrusted(payload, RetuneChannel))
+        return _DONE
+
+    async def _direct(self, node: str, payload: bytes) -> bytes:
+        self._outgoing.direct(service.decode_untrusted(payload, DirectChannel))
+        return _DONE
+
+    async def _regroup(self, node: str, payload: bytes) -> bytes:
+        self._incoming.regroup(service.decode_untrusted(payload, RegroupChannel))
+        return _DONE
+
+    async def _again(self, node: str, payload: bytes) -> bytes:
+        self._incoming.again(node, service.decode_untrusted(payload, OpenAgain).key)
+        return _DONE
+
+
+class ReceiverNotices:
+    """What a sending node tells those that its streams go to. Nobody waits for it."""
+
+    def __init__(self, mesh: Mesh, background: Background, complaints: Complaints) -> None:
+        self._mesh = mesh
+        self._background = background
+        self._complaints = complaints
+
+    def regrouped(self, node: str, notice: RegroupChannel) -> None:
+        """Somebody else shares the stream of a channel, or left."""
+        self._background.start(f"regroup at {node}", self._regroup(node, notice))
+
+    def open_again(self, node: str, key: int) -> None:
+        """A channel was closed here, and the node that it leads to is to open it again."""
+        self._background.start(f"open again at {node}", self._again(node, key))
+
+    async def _regroup(self, node: str, notice: RegroupChannel) -> None:
+        try:
+            await self._mesh.request(node, service.REGROUP, service.encode(notice), REQUEST_TIMEOUT_S)
+        except (TimeoutError, RingcastError, OSError):
+            pass  # a node that is gone need not know; the next change is told again
+
+    async def _again(self, node: str, key: int) -> None:
+        try:
+            await self._mesh.request(node, service.AGAIN, service.encode(OpenAgain(key=key)), AGAIN_S)
+        except (TimeoutError, RingcastError, OSError) as exc:
+            self._complaints.warning(node, "node %s was not told to open a channel again: %s", node, exc)
+
+
+def _unreachable(node: str, host: str, error: OSError) -> BrokenError:
+    return BrokenError(f"no data reaches node {node!r} at {host}: {error.strerror or error}")
