@@ -51,10 +51,7 @@ public:
         for (ReliableSlot& slot : bell().slots) {
             for (u32 owner : {pid, pid | kTaking}) freed += pid != 0 && slot.owner.compare_exchange_strong(owner, 0);
         }
-        if (freed == 0) return 0;
-        bell().slots_version.fetch_add(1);
-        bell().space_bell.fetch_add(1);
-        futex::wake_all(bell().space_bell);
+        if (freed != 0) tell_writer();
         return freed;
     }
 
@@ -99,6 +96,9 @@ private:
     }
     void free_slot(ReliableSlot& slot) {
         slot.owner.store(0);
+        tell_writer();
+    }
+    void tell_writer() {
         bell().slots_version.fetch_add(1);
         bell().space_bell.fetch_add(1);
         futex::wake_all(bell().space_bell);

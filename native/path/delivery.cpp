@@ -1,31 +1,14 @@
 #include "path/delivery.hpp"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "ring/counters.hpp"
 
 namespace ringcast {
-namespace {
-
-// An empty datagram to ourselves wakes the thread. Should it get lost, the next slice of time does.
-void wake(int socket) {
-    sockaddr_storage address{};
-    socklen_t length = sizeof address;
-    if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return;
-    if (auto* v4 = reinterpret_cast<sockaddr_in*>(&address); address.ss_family == AF_INET && v4->sin_addr.s_addr == htonl(INADDR_ANY))
-        v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (auto* v6 = reinterpret_cast<sockaddr_in6*>(&address); address.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr))
-        v6->sin6_addr = in6addr_loopback;
-    sendto(socket, nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), length);
-}
-
-}  // namespace
 
 i64 Delivery::Channel::wake_at_ns() const {
     const i64 at = mirror->wake_at_ns();
@@ -43,10 +26,10 @@ void Delivery::Channel::after_batch(i64 now_ns) {
     if (recovered) recovered->after_batch(now_ns);
 }
 
-Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
+Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), intake_(kDatagramBytes), watch_([this] {
     news_.store(true);
-    wake(socket_.get());
-}), thread_([this] { wake(socket_.get()); }) {
+    wake_receiver(socket_.get());
+}), thread_([this] { wake_receiver(socket_.get()); }) {
     poller_.add(socket_.get());
     limit_receiving(futex::kSliceNs);
     thread_.start("ringcast-deliver", [this] { run(); });
@@ -191,21 +174,13 @@ void Delivery::wait() {
 }
 
 bool Delivery::receive(int socket, int flags) {
-    std::array<mmsghdr, kBatch> vector;
-    std::array<iovec, kBatch> parts;
-    for (std::size_t i = 0; i < kBatch; ++i) {
-        parts[i] = {buffers_.get() + i * kDatagramBytes, kDatagramBytes};
-        vector[i].msg_hdr = {};
-        vector[i].msg_hdr.msg_iov = &parts[i];
-        vector[i].msg_hdr.msg_iovlen = 1;
-    }
-    const int n = recvmmsg(socket, vector.data(), kBatch, flags, nullptr);
-    if (n <= 0) return false;
+    const std::size_t n = intake_.receive(socket, flags);
+    if (n == 0) return false;
     // A channel opened before its first datagram was sent is known here before it is looked for.
     if (thread_.asked()) take_requests();
-    add(counters_.datagrams, static_cast<u64>(n));
+    add(counters_.datagrams, n);
     const i64 now = steady_ns();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) handle({buffers_.get() + i * kDatagramBytes, vector[i].msg_len}, now, socket != socket_.get());
+    for (std::size_t i = 0; i < n; ++i) handle(intake_.at(i), now, socket != socket_.get());
     for (Channel* channel : touched_) {
         channel->after_batch(now);
         await_readers(*channel);

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "path/intake.hpp"
 #include "path/recovered.hpp"
 #include "path/poller.hpp"
 #include "path/bell_watch.hpp"
@@ -51,7 +52,6 @@ public:
     void close();
 
 private:
-    static constexpr std::size_t kBatch = 32;
     static constexpr std::size_t kDatagramBytes = 65'536;
     // What is due later than this may come a tick of the kernel's late, should nothing be received before.
     static constexpr i64 kSoonNs = 3'000'000;
@@ -90,7 +90,7 @@ private:
     std::vector<Channel*> touched_;
     std::vector<Descriptor> more_sockets_;
     Poller poller_;
-    std::unique_ptr<std::byte[]> buffers_;
+    Intake intake_;
     i64 wake_at_ns_ = kForever;
     i64 asked_ns_ = 0;
     i64 limit_ns_ = 0;

@@ -4,17 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "ring/counters.hpp"
 #include "wire/control.hpp"
 
 namespace ringcast {
 
-Retransmitter::Retransmitter(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), buffers_(new std::byte[kBatch * kDatagramBytes]), watch_([this] {
+Retransmitter::Retransmitter(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), intake_(kDatagramBytes), watch_([this] {
     news_.store(true);
-    poke();
-}), thread_([this] { poke(); }) {
+    wake_receiver(socket_.get());
+}), thread_([this] { wake_receiver(socket_.get()); }) {
     thread_.start("ringcast-repair", [this] { run(); });
 }
 
@@ -23,14 +22,6 @@ Retransmitter::~Retransmitter() { close(); }
 void Retransmitter::close() {
     thread_.stop();
     watch_.close();
-}
-
-// An empty datagram to ourselves. Should it get lost, the next slice of time does.
-void Retransmitter::poke() {
-    Endpoint own;
-    own.length = sizeof own.address;
-    if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own.address), &own.length) == 0)
-        sendto(socket_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, own.at(), own.length);
 }
 
 template <typename Do>
@@ -153,18 +144,10 @@ i64 Retransmitter::work() {
 }
 
 void Retransmitter::receive() {
-    std::array<mmsghdr, kBatch> vector;
-    std::array<iovec, kBatch> parts;
-    for (std::size_t i = 0; i < kBatch; ++i) {
-        parts[i] = {buffers_.get() + i * kDatagramBytes, kDatagramBytes};
-        vector[i].msg_hdr = {};
-        vector[i].msg_hdr.msg_iov = &parts[i];
-        vector[i].msg_hdr.msg_iovlen = 1;
-    }
-    const int n = recvmmsg(socket_.get(), vector.data(), kBatch, MSG_DONTWAIT, nullptr);
+    const std::size_t n = intake_.receive(socket_.get(), MSG_DONTWAIT);
     const i64 now = steady_ns();
-    for (std::size_t i = 0; n > 0 && i < static_cast<std::size_t>(n); ++i) {
-        const wire::Bytes datagram{buffers_.get() + i * kDatagramBytes, vector[i].msg_len};
+    for (std::size_t i = 0; i < n; ++i) {
+        const wire::Bytes datagram = intake_.at(i);
         if (datagram.empty()) continue;
         add(counters_.datagrams, 1);
         wire::Control control;

@@ -14,6 +14,7 @@
 
 #include "path/bundle.hpp"
 #include "path/group.hpp"
+#include "path/intake.hpp"
 #include "path/bell_watch.hpp"
 #include "ring/thread.hpp"
 
@@ -47,7 +48,6 @@ public:
     void close();
 
 private:
-    static constexpr std::size_t kBatch = 32;
     // Naks are short; nobody sends this thread anything longer.
     static constexpr std::size_t kDatagramBytes = 2048;
 
@@ -59,7 +59,6 @@ private:
         i64 due_ns = 0;        // when it is to be looked at, if nothing happens before
     };
 
-    void poke();
     template <typename Do>
     void ask(u64 key, Do&& of_group);
     void take_requests();
@@ -78,7 +77,7 @@ private:
     std::vector<OpenGroup> groups_;
     std::unordered_map<u64, std::size_t> place_of_;  // in it
     Bundle outgoing_;
-    std::unique_ptr<std::byte[]> buffers_;
+    Intake intake_;
     std::atomic<bool> news_{false};
     RetransmitterCounters counters_;
     BellWatch watch_;

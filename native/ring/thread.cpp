@@ -65,19 +65,19 @@ void Thread::run(const Errand& body) {
 }
 
 bool Thread::fenced(const Errand& errand) {
-    const char* why = "an unknown error";
+    const auto failed = [this](const char* why) {
+        failures_.fetch_add(1, std::memory_order_relaxed);
+        fprintf(stderr, "ringcast: thread %s failed: %s\n", name_.c_str(), why);
+        return false;
+    };
     try {
         errand();
         return true;
     } catch (const std::exception& e) {
-        why = e.what();
-        failures_.fetch_add(1, std::memory_order_relaxed);
-        fprintf(stderr, "ringcast: thread %s failed: %s\n", name_.c_str(), why);
+        return failed(e.what());
     } catch (...) {
-        failures_.fetch_add(1, std::memory_order_relaxed);
-        fprintf(stderr, "ringcast: thread %s failed: %s\n", name_.c_str(), why);
+        return failed("an unknown error");
     }
-    return false;
 }
 
 void Thread::ask(Errand errand) {

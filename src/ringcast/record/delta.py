@@ -117,7 +117,8 @@ class Delta:
         )  # fmt: skip
         for _ in range(_TRIES):
             table = self._load()
-            state = State() if table is None else self._state(table)
+            # An append fits any state: listing thousands of files for each would make commits ever slower.
+            state = State() if table is None else State(table.version()) if decide is nothing else self._state(table)
             if batch is not None and table is not None and _last(table, batch[0]) >= batch[1]:
                 return None
             removed = list(decide(state))

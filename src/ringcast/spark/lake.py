@@ -255,7 +255,8 @@ class Lake:
             return removed
 
         try:
-            made = delta.commit(staged, decided, batch=batch, told={"what": what, "run": run})
+            chosen = nothing if decide is nothing else decided
+            made = delta.commit(staged, chosen, batch=batch, told={"what": what, "run": run})
         except LakeError:
             if not keep:
                 self._discard(table, staged)
