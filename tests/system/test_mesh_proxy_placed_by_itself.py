@@ -8,8 +8,6 @@ import threading
 
 import pytest
 
-PATIENCE_S = 60
-
 
 @pytest.fixture
 def flow():

@@ -1,5 +1,6 @@
 """Two subscribers of one node have their proxies on different nodes; what one asked for is not overridden silently."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,8 @@ import pytest
 from ringcast.errors import QosMismatch
 
 
-def ringcast(node, *words):
-    environment = {**os.environ, "RINGCAST_SOCKET": str(node.daemon.socket_path)}
+def ringcast(node, *words, **variables):
+    environment = {**os.environ, "RINGCAST_SOCKET": str(node.daemon.socket_path), **variables}
     return subprocess.run(
         [sys.executable, "-m", "ringcast", *words], env=environment, capture_output=True, text=True, check=False
     )
@@ -90,3 +91,18 @@ def test_a_plan_moves_those_who_leave_it_to_others(make_mesh, eventually, take):
     done = ringcast(b, "place", "--live", "--override", "--json")
     assert '"proxy": "b"' in done.stdout
     assert ringcast(b, "place", "--apply").returncode == 2
+
+
+def test_a_plan_without_the_solver_is_the_rules_and_says_so(make_mesh, eventually, tmp_path):
+    (tmp_path / "highspy.py").write_text("raise ImportError('as if it were not installed')")
+    a, b = make_mesh(2)
+    pub = a.session.publisher("cam", depth=8192)
+    eventually(lambda: b.knows("cam"))
+    subs = [b.session.subscribe("cam", every=every) for every in (2, 3, 4, 5)]
+    for _ in range(2000):
+        pub.send(b"x" * 1000)
+    done = ringcast(b, "place", "--live", "--json", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "by the rule without a solver" in done.stderr
+    assert {one["proxy"] for one in json.loads(done.stdout)["streams"]} == {"b"}
+    assert len(subs) == 4

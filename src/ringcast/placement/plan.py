@@ -50,7 +50,8 @@ class Reason:
 
 @dataclass(frozen=True)
 class Plan:
-    """`gap` is how far `cost` may be above the optimum, as a share of it; 0 when it is the optimum.
+    """`gap` is how far `cost` may be above the optimum, as a share of it; 0 when it is the optimum, NaN when nobody
+    knows.
 
     `places` has the proxy's node of each subscriber by number, tag after tag. `scope` says among which places the gap
     holds: all nodes, or those on the way from publisher to subscriber.
@@ -71,7 +72,7 @@ class Plan:
         return {
             "feasible": self.feasible,
             "cost": self.cost if self.feasible else None,
-            "gap": self.gap if self.feasible else None,
+            "gap": self.gap if self.feasible and not math.isnan(self.gap) else None,
             "scope": self.scope,
             "streams": [
                 {

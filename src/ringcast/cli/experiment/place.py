@@ -198,7 +198,9 @@ def _compared(output: Output, case: Case, plan: Plan) -> None:
             [other.name, _cost(objective, other.plan.cost), ratio, _worst(other.plan), ", ".join(wrong) or "yes"]
         )
     output.table(["proxies", "cost", "against this", "longest delay", "fits"], rows, "Compared")
-    if plan.gap:
+    if math.isnan(plan.gap):
+        output.note(f"found by {plan.scope}: how far above the optimum is not known")
+    elif plan.gap:
         output.note(f"at most {plan.gap:.2%} above the optimum among {plan.scope}")
 
 
