@@ -12,7 +12,9 @@ from markdown_pages import ROOT, blocks, pages, without_blocks
 PLACES = ("src", "native", "tests", "tools", "bench", "examples", "docs", ".ci")
 MINE = {"first.py", "my_package/", "room_heat/", "room_heat/room_heat_pipeline.py", "room_heat_pipeline.py"}
 """What a reader makes."""
-OF_THE_SYSTEM = re.compile(r"/|~|out/|lake/|data/|commits/|_delta_log/|schemas/|models/|build/|@|lab/temperature|[a-z]+/\*")
+OF_THE_SYSTEM = re.compile(
+    r"/|~|out/|lake/|data/|commits/|_delta_log/|schemas/|models/|build/|@|lab/temperature|[a-z]+/\*"
+)
 
 _NAMED = re.compile(r"`([\w.{},*/<>-]+(?:\.(?:py|cpp|hpp|sh|pyi|in)|/))`")
 
