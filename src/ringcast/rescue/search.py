@@ -49,8 +49,8 @@ _TELEMETRY = "@ringcast/*/channels"
 
 
 class Concluded(msgspec.Struct, frozen=True):
-    """How it went. `detections` are those of the seconds that were judged, `written` all in the table; `counts` are those
-    of the fusion; `channels` the last that each node told of its own."""
+    """How it went. `detections` are those of the seconds that were judged, `written` all in the table; `counts` are
+    those of the fusion; `channels` the last that each node told of its own."""
 
     detections: int
     written: int
@@ -139,7 +139,8 @@ class Search:
         say("drawing")
         write_report(self._lake, page, more=more(channels), found=one)
         return Concluded(
-            detections=found.count(), written=self._lake.read(DETECTIONS).count(), ticks=ticks, survivors=self._mission.settings.survivors,
+            detections=found.count(), written=self._lake.read(DETECTIONS).count(), ticks=ticks,
+            survivors=self._mission.settings.survivors,
             survivors_found=0 if seen is None else seen[0], recall=one.recall, precision=one.precision,
             error_m=one.error_m, counts=self._run.counts, channels=channels, page=str(page),
         )  # fmt: skip
