@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import launch
 
 pytest.importorskip("plotly")
 
@@ -17,7 +16,6 @@ from ringcast.rescue.scene import dispatch_list, scene_chart
 from ringcast.spark.analyst import charts
 from ringcast.spark.page import Section, page
 
-CHROMIUM = shutil.which("chromium")
 TICK_NS = 100_000_000
 PEOPLE: list[dict[str, Any]] = [
     {"person": f"P{n}", "x": 2.0 * n, "y": -1.0 * n, "z": 0.9, "accuracy_m": 0.1, "ticks": 20, "confidence": 0.9,
@@ -59,27 +57,24 @@ def test_nobody_found_is_an_empty_list_and_a_scene_without_a_slider() -> None:
     assert '"sliders"' not in scene_chart([], [], [], [], [])
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
-def test_a_browser_draws_it_and_a_team_is_sent(text: str, tmp_path: Path) -> None:
-    assert CHROMIUM is not None
-    # As a dispatcher would: a click on the second person's box. Then what the page says of itself.
-    act = """<script>
-      const box = document.querySelectorAll("#dispatch input")[1];
-      box.click();
-      const drawn = document.getElementById("scene");
-      document.title = [drawn.data.length, drawn._transitionData._frames.length,
-        drawn.data[drawn.data.length - 1].marker.size.join("+")].join(" ");
-    </script></body>"""
+def test_a_browser_draws_it_and_a_team_is_sent(text: str, tmp_path: Path, playwright: Any) -> None:
     path = tmp_path / "page.html"
-    path.write_text(text.replace("</body>", act))
-    # Without a network, whatever it would fetch is missed.
-    command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--no-first-run",
-        "--enable-unsafe-swiftshader", "--proxy-server=127.0.0.1:9", f"--user-data-dir={tmp_path / 'profile'}",
-        "--dump-dom", f"file://{path}",
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
-    assert "<title>7 20 8+16</title>" in done.stdout, done.stderr[-2000:]
-    assert '<b id="waiting">1</b>' in done.stdout
-    assert re.search(r'<tr class="(sent chosen|chosen sent)"><td><input[^>]*P2', done.stdout)
-    assert 'class="gl-container"' in done.stdout
+    path.write_text(text)
+    asked: list[str] = []
+    wrong: list[str] = []
+    browser = launch(playwright, "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+    try:
+        shown = browser.new_page()
+        shown.on("request", lambda request: asked.append(request.url))
+        shown.on("pageerror", lambda error: wrong.append(str(error)))
+        shown.goto(f"file://{path}")
+        shown.wait_for_selector("#scene .gl-container canvas", state="attached")
+        # As a dispatcher does: the second person's box.
+        shown.locator("#dispatch input").nth(1).click()
+        assert shown.inner_text("#waiting") == "1"
+        assert set(shown.locator("#dispatch tbody tr").nth(1).get_attribute("class").split()) == {"chosen", "sent"}
+        assert shown.evaluate("document.getElementById('scene').data.at(-1).marker.size") == [8, 16]
+    finally:
+        browser.close()
+    assert wrong == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == [], "it needs no network"
