@@ -197,5 +197,5 @@ def test_people_are_followed_from_tick_to_tick(spark: SparkSession) -> None:
     found = dispatch(spark.createDataFrame(rows, "event_ns long, x double, y double, z double, confidence double, "
                                                  "warmth_k double")).orderBy("person").collect()  # fmt: skip
     assert [(row.person, row.ticks) for row in found] == [("P1", 20), ("P2", 19)], "seen once is nobody to send for"
-    assert (found[0].x, found[1].x) == (pytest.approx(1.45), pytest.approx(11.45)), "the middle of the last second"
+    assert (found[0].x, found[1].x) == (pytest.approx(1.4), pytest.approx(11.4)), "the middle of the last second"
     assert found[0].event_time.microsecond == 900_000

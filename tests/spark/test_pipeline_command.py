@@ -60,6 +60,7 @@ def test_from_messages_to_a_page(lake: Path, tmp_path: Path, capsys: pytest.Capt
     assert compacted == [{"table": "runs", "rewritten": 4, "into": 1}]
     page = tmp_path / "out" / "page.html"
     assert main(["pipeline", "report", "--out", str(page)]) == 0
+    assert str(page) in capsys.readouterr().out
     text = page.read_text()
     assert "recall 1.000, precision 1.000" in text
     assert "data:image/png;base64," in text
