@@ -38,6 +38,7 @@ from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.operate import in_force
+from ringcast.daemon.operate.config_file import identity_folder
 from ringcast.daemon.operate.configuration import settings_for
 from ringcast.daemon.operate.declared import Declared
 from ringcast.daemon.operate.in_force import Settings
@@ -147,6 +148,7 @@ class Server:
         )
         if self.network is not None:
             self.network.mesh.seek(values["peers"])
+            self.network.mesh.reload_identity()
             self.network.placing.reporting.cpu_share = values["limits.cpu_share"]
         self._declare()
 
@@ -387,7 +389,8 @@ class Server:
 def _network(settings: Settings) -> NetworkSettings:
     values = settings.values
     return NetworkSettings(
-        listen=values["listen"], peers=values["peers"], scout=values["scout"], mesh=values["mesh"]
+        listen=values["listen"], peers=values["peers"], scout=values["scout"], mesh=values["mesh"],
+        identity=str(identity_folder(settings) or ""),
     )  # fmt: skip
 
 
