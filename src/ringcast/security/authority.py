@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 from cryptography import x509
 
-from ringcast.errors import BadCertificate, BadIdentity
 from ringcast.security import certificates, folder
+from ringcast.security.errors import BadCertificate, BadIdentity
 
 
 class Issued(msgspec.Struct, kw_only=True):

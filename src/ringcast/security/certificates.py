@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ringcast.control.peering import NAME_PATTERN
-from ringcast.errors import BadCertificate
+from ringcast.security.errors import BadCertificate
 
 AUTHORITY_DAYS = 3650
 NODE_DAYS = 90

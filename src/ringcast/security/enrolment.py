@@ -23,10 +23,10 @@ from typing import TypeVar
 import msgspec
 from cryptography import x509
 
-from ringcast.errors import BadInvitation, SecurityError
 from ringcast.model import addresses
 from ringcast.security import certificates, folder
 from ringcast.security.authority import Authority
+from ringcast.security.errors import BadInvitation, SecurityError
 from ringcast.security.invitation import SECRET_BYTES, Invitation
 
 PORT = 7418

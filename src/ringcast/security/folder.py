@@ -18,7 +18,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from ringcast.errors import BadIdentity
+from ringcast.security.errors import BadIdentity
 
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority.key"
 NODE, NODE_KEY = "node.pem", "node.key"

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from cryptography import x509
 
-from ringcast.errors import BadCertificate, BadIdentity
 from ringcast.security import certificates, folder
+from ringcast.security.errors import BadCertificate, BadIdentity
 
 
 class Proof(NamedTuple):

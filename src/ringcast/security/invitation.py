@@ -6,8 +6,8 @@ import base64
 import binascii
 from typing import NamedTuple
 
-from ringcast.errors import BadInvitation
 from ringcast.model import addresses
+from ringcast.security.errors import BadInvitation
 
 PREFIX = "ringcast1-"
 SECRET_BYTES = 16

@@ -13,7 +13,8 @@ from ringcast.cli.parts.access import add_socket
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import positive
 from ringcast.cli.program import Misuse
-from ringcast.errors import BadInvitation, DaemonUnavailable, RingcastError
+from ringcast.errors import DaemonUnavailable, RingcastError
+from ringcast.security.errors import BadInvitation
 
 if TYPE_CHECKING:
     from ringcast.security.authority import Authority

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.peer_link import PeerLink
-from ringcast.errors import BadCertificate
 from ringcast.model import addresses
+from ringcast.security.errors import BadCertificate
 
 if TYPE_CHECKING:
     from ringcast.security.identity import Identity

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.link_pool import LinkPool
 from ringcast.daemon.observe.complaints import Complaints
-from ringcast.errors import BadMessage, RingcastError, SecurityError
+from ringcast.errors import BadMessage, RingcastError
+from ringcast.security.errors import SecurityError
 
 if TYPE_CHECKING:
     from ringcast.security.identity import Identity

@@ -17,8 +17,9 @@ from ringcast.daemon.operate.configuration import File, read
 from ringcast.daemon.operate.in_force import SOCKET_VARIABLE, Settings, resolve
 from ringcast.daemon.rings.budget import MAX_LINGERING_PER_TAG
 from ringcast.daemon.table.leases import DEFAULT_LEASE_S
-from ringcast.errors import BadConfiguration, SecurityError
+from ringcast.errors import BadConfiguration
 from ringcast.model import addresses
+from ringcast.security.errors import SecurityError
 from ringcast.security.folder import NODE, default_folder
 
 ENVIRONMENT_VARIABLE = "RINGCAST_CONFIG"
@@ -96,14 +97,22 @@ def _with_identity(settings: Settings) -> Settings:
     return settings
 
 
+def is_exposed(settings: Settings) -> bool:
+    """Others can reach this node, and it asks nobody who they are."""
+    return identity_folder(settings) is None and _reachable(settings)
+
+
+def _reachable(settings: Settings) -> bool:
+    return any(not addresses.is_loopback(addresses.split(address)[0]) for address in settings.values["listen"])
+
+
 def identity_folder(settings: Settings) -> Path | None:
     """Of the identity that is in force: the one that was named, or for a node that others can reach the usual one."""
     named = settings.values["identity"]
     if named is not None:
         return None if named == "none" else Path(named)
-    hosts = [addresses.split(address)[0] for address in settings.values["listen"]]
     usual = default_folder()
-    return usual if any(not addresses.is_loopback(host) for host in hosts) and (usual / NODE).exists() else None
+    return usual if _reachable(settings) and (usual / NODE).exists() else None
 
 
 def defaults() -> dict[str, Any]:
