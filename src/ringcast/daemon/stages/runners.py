@@ -65,6 +65,8 @@ class PublisherRunner:
         self._wanted = wanted
         self._deliver([Send(self.client, wanted)])
         made = await asyncio.wait_for(asyncio.shield(self._answer), PATIENCE_S)
+        if self._ended.is_set():  # in the same breath
+            raise BrokenError("the stage ended when it had just begun")
         self._on_gone = on_gone
         return made
 

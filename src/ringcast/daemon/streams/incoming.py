@@ -56,6 +56,8 @@ class IncomingChannels:
         self._senders = senders
         self.channels: dict[Stream, IncomingChannel] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
+        self._recalled: set[int] = set()
+        """Keys of channels that are to be opened again, though they are not open yet."""
         self._resume: dict[Stream, Resumption] = {}
         self._complained: set[Stream] = set()
         self._relayed: Counter[Stream] = Counter()
@@ -263,8 +265,12 @@ class IncomingChannels:
     # ------------------------------------------------------------------ opening and closing
 
     def _open_soon(self, stream: Stream, row: PublisherRow, start: Start) -> asyncio.Task[None]:
+        def ended() -> None:
+            if self._opening.get(stream) is task:
+                del self._opening[stream]
+
         task = self._opening[stream] = self._background.start(
-            f"open a channel from {row.info}", self._open(stream, row, start), lambda: self._opening.pop(stream, None)
+            f"open a channel from {row.info}", self._open(stream, row, start), ended
         )
         return task
 
@@ -285,9 +291,13 @@ class IncomingChannels:
         self._resume.pop(stream, None)
         before = self.channels.pop(stream, None)
         self.channels[stream] = incoming
+        # From now on it may be lost, and then be opened anew, though this task has not ended yet.
+        self._opening.pop(stream, None)
         self._deliver(shown)
         if before is not None:
             self._end_channel(before)
+        if incoming.key in self._recalled:
+            self.again(incoming.via, incoming.key)
         # Who wanted it may have left while it was opened, and so may its publisher.
         asyncio.get_running_loop().call_soon(self.follow)
         if self._watching is None:
@@ -326,7 +336,9 @@ class IncomingChannels:
             self._try_again()
 
     def again(self, node: str, key: int) -> None:
-        """The sender closed the channel and wants to be asked again."""
+        """The sender closed the channel and wants to be asked again. That may be said before it is known here that it
+        began to send: the two may come by different links."""
+        self._recalled = (self._recalled | {key}) & self._sequence.keys
         for stream, incoming in list(self.channels.items()):
             if incoming.key == key and incoming.via == node:
                 self._remember(stream)
