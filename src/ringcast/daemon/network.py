@@ -102,7 +102,7 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
-        self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
+        self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
