@@ -141,6 +141,7 @@ class ProcessRunner:
             received = None
         if received is None:
             self._loop.remove_reader(sock.fileno())
+            sock.close()
             self._gone.set()
             self._background.start("end of a stage's process", self._bury(answer))
             return
@@ -185,8 +186,6 @@ class ProcessRunner:
             self._process.kill()
             await self._gone.wait()
         await asyncio.to_thread(self._wait)
-        self._loop.remove_reader(self._socket.fileno())
-        self._socket.close()
 
 
 def spawn(module: str, kind: socket.SocketKind) -> tuple[subprocess.Popen[bytes], socket.socket]:
