@@ -86,7 +86,7 @@ def close_session(spark: SparkSession) -> None:
     ending = threading.Thread(target=_stop, args=(spark, gateway if process is not None else None), daemon=True)
     ending.start()
     ending.join(_END_S)
-    if workers is None:  # Java is somebody else's
+    if process is None or workers is None:  # Java is somebody else's
         return
     workers.look()  # for those that were started while Spark ended
     SparkContext._gateway = SparkContext._jvm = None
