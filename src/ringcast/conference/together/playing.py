@@ -1,7 +1,7 @@
 """The game (paper 000, Figure 17): one moves the sight, the others fire at a moving target.
 
 Whoever starts a game owns it: moves the sight, and decides each shot, in the order in which shots reach the owner. So
-of two who fire at the same moment one hits, and the target is elsewhere for the other. There are so many shots, for
+of two who fire at the same moment one hits: a target that was hit is down for half a second, and up again elsewhere. There are so many shots, for
 all together, and so much time; the hits are the one score of all.
 
 The target is a function of the game's seed, its hits so far and the time, in whole numbers: the same for everybody,
@@ -19,6 +19,8 @@ LEG_MS = 1_000
 """So long the target goes straight."""
 HIT = 700
 """So near the sight must be."""
+DOWN_MS = 500
+"""So long after a hit nobody hits again."""
 SHOTS = 20
 SECONDS = 30
 _MASK = 0xFFFFFFFF
@@ -65,6 +67,7 @@ class Game:
         self.shots = start.shots
         self.last_by = 0
         self.last_hit = False
+        self._up_ms = 0
         self._fired: set[tuple[int, int]] = set()
 
     def over(self, elapsed_ms: int) -> bool:
@@ -81,8 +84,11 @@ class Game:
         self._fired.add((shot.id, shot.n))
         self.shots -= 1
         spot = target(self.start.seed, self.score, elapsed_ms)
-        hit = (spot.x - self.sight.x) ** 2 + (spot.y - self.sight.y) ** 2 <= HIT**2
-        self.score += hit
+        near = (spot.x - self.sight.x) ** 2 + (spot.y - self.sight.y) ** 2 <= HIT**2
+        hit = near and elapsed_ms >= self._up_ms
+        if hit:
+            self.score += 1
+            self._up_ms = elapsed_ms + DOWN_MS
         self.last_by, self.last_hit = shot.id, hit
         return hit
 
