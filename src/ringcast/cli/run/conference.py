@@ -7,7 +7,11 @@ through the mesh, each with a gateway of its own.
 from __future__ import annotations
 
 import argparse
+import asyncio
+import contextlib
+import signal
 import sys
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +20,11 @@ from ringcast.cli.parts.ending import terminable
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import not_negative, positive
 from ringcast.cli.program import Misuse
+from ringcast.cli.run.gateway import address, certificate
+
+if TYPE_CHECKING:
+    from ringcast.gateway import Gateway
+    from ringcast.session import Session
 
 HELP = "Talk, see, draw, write and play together in browsers: starts the gateway and prints the address to open."
 
@@ -109,8 +118,8 @@ def _begin(args: argparse.Namespace) -> float:
         sys.stdout.flush()
     text = sys.stdin.readline() if args.begin == "-" else args.begin
     try:
-        return not_negative(text.strip())
-    except argparse.ArgumentTypeError:
+        return float(text)
+    except ValueError:
         raise Misuse(f"--begin: {text.strip()!r} is no time in seconds") from None
 
 
@@ -119,4 +128,34 @@ def _format(args: argparse.Namespace) -> int:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    raise Misuse("the page is not there yet; --headless is")
+    """Raises Misuse, CannotListen and as `connect` does."""
+    try:
+        from ringcast.conference import serving
+    except ModuleNotFoundError as exc:
+        if exc.name != "aiohttp":
+            raise
+        raise Misuse("the conference's page needs aiohttp: pip install 'ringcast[gateway]'") from None
+    host, port = address(args.listen)
+    described = serving.describe(args.conference, form=_format(args), scheme=args.mixing, threshold=args.threshold)
+    with connect(args, "conference") as session:
+        try:
+            gateway = serving.gateway(
+                session, described, host=host, port=port, origins=args.origin, tls=certificate(args.cert, args.key)
+            )
+        except ValueError as exc:
+            raise Misuse(str(exc)) from None
+        return asyncio.run(_until_ended(gateway, session, args))
+
+
+async def _until_ended(gateway: Gateway, session: Session, args: argparse.Namespace) -> int:
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with gateway:
+        if args.json:
+            Output(True).record({"address": f"{gateway.address}/", "node": session.node, "conference": args.conference})
+        else:
+            print(f"conference {args.conference!r} on node {session.node}: {gateway.address}/  (Ctrl-C ends it)", flush=True)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), args.seconds)
+    return 0

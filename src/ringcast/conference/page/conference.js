@@ -17,7 +17,7 @@ const chat = new Chat();
 const tiles = new Map(); // by participant
 const receives = new Set();
 const publishes = new Set();
-const SMALL = { size: [WIDTH / 2, HEIGHT / 2], rate_hz: 2 };
+const SMALL = { size: [WIDTH / 2, HEIGHT / 2], rateHz: 2 };
 let me = "";
 let lineCount = 0;
 let small = false; // pictures come smaller and fewer to me
@@ -41,13 +41,14 @@ const camera = new Camera((bytes, at) => link.send("video", bytes, at));
 // ------------------------------------------------------------------ what comes
 
 function heard(message) {
-  voice.play(message.data, Number(message.eventNs / 1000000n));
+  if (String(message.publisher.incarnation) === String(link.publishers.get("audio")?.info.incarnation)) return; // my own
+  voice.play(message.bytes, Number(message.eventNs / 1000000n));
 }
 
 function seen(message) {
   const incarnation = String(message.publisher.incarnation);
   const whose = roll.here(Date.now()).find((here) => here.streams?.video === incarnation);
-  if (whose && whose.id !== participant) tileOf(whose).show(message.data, message.lost);
+  if (whose && whose.id !== participant) tileOf(whose).show(message.bytes, message.lost);
 }
 
 function tileOf({ id, name }) {
@@ -58,7 +59,7 @@ function tileOf({ id, name }) {
 const trusted = (read, take) => (message) => {
   let value;
   try {
-    value = read(message.data);
+    value = read(message.bytes);
   } catch (error) {
     if (error instanceof BadValue) return; // nobody is disturbed by what does not belong here
     throw error;
@@ -86,7 +87,7 @@ const TAKE = { audio: heard, video: seen, whiteboard: drawn, chat: written, cont
 async function receive(medium, wanted) {
   if (!wanted) {
     receives.delete(medium);
-    await link.unsubscribe(medium);
+    link.unsubscribe(medium);
     if (medium === "audio") voice.stopPlayback();
     if (medium === "video") for (const id of [...tiles.keys()]) dropTile(id);
     return;
@@ -107,7 +108,7 @@ async function publish(medium, wanted) {
     publishes.delete(medium);
     if (medium === "audio") voice.stopCapture();
     if (medium === "video") camera.stop();
-    await link.unpublish(medium);
+    link.unpublish(medium);
     return;
   }
   try {
@@ -134,7 +135,7 @@ async function choose(box, act, medium) {
 }
 
 function sayHere() {
-  if (!me) return;
+  if (!me || !link.publishers.has("control")) return;
   const streams = Object.fromEntries([...link.publishers].map(([medium, publisher]) => [medium, String(publisher.info.incarnation)]));
   link.send("control", encode({ do: "here", id: participant, name: me, publishes: [...publishes], subscribes: [...receives], streams, node: link.session.node }));
 }
@@ -231,7 +232,7 @@ function showPeople() {
 
 function showThin() {
   const words = Object.entries(paced).filter(([, every]) => every > 1).map(([medium, every]) => `every ${every}th message of ${medium}`);
-  if (small) words.push(`pictures of ${SMALL.size.join("x")}, at most ${SMALL.rate_hz} a second`);
+  if (small) words.push(`pictures of ${SMALL.size.join("x")}, at most ${SMALL.rateHz} a second`);
   $("#thin").textContent = words.length ? `Your link is thin. You get ${words.join(", ")}; silence is left out first.` : "";
 }
 
@@ -240,10 +241,13 @@ async function showProxy() {
     $("#proxy").textContent = "";
     return;
   }
-  const rows = await link.session.list("channels");
-  const own = rows.filter((row) => row.tag === link.tagName("video"));
-  const places = [...new Set(own.map((row) => `${row.from ?? row.node ?? ""}`))].filter(Boolean);
-  $("#proxy").textContent = places.length ? `Pictures come by ${places.join(", ")}, to node ${link.session.node}.` : `Pictures are read on node ${link.session.node}.`;
+  const rows = await link.session.channels();
+  const own = rows.filter((row) => row.tag === link.tagName("video") && row.direction === "in");
+  const places = [...new Set(own.map((row) => `${row.node}${row.size ? ` (${row.size.join("x")})` : ""}`))];
+  const scaled = small ? `, scaled to ${SMALL.size.join("x")}` : "";
+  $("#proxy").textContent = places.length
+    ? `Pictures of other nodes come to node ${link.session.node} from ${places.join(", ")}${scaled}.`
+    : `Pictures are read on node ${link.session.node}${small ? `, where a proxy scales them to ${SMALL.size.join("x")}` : ""}.`;
 }
 
 function showChat() {
@@ -268,9 +272,9 @@ async function setSmall(wanted) {
 // ------------------------------------------------------------------ joining
 
 function stateChanged(state) {
-  $("#connection").textContent = state === "open" ? "connected" : "the connection is away; trying again";
-  $("#connection").classList.toggle("away", state !== "open");
-  if (state === "open") sayHere();
+  $("#connection").textContent = state === "lost" ? "the connection is away; trying again" : "connected";
+  $("#connection").classList.toggle("away", state === "lost");
+  if (state !== "lost") sayHere();
 }
 
 async function join(event) {
@@ -281,7 +285,6 @@ async function join(event) {
   try {
     await link.open(stateChanged);
     $("#where").textContent = `${settings.conference}, as ${me}, on node ${link.session.node}`;
-    stateChanged("open");
     view = new BoardView({
       canvas: $("#board"), tool: $("#tool"), colour: $("#colour"), width: $("#width"), text: $("#text"), participant,
       publish: (action) => link.send("whiteboard", encode(action)),
@@ -315,6 +318,8 @@ async function join(event) {
 $("#scheme").value = settings.scheme;
 $("#threshold").value = settings.threshold;
 $("#join").addEventListener("submit", join);
+$("#join button").disabled = false;
+$("#connection").textContent = "ready";
 $("#scheme").addEventListener("change", () => voice.set({ scheme: $("#scheme").value }));
 $("#threshold").addEventListener("change", () => voice.set({ threshold: Number($("#threshold").value) || 0 }));
 $("#suppress").addEventListener("change", () => { voice.suppress = $("#suppress").checked; });

@@ -1,20 +1,22 @@
-// The five tags of one conference through the gateway: publish and subscribe to each medium, at any time.
-import { connect } from "/ringcast.js";
+// The five tags of one conference through the gateway: publish and receive each medium, at any time.
+import { connect } from "/ringcast/ringcast.js";
 
 const ROOT = "conference";
 
 export class Link {
+  // `media` are as the server describes them, by name.
   constructor(conference, media) {
     this.conference = conference;
-    this.media = media; // as the server describes them, by name
+    this.media = media;
     this.publishers = new Map();
     this.subscribers = new Map();
-    this.lost = new Map();
+    this.onPaced = () => {};
   }
 
+  // `changed` is called with "connected", "lost" or "back".
   async open(changed) {
-    this.session = await connect({ onState: changed });
-    return this.session;
+    this.session = await connect();
+    this.session.onConnectionChange(changed);
   }
 
   tagName(medium) {
@@ -27,50 +29,46 @@ export class Link {
 
   async publish(medium) {
     if (this.publishers.has(medium)) return;
-    const tag = await this.tag(medium);
-    this.publishers.set(medium, await tag.publisher({ onSlow: "skip" }));
+    const publisher = this.tag(medium).publisher({ onSlow: "skip" });
+    await publisher.ready;
+    this.publishers.set(medium, publisher);
   }
 
-  async unpublish(medium) {
-    const publisher = this.publishers.get(medium);
+  unpublish(medium) {
+    this.publishers.get(medium)?.close();
     this.publishers.delete(medium);
-    await publisher?.close();
   }
 
-  // Nothing is queued for long: what cannot be sent now is left out, and counted by the caller.
+  // Sound and pictures are not queued: when the gateway is behind or away, the next one is better. The rest waits.
   send(medium, bytes, at = Date.now(), discardable = false) {
     const publisher = this.publishers.get(medium);
     if (!publisher) return false;
-    publisher.send(bytes, { eventNs: BigInt(at) * 1000000n, discardable }).catch(() => {});
+    const options = { eventNs: BigInt(at) * 1000000n, discardable };
+    if (this.media[medium].reliable || medium === "control") publisher.send(bytes, options);
+    else publisher.sendNowait(bytes, options);
     return true;
   }
 
   async subscribe(medium, options, take) {
-    await this.unsubscribe(medium);
-    const tag = await this.tag(medium);
-    const subscriber = await tag.subscribe({ reliable: this.media[medium].reliable, ...options });
+    const subscriber = this.tag(medium).subscribe({ reliable: this.media[medium].reliable, ...options });
+    await subscriber.ready;
+    this.unsubscribe(medium);
     this.subscribers.set(medium, subscriber);
-    this.run(subscriber, take);
-    return subscriber;
+    subscriber.onPaced((every) => this.subscribers.get(medium) === subscriber && this.onPaced(medium, every));
+    subscriber.onMessage((message) => take(message));
   }
 
-  async run(subscriber, take) {
-    for await (const message of subscriber) take(message);
-  }
-
-  async unsubscribe(medium) {
-    const subscriber = this.subscribers.get(medium);
+  unsubscribe(medium) {
+    this.subscribers.get(medium)?.close();
     this.subscribers.delete(medium);
-    await subscriber?.close();
   }
 
-  // All that the tag's history holds, oldest first.
+  // All that the tag's history holds, oldest first; by pages, as the gateway gives so many at once.
   async pull(medium) {
-    const tag = await this.tag(medium);
     try {
-      return await tag.history().between(0n, BigInt(Date.now() + 60000) * 1000000n);
+      return await this.tag(medium).history().between(0n, BigInt(Date.now() + 60000) * 1000000n);
     } catch (error) {
-      if (error.name === "Empty") return [];
+      if (error.kind === "Empty") return [];
       throw error;
     }
   }

@@ -140,6 +140,7 @@ export const MIXERS = { publishers: ByPublishers, speakers: BySpeakers };
 
 // ------------------------------------------------------------------ buffers
 
+const SPARE = 1; // one block may stay as a reserve against jitter
 const HALF = 2 ** 31;
 const RESTART = 2 ** 12; // a number so far behind is a microphone that started again
 
@@ -204,7 +205,7 @@ export class SpeakerBuffer {
     this.leftOver = Math.min(this.leftOver, this.waiting.length);
     this.slots += 1;
     if (this.slots >= this.settle) {
-      for (let i = 0; i < this.leftOver; i++) if (!this.discardSilence()) this.discardTalk();
+      for (let i = SPARE; i < this.leftOver; i++) if (!this.discardSilence()) this.discardTalk();
       this.slots = 0;
       this.leftOver = this.maxT;
     }

@@ -4,9 +4,10 @@ Blocks wait here between the network and the next slot of the loudspeaker. Invar
 numbers, each at most once; no more than `max_t` wait, so the delay is bounded by `max_t` blocks. When more than `max_s`
 wait, silence is discarded, the oldest first; when more than `max_t` wait and none of it is silence, the oldest talk is.
 
-A stall of the network leaves blocks behind that would delay a speaker for good. So when some were left over in each of
-the last `settle` slots, as many as were left over each time are discarded, silence first, and the delay is again what
-the network needs. The paper's two bounds alone do that only in pauses.
+A stall of the network leaves blocks behind that would delay a speaker for good. So when more than `SPARE` were left over
+in each of the last `settle` slots, those beyond it are discarded, silence first, and the delay is again what the network
+needs. The paper's two bounds alone do that only in pauses. One block stays as a reserve: without it a delay that
+varies by less than a slot would empty the buffer again and again.
 
 Numbers count up modulo 2**32. A gap in them was suppressed as silence, or is late, or lost: the buffer does not wait.
 """
@@ -19,6 +20,7 @@ MAX_S = 2
 MAX_T = 6
 START = 1
 SETTLE = 24
+SPARE = 1
 _HALF = 1 << 31
 _RESTART = 1 << 12
 """A number so far behind (two minutes) is a microphone that started again, not a late block."""
@@ -93,7 +95,7 @@ class SpeakerBuffer:
         self._slots += 1
         if self._slots < self._settle:
             return
-        for _ in range(self._left_over):
+        for _ in range(self._left_over - SPARE):
             if not self._discard_silence():
                 self._discard_talk()
         self._slots, self._left_over = 0, self._max_t
