@@ -83,6 +83,7 @@ class Participant:
         self._blocks = sources.sound(plan.audio, self._form)
         self._ears = Ears(self._form, plan.scheme)
         self._roll = Roll()
+        self._talks = False
         self._delays: list[float] = []
         self._mixed: list[bytes] = []
         self.account = Account(name=plan.name, node=session.node, participant=random.SystemRandom().getrandbits(32))
@@ -137,6 +138,7 @@ class Participant:
         samples = next(self._blocks)
         silent = is_silent(self._form, samples, self._plan.threshold)
         self.account.silent += silent
+        self._talks = not silent
         if silent and self._plan.suppress:
             self.account.suppressed += 1
             return
@@ -190,7 +192,7 @@ class Participant:
         here = Here(
             id=self.account.participant, name=self._plan.name, publishes=list(pubs),
             subscribes=[name for name in self._plan.subscribes if name in BY_NAME],  # type: ignore[misc]
-            streams={medium: str(pub.incarnation) for medium, pub in pubs.items()}, node=self.account.node,
+            streams={medium: str(pub.incarnation) for medium, pub in pubs.items()}, node=self.account.node, talks=self._talks,
         )  # fmt: skip
         pubs["control"].send(msgspec.json.encode(here))
 

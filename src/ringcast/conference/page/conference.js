@@ -4,6 +4,7 @@ import { GameView } from "./game.js";
 import { Link } from "./link.js";
 import { Camera, FPS, HEIGHT, Tile, WIDTH } from "./pictures.js";
 import { BadValue, Chat, MOST_TEXT, Roll, SAID_EVERY_MS, encode, readControlUntrusted, readDrawingUntrusted, readLineUntrusted } from "./together.js";
+import { Thin } from "./thin.js";
 import { Voice, explain, quantile } from "./voice.js";
 
 const $ = (selector) => document.querySelector(selector);
@@ -20,8 +21,10 @@ const publishes = new Set();
 const SMALL = { size: [WIDTH / 2, HEIGHT / 2], rateHz: 2 };
 let me = "";
 let lineCount = 0;
-let small = false; // pictures come smaller and fewer to me
-let paced = {}; // by medium: every n-th, as the gateway says
+const thin = new Thin();
+let voices = null; // ids of those I hear; null for all
+let talked = 0; // when I was last louder than silence
+let saidTalks = false;
 let view;
 let game;
 
@@ -34,7 +37,10 @@ function say(text) {
 
 const voice = new Voice({
   format: settings.format, participant, scheme: settings.scheme, threshold: settings.threshold,
-  send: (bytes, at, silent) => link.send("audio", bytes, at, silent),
+  send: (bytes, at, silent) => {
+    if (!silent) talked = Date.now();
+    link.send("audio", bytes, at, silent);
+  },
 });
 const camera = new Camera((bytes, at) => link.send("video", bytes, at));
 
@@ -100,7 +106,35 @@ async function receive(medium, wanted) {
 }
 
 function subscription(medium) {
-  return { priority: order.length - order.indexOf(medium), ...(medium === "video" && small ? SMALL : {}) };
+  const options = { priority: order.length - order.indexOf(medium) };
+  if (medium === "video" && isSmall()) Object.assign(options, SMALL);
+  if (medium === "audio" && voices) options.only = speaking().filter((one) => voices.includes(one.id)).map((one) => one.streams.audio);
+  return options;
+}
+
+const isSmall = () => $("#size").value === "small" || ($("#size").value === "auto" && thin.small);
+const speaking = () => roll.here(Date.now()).filter((one) => one.id !== participant && one.streams?.audio);
+
+// Subscribe again where the link's thinness changed what comes.
+async function adapt(wasSmall) {
+  const chosen = thin.choose(speaking(), voices ?? []);
+  const changed = JSON.stringify(chosen) !== JSON.stringify(voices);
+  voices = chosen;
+  if (receives.has("video") && wasSmall !== isSmall()) await link.subscribe("video", subscription("video"), TAKE.video);
+  if (receives.has("audio") && changed) await link.subscribe("audio", subscription("audio"), TAKE.audio);
+  showThin();
+}
+
+link.onPaced = (medium, every) => {
+  const wasSmall = isSmall();
+  if (every > 1 && (medium === "audio" || medium === "video") && thin.behind(medium, speaking().length, Date.now())) adapt(wasSmall);
+};
+
+function look() {
+  const talks = publishes.has("audio") && Date.now() - talked < 1000;
+  if (talks !== saidTalks) sayHere();
+  const wasSmall = isSmall();
+  if (thin.relax(speaking().length, Date.now()) || thin.voices !== null) adapt(wasSmall);
 }
 
 async function publish(medium, wanted) {
@@ -136,8 +170,9 @@ async function choose(box, act, medium) {
 
 function sayHere() {
   if (!me || !link.publishers.has("control")) return;
+  saidTalks = publishes.has("audio") && Date.now() - talked < 1000;
   const streams = Object.fromEntries([...link.publishers].map(([medium, publisher]) => [medium, String(publisher.info.incarnation)]));
-  link.send("control", encode({ do: "here", id: participant, name: me, publishes: [...publishes], subscribes: [...receives], streams, node: link.session.node }));
+  link.send("control", encode({ do: "here", id: participant, name: me, publishes: [...publishes], subscribes: [...receives], streams, node: link.session.node, talks: saidTalks }));
 }
 
 // ------------------------------------------------------------------ the table of media
@@ -231,9 +266,11 @@ function showPeople() {
 }
 
 function showThin() {
-  const words = Object.entries(paced).filter(([, every]) => every > 1).map(([medium, every]) => `every ${every}th message of ${medium}`);
-  if (small) words.push(`pictures of ${SMALL.size.join("x")}, at most ${SMALL.rateHz} a second`);
-  $("#thin").textContent = words.length ? `Your link is thin. You get ${words.join(", ")}; silence is left out first.` : "";
+  const words = [];
+  if (voices) words.push(`you hear ${voices.map(nameOf).join(" and ")} alone`);
+  if (isSmall()) words.push(`pictures come as ${SMALL.size.join("x")}, at most ${SMALL.rateHz} a second`);
+  const why = $("#size").value === "small" && !thin.small ? "As you chose" : "Your link is thin; silence is left out first";
+  $("#thin").textContent = words.length ? `${why}: ${words.join("; ")}.` : "";
 }
 
 async function showProxy() {
@@ -244,10 +281,10 @@ async function showProxy() {
   const rows = await link.session.channels();
   const own = rows.filter((row) => row.tag === link.tagName("video") && row.direction === "in");
   const places = [...new Set(own.map((row) => `${row.node}${row.size ? ` (${row.size.join("x")})` : ""}`))];
-  const scaled = small ? `, scaled to ${SMALL.size.join("x")}` : "";
+  const scaled = isSmall() ? `, scaled to ${SMALL.size.join("x")}` : "";
   $("#proxy").textContent = places.length
     ? `Pictures of other nodes come to node ${link.session.node} from ${places.join(", ")}${scaled}.`
-    : `Pictures are read on node ${link.session.node}${small ? `, where a proxy scales them to ${SMALL.size.join("x")}` : ""}.`;
+    : `Pictures are read on node ${link.session.node}${isSmall() ? `, where a proxy scales them to ${SMALL.size.join("x")}` : ""}.`;
 }
 
 function showChat() {
@@ -260,13 +297,6 @@ function showChat() {
     return item;
   }));
   list.scrollTop = list.scrollHeight;
-}
-
-async function setSmall(wanted) {
-  if (small === wanted) return;
-  small = wanted;
-  if (receives.has("video")) await link.subscribe("video", subscription("video"), TAKE.video);
-  showThin();
 }
 
 // ------------------------------------------------------------------ joining
@@ -312,6 +342,7 @@ async function join(event) {
   sayHere();
   setInterval(sayHere, SAID_EVERY_MS);
   setInterval(showPeople, 500);
+  setInterval(look, 500);
   setInterval(() => showProxy().catch(() => {}), 3000);
 }
 
@@ -324,7 +355,10 @@ $("#scheme").addEventListener("change", () => voice.set({ scheme: $("#scheme").v
 $("#threshold").addEventListener("change", () => voice.set({ threshold: Number($("#threshold").value) || 0 }));
 $("#suppress").addEventListener("change", () => { voice.suppress = $("#suppress").checked; });
 $("#picture").addEventListener("change", () => { camera.kind = $("#picture").value; });
-$("#size").addEventListener("change", () => setSmall($("#size").value === "small").catch((error) => say(error.message)));
+$("#size").addEventListener("change", async () => {
+  if (receives.has("video")) await link.subscribe("video", subscription("video"), TAKE.video);
+  showThin();
+});
 $("#undo").addEventListener("click", () => view.undo());
 $("#board-text").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -357,4 +391,4 @@ addEventListener("pagehide", () => {
 });
 
 // For whoever looks from outside: a test, or the browser's console.
-globalThis.conference = { link, voice, camera, roll, chat, tiles, participant, receives, publishes, get view() { return view; }, get game() { return game; } };
+globalThis.conference = { link, voice, camera, roll, chat, tiles, participant, receives, publishes, thin, get voices() { return voices; }, get view() { return view; }, get game() { return game; } };

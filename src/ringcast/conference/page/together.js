@@ -109,7 +109,7 @@ const areMedia = (value) => Array.isArray(value) && value.every((medium) => MEDI
 const isCount = (value) => Number.isInteger(value) && value >= 0;
 
 const CONTROL = {
-  here: (v) => isText(v.name, MOST_NAME, 1) && areMedia(v.publishes) && areMedia(v.subscribes) && typeof (v.streams ?? {}) === "object",
+  here: (v) => isText(v.name, MOST_NAME, 1) && areMedia(v.publishes) && areMedia(v.subscribes) && typeof (v.streams ?? {}) === "object" && typeof (v.talks ?? false) === "boolean",
   gone: () => true,
   start: (v) => isNumber(v.game) && isNumber(v.seed) && Number.isInteger(v.at) && v.seconds >= 1 && v.seconds <= 600 && v.shots >= 1 && v.shots <= 1000,
   fire: (v) => isNumber(v.game) && isNumber(v.n),

@@ -27,6 +27,8 @@ class Here(msgspec.Struct, frozen=True, kw_only=True, tag="here", tag_field="do"
     subscribes: list[Medium]
     streams: dict[str, str] = {}
     node: str = ""
+    talks: bool = False
+    """Louder than silence a moment ago: who hears only some chooses by it."""
 
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True, tag="gone", tag_field="do"):
