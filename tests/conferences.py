@@ -48,7 +48,9 @@ PATIENCE_MS = PATIENCE_S * 1000
 class Person:
     """Opens the page and joins. `refuse` is the error that the browser's devices raise instead of working."""
 
-    def __init__(self, browser: Any, address: str, name: str, hz: int = 500, *, refuse: str = "", **context: Any) -> None:
+    def __init__(
+        self, browser: Any, address: str, name: str, hz: int = 500, *, refuse: str = "", **context: Any
+    ) -> None:
         self.name = name
         self.hz = hz
         self.context = browser.new_context(**context)

@@ -60,7 +60,4 @@ class Ears:
 
 
 def _counts(buffer: SpeakerBuffer) -> Counter[str]:
-    return Counter(
-        silence=buffer.silence_discarded, talk=buffer.talk_discarded, late=buffer.late, empty=buffer.empty
-    )
-
+    return Counter(silence=buffer.silence_discarded, talk=buffer.talk_discarded, late=buffer.late, empty=buffer.empty)

@@ -207,7 +207,9 @@ class Participant:
         account.overflows = getattr(self._ears.mixer, "overflows", 0)
         if self._delays:
             marks = np.percentile(self._delays, [50, 95, 100])
-            account.delay_ms = {name: round(float(at), 1) for name, at in zip(("p50", "p95", "max"), marks, strict=True)}
+            account.delay_ms = {
+                name: round(float(at), 1) for name, at in zip(("p50", "p95", "max"), marks, strict=True)
+            }
 
     def _write(self, path: Path) -> None:
         with wave.open(str(path), "wb") as file:

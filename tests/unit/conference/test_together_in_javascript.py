@@ -46,14 +46,25 @@ def _refused(reader: str, text: str) -> bool:
 def test_both_languages_agree() -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("node is not installed: the page's board and game are not checked against Python's (apt install nodejs)")
+        pytest.skip(
+            "node is not installed: the page's board and game are not checked against Python's (apt install nodejs)"
+        )
     rng = random.Random(7)
     actions: list[Any] = [
-        {"do": "drawn", "id": rng.randint(1, 3), "n": n, "at": rng.randint(0, 50), "shape": "line", "points": [[n, 1], [2, 3]]}
+        {
+            "do": "drawn",
+            "id": rng.randint(1, 3),
+            "n": n,
+            "at": rng.randint(0, 50),
+            "shape": "line",
+            "points": [[n, 1], [2, 3]],
+        }
         for n in range(40)
     ]
     actions += [{"do": "undone", "id": rng.randint(1, 3), "n": 100 + n, "at": 60, "of": n} for n in range(0, 40, 3)]
-    lines = [{"id": rng.randint(1, 3), "n": rng.randint(0, 20), "at": n, "name": "x", "text": str(n)} for n in range(30)]
+    lines = [
+        {"id": rng.randint(1, 3), "n": rng.randint(0, 20), "at": n, "name": "x", "text": str(n)} for n in range(30)
+    ]
     start = Start(id=1, game=7, seed=99, at=0, seconds=30, shots=20)
     shots: list[Any] = []
     for n in range(25):

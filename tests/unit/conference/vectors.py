@@ -23,9 +23,7 @@ KNOWN: dict[str, Any] = json.loads((HERE / "vectors.json").read_text())
 
 
 def signal(runs: list[list[int]]) -> Samples:
-    return np.repeat(
-        np.array([value for value, _ in runs], np.int32), np.array([times for _, times in runs], np.int64)
-    )
+    return np.repeat(np.array([value for value, _ in runs], np.int32), np.array([times for _, times in runs], np.int64))
 
 
 def in_python(vectors: dict[str, Any]) -> dict[str, Any]:

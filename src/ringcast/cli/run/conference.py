@@ -73,7 +73,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     alone.add_argument("--video", choices=("none", "test"), default="none", help="a test picture (default: none)")
     alone.add_argument("--seconds", type=positive, metavar="N", help="end after N seconds (headless: 30)")
     alone.add_argument(
-        "--begin", default="0", metavar="T", help="speak from T on: seconds, UTC; - reads T from standard input when ready"
+        "--begin",
+        default="0",
+        metavar="T",
+        help="speak from T on: seconds, UTC; - reads T from standard input when ready",
     )
     alone.add_argument("--suppress-silence", action="store_true", help="do not send silent blocks at all")
     alone.add_argument("--save", default="", metavar="FILE", help="write what was heard to this WAV file")
@@ -155,7 +158,10 @@ async def _until_ended(gateway: Gateway, session: Session, args: argparse.Namesp
         if args.json:
             Output(True).record({"address": f"{gateway.address}/", "node": session.node, "conference": args.conference})
         else:
-            print(f"conference {args.conference!r} on node {session.node}: {gateway.address}/  (Ctrl-C ends it)", flush=True)
+            print(
+                f"conference {args.conference!r} on node {session.node}: {gateway.address}/  (Ctrl-C ends it)",
+                flush=True,
+            )
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), args.seconds)
     return 0
