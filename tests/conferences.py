@@ -16,7 +16,8 @@ TONE = """
   navigator.mediaDevices.getUserMedia = async (wanted) => {
     if (!wanted.audio) return real(wanted);
     const context = new AudioContext();
-    const [tone, gain, out] = [context.createOscillator(), context.createGain(), context.createMediaStreamDestination()];
+    const [tone, gain] = [context.createOscillator(), context.createGain()];
+    const out = context.createMediaStreamDestination();
     globalThis.speak = (loud) => { gain.gain.value = loud ? 0.4 : 0; };
     tone.frequency.value = hz;
     speak(true);

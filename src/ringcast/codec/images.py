@@ -8,8 +8,8 @@
 
 Numbers are little-endian; `colours` is 0 for a grey image without a third axis. Format 0 is raw: read without a copy. 1
 is PNG, 2 is JPEG and 3 is WebP, which take Pillow (`pip install ringcast[images]`). A schema is `{"format": "raw" |
-"png" | "jpeg" | "webp"}`: how publishers encode; whoever reads takes each message as it is. What the header says is checked against the
-length, or against the file, before anything is made of it.
+"png" | "jpeg" | "webp"}`: how publishers encode; whoever reads takes each message as it is. What the header says is
+checked against the length, or against the file, before anything is made of it.
 """
 
 from __future__ import annotations

@@ -19,21 +19,22 @@ from ringcast.errors import BrokenError
 
 READY_S = 120.0
 LEAD_S = 1.0
-_END_S = 30.0
+LINGER_S = 20.0
+_END_S = 60.0
 
 
 def run(
-    sockets: Sequence[str], number: int, seconds: float, *, audio: Callable[[int], str] = lambda at: f"tone:{300 + 20 * at}",
-    words: Sequence[str] = (),
+    sockets: Sequence[str], number: int, seconds: float, *,
+    audio: Callable[[int], str] = lambda at: f"tone:{300 + 20 * at}", words: Sequence[str] = (),
 ) -> list[Account]:  # fmt: skip
-    """`number` participants in turn at the daemons of `sockets`, with `audio(at)` each. `words` are further arguments of
-    `ringcast conference`. Raises BrokenError."""
+    """`number` participants, in turn at the daemons of `sockets`, with `audio(at)` each. `words` are further arguments
+    of `ringcast conference`. Raises BrokenError."""
     processes = []
     try:
         for at in range(number):
             command = [sys.executable, "-P", "-m", "ringcast", "conference", "--headless", "--json", "--no-start"]
             command += ["--socket", sockets[at % len(sockets)], "--name", f"speaker {at}", "--audio", audio(at)]
-            command += ["--seconds", str(seconds), "--begin", "-", *words]
+            command += ["--seconds", str(seconds), "--begin", "-", "--linger", str(LINGER_S), *words]
             processes.append(
                 subprocess.Popen(
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -57,7 +58,11 @@ def run(
 
 
 def _await_ready(processes: Sequence[subprocess.Popen[str]]) -> None:
-    late = threading.Timer(READY_S, lambda: [process.kill() for process in processes])
+    def give_up() -> None:
+        for process in processes:
+            process.kill()
+
+    late = threading.Timer(READY_S, give_up)
     late.daemon = True
     late.start()
     try:

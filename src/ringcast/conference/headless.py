@@ -20,7 +20,7 @@ import numpy as np
 import ringcast
 from ringcast.conference import sources
 from ringcast.conference.ears import Ears
-from ringcast.conference.media import BY_NAME, MEDIA, tag_name
+from ringcast.conference.media import MEDIA, tag_name
 from ringcast.conference.sound.blocks import FORMATS, BadBlock, Format, Samples, pack, to_bytes, unpack_untrusted
 from ringcast.conference.sound.silence import THRESHOLD, is_silent
 from ringcast.conference.together.presence import SAID_EVERY_MS, Gone, Here, Roll
@@ -29,7 +29,8 @@ from ringcast.conference.together.writing import BadValue
 
 LATE_SLOTS = 3
 """A block that is not there three slots after its own has missed its moment (paper 000: played in the period after)."""
-LINGER_SLOTS = 8
+REST_SLOTS = 8
+"""What is on its way when the last of the others goes has so long to arrive."""
 _MANY = 4096
 
 
@@ -47,6 +48,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     suppress: bool = False
     fps: float = 10.0
     save: str = ""
+    linger_s: float = 0.25
+    """After the last word: receive for so long, or until all others have gone."""
     subscribes: tuple[str, ...] = tuple(medium.name for medium in MEDIA)
 
 
@@ -67,6 +70,7 @@ class Account(msgspec.Struct, kw_only=True):
     overflows: int = 0
     malformed: int = 0
     missed_slots: int = 0
+    """Slots whose work ended after the slot."""
     frames_sent: int = 0
     frames_received: int = 0
     frames_lost: int = 0
@@ -93,8 +97,9 @@ class Participant:
         (seconds, UTC; what is past means at once)."""
         with ExitStack() as stack:
             pubs, subs = self._open(stack)
-            self._go(pubs, subs, ready())
+            slot = self._go(pubs, subs, ready())
             pubs["control"].send(msgspec.json.encode(Gone(id=self.account.participant)))
+            self._linger(subs, slot)
             self._sum_up(subs)
         if self._plan.save:
             self._write(Path(self._plan.save))
@@ -116,22 +121,32 @@ class Participant:
 
     # ---------------------------------------------------------------- slots
 
-    def _go(self, pubs: dict[str, Any], subs: dict[str, Any], begin_s: float) -> None:
+    def _go(self, pubs: dict[str, Any], subs: dict[str, Any], begin_s: float) -> int:
+        """Returns the first slot after the last word."""
         period = self._form.block_ns
         first = max(int(begin_s * 1e9), time.time_ns()) // period + 1
         slots = round(self._plan.seconds * 1e9 / period)
-        slot = first
-        while slot < first + slots + LINGER_SLOTS:
+        for slot in range(first, first + slots):
             _sleep_until(slot * period)
             self._receive(subs, slot)
-            if slot < first + slots:
-                self._speak(pubs["audio"], slot)
-                self._show(pubs.get("video"), slot - first)
-                if (slot - first) * period // 1_000_000 % SAID_EVERY_MS < period // 1_000_000:
-                    self._say_here(pubs)
-            # What a block needs is done in its own slot; one that was overslept is not made up for.
-            missed = time.time_ns() // period - slot
-            self.account.missed_slots += max(0, missed)
+            self._speak(pubs["audio"], slot)
+            self._show(pubs.get("video"), slot - first)
+            if (slot - first) * period // 1_000_000 % SAID_EVERY_MS < period // 1_000_000:
+                self._say_here(pubs)
+            self.account.missed_slots += time.time_ns() // period > slot
+        return first + slots
+
+    def _linger(self, subs: dict[str, Any], slot: int) -> None:
+        period = self._form.block_ns
+        last = slot + round(self._plan.linger_s * 1e9 / period)
+        rest = REST_SLOTS
+        while slot < last and rest:
+            _sleep_until(slot * period)
+            self._receive(subs, slot)
+            others = [
+                here for here in self._roll.here(slot * period // 1_000_000) if here.id != self.account.participant
+            ]
+            rest = REST_SLOTS if others else rest - 1
             slot += 1
 
     def _speak(self, publisher: Any, slot: int) -> None:
@@ -189,11 +204,13 @@ class Participant:
             self._mixed.append(to_bytes(self._form, mixed))
 
     def _say_here(self, pubs: dict[str, Any]) -> None:
-        here = Here(
-            id=self.account.participant, name=self._plan.name, publishes=list(pubs),
-            subscribes=[name for name in self._plan.subscribes if name in BY_NAME],  # type: ignore[misc]
-            streams={medium: str(pub.incarnation) for medium, pub in pubs.items()}, node=self.account.node, talks=self._talks,
-        )  # fmt: skip
+        streams = {medium: str(publisher.incarnation) for medium, publisher in pubs.items()}
+        said = {
+            "do": "here", "id": self.account.participant, "name": self._plan.name, "publishes": list(pubs),
+            "subscribes": list(self._plan.subscribes), "streams": streams, "node": self.account.node,
+            "talks": self._talks,
+        }  # fmt: skip
+        here = msgspec.convert(said, Here)
         pubs["control"].send(msgspec.json.encode(here))
 
     # ---------------------------------------------------------------- the end

@@ -1,4 +1,4 @@
-"""The conference's page behind a gateway: `serve` listens, and `describe` is what the page is told of this conference."""
+"""The conference's page behind a gateway; `describe` is what the page is told of this conference."""
 
 from __future__ import annotations
 

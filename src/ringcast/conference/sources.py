@@ -85,7 +85,8 @@ def resampled(samples: NDArray[np.float32], rate_hz: int, wanted_hz: int) -> NDA
         return lower
     number = max(1, len(samples) * wanted_hz // rate_hz)
     at = np.arange(number) * (rate_hz / wanted_hz)
-    return np.interp(at, np.arange(len(samples)), samples).astype(np.float32)
+    other: NDArray[np.float32] = np.interp(at, np.arange(len(samples)), samples).astype(np.float32)
+    return other
 
 
 def picture(number: int, participant: int) -> NDArray[Any]:

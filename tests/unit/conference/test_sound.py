@@ -40,7 +40,8 @@ def test_both_languages_agree_on_random_signals() -> None:
 
     vectors = {
         "silence": [
-            {"format": form.number, "signal": runs(form), "threshold": rng.uniform(0, 100)} for form in (TELEPHONE, WIDE)
+            {"format": form.number, "signal": runs(form), "threshold": rng.uniform(0, 100)}
+            for form in (TELEPHONE, WIDE)
         ],
         "mixing": [
             {
@@ -49,7 +50,9 @@ def test_both_languages_agree_on_random_signals() -> None:
             }
             for form in (TELEPHONE, WIDE) for scheme in ("publishers", "speakers") for n in (2, 4, 8)
         ],
-        "buffers": [{"options": options, "steps": _steps(rng)} for options in ({}, {"max_s": 1, "max_t": 3, "settle": 4})],
+        "buffers": [
+            {"options": options, "steps": _steps(rng)} for options in ({}, {"max_s": 1, "max_t": 3, "settle": 4})
+        ],
         "blocks": [
             {
                 "format": form.number, "participant": rng.getrandbits(32), "number": rng.getrandbits(32),

@@ -21,7 +21,8 @@ HERE = Path(__file__).parent
 TOGETHER_JS = Path(ringcast.conference.__file__).parent / "page" / "together.js"
 HERE_WORD = '{"do":"here","id":1,"name":"Ada","publishes":["audio"],"subscribes":[]}'
 VALUES = [
-    ("control", HERE_WORD), ("control", HERE_WORD.replace("audio", "smell")), ("control", '{"do":"gone","id":4294967296}'),
+    ("control", HERE_WORD), ("control", HERE_WORD.replace("audio", "smell")),
+    ("control", '{"do":"gone","id":4294967296}'),
     ("control", '{"do":"gone","id":1}'), ("control", "[]"), ("control", "null"), ("control", "{"),
     ("line", '{"id":1,"n":0,"at":5,"name":"Ada","text":"x"}'), ("line", '{"id":1,"n":0,"at":5,"name":"Ada","text":""}'),
     ("line", json.dumps({"id": 1, "n": 0, "at": 5, "name": "Ada", "text": "x" * 2001})),

@@ -1,4 +1,4 @@
-"""`ringcast conference`: talk, see, draw, write and play together, in browsers; or take part without one (`--headless`).
+"""`ringcast conference`: talk, see, draw, write and play together in browsers; or take part without one.
 
 Starts the gateway with the conference's page and prints the address to open. Several machines join the same conference
 through the mesh, each with a gateway of its own.
@@ -78,6 +78,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="speak from T on: seconds, UTC; - reads T from standard input when ready",
     )
+    alone.add_argument(
+        "--linger", type=not_negative, default=0.25, metavar="S",
+        help="receive for S seconds more at the end, or until all others have gone (default: 0.25)",
+    )  # fmt: skip
     alone.add_argument("--suppress-silence", action="store_true", help="do not send silent blocks at all")
     alone.add_argument("--save", default="", metavar="FILE", help="write what was heard to this WAV file")
     add_access(parser)
@@ -97,7 +101,7 @@ def _take_part(args: argparse.Namespace) -> int:
     plan = Plan(
         conference=args.conference, name=args.name or "headless", audio=args.audio, video=args.video,
         seconds=args.seconds or 30.0, form=_format(args), scheme=args.mixing,
-        threshold=args.threshold, suppress=args.suppress_silence, save=args.save,
+        threshold=args.threshold, suppress=args.suppress_silence, save=args.save, linger_s=args.linger,
     )  # fmt: skip
     with connect(args, "conference") as session:
         account = Participant(session, plan).run(lambda: _begin(args))

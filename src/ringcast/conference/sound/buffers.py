@@ -4,10 +4,10 @@ Blocks wait here between the network and the next slot of the loudspeaker. Invar
 numbers, each at most once; no more than `max_t` wait, so the delay is bounded by `max_t` blocks. When more than `max_s`
 wait, silence is discarded, the oldest first; when more than `max_t` wait and none of it is silence, the oldest talk is.
 
-A stall of the network leaves blocks behind that would delay a speaker for good. So when more than `SPARE` were left over
-in each of the last `settle` slots, those beyond it are discarded, silence first, and the delay is again what the network
-needs. The paper's two bounds alone do that only in pauses. One block stays as a reserve: without it a delay that
-varies by less than a slot would empty the buffer again and again.
+A stall of the network leaves blocks behind that would delay a speaker for good. So when more than `SPARE` were left
+over in each of the last `settle` slots, those beyond it are discarded, silence first, and the delay is again what the
+network needs. The paper's two bounds alone do that only in pauses. One block stays as a reserve: without it a delay
+that varies by less than a slot would empty the buffer again and again.
 
 Numbers count up modulo 2**32. A gap in them was suppressed as silence, or is late, or lost: the buffer does not wait.
 """

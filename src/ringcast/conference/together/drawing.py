@@ -50,7 +50,7 @@ class Undone(msgspec.Struct, frozen=True, kw_only=True, tag="undone", tag_field=
 
 
 Action = Drawn | Undone
-_DECODER = msgspec.json.Decoder(Action)
+_DECODER: msgspec.json.Decoder[Action] = msgspec.json.Decoder(Action)
 
 
 def read_untrusted(data: bytes) -> Action:

@@ -1,8 +1,8 @@
 """The game (paper 000, Figure 17): one moves the sight, the others fire at a moving target.
 
 Whoever starts a game owns it: moves the sight, and decides each shot, in the order in which shots reach the owner. So
-of two who fire at the same moment one hits: a target that was hit is down for half a second, and up again elsewhere. There are so many shots, for
-all together, and so much time; the hits are the one score of all.
+of two who fire at the same moment one hits: a target that was hit is down for half a second, and up again elsewhere.
+There are so many shots, for all together, and so much time; the hits are the one score of all.
 
 The target is a function of the game's seed, its hits so far and the time, in whole numbers: the same for everybody,
 and never sent.
