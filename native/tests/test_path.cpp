@@ -1,5 +1,6 @@
 // Link, pump and delivery over real sockets on loopback: what leaves one ring arrives in another.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 
 #include "path/delivery.hpp"
@@ -246,6 +247,7 @@ TEST(path, a_pump_whose_receiver_is_behind_leaves_out_what_is_discardable_unless
     for (const bool reliable : {false, true}) {
         int pair[2];
         CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        CHECK(fcntl(pair[1], F_SETFL, O_NONBLOCK) == 0);
         const Descriptor near(pair[0]);
         Rig rig(64, 1 << 20);
         Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, reliable, true, 0, 0});
