@@ -69,16 +69,17 @@ export class Camera {
   async take() {
     if (this.busy || !this.video || this.video.readyState < 2) return;
     this.busy = true;
+    const { kind } = this; // it may be changed while the canvas is encoded
     try {
       this.drawing.drawImage(this.video, 0, 0, WIDTH, HEIGHT);
       let bytes;
-      if (this.kind === "raw") {
+      if (kind === "raw") {
         bytes = packRaw(this.drawing.getImageData(0, 0, WIDTH, HEIGHT).data, WIDTH, HEIGHT);
       } else {
-        const blob = await this.canvas.convertToBlob({ type: `image/${this.kind}`, quality: 0.6 });
+        const blob = await this.canvas.convertToBlob({ type: `image/${kind}`, quality: 0.6 });
         const body = new Uint8Array(await blob.arrayBuffer());
         bytes = new Uint8Array(HEADER_BYTES + body.length);
-        bytes.set(header(this.kind, WIDTH, HEIGHT));
+        bytes.set(header(kind, WIDTH, HEIGHT));
         bytes.set(body, HEADER_BYTES);
       }
       this.frames += 1;
