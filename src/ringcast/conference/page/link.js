@@ -11,6 +11,7 @@ export class Link {
     this.publishers = new Map();
     this.subscribers = new Map();
     this.onPaced = () => {};
+    this.onFailed = () => {};
   }
 
   // `changed` is called with "connected", "lost" or "back".
@@ -55,7 +56,7 @@ export class Link {
     this.unsubscribe(medium);
     this.subscribers.set(medium, subscriber);
     subscriber.onPaced((every) => this.subscribers.get(medium) === subscriber && this.onPaced(medium, every));
-    subscriber.onMessage((message) => take(message));
+    subscriber.onMessage((message) => take(message)).catch((error) => this.onFailed(medium, error));
   }
 
   unsubscribe(medium) {
