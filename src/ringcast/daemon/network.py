@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -42,6 +44,9 @@ from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
 
+if TYPE_CHECKING:
+    from ringcast.security.identity import Identity
+
 logger = logging.getLogger("ringcast.daemon")
 
 LEAVE_S = 2.0
@@ -56,6 +61,8 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
     scout: bool = True
     mesh: str = ""
     """Nodes of other meshes are not joined."""
+    identity: str = ""
+    """The folder of this node's certificate; '' joins whoever comes."""
 
 
 class Network:
@@ -74,11 +81,12 @@ class Network:
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
             liveliness=watchers.liveliness, on_name=on_name, background=background,
+            identity=_identity(settings.identity),
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         self._ends = ReceivingEnds("" if addresses.is_wildcard(self._host) else self._host)
         # Streams come, stages and channels read them, streams go. Two arrows point back: `on_followed` and `on_gone`.
-        self._senders = SenderNotices(self.mesh, background)
+        self._senders = SenderNotices(self.mesh, background, self._complaints)
         opening = Opening(local, self.mesh, self._ends, self._host_of)
         self.incoming = IncomingChannels(
             local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
@@ -102,7 +110,7 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
-        self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
+        self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
@@ -131,7 +139,7 @@ class Network:
                 self.outgoing.ring_gone(change.row.info.incarnation)
             elif isinstance(change.row, PublisherRow) and not change.row.alive:
                 self.outgoing.ring_left(change.row.info.incarnation)
-        self.incoming.follow()
+        self.incoming.follow_soon()
         self.placing.changed(changes)
 
     def taken(self, row: PublisherRow) -> None:
@@ -154,7 +162,7 @@ class Network:
             if isinstance(row, PublisherRow) and kind is not ChangeKind.REMOVED:
                 self.incoming.publisher_changed(row)
         self.local_changed()
-        self.incoming.follow()
+        self.incoming.follow_soon()
         self.placing.changed(changes)
         self.tags.changed(changes)
 
@@ -163,7 +171,7 @@ class Network:
             if presence.kind != "node":
                 continue
             if presence.came:  # a proxy may have its node back
-                self.incoming.follow()
+                self.incoming.follow_soon()
                 self.buffers.node_came(presence.node)
             else:
                 self.buffers.node_gone(presence.node)
@@ -204,3 +212,12 @@ class Network:
     def channels(self) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one."""
         return channels.statuses(self._local.table, self.outgoing, self.incoming)
+
+
+def _identity(folder: str) -> Identity | None:
+    """Raises BadIdentity."""
+    if not folder:
+        return None
+    from ringcast.security.identity import Identity
+
+    return Identity(Path(folder))
