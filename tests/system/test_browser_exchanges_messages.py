@@ -6,17 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browsers import GatewayProcess
+from browsers import CONNECT, GatewayProcess
 from markdown_pages import ROOT, blocks
 from processes import Daemon
 
 import ringcast
 from ringcast.testing.waiting import wait_until
-
-CONNECT = """async () => {
-    window.ringcast = await import('/ringcast/ringcast.js');
-    window.session = await ringcast.connect();
-}"""
 
 
 @pytest.fixture(scope="module")

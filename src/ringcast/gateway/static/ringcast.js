@@ -486,8 +486,9 @@ export class Subscriber {
   #toldAt = 0;
   #timer = null;
   #life;
-  #lost = 0;
-  #lostBefore = 0;
+  #carried = 0; // by the messages that came
+  #total = 0; // by the gateway's count, which knows of the end of a stream too
+  #before = 0;
   #last = new Map();
   #steps = new Map();
   #anew = new Set();
@@ -516,7 +517,7 @@ export class Subscriber {
   /** How many arrived. */
   received = 0;
   /** How many this subscription lost so far, with those left out because the page was behind or away. */
-  get lost() { return this.#lost; }
+  get lost() { return Math.max(this.#carried, this.#total); }
   get tag() { return this.#tag; }
   get closed() { return this.#arrivals.ended; }
 
@@ -605,16 +606,17 @@ export class Subscriber {
       const step = this.#steps.get(who) ?? this.#options.every ?? 1;
       const missed = Math.max(0, Math.floor((seq - last) / step) - 1);
       message.lost += missed;
-      this.#lostBefore += missed;
+      this.#before += missed;
+      this.#total += missed;
     } else if (last !== undefined && message.lost === 0) this.#steps.set(who, seq - last);
     this.#last.set(who, seq);
-    this.#lost = Math.max(this.#lost + message.lost, 0);
+    this.#carried += message.lost;
     this.received += 1;
     this.latest = message;
     this.#arrivals.put(message);
   }
 
-  _lostTotal(total) { this.#lost = Math.max(this.#lost, this.#lostBefore + total); }
+  _lostTotal(total) { this.#total = this.#before + total; }
 
   _paced(every) {
     this.every = every;
@@ -632,7 +634,7 @@ export class Subscriber {
     if (this.#life === this.#session._life) return;
     this.#life = this.#session._life;
     this._received = this.#taken = this.#told = 0;
-    this.#lostBefore = this.#lost;
+    this.#before = this.#carried = this.#total = this.lost;
     this.#anew = new Set(this.#last.keys());
     this.#open().catch((error) => this._end(error));
   }
