@@ -262,7 +262,9 @@ class Backlog:
         """What is to be sent next: of the most important stream that may send, the oldest."""
         ready = [stream for stream in self._streams.values() if stream.waits(self._most_bytes)]
         if not ready:
-            ready = [one for one in self._streams.values() if not one.queue and one.recall(now_s) and one.window.is_open]
+            ready = [
+                one for one in self._streams.values() if not one.queue and one.recall(now_s) and one.window.is_open
+            ]
         if not ready:
             return None
         stream = min(ready, key=lambda one: (-one.priority, one.queue[0].order))
