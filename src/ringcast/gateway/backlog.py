@@ -5,8 +5,8 @@ page gets and the `lost` that they carry add up to what it was due. Reliable str
 their reader may go on, and until then publishers wait for it as for any reliable reader.
 
 A page that is behind gets fewer messages: first those go that their publishers marked discardable, then every second,
-every fourth... is left out for as long as the page stays behind, regularly and not in bursts. The newest message of each
-publisher is kept even so, and sent when nothing newer came for a moment: a page that is behind still learns how it ended.
+every fourth... is left out for as long as the page stays behind, regularly and not in bursts. The newest message of
+each publisher is kept even so, and sent when nothing newer came for a moment: how it ended is always told.
 """
 
 from __future__ import annotations
