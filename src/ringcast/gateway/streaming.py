@@ -26,7 +26,7 @@ CATCH_UP_S = 10.0
 _TURN = 32
 """Messages that are taken before others in this event loop have their turn."""
 _PATIENCE_S = 0.1
-"""In any second, the pages's stalls of together so long cost it nothing."""
+"""In any second, a page's stalls of together so long cost it nothing."""
 
 
 class Sources:
@@ -76,6 +76,8 @@ class Streaming:
         self._outbox = outbox
         self._sources = sources
         self._size = asked.size
+        self._only = frozenset(asked.only)
+        self._lost_of_others = 0
         self._room = asyncio.Event()
         self._patience = Allowance(_PATIENCE_S)
         self._catching_up_until_s = 0.0 if asked.start == "new" else time.monotonic() + CATCH_UP_S
@@ -84,7 +86,7 @@ class Streaming:
 
     @property
     def lost(self) -> int:
-        return self.subscriber.lost + self.stream.left_out
+        return self.subscriber.lost - self._lost_of_others + self.stream.left_out
 
     async def _run(self) -> None:
         turn = 0
@@ -112,6 +114,9 @@ class Streaming:
         return await self.subscriber.recv()
 
     async def _put(self, message: Message[bytes]) -> None:
+        if self._only and str(message.publisher.incarnation) not in self._only:
+            self._lost_of_others += message.lost
+            return
         source = await self._sources.find(message.publisher, self._size)
         entry = Entry(
             source, message.seq, bytes(message.data), lost=message.lost, discardable=message.discardable,
