@@ -167,9 +167,6 @@ class Stream:
 
     def shorten(self, now_s: float) -> bool:
         """Leave out one that waits: the oldest discardable one, else the oldest. Whether `every` was changed."""
-        if self._newest and not self.queue:
-            self._forget(next(iter(self._newest)))
-            return False
         at = next((place for place, entry in enumerate(self.queue) if entry.discardable), 0)
         entry = self.queue[at]
         del self.queue[at]
@@ -184,6 +181,13 @@ class Stream:
         self._raised_s = now_s
         self.every *= 2
         return True
+
+    def squeeze(self, now_s: float) -> bool:
+        """Use less memory: first without what was left out already. Whether `every` was changed."""
+        if self._newest:
+            self._forget(next(iter(self._newest)))
+            return False
+        return self.shorten(now_s)
 
     def _lower(self, now_s: float) -> None:
         since = max(self._behind_s, self._lowered_s, self._raised_s)
@@ -240,22 +244,23 @@ class Backlog:
         """For a reliable stream, whether its reader may go on."""
         return len(stream.queue) < QUEUED and (not stream.queue or stream.bytes < self._most_bytes)
 
-    def push(self, stream: Stream, entry: Entry, now_s: float) -> bool:
-        """Queue a message, leaving out what is too much. Whether the `every` of some stream was changed."""
+    def push(self, stream: Stream, entry: Entry, now_s: float) -> list[Stream]:
+        """Queue a message, leaving out what is too much. Returns the streams whose `every` was changed by that."""
         before = stream.every
         entry.at_s = now_s
         self._orders += 1
         entry.order = self._orders
-        if not stream.admit(entry, now_s):
-            return stream.every != before
-        while not stream.reliable and stream.overfull(now_s):
-            stream.shorten(now_s)
-        changed = stream.every != before
+        if stream.admit(entry, now_s):
+            while not stream.reliable and stream.overfull(now_s):
+                stream.shorten(now_s)
+        changed = [stream] if stream.every != before else []
         while self.bytes > self._most_bytes:
             victims = [one for one in self._streams.values() if not one.reliable and one.bytes]
             if not victims or sum(one.kept for one in victims) == 1:
                 break  # a single message longer than all that may wait
-            changed |= min(victims, key=lambda one: (one.priority, -one.bytes)).shorten(now_s)
+            victim = min(victims, key=lambda one: (one.priority, -one.bytes))
+            if victim.squeeze(now_s) and victim not in changed:
+                changed.append(victim)
         return changed
 
     def take(self, now_s: float) -> tuple[Stream, Entry] | None:

@@ -113,6 +113,8 @@ class Connection:
             if message.type in (WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR):
                 return
             await self._take(page, message.type, message.data, now_s)
+            # Whoever asks and does not read the answers is not read either.
+            await page.outbox.wait_for_room(self._limits.backlog_bytes)
             pause_s = max(self._messages.take(1, now_s), self._bytes.take(len(message.data or ""), now_s))
             if pause_s > 0:
                 self._held = True

@@ -80,6 +80,7 @@ class Gateway:
         self._connections: dict[str, Connection] = {}
         self._lingering: dict[str, asyncio.Task[None]] = {}
         self._refused = 0
+        self._stopping = False
         self._runner: web.AppRunner | None = None
         self.app = web.Application(middlewares=[self._guard])
         self.app.add_routes([web.get(SOCKET, self._serve), web.get(ALIVE, self._alive)])
@@ -105,6 +106,7 @@ class Gateway:
 
     async def stop(self) -> None:
         """Say goodbye to all pages and release what they held. A second call does nothing."""
+        self._stopping = True
         runner, self._runner = self._runner, None
         await asyncio.gather(
             *(one.close(WSCloseCode.GOING_AWAY, "the gateway ends") for one in list(self._connections.values()))
@@ -236,6 +238,8 @@ class Gateway:
         if self._connections.get(page.token) is not connection:
             return  # a newer connection has taken the page over
         del self._connections[page.token]
+        if self._stopping:
+            return  # `stop` releases all
         patience_s = 0.0 if connection.said_goodbye else self._limits.linger_s
         self._lingering[page.token] = asyncio.create_task(self._linger(page, patience_s))
 

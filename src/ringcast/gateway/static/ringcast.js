@@ -26,6 +26,7 @@ const ATTEMPT_MS = 1000, MOST_ATTEMPT_MS = 8000, SHORT_ATTEMPTS = 8;
 const UNANSWERED = 64, UNANSWERED_BYTES = 1 << 20;
 const WAITING = 256, WAITING_BYTES = 4 << 20;
 const LATE_MS = 300, LATE_DISCARDABLE_MS = 100;
+const SOURCES = 2048; // the gateway remembers half as many
 const TAKEN_AT_ONCE = 8, TAKEN_MS = 5;
 
 /** What the gateway or this module refuses. `kind` is the name of the error in Python: "UnknownTag", "Empty"... */
@@ -254,6 +255,7 @@ export class Session extends EventTarget {
     const unanswered = [...this.#pending.values()];
     if (anew) {
       this.#life += 1;
+      this.#sources.clear();
       if (this.#ever) this.#openAgain();
     }
     for (const asked of unanswered) this.#write(asked.text);
@@ -288,7 +290,7 @@ export class Session extends EventTarget {
         for (const [number, total] of Object.entries(said.lost ?? {})) this.#subscribers.get(Number(number))?._lostTotal(total);
         return this.#write('{"op":"beat"}');
       case "welcome": return this.#welcome(said);
-      case "source": return void this.#sources.set(said.source, { publisher: Object.freeze(native(said.publisher)), codec: said.codec, schema: said.schema });
+      case "source": return this.#remember(said.source, { publisher: Object.freeze(native(said.publisher)), codec: said.codec, schema: said.schema });
       case "paced": return this.#subscribers.get(said.subscription)?._paced(said.every);
       case "presence": return this.#watches.get(said.watch)?._heard(native(said.presence));
       case "failed": return this.#subscribers.get(said.subscription)?._failed(new RingcastError(said.error, said.message), said.ended);
@@ -302,6 +304,11 @@ export class Session extends EventTarget {
     this.#pending.delete(said.id);
     if (said.op === "error") asked.reject(new RingcastError(said.error, said.message));
     else asked.resolve(said.op === "pulled" ? { ...said, messages: asked.messages } : said);
+  }
+
+  #remember(number, source) {
+    this.#sources.set(number, source);
+    if (this.#sources.size > SOURCES) this.#sources.delete(this.#sources.keys().next().value);
   }
 
   #receive(buffer) {
