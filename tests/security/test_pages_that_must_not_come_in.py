@@ -47,6 +47,7 @@ class Visitor:
 
     def __init__(self, socket: ClientWebSocketResponse) -> None:
         self.socket = socket
+        self.token = ""
         self._ids = 0
 
     async def ask(self, op: str, **fields: Any) -> dict[str, Any]:
@@ -74,7 +75,9 @@ class Visitor:
 async def entered(gateway: Gateway, client: ClientSession, **headers: str) -> AsyncIterator[Visitor]:
     async with client.ws_connect(f"{gateway.address}/ringcast/socket", headers=headers) as socket:
         visitor = Visitor(socket)
-        assert (await visitor.ask("hello", version=1))["op"] == "welcome"
+        said = await visitor.ask("hello", version=1)
+        assert (said["op"], said["resumed"]) == ("welcome", False)
+        visitor.token = said["token"]
         yield visitor
 
 
@@ -166,9 +169,12 @@ def test_a_message_longer_than_allowed(visit: Any) -> None:
 def test_more_pages_and_streams_than_allowed(visit: Any) -> None:
     async def visitor(gateway: Gateway, client: ClientSession) -> None:
         async with entered(gateway, client) as page:
-            with pytest.raises(WSServerHandshakeError) as caught:
-                await client.ws_connect(f"{gateway.address}/ringcast/socket")
-            assert caught.value.status == 503
+            async with client.ws_connect(f"{gateway.address}/ringcast/socket") as second:
+                with pytest.raises(WSServerHandshakeError) as caught:  # two that have not said who they are
+                    await client.ws_connect(f"{gateway.address}/ringcast/socket")
+                assert caught.value.status == 503
+                await second.send_str('{"op":"hello","id":1,"version":1}')
+                assert await Visitor(second).end() == (1013, "this gateway serves at most 1 pages")
             for number in (1, 2):
                 assert (await page.ask("subscribe", subscription=number, pattern="odd/one"))["op"] == "done"
             said = await page.ask("subscribe", subscription=3, pattern="odd/one")
@@ -198,6 +204,21 @@ def test_somebody_who_never_says_hello_or_speaks_another_version(visit: Any) -> 
                 await socket.send_str(first)
                 assert (await Visitor(socket).end())[0] == 1008
         assert gateway.pages == 0
+
+    visit(visitor)
+
+
+def test_somebody_who_counts_otherwise_begins_anew(visit: Any) -> None:
+    async def visitor(gateway: Gateway, client: ClientSession) -> None:
+        async with entered(gateway, client) as page:
+            await page.ask("subscribe", subscription=1, pattern="odd/one")
+            token = page.token
+            async with client.ws_connect(f"{gateway.address}/ringcast/socket") as socket:
+                again = Visitor(socket)
+                said = await again.ask("hello", version=1, token=token, received={"1": 77})
+                assert (said["resumed"], said["token"] != token) == (False, True)
+                assert (await again.ask("list", what="nodes"))["op"] == "done"
+            assert gateway.pages <= 1
 
     visit(visitor)
 

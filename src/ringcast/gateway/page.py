@@ -112,7 +112,8 @@ class Page:
     def resume(self, received: dict[int, int]) -> None:
         """A new connection has taken over. Raises BadMessage."""
         for stream in self.backlog:
-            stream.resume(received.get(stream.number, 0))
+            if stream.number in received:  # others the page has closed, and says so again
+                stream.resume(received[stream.number])
         self.outbox.clear()
         self._sources.repeat()
 
