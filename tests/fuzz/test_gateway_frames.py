@@ -44,7 +44,7 @@ FIELDS = st.sampled_from([
     | st.binary(max_size=60).map(lambda rest: b"\x03" + rest)
     | st.binary(min_size=11, max_size=11).map(lambda rest: b"\x05" + rest)
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_bytes(frame: bytes) -> None:
     try:
         found = frames.parse_untrusted(frame)
@@ -57,14 +57,14 @@ def test_any_bytes(frame: bytes) -> None:
 
 
 @given(st.text(max_size=200) | st.binary(max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_text(text: str | bytes) -> None:
     with contextlib.suppress(requests.Misasked):
         requests.parse_untrusted(text)
 
 
 @given(OPS, st.dictionaries(FIELDS, JSON, max_size=8))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_requests_with_any_values(op: str, fields: dict[str, object]) -> None:
     import json
 
@@ -73,7 +73,7 @@ def test_requests_with_any_values(op: str, fields: dict[str, object]) -> None:
 
 
 @given(st.text(max_size=60), st.none() | st.text(max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_host_and_origin(host: str, origin: str | None) -> None:
     said = origins.refusal("http", host, origin, None, None, set())
     assert said is None or isinstance(said, str)
