@@ -76,7 +76,10 @@ inline u64 held_code(i64 ns) {
 }
 inline i64 held_ns(u64 code) { return static_cast<i64>((code & 0x1fff) << (code >> 13)); }
 
-inline u64 packed(u64 length, u64 held, u32 flags) { return length | held << kLengthBits | u64{flags} << (kLengthBits + kHeldBits); }
+// A length that no path can carry stays one.
+inline u64 packed(u64 length, u64 held, u32 flags) {
+    return (length < kLengthMask ? length : kLengthMask) | held << kLengthBits | u64{flags} << (kLengthBits + kHeldBits);
+}
 inline u64 unpacked_held(u64 length_flags) { return length_flags >> kLengthBits & kHeldMost; }
 inline u32 unpacked_flags(u64 length_flags) { return static_cast<u32>(length_flags >> (kLengthBits + kHeldBits)); }
 // The longest message, the same for rings, frames, datagrams and columns: what a publisher may send, everybody can carry.

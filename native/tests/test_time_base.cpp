@@ -26,7 +26,7 @@ TEST(time_base, an_offset_that_drifts) {
     CHECK(!base.same());
     CHECK_EQ(base.to_local(kNow), kNow - 3 * kSecond);
     CHECK_EQ(base.to_local(kNow + 10 * kSecond), kNow + 7 * kSecond - 70'000);
-    for (const i64 at : {kNow - 50 * kSecond, kNow, kNow + 123 * kSecond}) CHECK(std::abs(base.to_remote(base.to_local(at)) - at) <= 1);
+    for (const i64 at : {kNow - 50 * kSecond, kNow, kNow + 123 * kSecond}) CHECK(std::abs(base.to_remote(base.to_local(at)) - at) <= 10);
 }
 
 TEST(time_base, drift_is_not_reckoned_beyond_an_hour) {

@@ -19,11 +19,11 @@ from ringcast.client.mesh import administration
 from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
-from ringcast.control.answers import ChannelListing, NodeListing, SettingListing, Status, TagListing, TagOpened
+from ringcast.control.answers import ChannelListing, SettingListing, Status, TagListing, TagOpened
 from ringcast.control.placing import Observation
-from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListNodes, ListTags, OpenTag
+from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListTags, OpenTag
 from ringcast.control.socket_path import check_directory, default_socket_path
-from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
+from ringcast.control.status import ChannelStatus, ClockStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
 from ringcast.model.closing import Closing
 from ringcast.model.connection import ConnectionChange
@@ -315,8 +315,13 @@ class Session(Closing):
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        pages = self._attachment.connection.call_pages(ListNodes(id=0), NodeListing)
-        return [row for page in pages for row in page.rows]
+        return administration.nodes(self._attachment.connection)
+
+    def clock(self, node: str) -> ClockStatus:
+        """How far a node's clock is ahead of this node's, how that drifts, and how far it may be off: what the times of
+        its messages are translated by. Raises BrokenError (no such node here), ClocksDisagree (a common source is set,
+        and this clock violates it), DaemonUnavailable, ClosedError, ForkedError."""
+        return administration.clock(self._attachment.connection, node)
 
     def channels(self) -> list[ChannelStatus]:
         """The streams that come to this node from others and go from it to others.

@@ -1,9 +1,9 @@
-"""Offset and drift of one other clock from exchanges: an age-decayed, delay-weighted line, and a bound that holds. Pure.
+"""Offset and drift of one other clock: an age-decayed, delay-weighted line, and a bound that holds. Pure.
 
 The line is the LabMap paper's (section VIII): samples with longer round trips and older ones count less. The bound is
-not the line's: every exchange confines the offset to half its delay around it, whatever the two directions took. Carried
-on to now by the drift, and widened by what is not known of that, these intervals overlap, and the truth is in all of
-them. A sample that contradicts them means that a clock was set: then the line begins anew with it.
+not the line's: every exchange confines the offset to half its delay around it, whatever the two directions took.
+Carried on to now by the drift, and widened by what is not known of that, these intervals overlap, and the truth is in
+all of them. A sample that contradicts them means that a clock was set: then the line begins anew with it.
 
 Only exchanges feed it. A message that came one way says how late it is or how far the clocks are apart, never which.
 """
@@ -154,7 +154,9 @@ class Estimator:
         return _Line(now, estimate, drift, max(high - estimate, estimate - low) + RESOLUTION_NS, unsure)
 
 
-def _confined(now: float, at: _Floats, offset: _Floats, delay: _Floats, drift: float, unsure: float) -> tuple[float, float]:
+def _confined(
+    now: float, at: _Floats, offset: _Floats, delay: _Floats, drift: float, unsure: float
+) -> tuple[float, float]:
     """Where the offset is now by all samples of late. Where they contradict each other the newer ones are believed."""
     recent = slice(int(np.searchsorted(at, now - CONFINING_NS)), None)
     age = (now - at[recent])[::-1]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-
 RESOLUTION_NS = 1_000
 """Between reading a clock and what is stamped with it."""
 

@@ -6,6 +6,7 @@ that begins there and ends here is right to within that clock's bound, and may b
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ringcast.message import Message
@@ -30,7 +31,7 @@ class Stamps(NamedTuple):
         """What lies between one time and the next that is known, and `total`, t5 - t1."""
         named = {"change": self.change_ns, "send": self.send_ns, "kernel": self.kernel_ns, "mirror": self.mirror_ns}
         known = [(name, at) for name, at in named.items() if at is not None] + [("hand", self.hand_ns)]
-        between = {f"{name}_to_{after}": until - at for (name, at), (after, until) in zip(known, known[1:], strict=False)}
+        between = {f"{name}_to_{after}": until - at for (name, at), (after, until) in pairwise(known)}
         return {**between, "total": self.hand_ns - self.change_ns}
 
 

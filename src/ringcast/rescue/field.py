@@ -17,9 +17,9 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from ringcast.lab.measuring import clocks
+from ringcast.control.status import ClockStatus
 from ringcast.lab.testbed.actor import Actor
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
@@ -77,7 +77,6 @@ class Field:
                 self._tags += actor.ask(
                     "open", end="ringcast.rescue.sensors:Sensors", name="sensors", settings=settings, plays=plays
                 )
-                actor.ask("open", end="timekeeper", name="timekeeper", node=node)
                 self._sensors[node] = actor
             self._mesh.wait_for_publisher(*self._tags)
             self._stack = stack.pop_all()
@@ -119,15 +118,9 @@ class Field:
         mission = Mission(replace(self._settings, begin_ns=begin_ns))
         return Recorded(path, mission, sent, recorder.rows, recorder.lost)
 
-    def clocks(self) -> list[dict[str, Any]]:
-        """Rows of the table `clocks`: how far each node's clock is ahead of the base's, as measured now."""
-        rows = []
-        for node in PLAYS:
-            found = clocks.ask(self._mesh.sessions[BASE], node)
-            rows.append(
-                {"node": node, "from_ns": 0, "offset_ns": found.offset_ns, "drift_ppb": 0.0, "bound_ns": found.bound_ns}
-            )
-        return rows
+    def clocks(self) -> dict[str, ClockStatus]:
+        """How far each node's clock is ahead of the base's. Times were translated by it as messages arrived."""
+        return {node: self._mesh.sessions[BASE].clock(node) for node in PLAYS}
 
     def _incoming(self) -> dict[str, str]:
         """By which transport the base receives what."""

@@ -14,7 +14,7 @@ Delays = Callable[[random.Random], tuple[float, float]]
 
 
 def idle(rng: random.Random) -> tuple[float, float]:
-    """A LAN with a round trip of about 200 us, as the LabMap paper's: queues that are nearly empty, now and then not."""
+    """A LAN with a round trip of about 200 us, as the LabMap paper's: queues that are empty most of the time."""
     return 90_000 + rng.expovariate(1 / 8_000), 90_000 + rng.expovariate(1 / 8_000)
 
 

@@ -79,7 +79,9 @@ def test_a_step_of_the_other_clock_is_noticed_within_a_second(by_ns: float, dela
     for _ in readings(pair, estimator, 300):
         pass
     pair.ahead_ns += by_ns
-    told = [step for step in (estimator.add(pair.exchange()) for _ in range(40 if delays is one_way_load else 10)) if step]
+    told = [
+        step for step in (estimator.add(pair.exchange()) for _ in range(40 if delays is one_way_load else 10)) if step
+    ]
     assert len(told) == 1
     assert told[0].by_ns == pytest.approx(by_ns, abs=200_000 if delays is idle else 2_000_000)
     for reading, error in readings(pair, estimator, 300):
@@ -127,7 +129,8 @@ def test_a_node_that_does_not_answer_for_an_hour() -> None:
     before = estimator.reading(START_NS + int(pair.now_ns))
     pair.skip(3600 * SECOND)
     reading = estimator.reading(START_NS + int(pair.now_ns))
-    assert before is not None and reading is not None
+    assert before is not None
+    assert reading is not None
     assert reading.bound_ns > 10 * before.bound_ns
     assert abs(reading.offset_ns - pair.offset_ns(pair.now_ns)) <= reading.bound_ns
     for later, error in readings(pair, estimator, 50):
