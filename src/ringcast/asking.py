@@ -72,7 +72,7 @@ class Asker(Closing, Generic[T]):
     """Made by the first `tag.ask` of a tag."""
 
     def __init__(self, attachment: Attachment, tag: Tag[T]) -> None:
-        self._name = tag.name
+        self.name = tag.name
         self._codec: Codec = tag.codec
         questions = tag.beside(asking_name(tag.name), DEPTH)
         self.publisher: Publisher[Any] = questions.publisher()
@@ -107,12 +107,17 @@ class Asker(Closing, Generic[T]):
         """Who serves. Raises NobodyServes."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._servers, timeout):
-                raise NobodyServes(self._name, timeout or 0.0)
+                raise NobodyServes(self.name, timeout or 0.0)
             return next(iter(self._servers))
+
+    @property
+    def server(self) -> str:
+        """Who serves, as far as is known; '' when nobody does."""
+        return next(iter(self._servers), "")
 
     def _presence(self, presence: Presence) -> None:
         info = presence.subscriber
-        if info is None or info.pattern != asking_name(self._name):
+        if info is None or info.pattern != asking_name(self.name):
             return
         server = f"{info.node}/{info.pid}/{info.id}"
         with self._changed:
@@ -130,11 +135,11 @@ class Asker(Closing, Generic[T]):
     def ask(self, data: T, timeout: float | None) -> Any:
         deadline = None if timeout is None else time.monotonic() + timeout
         payload = self.encoded(data)
-        server = next(iter(self._servers), None) or self.await_server(timeout)
+        server = self.server or self.await_server(timeout)
         call = _Call(server)
         with self._changed:
             if len(self._calls) >= MOST_CALLS:
-                said = f"{MOST_CALLS} questions to the server of {self._name!r} are under way"
+                said = f"{MOST_CALLS} questions to the server of {self.name!r} are under way"
                 raise ResourceLimit(said, "ask again when some are answered")
             number = self.publisher.send(payload)
             self._calls[number] = call
@@ -145,11 +150,12 @@ class Asker(Closing, Generic[T]):
         try:
             self._wait(call, leads, deadline)
         except TimeoutError:
-            raise TimeoutError(f"no answer from the server of {self._name!r} within {timeout:g} s") from None
+            raise TimeoutError(f"no answer from the server of {self.name!r} within {timeout:g} s") from None
         finally:
             if number in self._calls:
                 with self._changed:
                     self._calls.pop(number, None)
+                    self._let_lead()
         if call.error is not None:
             raise call.error
         return self.decoded(cast(bytes, call.answer))
@@ -183,10 +189,16 @@ class Asker(Closing, Generic[T]):
         finally:
             with self._changed:
                 self._receiving = False
-                for other in self._calls.values():
-                    if other is not call and other.sign is not None and other.answer is None and other.error is None:
-                        other.sign.set()
-                        break
+                self._let_lead(call)
+
+    def _let_lead(self, but: _Call | None = None) -> None:
+        """Have another call's thread take answers in, if nobody does. With the lock held."""
+        if self._receiving:
+            return
+        for call in self._calls.values():
+            if call is not but and call.sign is not None:
+                call.sign.set()
+                return
 
     def settle(self, message: Message[bytes]) -> None:
         """An answer came: give it to whoever asked."""
@@ -199,13 +211,18 @@ class Asker(Closing, Generic[T]):
             if call.sign is not None:
                 call.sign.set()
 
+    def take_gone(self) -> set[str]:
+        """Servers that went away since the last call; receiving goes on."""
+        self._rings.fail(self._rings.registration.failure)
+        gone, self._gone = self._gone, set()
+        return gone
+
     def _end_calls_of_gone(self) -> None:
         with self._changed:
-            self._rings.fail(self._rings.registration.failure)
-            gone, self._gone = self._gone, set()
+            gone = self.take_gone()
             for number in [number for number, call in self._calls.items() if call.server in gone]:
                 call = self._calls.pop(number)
-                call.error = ServerGone(self._name, call.server)
+                call.error = ServerGone(self.name, call.server)
                 if call.sign is not None:
                     call.sign.set()
 
@@ -213,7 +230,8 @@ class Asker(Closing, Generic[T]):
 
     def encoded(self, data: T) -> Any:
         """Raises EncodeError."""
-        return data if self._codec.encode is None else self._codec.encode(data)
+        encoded = data if self._codec.encode is None else self._codec.encode(data)
+        return b"".join(encoded) if isinstance(encoded, tuple) else encoded
 
     def decoded(self, answer: bytes) -> Any:
         """Raises AskFailed, DecodeError."""
@@ -223,5 +241,5 @@ class Asker(Closing, Generic[T]):
         payload = answer[HEADER.size :]
         if kind == ERROR:
             failure = msgspec.msgpack.decode(payload, type=Failure)
-            raise AskFailed(self._name, failure.kind, failure.text)
+            raise AskFailed(self.name, failure.kind, failure.text)
         return payload if self._codec.decode is None else self._codec.decode(payload)

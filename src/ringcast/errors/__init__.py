@@ -9,14 +9,14 @@ Must not import anything else of Ringcast: the native core and every other modul
 
 from __future__ import annotations
 
-from ringcast.errors.asking import AskFailed, NobodyServes, ServerGone
+from ringcast.errors.asking import AlreadyServed, AskFailed, NobodyServes, ServerGone
 from ringcast.errors.base import BrokenError, RingcastError
 from ringcast.errors.recording import CheckpointMismatch, DataLoss, DiskFull, NoJava, RecordingError
 from ringcast.errors.time import ClocksDisagree
 
 __all__ = [
-    "AskFailed", "BrokenError", "CheckpointMismatch", "ClocksDisagree", "DataLoss", "DiskFull", "NoJava",
-    "NobodyServes", "RecordingError", "RingcastError", "ServerGone",
+    "AlreadyServed", "AskFailed", "BrokenError", "CheckpointMismatch", "ClocksDisagree", "DataLoss", "DiskFull",
+    "NoJava", "NobodyServes", "RecordingError", "RingcastError", "ServerGone",
 ]  # fmt: skip
 
 

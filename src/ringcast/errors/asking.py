@@ -17,6 +17,20 @@ class NobodyServes(BrokenError):
         )
 
 
+class AlreadyServed(RingcastError):
+    """A tag has one server."""
+
+    def __init__(self, tag: str, node: str, pid: int, program: str = "") -> None:
+        self.tag = tag
+        self.node = node
+        self.pid = pid
+        self.program = program
+        super().__init__(
+            f"{tag!r} is served already, by process {pid} ({program}) on node {node!r}; end that first, or serve "
+            "another tag"
+        )
+
+
 class ServerGone(BrokenError):
     """The server went away before it answered: its process died, it was closed, or its node cannot be reached. Whether
     it did what was asked is not known."""

@@ -6,7 +6,7 @@
 
 Packets are Ethernet's 1500 bytes, so that a frame is seven to ten of them. What is lost is lost by the transport that
 is set for the tags (`lossy+...`), each stream by a seed of its own. `ahead_s` is how far the clock of `eyes` is ahead:
-of its daemon and of its sensors.
+of its daemon and of its sensors. Unless `translated`, the base is told that all clocks are one.
 Knows nothing of Spark: what comes of it is a recording, and how the clocks were measured.
 """
 
@@ -17,6 +17,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from ringcast.control.status import ClockStatus
@@ -59,16 +60,21 @@ class Recorded:
 class Field:
     """Daemons and sensors, ready. Entering raises LabError, LabUnavailable without root."""
 
-    def __init__(self, settings: Settings, ahead_s: float = 0.0) -> None:
+    def __init__(self, settings: Settings, ahead_s: float = 0.0, *, translated: bool = True) -> None:
         self._settings = settings
+        self._translated = translated
         self._ahead = {"RINGCAST_CLOCK_AHEAD_S": str(ahead_s)} if ahead_s else {}
         self._stack = ExitStack()
         self._sensors: dict[str, Actor] = {}
         self._tags: list[str] = []
 
     def __enter__(self) -> Self:
-        ahead = {EYES: self._ahead}
         with ExitStack() as stack:
+            ahead = {EYES: self._ahead}
+            if not self._translated:
+                config = Path(stack.enter_context(TemporaryDirectory())) / "ringcast.toml"
+                config.write_text('[clock]\nsource = "common"\n')
+                ahead[BASE] = {"RINGCAST_CONFIG": str(config)}
             bed = stack.enter_context(Testbed(TOPOLOGY))
             self._mesh = stack.enter_context(MeshNodes(bed, [*PLAYS, BASE], ahead))
             for node, plays in PLAYS.items():

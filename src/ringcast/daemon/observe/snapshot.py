@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from ringcast.control.answers import Status
-from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
+from ringcast.control.status import ChannelStatus, ClockStatus, PublisherStatus, SubscriberStatus
 from ringcast.daemon.mesh.status import MeshStatus
 from ringcast.daemon.rings.ring import DerivedRing, MirrorRing
 from ringcast.daemon.server import Server
@@ -29,6 +29,8 @@ _T = TypeVar("_T")
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     mesh: MeshStatus | None
+    clocks: dict[str, ClockStatus]
+    """Of other nodes."""
     nodes: dict[str, int]
     """How many nodes are in which state."""
     channels: list[ChannelStatus]
@@ -50,11 +52,12 @@ async def take(server: Server) -> Snapshot:
     await slices.rest()
     mesh = network.mesh.status() if network is not None else None
     nodes = Counter(node.state for node in network.nodes()) if network is not None else {"here": 1}
+    clocks = network.clocks.statuses() if network is not None else {}
     dropped = network.dropped() if network is not None else {}
     await slices.rest()
     return Snapshot(
         channels=channels, publishers=publishers, subscribers=subscribers, status=status, mesh=mesh, nodes=nodes,
-        dropped=dropped, longest_slice_s=slices.longest_s,
+        dropped=dropped, clocks=clocks, longest_slice_s=slices.longest_s,
     )  # fmt: skip
 
 
