@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 import msgspec
@@ -84,6 +85,8 @@ class Asker(Closing, Generic[T]):
         self._calls: dict[int, _Call] = {}
         self._gone: set[str] = set()
         self._receiving = False
+        self.on_gone: Callable[[], None] = self._wake
+        """A server went away; called on the watch's thread."""
         self._watch = Watch(attachment, questions.name, ("subscriber",))
         self._watch.on_change(self._presence)
         attachment.owns(self)
@@ -127,6 +130,9 @@ class Asker(Closing, Generic[T]):
                 return
             self._servers.pop(server, None)
             self._gone.add(server)
+        self.on_gone()
+
+    def _wake(self) -> None:
         # After what is in the rings already: the server may have answered and then left.
         self._rings.fail(Woken())
 

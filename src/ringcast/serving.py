@@ -51,6 +51,7 @@ class Answers(Generic[T]):
         self._encode = tag.codec.encode
         self._decode = tag.codec.decode
         self._publishers: dict[int, Publisher[Any]] = {}
+        self._heard: set[int] = set()
 
     def question(self, message: Message[bytes]) -> Any:
         """Raises DecodeError."""
@@ -93,7 +94,11 @@ class Answers(Generic[T]):
     def _sweep(self) -> None:
         """Let go of rings that nobody listens to any more."""
         for incarnation, publisher in list(self._publishers.items()):
-            if publisher.subscribers == 0:
+            # That somebody on another node listens may be known later than its question.
+            if publisher.subscribers:
+                self._heard.add(incarnation)
+            elif incarnation in self._heard:
+                self._heard.discard(incarnation)
                 del self._publishers[incarnation]
                 with contextlib.suppress(RingcastError):
                     publisher.close()

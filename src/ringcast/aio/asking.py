@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import Callable
 from typing import Any, Generic
 
 from ringcast.aio.closing import AsyncClosing
 from ringcast.aio.threads import Threads
-from ringcast.asking import DEPTH, HEADER, MOST_CALLS, Asker, Woken, asking_name
+from ringcast.asking import DEPTH, HEADER, MOST_CALLS, Asker, asking_name
 from ringcast.client.attachment import Attachment
-from ringcast.errors import ClosedError, ForkedError, ResourceLimit, RingcastError, ServerGone
+from ringcast.errors import ClosedError, ForkedError, ResourceLimit, RingcastError, ServerGone, WouldBlock
 from ringcast.message import Message, T
 from ringcast.serving import Answers, check_alone
 from ringcast.subscriber import Subscriber
@@ -29,6 +30,13 @@ class AsyncAsker(Generic[T]):
         self._threads = threads
         self._calls: dict[int, tuple[asyncio.Future[bytes], str]] = {}
         self._receiving: asyncio.Task[None] | None = None
+        loop = asyncio.get_running_loop()
+
+        def on_gone() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._end_calls_of_gone)
+
+        asker.on_gone = on_gone
 
     async def ask(self, data: T, timeout: float | None) -> Any:
         payload = self._asker.encoded(data)
@@ -57,17 +65,21 @@ class AsyncAsker(Generic[T]):
                     self._settle(await self._asker.answers.recv_async(1.0))
                 except TimeoutError:
                     continue  # look whether anybody still waits
-                except Woken:
-                    gone = self._asker.take_gone()
-                    for future, server in self._calls.values():
-                        if server in gone and not future.done():
-                            future.set_exception(ServerGone(self._asker.name, server))
         except RingcastError as exc:
             for future, _ in self._calls.values():
                 if not future.done():
                     future.set_exception(exc)
         finally:
             self._receiving = None
+
+    def _end_calls_of_gone(self) -> None:
+        with contextlib.suppress(WouldBlock, RingcastError):
+            while True:  # the server may have answered and then left
+                self._settle(self._asker.answers.recv_nowait())
+        gone = self._asker.take_gone()
+        for future, server in self._calls.values():
+            if server in gone and not future.done():
+                future.set_exception(ServerGone(self._asker.name, server))
 
     def _settle(self, message: Message[bytes]) -> None:
         if len(message.data) < HEADER.size:
