@@ -95,8 +95,8 @@ class Network:
         bind = "" if addresses.is_wildcard(self._host) else self._host
         self._ends = ReceivingEnds(bind)
         self.clocks = Clocks(
-            self.mesh, bind, self._host_of, background, self._clock_event, period_s=settings.probe_s,
-            common=settings.common_clock,
+            local.table.node, self.mesh, bind, self._host_of, background, self._clock_event,
+            period_s=settings.probe_s, common=settings.common_clock,
         )  # fmt: skip
         self._clock_events = OwnPublisher(
             local, clocks_tag(local.table.node), CLOCK_ATTRIBUTES, deliver, self.local_changed

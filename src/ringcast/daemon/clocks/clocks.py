@@ -37,6 +37,7 @@ FIRST_PROBES = 8
 MOST_PER_S = 200
 EAGER = 64
 """In a larger mesh only nodes with which this one exchanges messages are probed."""
+MOST_GONE = 256
 PATIENCE_S = 1.0
 REQUEST_TIMEOUT_S = 2.0
 LONGEST_RETRY_S = 30.0
@@ -67,12 +68,13 @@ class _Probed:
 
 
 class Clocks:
-    """`host_of` knows where a node is; `told` hears of steps and violations."""
+    """`node` is this one; `host_of` knows where others are; `told` hears of steps and violations."""
 
     def __init__(
-        self, mesh: ServingMesh, host: str, host_of: Callable[[str], Awaitable[str]], background: Background,
+        self, node: str, mesh: ServingMesh, host: str, host_of: Callable[[str], Awaitable[str]], background: Background,
         told: Callable[[ClockEvent], None], *, period_s: float = PERIOD_S, common: bool = False,
     ) -> None:  # fmt: skip
+        self._node = node
         self._mesh = mesh
         self._host = host
         self._host_of = host_of
@@ -106,7 +108,7 @@ class Clocks:
     # ------------------------------------------------------------------ who is there
 
     def node_came(self, node: str) -> None:
-        if len(self._nodes) < EAGER:
+        if len(self._nodes) < EAGER and node != self._node:
             self._probed(node)
 
     def node_gone(self, node: str) -> None:
@@ -115,6 +117,8 @@ class Clocks:
         if probed.opening is not None:
             probed.opening.cancel()
         probed.settled.set()
+        if len(self._gone) >= MOST_GONE:
+            del self._gone[next(iter(self._gone))]
         self._gone[node] = probed.clock  # mirrors that outlive it go on by the same line
         if self._probing is not None:
             self._probing.let_go(node)
