@@ -2,8 +2,12 @@
 //
 // For streams (TCP), for the history that a late joiner asks for, for messages too long to be sent in one burst, and
 // for any channel with a scheduling policy of its own: this thread is what gets it. It copies, validates and then
-// sends; never straight from ring memory. When it can go on no more, because the ring is damaged or the socket fails, it
+// sends; never straight from ring memory. A reliable one gives up its place in the ring batch by batch, when a batch
+// was sent: the one that could not be sent is there for whoever goes on. When it can go on no more, because the ring is damaged or the socket fails, it
 // ends its stream, so that the other node learns of it.
+//
+// While the other side of a stream takes less than there is, messages that their publisher called discardable are left out,
+// so that those which matter are less late. Whoever asked for reliable delivery gets them all.
 #pragma once
 
 #include <string>
@@ -44,6 +48,7 @@ public:
 
 private:
     void run();
+    bool gone() const;  // the other side closed its end of the stream
     bool fill();   // false when there was nothing
     bool flush();  // false when the other side is gone
     bool send_stream();
@@ -53,6 +58,8 @@ private:
     PumpSpec spec_;
     Descriptor socket_;
     Reader reader_;
+    Cursor* cursor_;  // the one that `reader_` has
+    std::size_t most_;  // messages in a batch
     Link link_;
     LinkCounters counters_;
     std::atomic<u64> lost_{0};
@@ -64,6 +71,7 @@ private:
     std::vector<Outgoing> batch_;
     i64 paced_until_ns_ = 0;
     bool corrupt_ = false;  // the ring is
+    bool pressed_ = false;  // the receiver took less than was there, and this has not caught up since
     Thread thread_;
 };
 

@@ -20,7 +20,6 @@ from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
 from ringcast.control.answers import ChannelListing, SettingListing, Status, TagListing, TagOpened
-from ringcast.control.placing import Observation
 from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListTags, OpenTag
 from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, ClockStatus, NodeStatus, SettingStatus, TagStatus
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ringcast.codec.audio import AudioBlock
+    from ringcast.control.placing import Observation
 
 _START_ATTEMPTS = 3
 S = TypeVar("S")
@@ -214,6 +214,10 @@ class Session(Closing):
         """The tags that somebody on this node created or uses. Raises DaemonUnavailable, ClosedError, ForkedError."""
         return self._list(ListTags(id=0, local=True))
 
+    def destroy_tag(self, name: str, *, force: bool = False) -> None:
+        """`Tag.destroy` for whoever has not the tag's codec. Raises as that does, and BadTagName."""
+        administration.destroy_tag(self._attachment, check_name(name), force)
+
     # ---------------------------------------------------------------- shortcuts
 
     @overload
@@ -318,16 +322,12 @@ class Session(Closing):
         return administration.nodes(self._attachment.connection)
 
     def clock(self, node: str) -> ClockStatus:
-        """How far a node's clock is ahead of this node's, how that drifts, and how far it may be off: what the times of
-        its messages are translated by. Raises BrokenError (no such node here), ClocksDisagree (a common source is set,
-        and this clock violates it), DaemonUnavailable, ClosedError, ForkedError."""
+        """How far a node's clock is ahead, how that drifts, and how far it may be off; times of messages are translated
+        by it. Raises BrokenError, ClocksDisagree (a common source is violated), DaemonUnavailable, ClosedError."""
         return administration.clock(self._attachment.connection, node)
 
     def channels(self) -> list[ChannelStatus]:
-        """The streams that come to this node from others and go from it to others.
-
-        Raises DaemonUnavailable, ClosedError, ForkedError.
-        """
+        """The streams that come to this node and go from it. Raises DaemonUnavailable, ClosedError, ForkedError."""
         return [row for page in self._channels() for row in page.rows]
 
     def observe(self, *, measured: bool = True) -> Observation:

@@ -102,7 +102,7 @@ class Network:
             local, clocks_tag(local.table.node), CLOCK_ATTRIBUTES, deliver, self.local_changed
         )
         # Streams come, stages and channels read them, streams go. Two arrows point back: `on_followed` and `on_gone`.
-        self._senders = SenderNotices(self.mesh, background)
+        self._senders = SenderNotices(self.mesh, background, self._complaints)
         opening = Opening(local, self.mesh, self._ends, self._host_of, self.clocks.base)
         self.incoming = IncomingChannels(
             local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
@@ -126,7 +126,7 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
-        self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
+        self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
@@ -158,7 +158,7 @@ class Network:
                 self.outgoing.ring_gone(change.row.info.incarnation)
             elif isinstance(change.row, PublisherRow) and not change.row.alive:
                 self.outgoing.ring_left(change.row.info.incarnation)
-        self.incoming.follow()
+        self.incoming.follow_soon()
         self.placing.changed(changes)
 
     def taken(self, row: PublisherRow) -> None:
@@ -181,7 +181,7 @@ class Network:
             if isinstance(row, PublisherRow) and kind is not ChangeKind.REMOVED:
                 self.incoming.publisher_changed(row)
         self.local_changed()
-        self.incoming.follow()
+        self.incoming.follow_soon()
         self.placing.changed(changes)
         self.tags.changed(changes)
 
@@ -190,7 +190,7 @@ class Network:
             if presence.kind != "node":
                 continue
             if presence.came:  # a proxy may have its node back
-                self.incoming.follow()
+                self.incoming.follow_soon()
                 self.buffers.node_came(presence.node)
                 self.clocks.node_came(presence.node)
             else:
