@@ -46,12 +46,12 @@ def check_alone(questions: Tag[bytes], but: int = -1) -> None:
 class Answers(Generic[T]):
     """The rings that answers go out on, one for each who asks."""
 
-    def __init__(self, tag: Tag[T]) -> None:
+    def __init__(self, tag: Tag[T], questions: Tag[Any]) -> None:
         self._tag = tag
+        self._questions = questions
         self._encode = tag.codec.encode
         self._decode = tag.codec.decode
         self._publishers: dict[int, Publisher[Any]] = {}
-        self._heard: set[int] = set()
 
     def question(self, message: Message[bytes]) -> Any:
         """Raises DecodeError."""
@@ -92,13 +92,11 @@ class Answers(Generic[T]):
         publisher.send(b"".join((HEADER.pack(message.seq, kind), payload)))
 
     def _sweep(self) -> None:
-        """Let go of rings that nobody listens to any more."""
+        """Let go of rings whose asker has left."""
+        # By who asks and not by who listens: of another node the question may be here before its subscription is known.
+        asking = {row.info.incarnation for row in self._questions.publishers()} if self._publishers else set()
         for incarnation, publisher in list(self._publishers.items()):
-            # That somebody on another node listens may be known later than its question.
-            if publisher.subscribers:
-                self._heard.add(incarnation)
-            elif incarnation in self._heard:
-                self._heard.discard(incarnation)
+            if incarnation not in asking:
                 del self._publishers[incarnation]
                 with contextlib.suppress(RingcastError):
                     publisher.close()
@@ -115,7 +113,7 @@ class Server(Service, Generic[T]):
         check_alone(questions)
         self._attachment = attachment
         self._function = function
-        self._answers = Answers(tag)
+        self._answers = Answers(tag, questions)
         self._rings = SubscribedRings(attachment, questions.name, Undecoded(), tag=questions)
         super().__init__(self._rings, self._rings.registration, on_error)
         self._rings.registration.consumed_by(self)

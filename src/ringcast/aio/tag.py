@@ -92,7 +92,8 @@ class AsyncTag(Generic[T]):
         """Answer what others ask on this tag, as `Tag.serve`. `function` may be a coroutine function: then questions
         are answered side by side."""
         questions = await self._threads.run(open_questions, self._tag.attachment, self._tag)
-        return AsyncServer(questions, Answers(self._tag), function, self._threads)
+        assert questions.tag is not None
+        return AsyncServer(questions, Answers(self._tag, questions.tag), function, self._threads)
 
     async def ask(self, data: T, timeout: float | None = DEFAULT_TIMEOUT_S) -> Any:
         """What the server of this tag answers, as `Tag.ask`. Any number of tasks may ask at once."""
