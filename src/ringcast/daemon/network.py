@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -48,6 +49,9 @@ from ringcast.errors import RingcastError
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
 
+if TYPE_CHECKING:
+    from ringcast.security.identity import Identity
+
 logger = logging.getLogger("ringcast.daemon")
 
 LEAVE_S = 2.0
@@ -64,13 +68,15 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes of other meshes are not joined."""
     probe_s: float = PERIOD_S
     common_clock: bool = False
+    identity: str = ""
+    """The folder of this node's certificate; '' joins whoever comes."""
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> NetworkSettings:
+    def of(cls, values: Mapping[str, Any], identity: str) -> NetworkSettings:
         """From settings as they are in force."""
         return cls(
             listen=values["listen"], peers=values["peers"], scout=values["scout"], mesh=values["mesh"],
-            probe_s=values["clock.probe_s"], common_clock=values["clock.source"] == "common",
+            probe_s=values["clock.probe_s"], common_clock=values["clock.source"] == "common", identity=identity,
         )  # fmt: skip
 
 
@@ -90,6 +96,7 @@ class Network:
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
             liveliness=watchers.liveliness, on_name=on_name, background=background,
+            identity=_identity(settings.identity),
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         bind = "" if addresses.is_wildcard(self._host) else self._host
@@ -246,3 +253,12 @@ def _clock_of(row: NodeStatus, known: Mapping[str, ClockStatus]) -> ClockStatus 
     if row.me:
         return ClockStatus(source="own")
     return known.get(row.name, ClockStatus(source="unknown")) if row.state == "here" else None
+
+
+def _identity(folder: str) -> Identity | None:
+    """Raises BadIdentity."""
+    if not folder:
+        return None
+    from ringcast.security.identity import Identity
+
+    return Identity(Path(folder))
