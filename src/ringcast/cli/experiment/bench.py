@@ -26,7 +26,19 @@ examples:
   ringcast pipeline run history --lake out/lake  every figure of every run beside the one before it
 """
 
-NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "recovery", "spark", "scrape", "all")
+NAMES = (
+    "round-trip",
+    "ask",
+    "throughput",
+    "fan-out",
+    "pull",
+    "idle",
+    "recovery",
+    "spark",
+    "scrape",
+    "slow-page",
+    "all",
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
