@@ -30,6 +30,7 @@ from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import PresenceKind
 from ringcast.model.options import PublisherOptions, Start, SubscribeOptions, TagOptions
 from ringcast.model.place import AUTO
+from ringcast.model.policy import Policy
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
@@ -39,6 +40,8 @@ from ringcast.tag import Tag
 from ringcast.watch import Watch
 
 if TYPE_CHECKING:
+    from ringcast.variables.mapping import Variables
+
     import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Buffer
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from ringcast.codec.audio import AudioBlock
 
 _START_ATTEMPTS = 3
+CHUNK_BYTES = 1350
 S = TypeVar("S")
 
 
@@ -89,6 +93,11 @@ class Session(Closing):
 
     def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
+
+    @property
+    def attachment(self) -> Attachment:
+        """The session's machinery, for what Ringcast itself builds on sessions."""
+        return self._attachment
 
     @property
     def node(self) -> str:
@@ -273,6 +282,7 @@ class Session(Closing):
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
+        policy: Policy | None = None,
         **attributes: Any,
     ) -> Subscriber[Any]:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
@@ -285,8 +295,10 @@ class Session(Closing):
             tag: Tag[object] = self.tag(pattern, **attributes)
             return tag.subscribe(
                 start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport,
-                ordered=ordered,
+                ordered=ordered, policy=policy,
             )  # fmt: skip
+        if policy is not None:
+            raise TypeError("a policy is for one tag: leave the wildcard out, or the policy")
         if attributes:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
         options = Scaling(every, at, transport, size, rate_hz, ordered).check()
@@ -296,6 +308,25 @@ class Session(Closing):
         return Subscriber(
             self._attachment, check_pattern(pattern), Decoders(size=size), start=start, reliable=reliable,
             busy_poll=busy_poll, scaling=options,
+        )  # fmt: skip
+
+    def variables(
+        self, name: str, *, period_s: float = 0.05, frame_s: float = 1.0, on_join: bool = True,
+        chunk_bytes: int = CHUNK_BYTES, at: str = AUTO, **options: Unpack[TagOptions],
+    ) -> Variables:  # fmt: skip
+        """Many named, typed values behind the tag `name`: a mapping. Add variables to own them; read and follow those
+        of others.
+
+        Of what this program owns, every `period_s` one packet has what changed (0: only `flush` sends), and every
+        `frame_s` and, with `on_join`, whenever somebody joins, a packet has everything. Packets are cut into
+        `chunk_bytes`. Raises as `tag` does, and ValueError.
+        """
+        from ringcast.variables.mapping import Variables  # loads NumPy, which many programs do without
+
+        tag: Tag[Any] = self.tag(name, codec="variables", **options)
+        return Variables(
+            self._attachment, tag, period_s=period_s, frame_s=frame_s, on_join=on_join, chunk_bytes=chunk_bytes,
+            at=at, transport=options.get("transport", ""),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- the network

@@ -71,8 +71,8 @@ class Stages:
         self._deliver = deliver
         self._background = background
         self._complaints = Complaints(logger)
-        self._bases = bases
-        self._on_gone = on_gone
+        self._bases, self._on_gone = bases, on_gone
+        self.on_follow: Callable[[], None] = lambda: None
         self.running: dict[StageSpec, _Running] = {}
         self._held: Counter[StageSpec] = Counter()
         self._runners: dict[int, PublisherRunner] = {}
@@ -119,6 +119,7 @@ class Stages:
 
     def follow(self) -> None:
         """Start the stages that are missing and end those that nobody wants."""
+        self.on_follow()
         if self._closed or not (self._local.sharing.sized or self._held or self.running or self._resume):
             return
         specs = self.wanted()
