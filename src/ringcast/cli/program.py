@@ -38,6 +38,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "pub": "publish values, lines of standard input, or a counter",
         "sub": "subscribe, and print what arrives",
         "pull": "read from a tag's history: latest, n-th latest, by number, by time",
+        "vars": "list, watch, get and set the variables behind a tag",
     }),
     "look": ("look at a mesh", {
         "tags": "list tags, and who publishes and subscribes",

@@ -54,7 +54,7 @@ class Variables(Closing):
         self._lock = threading.Lock()
         self._owner: Owner | None = None
         self._mirror: VariablesSubscription | None = None
-        self._requests = Requests(tag, self)
+        self._requests = Requests(attachment, self)
         self._closed = False
         attachment.owns(self)
 
@@ -209,7 +209,7 @@ class Variables(Closing):
     def _knows(self, name: str) -> bool:
         return (self._owner is not None and self._owner.table.index(name) is not None) or name in self.mirror
 
-    def _settled(self) -> VariablesSubscription:
+    def settled(self) -> VariablesSubscription:
         """The mirror, with what there is to know."""
         mirror = self.mirror
         if not mirror.complete and (self._owner is None or self._tag.publishers()):
@@ -223,7 +223,7 @@ class Variables(Closing):
         """The newest value here. Raises KeyError when nobody has such a variable."""
         if self._owner is not None and self._owner.table.index(name) is not None:
             return self._owner.table.get(name)
-        return self._settled()[name]
+        return self.settled()[name]
 
     def get(self, name: str, default: Any = None) -> Any:
         try:
@@ -233,10 +233,10 @@ class Variables(Closing):
 
     def __contains__(self, name: object) -> bool:
         own = self._owner is not None and isinstance(name, str) and self._owner.table.index(name) is not None
-        return own or name in self._settled()
+        return own or name in self.settled()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self.own, *self._settled()]))
+        return iter(dict.fromkeys([*self.own, *self.settled()]))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
