@@ -327,6 +327,8 @@ std::vector<std::string> encode(const Table& table, std::span<const Group> group
         for (u32 index : group.indices) base_ns = std::min(base_ns, table.time_ns(index));
     if (base_ns == INT64_MAX) base_ns = 0;
     Encoder out(table, info, base_ns, std::max(limit, kChunkHeader + kSectionHeader + 16));
+    // First, so that a name which was removed and made again is free when it comes.
+    out.remove(removed);
     std::array<std::vector<u32>, kLastType + 1> by_type;
     for (const Group& group : groups) {
         for (auto& some : by_type) some.clear();
@@ -334,7 +336,6 @@ std::vector<std::string> encode(const Table& table, std::span<const Group> group
         for (std::size_t type = 1; type < by_type.size(); ++type)
             if (!by_type[type].empty()) out.add(by_type[type], group.named, group.repeated);
     }
-    out.remove(removed);
     return out.finish();
 }
 
