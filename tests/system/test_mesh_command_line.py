@@ -40,7 +40,7 @@ def test_channels_at_both_ends(make_mesh, eventually):
     a, b = make_mesh(2)
     pub = a.session.publisher("lab/x")
     eventually(lambda: b.knows("lab/x"))
-    sub = b.session.subscribe("lab/x", reliable=True, every=2)
+    sub = b.session.subscribe("lab/x", reliable=True, every=2, at="publisher")
     for _ in range(5):
         pub.send(b"four")
     assert [sub.recv(timeout=30).seq for _ in range(3)] == [0, 2, 4]
