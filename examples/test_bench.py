@@ -35,7 +35,8 @@ def controller() -> None:
                 break
             opening = min(1.0, max(0.0, bench.ask("engine/valve")["engine/valve"] + (WANTED_RPM - rpm) / 40_000.0))
             bench["engine/valve"] = opening  # not ours: a request to its owner
-        print(f"the engine is {bench['engine/state']} at about {round(rpm / 100.0) * 100} rpm, valve open: {opening > 0.1}")
+        state = bench["engine/state"]
+        print(f"the engine is {state} at about {round(rpm / 100.0) * 100} rpm, valve open: {opening > 0.1}")
         try:
             bench["engine/valve"] = "wide"
         except TypeError as refusal:

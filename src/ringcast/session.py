@@ -37,11 +37,10 @@ from ringcast.publisher import Publisher
 from ringcast.scaling import Size
 from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
+from ringcast.variables.opening import OpensVariables
 from ringcast.watch import Watch
 
 if TYPE_CHECKING:
-    from ringcast.variables.mapping import Variables
-
     import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Buffer
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from ringcast.codec.audio import AudioBlock
 
 _START_ATTEMPTS = 3
-CHUNK_BYTES = 1350
 S = TypeVar("S")
 
 
@@ -88,16 +86,11 @@ def connect(socket: str | os.PathLike[str] | None = None, start: bool = True, pr
     raise AssertionError("unreachable")
 
 
-class Session(Closing):
+class Session(Closing, OpensVariables):
     """Made by `ringcast.connect()`; use it with `with` or `async with`, or call `close`."""
 
     def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
-
-    @property
-    def attachment(self) -> Attachment:
-        """The session's machinery, for what Ringcast itself builds on sessions."""
-        return self._attachment
 
     @property
     def node(self) -> str:
@@ -308,25 +301,6 @@ class Session(Closing):
         return Subscriber(
             self._attachment, check_pattern(pattern), Decoders(size=size), start=start, reliable=reliable,
             busy_poll=busy_poll, scaling=options,
-        )  # fmt: skip
-
-    def variables(
-        self, name: str, *, period_s: float = 0.05, frame_s: float = 1.0, on_join: bool = True,
-        chunk_bytes: int = CHUNK_BYTES, at: str = AUTO, **options: Unpack[TagOptions],
-    ) -> Variables:  # fmt: skip
-        """Many named, typed values behind the tag `name`: a mapping. Add variables to own them; read and follow those
-        of others.
-
-        Of what this program owns, every `period_s` one packet has what changed (0: only `flush` sends), and every
-        `frame_s` and, with `on_join`, whenever somebody joins, a packet has everything. Packets are cut into
-        `chunk_bytes`. Raises as `tag` does, and ValueError.
-        """
-        from ringcast.variables.mapping import Variables  # loads NumPy, which many programs do without
-
-        tag: Tag[Any] = self.tag(name, codec="variables", **options)
-        return Variables(
-            self._attachment, tag, period_s=period_s, frame_s=frame_s, on_join=on_join, chunk_bytes=chunk_bytes,
-            at=at, transport=options.get("transport", ""),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- the network

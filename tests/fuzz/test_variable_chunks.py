@@ -1,4 +1,4 @@
-"""Bytes that claim to be chunks of variables: a table and a view refuse them whole, or take them; nothing else happens."""
+"""Bytes that claim to be chunks of variables: a table and a view refuse them whole, or take them."""
 
 from __future__ import annotations
 

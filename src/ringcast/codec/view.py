@@ -1,4 +1,4 @@
-"""The codec `view`: what a proxy makes of a tag is read as the tag itself. Its schema names the tag's codec and schema."""
+"""The codec `view`: what a proxy makes of a tag is read as the tag itself, whose codec and schema it names."""
 
 from __future__ import annotations
 

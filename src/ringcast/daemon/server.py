@@ -73,7 +73,7 @@ class Server:
             max_lingering_per_tag=settings.values["limits.lingering_rings_per_tag"],
         )  # fmt: skip
         self.local = Local(
-            TagTable(node, _core.utc_ns()), budget, core, settings_of=lambda tag: settings_for(self.settings.rules, tag),
+            TagTable(node, _core.utc_ns()), budget, core, settings_of=lambda t: settings_for(self.settings.rules, t),
             on_leaving=self._leaving, on_taken=self._taken, on_rate=self._pace_later,
         )  # fmt: skip
         self._declared = Declared(self.local)

@@ -1,8 +1,8 @@
 """A subscription to variables: one service thread, a table per owner, and whoever is to be told.
 
 The thread receives chunks, brings the tables up to date and tells, with arrays; nothing runs per variable. Invariants:
-a variable is one owner's, the first that had the name and is still heard of; whatever was lost, everything is right again
-after a full packet.
+a variable is one owner's, the first that had the name and is still heard of; whatever was lost, everything is right
+again after a full packet.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class VariablesSubscription(Closing):
     `sub.wait_newer` waits for another; `on_change`, `queue` and `event` tell of arrivals."""
 
     def __init__(
-        self, attachment: Attachment, tag: Tag[Any], patterns: tuple[str, ...], *, at: str, transport: str, reliable: bool
+        self, attachment: Attachment, tag: Tag[Any], patterns: tuple[str, ...], *, at: str, transport: str,
+        reliable: bool,
     ) -> None:  # fmt: skip
         self.patterns = patterns
         self.conflicts = 0

@@ -21,7 +21,7 @@ from ringcast.model.place import AUTO
 from ringcast.model.policy import EveryCycle, Policy, view
 from ringcast.tag import Tag
 from ringcast.variables.following import VariablesSubscription
-from ringcast.variables.owner import CHUNK_BYTES, Owner
+from ringcast.variables.owner import Owner
 from ringcast.variables.requests import Requests
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Variables(Closing):
     the variables of all owners; `[name] = value` changes one's own, and asks the owner of any other to change it."""
 
     def __init__(
-        self, attachment: Attachment, tag: Tag[Any], *, period_s: float, frame_s: float, on_join: bool, chunk_bytes: int,
-        at: str, transport: str,
+        self, attachment: Attachment, tag: Tag[Any], *, period_s: float, frame_s: float, on_join: bool,
+        chunk_bytes: int, at: str, transport: str,
     ) -> None:  # fmt: skip
         for name, value, least in (("period_s", period_s, 0.0), ("frame_s", frame_s, 0.0)):
             if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= 86400:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ringcast")
 
-CHUNK_BYTES = 1350
-"""A chunk and its headers fit into one Ethernet frame."""
 _JOIN_S = 5.0
 
 

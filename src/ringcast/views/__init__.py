@@ -1,1 +1,1 @@
-"""What runs a proxy's policies: a process per node, started by the daemon while somebody wants a view that is made there."""
+"""What runs policies: a process per node, which the daemon starts while somebody wants a view that is made there."""

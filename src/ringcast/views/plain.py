@@ -89,7 +89,7 @@ class PlainView:
 
     def _moved(self, newest: bytes, known: bytes, dead_band: float) -> bool:
         """Whether any number of an array moved by more than the dead band."""
-        assert self._arrays is not None and self._arrays.decode is not None
+        assert self._arrays is not None
         try:
             now, before = self._arrays.decode(newest), self._arrays.decode(known)
         except DecodeError:

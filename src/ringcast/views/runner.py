@@ -2,7 +2,8 @@
 
 Every publisher of the tag has a publisher of the view, so that numbers and indices stay each one's own. At the
 publisher the thread reads the rings of publishers of this node where they are, as a history does; elsewhere it
-subscribes, and the whole stream comes to this node. Invariant: a publisher that left takes its part of the view with it.
+subscribes, and the whole stream comes to this node. Invariant: a publisher that left takes its part of the view with
+it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ringcast.model.identity import PublisherInfo
 from ringcast.model.policy import OnChange, Periodic, View
 from ringcast.publisher import Publisher
 from ringcast.tag import Tag
-from ringcast.variables.owner import CHUNK_BYTES
+from ringcast.variables.opening import CHUNK_BYTES
 from ringcast.views.plain import PlainView, Sample
 
 logger = logging.getLogger("ringcast")
@@ -52,10 +53,10 @@ class VariablesPart:
         self._known = 0
         self._view = _core.VariableView(
             list(view.select) or ["**"],
-            mode="periodic" if isinstance(policy, Periodic) else "on_change" if isinstance(policy, OnChange) else "every_cycle",
+            mode=str(policy.__struct_config__.tag),
             period_s=policy.period_s if isinstance(policy, Periodic | OnChange) else 0.0, dead_band=changed.dead_band,
-            least_s=changed.least_s, longest_s=changed.longest_s, by_value=changed.by == "value", frame_s=view.frame_s or 1.0,
-            limit=CHUNK_BYTES,
+            least_s=changed.least_s, longest_s=changed.longest_s, by_value=changed.by == "value",
+            frame_s=view.frame_s or 1.0, limit=CHUNK_BYTES,
         )  # fmt: skip
 
     def feed(self, messages: list[_core.Message[Any]], now_ns: int) -> None:

@@ -97,7 +97,8 @@ def test_a_new_time_is_a_change_unless_only_values_count() -> None:
 
 def test_dead_band_is_measured_from_what_was_sent_and_full_packets_keep_to_it() -> None:
     bench = Bench(["**"], mode="on_change", dead_band=1.0)
-    for value, passes in ((0.0, True), (0.6, False), (1.0, False), (1.1, True), (0.2, False), (math.nan, True), (5.0, True)):
+    steps = ((0.0, True), (0.6, False), (1.0, False), (1.1, True), (0.2, False), (math.nan, True), (5.0, True))
+    for value, passes in steps:
         bench.owner.put("v", value, int(bench.now))
         bench.feed()
         bench.now += MS

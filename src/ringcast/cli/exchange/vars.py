@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HELP = "Variables behind a tag: list them, watch them change, get one from its owner, have its owner set one."
 
 _EPILOG = """\
-Names may hold wildcards: '*' for any letters within a segment, '**' for any at all. 'get' asks the owner for what it has
+Names may hold wildcards: '*' for any letters within a segment, '**' for any at all. 'get' asks the owner what it has
 now; 'list' and 'watch' read what is sent. 'set' asks the owner, which may refuse.
 
 examples:

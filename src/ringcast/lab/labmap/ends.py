@@ -44,10 +44,9 @@ class Bench:
     def match(self, subscribers: int) -> None:
         self._variables.owned().publisher.wait_for_subscribers(subscribers, WAIT_S)
 
-    def drive(self, cycles: int, period_s: float, batch: bool = True, share: float = 1.0, every: bool = True) -> dict[str, float]:
-        """Change all variables in each of `cycles` periods, or that share of them, one by one or at once, and send. What
-        was not sent when its period ended is lost, as the paper counts: n - p of n. With `every` false the packets are
-        left to the variables' own thread."""
+    def drive(self, cycles: int, period_s: float, batch: bool = True, share: float = 1.0) -> dict[str, float]:
+        """Change all variables in each of `cycles` periods, or that share of them, one by one or at once, and send.
+        What was not sent when its period ended is lost, as the paper counts: n - p of n."""
         n = max(1, round(len(self._names) * share))
         period_ns = round(period_s * 1e9)
         variables, names, lost = self._variables, self._names, 0
@@ -67,14 +66,13 @@ class Bench:
             else:
                 for place in range(first, min(first + n, len(names))):
                     variables[names[place]] = base + place
-            if every:
-                owner.flush()
+            owner.flush()
             if time.monotonic_ns() > due + period_ns:
                 lost += n
         seconds = (time.monotonic_ns() - begun) / 1e9
         return {
-            "lost": lost, "seconds": max(seconds, cycles * period_s), "changes": cycles * n, "cpu_s": cpu_s() - cpu_before,
-            "bytes": owner.publisher.counters()["bytes"] - bytes_before,
+            "lost": lost, "seconds": max(seconds, cycles * period_s), "changes": cycles * n,
+            "cpu_s": cpu_s() - cpu_before, "bytes": owner.publisher.counters()["bytes"] - bytes_before,
         }  # fmt: skip
 
     def close(self) -> None:

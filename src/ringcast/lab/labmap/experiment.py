@@ -1,7 +1,7 @@
 """`ringcast lab run labmap`: paper 002's test and its statements, and what is asked of variables.
 
-The full form keeps every repetition in out/labmap/repetitions.jsonl as it is done; interrupted and started again it goes
-on from there. The lines of Tables 1 and 2 are drawn by Spark: `ringcast pipeline run fit --input out/labmap/results`.
+The full form keeps every repetition in out/labmap/repetitions.jsonl as it is done; interrupted and started again it
+goes on from there. Spark draws the lines of Tables 1 and 2: `ringcast pipeline run fit --input out/labmap/results`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append(machine())
     findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 5")
-    findings.notes.append("lines T = a + b n/dt and W = a + b n/dt: ringcast pipeline run fit --input out/labmap/results")
+    findings.notes.append("the lines of Tables 1 and 2: ringcast pipeline run fit --input out/labmap/results")
     return findings
 
 

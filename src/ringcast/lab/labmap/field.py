@@ -1,7 +1,7 @@
 """The network of paper 002: a publisher's node and up to five subscribers' around a switch, and runs of its test on it.
 
-The publisher's process and daemon keep to the first core, everybody else to the others, and packets are taken in on the
-receivers' cores: on veth a receiver's work would otherwise run in its sender's context. One repetition is one drive of a
+The publisher's process and daemon keep to the first core, everybody else to the last, and packets are taken in on the
+receivers' core: on veth a receiver's work would otherwise run in its sender's context. One repetition is one drive of a
 number of cycles, without its warm-up.
 """
 

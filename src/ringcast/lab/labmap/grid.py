@@ -1,7 +1,7 @@
-"""The paper's grid: n, period, subscribers, transport and load, every cell repeated; and what its figures and tables say.
+"""The paper's grid: n, period, subscribers, transport and load, every cell repeated.
 
-A repetition is one drive of `CYCLES` periods, or of as many as fit into a second, after a warm-up. It is kept as soon as
-it is done, so that an interrupted run goes on where it was.
+A repetition is one drive of `CYCLES` periods, or of as many as fit into a second, after a warm-up. It is kept as soon
+as it is done, so that an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def run(bed: LabMapNetwork, quick: bool, steps: Steps, left: Path) -> tuple[Find
     try:
         for setting, repetition in itertools.product(wanted, range(repetitions)):
             key = f"{setting} {repetition}"
-            steps.step(f"{setting.transport}, {setting.subscribers} node(s), {setting.n} every {1e3 * setting.period_s:g} ms")
+            what = f"{setting.transport}, {setting.subscribers} node(s), {setting.load}"
+            steps.step(f"{what}, {setting.n} every {1e3 * setting.period_s:g} ms")
             if key in before:
                 found += before[key]
                 continue

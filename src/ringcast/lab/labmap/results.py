@@ -56,11 +56,21 @@ def write_parquet(results: Iterable[Result], path: Path, *, machine: str, versio
     except ImportError as exc:
         raise ParquetMissing from exc
     columns = (
-        ("experiment", pa.string()), ("configuration", pa.string()), ("repetition", pa.int32()), ("metric", pa.string()),
-        ("value", pa.float64()), ("unit", pa.string()), ("machine", pa.string()), ("version", pa.string()),
+        ("experiment", pa.string()), ("configuration", pa.string()), ("repetition", pa.int32()),
+        ("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string()), ("machine", pa.string()),
+        ("version", pa.string()),
     )  # fmt: skip
     lines = [
-        (EXPERIMENT, msgspec.json.encode(r.configuration).decode(), r.repetition, metric, value, UNITS[metric], machine, version)
+        (
+            EXPERIMENT,
+            msgspec.json.encode(r.configuration).decode(),
+            r.repetition,
+            metric,
+            value,
+            UNITS[metric],
+            machine,
+            version,
+        )
         for r in results
         for metric, value in r.metrics.items()
     ]

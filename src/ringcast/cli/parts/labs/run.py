@@ -29,7 +29,7 @@ EXPERIMENTS = {
     ),
     "labmap": (
         "ringcast.lab.labmap.experiment",
-        "paper 002: variables by period, number and subscribers; loss, latency, jitter, late joiners, what is left over",
+        "paper 002: variables by number, period and subscribers; loss, latency, jitter, late joiners, CPU left over",
     ),
     "placement": (
         "ringcast.lab.placement.experiment",

@@ -1,0 +1,52 @@
+"""How a session opens variables. Loads NumPy and what is built on it when they are first asked for, not before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
+
+from ringcast.model.options import TagOptions
+from ringcast.model.place import AUTO
+
+if TYPE_CHECKING:
+    from ringcast.client.attachment import Attachment
+    from ringcast.tag import Tag
+    from ringcast.variables.mapping import Variables
+
+CHUNK_BYTES = 1350
+"""A chunk and its headers fit into one Ethernet frame."""
+
+
+class _Opens(Protocol):
+    @property
+    def attachment(self) -> Attachment: ...
+    def tag(self, name: str, *, codec: str, **options: Any) -> Tag[Any]: ...
+
+
+class OpensVariables:
+    """What a session is besides."""
+
+    _attachment: Attachment
+
+    @property
+    def attachment(self) -> Attachment:
+        """The session's machinery, for what Ringcast itself builds on sessions."""
+        return self._attachment
+
+    def variables(
+        self: _Opens, name: str, *, period_s: float = 0.05, frame_s: float = 1.0, on_join: bool = True,
+        chunk_bytes: int = CHUNK_BYTES, at: str = AUTO, **options: Unpack[TagOptions],
+    ) -> Variables:  # fmt: skip
+        """Many named, typed values behind the tag `name`: a mapping. Add variables to own them; read and follow those
+        of others.
+
+        Of what this program owns, every `period_s` one packet has what changed (0: only `flush` sends), and every
+        `frame_s` and, with `on_join`, whenever somebody joins, a packet has everything. Packets are cut into
+        `chunk_bytes`. `at` is where proxies of subscriptions sit that do not say it. Raises as `tag` does, and
+        ValueError.
+        """
+        from ringcast.variables.mapping import Variables
+
+        return Variables(
+            self.attachment, self.tag(name, codec="variables", **options), period_s=period_s, frame_s=frame_s,
+            on_join=on_join, chunk_bytes=chunk_bytes, at=at, transport=options.get("transport", ""),
+        )  # fmt: skip
