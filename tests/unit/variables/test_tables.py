@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from variables_model import NAMES, Model, agrees, values
 
 from ringcast import _core
-from tests.unit.variables.model import NAMES, Model, agrees, values
 
 steps = st.lists(
     st.one_of(

@@ -6,9 +6,9 @@ import math
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from variables_model import NAMES, Model, agrees
 
 from ringcast import _core
-from tests.unit.variables.model import NAMES, Model, agrees
 
 MS = 1_000_000
 T0 = 1_700_000_000_000 * MS
