@@ -18,6 +18,9 @@ PREFIX = "@view"
 """Tags of views begin with it; nobody else's may."""
 MAX_PATTERNS = 1024
 LONGEST_S = 86400.0
+SHORTEST_S = 0.0005
+"""A proxy that was to look more often would do nothing else."""
+SHORTEST_FRAME_S = 0.01
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_S)]
 
@@ -64,6 +67,9 @@ def check_policy(policy: object) -> Policy:
             raise ValueError(f"{name} is at most {LONGEST_S:g} s, not {value!r}")
     if isinstance(policy, Periodic) and policy.period_s <= 0:
         raise ValueError("a period is longer than 0; EveryCycle() brings values as they are sent")
+    for name in ("period_s", "longest_s"):
+        if 0 < getattr(policy, name, 0.0) < SHORTEST_S:
+            raise ValueError(f"{name} is at least {SHORTEST_S:g} s, not {getattr(policy, name)!r}")
     if isinstance(policy, OnChange) and 0 < policy.longest_s < policy.least_s:
         raise ValueError(f"longest_s={policy.longest_s:g} is less than least_s={policy.least_s:g}: nothing can be both")
     return policy
@@ -93,6 +99,8 @@ def view(
     Raises TypeError, ValueError."""
     check_policy(policy)
     check_place(at)
+    if not isinstance(frame_s, int | float) or not SHORTEST_FRAME_S <= frame_s <= LONGEST_S:
+        raise ValueError(f"frame_s is a number of seconds from {SHORTEST_FRAME_S:g} to {LONGEST_S:g}, not {frame_s!r}")
     if len(select) > MAX_PATTERNS:
         raise ValueError(f"{len(select)} patterns; at most {MAX_PATTERNS} are possible: use wildcards")
     place = at if at != AUTO else tag_at or PUBLISHER
@@ -109,10 +117,12 @@ def described(wanted: View, codec: str, schema: dict[str, Any] | None) -> dict[s
 
 
 def described_view(schema: object) -> View | None:
-    """The view that a tag's schema describes; None when it describes none."""
+    """The view that a tag's schema describes; None when it describes none that may be. Untrusted: anybody makes tags."""
     if not isinstance(schema, dict) or "view" not in schema:
         return None
     try:
-        return msgspec.convert(schema["view"], View)
-    except msgspec.ValidationError:
+        found = msgspec.convert(schema["view"], View)
+        check_policy(found.policy)
+    except (msgspec.ValidationError, ValueError):
         return None
+    return found if found.frame_s >= SHORTEST_FRAME_S and len(found.select) <= MAX_PATTERNS else None

@@ -172,7 +172,8 @@ class VariablesSubscription(Closing):
 
     @property
     def complete(self) -> bool:
-        owners = list(self._owners.values())
+        now_s = time.monotonic()
+        owners = [owned for owned in list(self._owners.values()) if not owned.silent(now_s)]
         return bool(owners) and all(owned.table.complete for owned in owners)
 
     def __getitem__(self, name: str) -> Any:

@@ -56,7 +56,7 @@ class VariablesPart:
             mode=str(policy.__struct_config__.tag),
             period_s=policy.period_s if isinstance(policy, Periodic | OnChange) else 0.0, dead_band=changed.dead_band,
             least_s=changed.least_s, longest_s=changed.longest_s, by_value=changed.by == "value",
-            frame_s=view.frame_s or 1.0, limit=CHUNK_BYTES,
+            frame_s=view.frame_s, limit=CHUNK_BYTES,
         )  # fmt: skip
 
     def feed(self, messages: list[_core.Message[Any]], now_ns: int) -> None:
