@@ -117,7 +117,7 @@ def described(wanted: View, codec: str, schema: dict[str, Any] | None) -> dict[s
 
 
 def described_view(schema: object) -> View | None:
-    """The view that a tag's schema describes; None when it describes none that may be. Untrusted: anybody makes tags."""
+    """The view that a tag's schema describes; None for none that may be. Untrusted: anybody makes tags."""
     if not isinstance(schema, dict) or "view" not in schema:
         return None
     try:

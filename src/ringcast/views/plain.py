@@ -111,8 +111,8 @@ class PlainView:
             case OnChange() as policy:
                 at = NEVER
                 if self._differs(policy):
-                    at = max(self._slot_ns, round(self._at_ns + policy.least_s * 1e9))
+                    at = max(self._slot_ns, self._at_ns + round(policy.least_s * 1e9))
                 if policy.longest_s and self._known is not None:
-                    at = min(at, max(self._slot_ns, round(self._at_ns + policy.longest_s * 1e9)))
+                    at = min(at, max(self._slot_ns, self._at_ns + round(policy.longest_s * 1e9)))
                 return at
         return NEVER
