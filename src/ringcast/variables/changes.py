@@ -57,12 +57,12 @@ class Changes:
     @property
     def repeated(self) -> NDArray[np.bool_]:
         """Which of them are repeats of an old value, and not new."""
-        return (self.how & _core.HOW_REPEATED) != 0
+        return np.not_equal(self.how & _core.HOW_REPEATED, 0)
 
     @property
     def removed(self) -> NDArray[np.bool_]:
         """Which of them are no more."""
-        return (self.how & _core.HOW_REMOVED) != 0
+        return np.not_equal(self.how & _core.HOW_REMOVED, 0)
 
     @property
     def names(self) -> list[str]:

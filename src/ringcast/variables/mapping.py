@@ -40,7 +40,7 @@ class Variables(Closing):
 
     def __init__(
         self, attachment: Attachment, tag: Tag[Any], *, period_s: float, frame_s: float, on_join: bool,
-        chunk_bytes: int, at: str, transport: str,
+        chunk_bytes: int,
     ) -> None:  # fmt: skip
         for name, value, least in (("period_s", period_s, 0.0), ("frame_s", frame_s, 0.0)):
             if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= 86400:
@@ -50,7 +50,6 @@ class Variables(Closing):
         self._attachment = attachment
         self._tag = tag
         self._settings = (float(period_s), float(frame_s), on_join, chunk_bytes)
-        self._ways = (at, transport)
         self._lock = threading.Lock()
         self._owner: Owner | None = None
         self._mirror: VariablesSubscription | None = None
@@ -162,17 +161,16 @@ class Variables(Closing):
         if not all(isinstance(pattern, str) and pattern for pattern in patterns):
             raise ValueError(f"names and wildcards of variables are texts, not {patterns!r}")
         selected = patterns or EVERYTHING
-        way = (at if at != AUTO else self._ways[0], transport or self._ways[1])
         if selected == EVERYTHING and (policy is None or policy == EveryCycle()):
             return VariablesSubscription(
-                self._attachment, self._tag, selected, at=way[0], transport=way[1], reliable=reliable
+                self._attachment, self._tag, selected, at=at, transport=transport, reliable=reliable
             )
         wanted = view(
-            self._tag.name, policy or EveryCycle(), selected, way[0], self._attachment.connection.welcome.node,
+            self._tag.name, policy or EveryCycle(), selected, at, self._attachment.connection.welcome.node,
             self._tag.attributes.at, frame_s,
         )  # fmt: skip
         tag: Tag[Any] = Tag(self._attachment, open_view(self._attachment, wanted, self._tag.attributes), None)
-        return VariablesSubscription(self._attachment, tag, selected, at=AUTO, transport=way[1], reliable=reliable)
+        return VariablesSubscription(self._attachment, tag, selected, at=AUTO, transport=transport, reliable=reliable)
 
     @property
     def mirror(self) -> VariablesSubscription:

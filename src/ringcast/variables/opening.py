@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from ringcast.control.answers import TagOpened
+from ringcast.control.requests import OpenTag
 from ringcast.model.options import TagOptions
-from ringcast.model.place import AUTO
+from ringcast.model.tag import check_name
+from ringcast.tag import Tag
 
 if TYPE_CHECKING:
     from ringcast.client.attachment import Attachment
-    from ringcast.tag import Tag
     from ringcast.variables.mapping import Variables
 
 CHUNK_BYTES = 1350
 """A chunk and its headers fit into one Ethernet frame."""
-
-
-class _Opens(Protocol):
-    @property
-    def attachment(self) -> Attachment: ...
-    def tag(self, name: str, *, codec: str, **options: Any) -> Tag[Any]: ...
 
 
 class OpensVariables:
@@ -33,20 +29,22 @@ class OpensVariables:
         return self._attachment
 
     def variables(
-        self: _Opens, name: str, *, period_s: float = 0.05, frame_s: float = 1.0, on_join: bool = True,
-        chunk_bytes: int = CHUNK_BYTES, at: str = AUTO, **options: Unpack[TagOptions],
+        self, name: str, *, period_s: float = 0.05, frame_s: float = 1.0, on_join: bool = True,
+        chunk_bytes: int = CHUNK_BYTES, **options: Unpack[TagOptions],
     ) -> Variables:  # fmt: skip
         """Many named, typed values behind the tag `name`: a mapping. Add variables to own them; read and follow those
         of others.
 
         Of what this program owns, every `period_s` one packet has what changed (0: only `flush` sends), and every
         `frame_s` and, with `on_join`, whenever somebody joins, a packet has everything. Packets are cut into
-        `chunk_bytes`. `at` is where proxies of subscriptions sit that do not say it. Raises as `tag` does, and
-        ValueError.
+        `chunk_bytes`. Other options are the tag's. Raises as `tag` does, and ValueError.
         """
         from ringcast.variables.mapping import Variables
 
+        self._attachment.check()
+        requested: dict[str, Any] = {"codec": "variables", **options}
+        request = OpenTag(id=0, name=check_name(name), requested=requested)
+        tag: Tag[Any] = Tag(self._attachment, self._attachment.connection.call(request, TagOpened), None)
         return Variables(
-            self.attachment, self.tag(name, codec="variables", **options), period_s=period_s, frame_s=frame_s,
-            on_join=on_join, chunk_bytes=chunk_bytes, at=at, transport=options.get("transport", ""),
+            self._attachment, tag, period_s=period_s, frame_s=frame_s, on_join=on_join, chunk_bytes=chunk_bytes,
         )  # fmt: skip

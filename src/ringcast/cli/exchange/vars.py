@@ -15,7 +15,8 @@ from ringcast.model.policy import OnChange, Periodic, Policy
 from ringcast.model.tag import check_name
 
 if TYPE_CHECKING:
-    from ringcast.variables import Changes, Variables
+    from ringcast.variables.changes import Changes
+    from ringcast.variables.mapping import Variables
 
 HELP = "Variables behind a tag: list them, watch them change, get one from its owner, have its owner set one."
 

@@ -122,9 +122,9 @@ class Observer:
         self._counted = self._subscription.counters()
         self._cpu_s = cpu_s()
 
-    def seen(self, wanted: int, timeout_s: float) -> int:
+    def seen(self, wanted: int, limit_s: float) -> int:
         """Wait until so many values came since `begin`, or time is up."""
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + limit_s
         while self._values() < wanted and time.monotonic() < deadline:
             time.sleep(0.005)
         return self._values()

@@ -129,7 +129,7 @@ class LabMapNetwork(FieldNetwork):
         before = self._spent()
         sent = publisher.ask("drive", 60.0 + 3 * cycles * setting.period_s, cycles=cycles, **how)
         for node in nodes:
-            self.process(node).ask("seen", REST_S + 10, name=tag, wanted=int(sent["changes"]), timeout_s=REST_S)
+            self.process(node).ask("seen", REST_S + 10, name=tag, wanted=int(sent["changes"]), limit_s=REST_S)
         after = self._spent()
         heard = [self.process(node).ask("report", name=tag) for node in nodes]
         spent = [b - a for a, b in zip(before, after, strict=True)]

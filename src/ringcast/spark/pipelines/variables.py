@@ -22,8 +22,6 @@ from ringcast.spark.tables.columns import BOOL, DOUBLE, LONG, STRING, TIME, colu
 from ringcast.spark.tables.table import HOURLY, Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ringcast.spark.jobs import Job
 
 STREAM = ("tag", "publisher", "incarnation", "node")
@@ -48,15 +46,15 @@ def rows(messages: DataFrame) -> DataFrame:
     return found.select(*VARIABLES.columns)
 
 
-def _opened(chunks: pd.DataFrame) -> pd.DataFrame:
+def _opened(chunks: Any) -> Any:
     """One owner's stream. Runs in Spark's Python workers."""
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
     ordered = chunks.sort_values("seq")
     return pd.DataFrame(list(_values(ordered)), columns=[field.name for field in VARIABLES.schema])
 
 
-def _values(ordered: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+def _values(ordered: Any) -> Iterator[tuple[Any, ...]]:
     table = _core.VariableTable()
     for chunk in ordered.itertuples(index=False):
         indices, how, _ = table.apply([bytes(chunk.payload)])
