@@ -48,7 +48,7 @@ class Model:
 
 
 def kind(value: Any) -> object:
-    return value.dtype if isinstance(value, np.ndarray) else type(value)
+    return (np.ndarray, value.dtype.str) if isinstance(value, np.ndarray) else type(value)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -90,14 +90,20 @@ Value convert(nb::handle value, Type type, std::string_view name) {
         case Type::float64: {
             if (PyBool_Check(object) || !PyNumber_Check(object) || PyComplex_Check(object)) wrong_type(name, "a float", value);
             const double number = PyFloat_AsDouble(object);
-            if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
+            if (number == -1.0 && PyErr_Occurred()) {
+                PyErr_Clear();
+                wrong_type(name, "a float", value);
+            }
             out.bits = std::bit_cast<u64>(number);
             return out;
         }
         case Type::int64: {
             if (PyBool_Check(object) || !PyIndex_Check(object)) wrong_type(name, "an int", value);
             const nb::object index = nb::steal(PyNumber_Index(object));
-            if (!index.is_valid()) throw nb::python_error();
+            if (!index.is_valid()) {
+                PyErr_Clear();
+                wrong_type(name, "an int", value);
+            }
             const long long number = PyLong_AsLongLong(index.ptr());
             if (number == -1 && PyErr_Occurred()) throw nb::python_error();
             out.bits = static_cast<u64>(number);
@@ -478,17 +484,17 @@ void bind_variables(nb::module_& m) {
         .def(nb::init<>())
         .def("add", &PyTable::add, "name"_a, "value"_a, "event_ns"_a = nb::none())
         .def("set", &PyTable::set, "name"_a, "value"_a, "event_ns"_a = nb::none())
-        .def("set_at", &PyTable::set_at, "indices"_a, "values"_a, "event_ns"_a = nb::none())
-        .def("strangers", &PyTable::strangers, "indices"_a)
+        .def("set_at", &PyTable::set_at, nb::sig("def set_at(self, indices: object, values: object, event_ns: object | None = None) -> None"), "indices"_a, "values"_a, "event_ns"_a = nb::none())
+        .def("strangers", &PyTable::strangers, nb::sig("def strangers(self, indices: object) -> int"), "indices"_a)
         .def("remove", &PyTable::remove, "name"_a)
         .def("collect", &PyTable::collect, nb::kw_only(), "full"_a, "period_ns"_a, "frame_ms"_a, "limit"_a)
-        .def("extract", &PyTable::extract, "indices"_a, nb::kw_only(), "limit"_a)
+        .def("extract", &PyTable::extract, nb::sig("def extract(self, indices: object, *, limit: int) -> list"), "indices"_a, nb::kw_only(), "limit"_a)
         .def("apply", &PyTable::apply, "chunks"_a)
         .def("get", &PyTable::get, "name"_a)
         .def("get_at", &PyTable::get_at, "index"_a)
-        .def("numbers", &PyTable::numbers, "indices"_a)
-        .def("times", &PyTable::times, "indices"_a)
-        .def("values_at", &PyTable::values_at, "indices"_a)
+        .def("numbers", &PyTable::numbers, nb::sig("def numbers(self, indices: object) -> object"), "indices"_a)
+        .def("times", &PyTable::times, nb::sig("def times(self, indices: object) -> object"), "indices"_a)
+        .def("values_at", &PyTable::values_at, nb::sig("def values_at(self, indices: object) -> list"), "indices"_a)
         .def("index", &PyTable::index, "name"_a)
         .def("name", &PyTable::name, "index"_a)
         .def("type", &PyTable::type, "name"_a)

@@ -9,7 +9,7 @@ from ringcast.client.decoding import Decoders, Undecoded, bind, only_scaling, sc
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, check_reliable
 from ringcast.client.rings.local_history import LocalHistory
-from ringcast.client.views import open_view
+from ringcast.client.mesh.views import open_view
 from ringcast.codec import Codec
 from ringcast.control.answers import Done, PublisherListing, SubscriberListing, TagOpened
 from ringcast.control.requests import DestroyTag, ListHistories, ListPublishers, ListSubscribers

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ringcast.client.views import open_view
+from ringcast.client.mesh.views import open_view
 from ringcast.errors import ClosedError
 from ringcast.model.closing import Closing
 from ringcast.model.place import AUTO

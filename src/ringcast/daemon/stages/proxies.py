@@ -55,9 +55,7 @@ class Stages:
         self, local: Local, deliver: Callable[[list[Send]], None], background: Background, bases: Bases | None = None,
         on_gone: Callable[[StageSpec], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        self._local = local
-        self._deliver = deliver
-        self._background = background
+        self._local, self._deliver, self._background = local, deliver, background
         self._complaints = Complaints(logger)
         self._bases, self._on_gone = bases, on_gone
         self.on_follow: Callable[[], None] = lambda: None
