@@ -20,7 +20,6 @@ from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
 from ringcast.control.answers import ChannelListing, NodeListing, SettingListing, Status, TagListing, TagOpened
-from ringcast.control.placing import Observation
 from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListNodes, ListTags, OpenTag
 from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ringcast.codec.audio import AudioBlock
+    from ringcast.control.placing import Observation
 
 _START_ATTEMPTS = 3
 S = TypeVar("S")
@@ -216,6 +216,10 @@ class Session(Closing, OpensVariables):
         """The tags that somebody on this node created or uses. Raises DaemonUnavailable, ClosedError, ForkedError."""
         return self._list(ListTags(id=0, local=True))
 
+    def destroy_tag(self, name: str, *, force: bool = False) -> None:
+        """`Tag.destroy` for whoever has not the tag's codec. Raises as that does, and BadTagName."""
+        administration.destroy_tag(self._attachment, check_name(name), force)
+
     # ---------------------------------------------------------------- shortcuts
 
     @overload
@@ -290,9 +294,7 @@ class Session(Closing, OpensVariables):
                 start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport,
                 ordered=ordered, policy=policy,
             )  # fmt: skip
-        if policy is not None:
-            raise TypeError("a policy is for one tag: leave the wildcard out, or the policy")
-        if attributes:
+        if attributes := {**attributes, **({} if policy is None else {"policy": policy})}:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
         options = Scaling(every, at, transport, size, rate_hz, ordered).check()
         if size is not None:
@@ -320,8 +322,7 @@ class Session(Closing, OpensVariables):
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        pages = self._attachment.connection.call_pages(ListNodes(id=0), NodeListing)
-        return [row for page in pages for row in page.rows]
+        return [row for page in self._attachment.connection.call_pages(ListNodes(id=0), NodeListing) for row in page.rows]
 
     def channels(self) -> list[ChannelStatus]:
         """The streams that come to this node from others and go from it to others.
@@ -367,8 +368,8 @@ class Session(Closing, OpensVariables):
 
     def settings(self) -> list[SettingStatus]:
         """The daemon's settings, and where each came from. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        pages = self._attachment.connection.call_pages(GetSettings(id=0), SettingListing)
-        return [row for page in pages for row in page.rows]
+        found = self._attachment.connection.call_pages(GetSettings(id=0), SettingListing)
+        return [row for page in found for row in page.rows]
 
     def close(self) -> None:
         """Close everything this session gave out and say goodbye. A second call does nothing, and so does one in a

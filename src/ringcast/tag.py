@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Generic, Literal, overload
 
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, Undecoded, bind, only_scaling, scaled, scaling
+from ringcast.client.mesh import administration
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, check_reliable
 from ringcast.client.rings.local_history import LocalHistory
 from ringcast.client.mesh.views import open_view
 from ringcast.codec import Codec
-from ringcast.control.answers import Done, PublisherListing, SubscriberListing, TagOpened
-from ringcast.control.requests import DestroyTag, ListHistories, ListPublishers, ListSubscribers
+from ringcast.control.answers import PublisherListing, SubscriberListing, TagOpened
+from ringcast.control.requests import ListHistories, ListPublishers, ListSubscribers
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.history import History, Whose, incarnation_of
 from ringcast.message import T
@@ -256,8 +257,7 @@ class Tag(Generic[T]):
 
         Raises TagInUse (others hold rights), UnknownTag, DaemonUnavailable, ClosedError, ForkedError.
         """
-        self._attachment.connection.call(DestroyTag(id=0, name=self._name, force=force), Done)
-        self._attachment.registry.destroyed(self._name)
+        administration.destroy_tag(self._attachment, self._name, force)
 
     def _decoders(self, size: Size | None) -> Decoders:
         return Decoders((self._name, self._attributes, self._codec), size)
