@@ -283,8 +283,7 @@ class Session(Closing, OpensVariables):
         **attributes: Any,
     ) -> Subscriber[Any]:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
-        subscription to every tag that matches, now or later. Each message then says its `tag`, and is decoded by that
-        tag's codec. With `size`, all that match must have a codec that can be scaled; one that comes later and has not
+        subscription to every tag that matches, now or later. Each message says its `tag`, and has its codec. With `size`, all that match must have a codec that can be scaled; one that comes later and has not
         ends the subscription with QosMismatch. Raises as `tag` and `Tag.subscribe` do, and TypeError for attributes
         beside a wildcard.
         """
@@ -322,7 +321,8 @@ class Session(Closing, OpensVariables):
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        return [row for page in self._attachment.connection.call_pages(ListNodes(id=0), NodeListing) for row in page.rows]
+        pages = self._attachment.connection.call_pages(ListNodes(id=0), NodeListing)
+        return [row for page in pages for row in page.rows]
 
     def channels(self) -> list[ChannelStatus]:
         """The streams that come to this node from others and go from it to others.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Generic, Literal, overload
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, Undecoded, bind, only_scaling, scaled, scaling
 from ringcast.client.mesh import administration
+from ringcast.client.mesh.views import open_view
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, check_reliable
 from ringcast.client.rings.local_history import LocalHistory
-from ringcast.client.mesh.views import open_view
 from ringcast.codec import Codec
 from ringcast.control.answers import PublisherListing, SubscriberListing, TagOpened
 from ringcast.control.requests import ListHistories, ListPublishers, ListSubscribers
