@@ -283,9 +283,9 @@ class Session(Closing, OpensVariables):
         **attributes: Any,
     ) -> Subscriber[Any]:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
-        subscription to every tag that matches, now or later. Each message says its `tag`, and has its codec. With `size`, all that match must have a codec that can be scaled; one that comes later and has not
-        ends the subscription with QosMismatch. Raises as `tag` and `Tag.subscribe` do, and TypeError for attributes
-        beside a wildcard.
+        subscription to every tag that matches, now or later. Each message says its `tag`, and has its codec. With
+        `size`, all that match must have a codec that can be scaled; one that comes later and has not ends the
+        subscription with QosMismatch. Raises as `tag` and `Tag.subscribe` do; TypeError for more beside a wildcard.
         """
         if not is_pattern(pattern):
             tag: Tag[object] = self.tag(pattern, **attributes)
