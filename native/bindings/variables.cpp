@@ -482,8 +482,8 @@ void bind_variables(nb::module_& m) {
     m.def("variable_matches", [](const std::string& pattern, const std::string& name) { return matches(pattern, name); }, "pattern"_a, "name"_a);
     nb::class_<PyTable>(m, "VariableTable")
         .def(nb::init<>())
-        .def("add", &PyTable::add, "name"_a, "value"_a, "event_ns"_a = nb::none())
-        .def("set", &PyTable::set, "name"_a, "value"_a, "event_ns"_a = nb::none())
+        .def("add", &PyTable::add, "name"_a, "value"_a.none(), "event_ns"_a = nb::none())
+        .def("set", &PyTable::set, "name"_a, "value"_a.none(), "event_ns"_a = nb::none())
         .def("set_at", &PyTable::set_at, nb::sig("def set_at(self, indices: object, values: object, event_ns: object | None = None) -> None"), "indices"_a, "values"_a, "event_ns"_a = nb::none())
         .def("strangers", &PyTable::strangers, nb::sig("def strangers(self, indices: object) -> int"), "indices"_a)
         .def("remove", &PyTable::remove, "name"_a)
