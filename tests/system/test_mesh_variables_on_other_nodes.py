@@ -33,13 +33,13 @@ def test_what_is_not_selected_does_not_travel(plant, eventually):
     eventually(lambda: b.knows("plant"))
     following = b.session.variables("plant").subscribe("w/*", policy=ringcast.OnChange(longest_s=0.05))
     queue = following.queue()
-    assert queue.get(60).names == ["w/x"]
+    assert set(queue.get(60).names) == {"w/x"}
     for number in range(20):
         made.set_many(made.index([f"v/{i}" for i in range(500)]), [float(number)] * 500)
         made.flush()
     made["w/x"] = 5.0
-    while (told := queue.get(60)).numbers.tolist() != [5.0]:
-        assert told.names == ["w/x"]
+    while set((told := queue.get(60)).numbers.tolist()) != {5.0}:
+        assert set(told.names) == {"w/x"}
     incoming = {row.tag: row.bytes or 0 for row in b.session.channels() if row.direction == "in"}
     assert "plant" not in incoming, "the whole stream stays where it is"
     (view,) = [tag for tag in incoming if tag.startswith("@view/")]
@@ -53,6 +53,6 @@ def test_equal_wishes_share_one_view(plant, eventually):
     both = [theirs.subscribe("w/*", policy=ringcast.Periodic(0.05)).queue() for _ in range(2)]
     other = theirs.subscribe("w/*", policy=ringcast.Periodic(0.06)).queue()
     for queue in (*both, other):
-        assert queue.get(60).names == ["w/x"]
+        assert set(queue.get(60).names) == {"w/x"}
     views = [row for row in b.session.tags("@view/**") if row.subscribers]
     assert sorted(row.subscribers for row in views) == [1, 2]

@@ -130,17 +130,18 @@ def test_policies_at_the_publisher_select_and_mark(plant, elsewhere):
     periodic = elsewhere.subscribe("engine/*", policy=ringcast.Periodic(0.05)).queue()
     changed = elsewhere.subscribe("engine/rpm", policy=ringcast.OnChange(dead_band=10.0, longest_s=0.2)).queue()
     first = periodic.get(30)
-    assert sorted(first.names) == ["engine/on", "engine/rpm"]
+    assert set(first.names) == {"engine/on", "engine/rpm"}
     while not periodic.get(30).repeated.all():
         pass
-    assert changed.get(30).numbers.tolist() == [800.0]
+    assert set(changed.get(30).numbers.tolist()) == {800.0}
     plant["engine/rpm"] = 805.0
     told = changed.get(30)
-    assert (told.numbers.tolist(), told.repeated.tolist()) == ([800.0], [True]), "within the dead band"
+    assert set(told.numbers.tolist()) == {800.0}, "within the dead band"
+    assert told.repeated.all()
     plant["engine/rpm"] = 815.0
     while (told := changed.get(30)).repeated.all():
         pass
-    assert told.numbers.tolist() == [815.0]
+    assert set(told.numbers.tolist()) == {815.0}
 
 
 def test_a_policy_on_any_tag(session, connect, eventually):

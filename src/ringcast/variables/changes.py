@@ -13,7 +13,8 @@ from ringcast.model.identity import PublisherInfo
 
 
 class Changes:
-    """Variables of one owner that came together. `indices` and `how` are arrays of equal length.
+    """Variables of one owner that came together. `indices` and `how` are arrays of equal length. What came in several
+    packets at once is there several times, each time with its newest value.
 
     `sent_ns` is when the last of their packets was sent, `arrived_ns` when it was in this process, `told_ns` when the
     service thread began to tell; `times` says when each value was set. All UTC.
@@ -57,12 +58,14 @@ class Changes:
     @property
     def repeated(self) -> NDArray[np.bool_]:
         """Which of them are repeats of an old value, and not new."""
-        return np.not_equal(self.how & _core.HOW_REPEATED, 0)
+        marked: NDArray[np.bool_] = np.not_equal(self.how & _core.HOW_REPEATED, 0)
+        return marked
 
     @property
     def removed(self) -> NDArray[np.bool_]:
         """Which of them are no more."""
-        return np.not_equal(self.how & _core.HOW_REMOVED, 0)
+        marked: NDArray[np.bool_] = np.not_equal(self.how & _core.HOW_REMOVED, 0)
+        return marked
 
     @property
     def names(self) -> list[str]:
