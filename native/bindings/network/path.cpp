@@ -10,7 +10,7 @@
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
 #include "bindings/module.hpp"
-#include "bindings/tuning.hpp"
+#include "bindings/network/tuning.hpp"
 #include "impair/impairment.hpp"
 #include "path/delivery.hpp"
 #include "path/pump.hpp"
