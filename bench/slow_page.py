@@ -65,7 +65,9 @@ def gateway(place: Path) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
 
 
 def memory_mb(process: subprocess.Popen[str]) -> float:
-    return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+    """Its own: the publisher's ring is mapped too, and all that was read of it."""
+    resident, shared = Path(f"/proc/{process.pid}/statm").read_text().split()[1:3]
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def send(publisher: Any, seconds: float, look: Any) -> int:

@@ -42,6 +42,8 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "sub": "subscribe, and print what arrives",
         "pull": "read from a tag's history: latest, n-th latest, by number, by time",
         "vars": "list, watch, get and set the variables behind a tag",
+        "ask": "ask whoever serves a tag, and print the answer",
+        "serve": "answer what is asked on a tag with a command's output",
     }),
     "look": ("look at a mesh", {
         "tags": "list tags, and who publishes and subscribes",
