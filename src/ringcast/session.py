@@ -341,10 +341,8 @@ class Session(Closing, OpensVariables):
         return administration.observe(self._attachment.connection, measured=measured)
 
     def dropped(self) -> dict[str, dict[str, int]]:
-        """{transport: {reason: count}} of what came to this node over the network that nobody had asked for.
-
-        Raises DaemonUnavailable, ClosedError, ForkedError.
-        """
+        """{transport: {reason: count}} of what came to this node over the network that nobody had asked for. Raises
+        DaemonUnavailable, ClosedError, ForkedError."""
         return self._channels()[-1].dropped
 
     def _channels(self) -> list[ChannelListing]:
@@ -369,8 +367,8 @@ class Session(Closing, OpensVariables):
 
     def settings(self) -> list[SettingStatus]:
         """The daemon's settings, and where each came from. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        found = self._attachment.connection.call_pages(GetSettings(id=0), SettingListing)
-        return [row for page in found for row in page.rows]
+        call = self._attachment.connection.call_pages
+        return [row for page in call(GetSettings(id=0), SettingListing) for row in page.rows]
 
     def close(self) -> None:
         """Close everything this session gave out and say goodbye. A second call does nothing, and so does one in a
