@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from ringcast.spark.pipelines.planes import planes, runs
+from ringcast.spark.experiments.planes import planes, runs
 
 SCHEMA = (
     "experiment string, configuration string, repetition int, metric string, value double, unit string, "
-    "machine string, version string"
+    "machine string, version string, run_id string"
 )
 
 
@@ -25,7 +25,7 @@ def test_planes_equal_least_squares_and_lossy_runs_do_not_count(spark: SparkSess
             configuration = {"transport": "tcp", "n": n, "dt_s": dt_s, "subscribers": 2, "load": "idle"}
             text = msgspec.json.encode(configuration).decode()
             for metric, one in (("latency_ms", value), ("lost", 7.0 if lost else 0.0)):
-                rows.append(("labmap", text, 0, metric, one, "", "", ""))
+                rows.append(("labmap", text, 0, metric, one, "", "", "", "r"))
             if not lost:
                 sides.append((1.0, n, 1 / dt_s))
                 values.append(value)

@@ -17,8 +17,11 @@ import msgspec
 from ringcast.record.delta import Delta, TableError, described
 from ringcast.record.upgrade import upgrade_recording
 from ringcast.spark import catalog
+from ringcast.spark.tables.bronze import RESULTS
 from ringcast.spark.tables.table import Table
 
+_TRAINING = "gold.training"
+"""What `bronze.results` was called."""
 _FULL_EVERY = 16
 
 
@@ -28,6 +31,9 @@ def upgrade(path: str | os.PathLike[str]) -> dict[str, int]:
     if (root / "commits").is_dir():
         return {str(root): upgrade_recording(root)}
     done = {}
+    if (root / _TRAINING).is_dir() and not (root / RESULTS.name).exists():
+        (root / _TRAINING).rename(root / RESULTS.name)  # paths in a Delta table's log are relative to it
+        done[RESULTS.name] = len(list((root / RESULTS.name).rglob("*.parquet")))
     for table in catalog.tables().values():
         versions = sorted((root / table.name).glob("v[0-9]*/manifests"), key=lambda found: int(found.parent.name[1:]))
         if versions and not (root / table.folder / "_delta_log").is_dir():

@@ -1,15 +1,14 @@
-"""What is kept of every repetition of paper 002's test: one line per metric, in the one schema of all experiments, as
-Parquet, so that `ringcast pipeline run fit` draws the lines of Tables 1 and 2."""
+"""What is kept of every repetition of paper 002's test: a value per metric, in the one schema of all experiments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from ringcast.lab.adamant.results import ParquetMissing
 from ringcast.lab.labmap.field import Drive
+from ringcast.record.figures import Measured
 
 EXPERIMENT = "labmap"
 UNITS = {
@@ -48,34 +47,11 @@ def of(drive: Drive, repetition: int, whetstones: dict[str, float] | None = None
     return found
 
 
-def write_parquet(results: Iterable[Result], path: Path, *, machine: str, version: str) -> None:
-    """Raises ParquetMissing, OSError."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as exc:
-        raise ParquetMissing from exc
-    columns = (
-        ("experiment", pa.string()), ("configuration", pa.string()), ("repetition", pa.int32()),
-        ("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string()), ("machine", pa.string()),
-        ("version", pa.string()),
-    )  # fmt: skip
-    lines = [
-        (
-            EXPERIMENT,
-            msgspec.json.encode(r.configuration).decode(),
-            r.repetition,
-            metric,
-            value,
-            UNITS[metric],
-            machine,
-            version,
-        )
-        for r in results
-        for metric, value in r.metrics.items()
-    ]
-    arrays = [pa.array([line[i] for line in lines], type=kind) for i, (_, kind) in enumerate(columns)]
-    pq.write_table(pa.table(arrays, schema=pa.schema(list(columns))), path, compression="zstd")
+def measured(results: Iterable[Result]) -> Iterator[Measured]:
+    """As values of the one results schema."""
+    for one in results:
+        for metric, value in one.metrics.items():
+            yield Measured(EXPERIMENT, one.configuration, one.repetition, metric, value, UNITS[metric])
 
 
 def kept(path: Path) -> dict[str, list[Result]]:

@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ringcast.spark.declaration import own_job
-from ringcast.spark.pipelines.results import opened, taken_in
+from ringcast.spark.experiments.results import opened, taken_in
 from ringcast.spark.settling import as_declared
+from ringcast.spark.tables.bronze import RESULTS
 from ringcast.spark.tables.columns import DOUBLE, INT, LONG, STRING, columns, join, optional
-from ringcast.spark.tables.gold import RUN, TRAINING
+from ringcast.spark.tables.gold import RUN
 from ringcast.spark.tables.table import Table
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def runs(results: DataFrame) -> DataFrame:
     """One row per run that lost nothing: the group, `n`, `per_s` = 1/dt and `value` in ms."""
     keys = (("n", "double"), ("dt_s", "double"), ("subscribers", "int"), ("load", "string"))
     wide = opened(results).select(
-        "configuration", "repetition", "metric", "value", "transport",
+        "configuration", "repetition", "run_id", "metric", "value", "transport",
         *(F.element_at("keys", key).cast(kind).alias(key) for key, kind in keys),
     )  # fmt: skip
-    by_run = ("configuration", "repetition")
+    by_run = ("configuration", "repetition", "run_id")
     lossy = wide.where("metric = 'lost' and value > 0").select(*by_run)
     return (
         wide.where("metric = 'latency_ms' and n is not null and dt_s > 0")
@@ -96,7 +97,7 @@ def _pairs(found: DataFrame) -> DataFrame:
     )
 
 
-@own_job("planes", "latency by n and by period, beside n/dt alone", reads={"results": TRAINING}, writes=PLANES)
+@own_job("planes", "latency by n and by period, beside n/dt alone", reads={"results": RESULTS}, writes=PLANES)
 def planes_job(job: Job) -> None:
     found = planes(runs(taken_in(job))).withColumn("run_id", F.lit(job.run.id))
     job.run.wrote(PLANES.name, job.lake.replace(PLANES, as_declared(found, PLANES), job.run.id).rows)
