@@ -34,5 +34,5 @@ def test_planes_equal_least_squares_and_lossy_runs_do_not_count(spark: SparkSess
     assert (found.a, found.b, found.c) == pytest.approx(tuple(expected), rel=1e-6)
     assert found.r2 == pytest.approx(1 - residual[0] / (np.var(values) * len(values)), rel=1e-6)
     assert found.points == 8
-    assert found.pairs == 1, "100 every 0.1 s and 10 every 0.01 s"
+    assert found.pairs == 2, "10 every 0.01 s and 100 every 0.1 s; 100 every 0.01 s and 500 every 0.05 s"
     assert found.apart > 0

@@ -29,7 +29,8 @@ def test_values_with_names_and_times(spark):
     owner.set("rpm", 2.5, T0 + 7)
     chunks += owner.collect(full=False, period_ns=1, frame_ms=1, limit=1000)
     chunks += owner.collect(full=True, period_ns=1, frame_ms=1, limit=1000)
-    found = rows(bronze(spark, chunks + chunks)).collect()
+    once = bronze(spark, chunks)
+    found = rows(once.unionAll(once)).collect()
     told = sorted((row.name, row.number, row.text, row.event_ns, row.type) for row in found)
     assert told == [
         ("rpm", 1.0, None, T0, "float"),
