@@ -56,6 +56,7 @@ from ringcast.measure.receiving import SubscriberStats
 from ringcast.message import Message, Reservation
 from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import Presence, PublisherInfo, SubscriberInfo
+from ringcast.model.policy import EveryCycle, OnChange, Periodic
 from ringcast.model.tag import TagAttributes
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue
 from ringcast.publisher import Publisher
@@ -91,9 +92,10 @@ __all__ = [
     "ClosedError",
     "Codec", "CodecError", "CodecKind", "ConnectionCallback", "ConnectionChange", "CorruptRing",
     "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
-    "EncodeError", "ForeignDaemon", "ForkedError", "History", "HistoryError", "Message", "MessageQueue",
+    "EncodeError", "EveryCycle", "ForeignDaemon", "ForkedError", "History", "HistoryError", "Message", "MessageQueue",
     "MessageTooLarge", "NoSpace",
-    "NameTaken", "NodeStatus", "NotYet", "Overwritten", "Presence", "Publisher", "PublisherInfo", "PublisherStatus",
+    "NameTaken", "NodeStatus", "NotYet", "OnChange", "Overwritten", "Periodic", "Presence", "Publisher",
+    "PublisherInfo", "PublisherStatus",
     "QosMismatch",
     "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "ScaleError", "Session", "SlowSubscriber",
     "Status",
