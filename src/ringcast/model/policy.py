@@ -6,7 +6,6 @@ same name, one proxy makes them, and whoever wants them shares one stream and on
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Annotated, Any, Literal
 
@@ -88,7 +87,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tag(self) -> str:
         """The name of the tag that carries it."""
-        digest = hashlib.blake2b(msgspec.msgpack.encode(self), digest_size=8).hexdigest()
+        from hashlib import blake2b  # few programs have views, and loading it takes milliseconds
+
+        digest = blake2b(msgspec.msgpack.encode(self), digest_size=8).hexdigest()
         return f"{PREFIX}/{digest}/{self.of}"
 
 
