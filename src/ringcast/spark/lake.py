@@ -32,6 +32,8 @@ from ringcast.spark.tables.table import Fit, Table, fit, same_type
 LakeError = TableError
 _PARTITION = "_partition"
 _STAGING = "_staging"
+_CLUSTERED = ("tag", "event_ns")
+"""Rows that have these lie in a file in this order: readers that ask for a tag, or a time, leave most of it out."""
 _PATTERN = re.compile(r"[][*?{}\\]")
 
 
@@ -171,8 +173,8 @@ class Lake:
         """One file per partition, by tag and time where rows have these, and away with files that nobody could read
         for `grace_s` (whole hours), which is for readers that opened the table before. Raises TableChanged."""
         delta = self._delta(table)
-        ordered = table.partition_column is not None and {"tag", "event_ns"} <= set(table.columns)
-        removed, written = delta.compact(["tag", "event_ns"] if ordered else None)
+        ordered = table.partition_column is not None and set(_CLUSTERED) <= set(table.columns)
+        removed, written = delta.compact(list(_CLUSTERED) if ordered else None)
         delta.vacuum(grace_s)
         for stage in (self.location(table) / _STAGING).glob("*"):
             if stage.stat().st_mtime < time.time() - max(grace_s, 3600.0):
@@ -279,6 +281,8 @@ class Lake:
             complete = complete.where(F.when(whole, True).otherwise(F.raise_error(F.lit(
                 f"table {table.name}: a row has null in one of {', '.join(required)}"
             )).cast("boolean")))  # fmt: skip
+        if set(_CLUSTERED) <= set(table.columns):
+            complete = complete.sortWithinPartitions(_PARTITION, *_CLUSTERED)
         complete.write.partitionBy(_PARTITION).parquet(str(stage))
         files = []
         for found in sorted(stage.glob(f"{_PARTITION}=*/*.parquet")):

@@ -89,7 +89,12 @@ class Plan:
                     recorded = found[key]
                     oldest, end = min(oldest, recorded.oldest), max(end, recorded.next)
                 found[key] = Head(key, oldest, end)
-        return list(found.values())
+        chosen = self.options.streams
+        return [head for head in found.values() if not chosen or head.key.incarnation in chosen]
+
+    def rings(self) -> list[Ring]:
+        """The live rings there are. Raises DaemonUnavailable."""
+        return [] if self._rings is None else self._rings.list()
 
     def initial(self) -> Offset:
         """Where `startingOffsets` says to begin."""

@@ -27,7 +27,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from ringcast.errors import DataLoss, HistoryError
-from ringcast.record.bronze import SCHEMA, to_arrow
+from ringcast.record.bronze import SCHEMA, Batch, to_arrow
 from ringcast.record.recording import Recording
 from ringcast.spark.tags.connections import rings_at
 from ringcast.spark.tags.offsets import Offset, Piece, advance, pieces
@@ -38,6 +38,11 @@ from ringcast.spark.tags.values import decoded
 logger = logging.getLogger("ringcast.spark")
 
 VALUE = "value"
+NUMBERED = pa.schema(
+    [pa.field("stream", pa.int32(), nullable=False)]
+    + [SCHEMA.field(name) for name in ("seq", "event_ns", "sent_ns", "received_ns", "lost", "discardable", "payload")]
+)
+"""A message without names: those of its stream are the same in every row, and most of what a row weighs."""
 _RECEIVED = SCHEMA.get_field_index("received_ns")
 
 
@@ -50,6 +55,8 @@ class RingcastSource(DataSource):
 
     def schema(self) -> StructType:
         options = read_options(self.options, streaming=False)
+        if options.streams:
+            return from_arrow_schema(NUMBERED)
         value = Plan(options).value_type() if options.decode else None
         found = SCHEMA if value is None else SCHEMA.append(pa.field(VALUE, value))
         return from_arrow_schema(found)
@@ -83,7 +90,7 @@ class _Reading:
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._target = to_arrow_schema(schema, timezone="UTC")
-        for name in self._target.names:
+        for name in () if options.streams else self._target.names:
             if name != VALUE and name not in SCHEMA.names:
                 raise ValueError(f"there is no column {name!r}; there are {', '.join(SCHEMA.names)} and {VALUE}")
 
@@ -106,7 +113,11 @@ class _Reading:
                 if lost:
                     self._lost(piece, lost)
                 due = stretch.following
-                yield _as_held(to_arrow(stretch.columns, [task.format], task.every), rings.is_local(task.info))
+                local = rings.is_local(task.info)
+                if self._options.streams:
+                    yield _numbered(stretch.columns, self._options.streams.index(piece.key.incarnation), local)
+                else:
+                    yield _as_held(to_arrow(stretch.columns, [task.format], task.every), local)
         except HistoryError as exc:
             logger.info("the ring of %s is gone: %s", piece.key.text(), exc)
         if due < piece.end:  # the ring went while it was being read
@@ -121,6 +132,9 @@ class _Reading:
         )  # fmt: skip
 
     def _shaped(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        if self._options.streams:
+            yield batch
+            return
         columns = []
         for field in self._target:
             column = decoded(batch["payload"], batch["codec"], field.type) if field.name == VALUE else batch[field.name]
@@ -138,6 +152,19 @@ def _as_held(rows: pa.RecordBatch, local: bool) -> pa.RecordBatch:
     if not local:
         return rows
     return rows.set_column(_RECEIVED, SCHEMA.field(_RECEIVED), rows["sent_ns"])
+
+
+def _numbered(rows: Batch, stream: int, local: bool) -> pa.RecordBatch:
+    count = len(rows)
+    columns = [
+        pa.array(np.full(count, stream, np.int32)),
+        *(pa.array(one) for one in (rows.seq, rows.event_ns, rows.sent_ns)),
+        pa.array(rows.sent_ns if local else rows.received_ns),
+        pa.array(rows.lost),
+        pa.array(rows.discardable.astype(np.bool_)),
+        pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(rows.offsets), pa.py_buffer(rows.payload)]),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=NUMBERED)
 
 
 def _recorded(task: Task) -> Iterator[pa.RecordBatch]:
