@@ -26,6 +26,7 @@ from harness.command import main
 from harness.rows import Row, at_least, at_most, plain, scaled
 from harness.run import Run
 from harness.stats import quantiles
+from lake import commits, detections, equal_rows
 
 LIMIT_S = 120.0
 PAYLOAD = b"x" * 64
@@ -195,35 +196,6 @@ def _recorder(run: Run, session: ringcast.Session, folder: Path) -> list[Row]:
     ]
 
 
-def _commits(run: Run, folder: Path) -> list[Row]:
-    """A small table that is committed to again and again: how large its log grows, and how much slower commits get."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from ringcast.record.delta import Delta, described
-
-    count = 600 if run.quick else 6_000
-    run.expect("commits", count)
-    root = folder / "commits"
-    (root / "data").mkdir(parents=True)
-    schema = {"type": "struct", "fields": [{"name": "value", "type": "long", "nullable": True, "metadata": {}}]}
-    table, taken = Delta(root, json.dumps(schema)), []
-    for number in range(count):
-        name = f"data/{number}.parquet"
-        pq.write_table(pa.table({"value": [number]}), root / name)
-        begin = time.perf_counter()
-        table.commit([described(root, name)], batch=("bench", number))
-        taken.append(time.perf_counter() - begin)
-        run.advance("commits")
-    log = sum(path.stat().st_size for path in (root / "_delta_log").iterdir())
-    first, last = (sorted(some)[len(some) // 2] for some in (taken[1:101], taken[-100:]))
-    return [
-        at_most(f"{count} commits of a small table: metadata", log / 1e6, "MB", 20.0),
-        at_most(f"{count} commits of a small table: the last hundred against the first", last / first, "times", 3.0),
-        plain(f"{count} commits of a small table: the last hundred", last * 1e3, "ms"),
-    ]
-
-
 def _join(run: Run, spark: Any, folder: Path) -> list[Row]:
     """Two streams of frames joined within 20 ms, for pipelines that join in event time (`pipelines.pairing`)."""
     from pyspark.sql import functions as F
@@ -382,9 +354,10 @@ def measure(run: Run) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-", dir="/dev/shm") as name:
         folder = Path(name)
         with ringcast.connect(folder / "daemon.sock") as session:
-            rows = [*_recorder(run, session, folder), *_commits(run, folder)]
+            rows = [*detections(run, folder), *_recorder(run, session, folder), *commits(run, folder)]
             with _spark() as spark:
                 rows = [*_sources(run, spark, session, folder), *_way_round(run, spark, session, folder), *rows]
+                rows += equal_rows(run, spark, folder)
                 return [*rows, *_join(run, spark, folder), *_truth(run, spark, folder), *_trained(run, spark, folder)]
 
 

@@ -148,7 +148,8 @@ def _declared(job: Job, publish: Outlet | None) -> None:
         numbers = counted(one, job.within(found, one.clock)) if one.tally else {}
         if one.key:
             # Spark does not even look at rows of a plan that it knows to be empty.
-            numbers["duplicated"] = seen.get["rows"] - counts["rows"] if counts["rows"] else 0
+            twice = seen.get["rows"] - counts["rows"] if counts["rows"] else 0
+            numbers["duplicated"] = numbers.get("duplicated", 0) + twice
         if numbers:
             note(job.lake, one.writes.name, numbers, job.run, Place())
             job.run.count({name: number for name, number in numbers.items() if number}, f"{one.name}: ")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from ringcast.record.delta import State
 from ringcast.spark import quality
 from ringcast.spark.declaration import Pipeline
-from ringcast.spark.lake import Lake
+from ringcast.spark.lake import Lake, Written
 from ringcast.spark.lineage import Run
 from ringcast.spark.quality import Expectation
 from ringcast.spark.tables.table import Table
@@ -30,12 +30,14 @@ FITS = Expectation("fits the declared schema", "false", "quarantine")
 
 @dataclass(frozen=True)
 class Place:
-    """Where rows go: `partitions` are replaced (None: all of them), or with `batch` they are added once. `bases` is
-    what the tables held before the rows were computed, by their names."""
+    """Where rows go: `partitions` are replaced (None: all of them), or with `batch` they are added once; by their `key`
+    those are left out then that a backfill brought before. `bases` is what the tables held before the rows were
+    computed, by their names."""
 
     partitions: list[str] | None = None
     batch: tuple[str, int] | None = None
     bases: Mapping[str, State] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -56,14 +58,18 @@ def settle(
         quality.enforce(counts, expectations, table)
         bad = quality.rejected(judged, expectations, table, run.id)
         good = quality.kept(judged, expectations, table)
-        aside = 0
+        aside = dropped = written = 0
         if any(counts[e.name] for e in expectations if e.action == "quarantine") or _has_aside(lake, table, place):
-            aside = _put(lake, QUARANTINE, bad, run, place, table.name)
+            aside = _put(lake, QUARANTINE, bad, run, replace(place, key=()), table.name).rows
         # Rows of another schema leave the table as it is: there is nothing to put in the place of what it holds.
-        written = _put(lake, table, good, run, place, table.name) if misfit.fits else 0
+        if misfit.fits:
+            made = _put(lake, table, good, run, place, table.name)
+            written, dropped = made.rows, made.dropped
     finally:
         judged.unpersist()
     counts["quarantined"] = aside
+    if dropped:
+        counts["duplicated"] = dropped
     note(lake, table.name, counts, run, place, {e.name: e.action for e in expectations})
     run.wrote(table.name, written)
     if aside:
@@ -101,7 +107,7 @@ def settle_small(
     came = fetched.filter(pc.is_valid(fetched["_at"]))
     rows = _once(came, one.key)
     if one.key:
-        numbers["duplicated"] = came.num_rows - rows.num_rows
+        numbers["duplicated"] = numbers.get("duplicated", 0) + came.num_rows - rows.num_rows
     failed = rows["_failed"].to_pylist()
     counts = {"rows": rows.num_rows, **{e.name: sum(e.name in names for names in failed) for e in one.expectations}}
     quality.enforce(counts, one.expectations, table)
@@ -109,11 +115,14 @@ def settle_small(
     good = rows.filter(pa.array([refused.isdisjoint(names) for names in failed], pa.bool_()))
     if good.num_rows < rows.num_rows:
         plain = rows.drop_columns(["_at", "_failed", "_partition", *one.tally])
-        settle(lake, table, lake.spark.createDataFrame(plain), one.expectations, run, place)
+        settle(lake, table, lake.spark.createDataFrame(plain), one.expectations, run, replace(place, key=one.key))
     else:
         if good.num_rows:
             partitions = good["_partition"].to_pylist() if table.partition_column else [None] * good.num_rows
-            run.wrote(table.name, lake.add_arrow(table, good, partitions, run.id, _batch(place, table.name)).rows)
+            made = lake.add_arrow(table, good, partitions, run.id, _batch(place, table.name), one.key)
+            run.wrote(table.name, made.rows)
+            if made.dropped:
+                numbers["duplicated"] = numbers.get("duplicated", 0) + made.dropped
         run.count({k: v for k, v in counts.items() if v}, f"{table.name}: ")
         counts["quarantined"] = 0
     if send is not None and good.num_rows:
@@ -162,9 +171,9 @@ def _has_aside(lake: Lake, table: Table, place: Place) -> bool:
     return any(str(file.partition).startswith(f"{table.name}@") for file in lake.state(QUARANTINE).files.values())
 
 
-def _put(lake: Lake, table: Table, rows: DataFrame, run: Run, place: Place, owner: str) -> int:
+def _put(lake: Lake, table: Table, rows: DataFrame, run: Run, place: Place, owner: str) -> Written:
     if place.batch is not None:
-        return lake.append(table, rows, run.id, _batch(place, owner)).rows
+        return lake.append(table, rows, run.id, _batch(place, owner), place.key)
     partitions = place.partitions
     if table is QUARANTINE:
         if partitions is None:
@@ -173,7 +182,7 @@ def _put(lake: Lake, table: Table, rows: DataFrame, run: Run, place: Place, owne
             partitions += [row[0] for row in rows.selectExpr(table.partition).distinct().collect()]
         else:
             partitions = [f"{owner}@{partition}" for partition in partitions]
-    return lake.replace(table, rows, run.id, partitions, place.bases.get(table.name)).rows
+    return lake.replace(table, rows, run.id, partitions, place.bases.get(table.name))
 
 
 def _batch(place: Place, owner: str) -> tuple[str, int] | None:

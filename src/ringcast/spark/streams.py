@@ -11,7 +11,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -140,12 +140,12 @@ class Streams:
         def write(batch: DataFrame, place: Place) -> None:
             rows = written(one, batch, self.run)
             once = rows.dropDuplicates(list(one.key)) if one.key else rows
-            counts = settle(self.lake, table, once, one.expectations, self.run, place)
+            counts = settle(self.lake, table, once, one.expectations, self.run, replace(place, key=one.key))
             if sources.publish is not None:
                 sources.publish.send(once.select(*table.columns), place.batch, self._checkpoints)
             numbers = counted(one, batch) if one.tally else {}
             if one.key:
-                numbers["duplicated"] = rows.count() - counts["rows"]
+                numbers["duplicated"] = numbers.get("duplicated", 0) + rows.count() - counts["rows"]
             note(self.lake, table.name, numbers, self.run, place)
             self.run.count({name: number for name, number in numbers.items() if number}, f"{one.name}: ")
 
@@ -192,9 +192,11 @@ class Streams:
         rows = refine(sources.of(family), self.clocks(sources), family, self.watermark).observe(family.name, *counted)
         return rows.where("rejected is null")
 
-    def into(self, table: Table, expectations: Sequence[Expectation]) -> Settled:
+    def into(self, table: Table, expectations: Sequence[Expectation], key: Sequence[str] = ()) -> Settled:
+        """With `key`, what a backfill brought before is left out."""
+
         def write(batch: DataFrame, place: Place) -> None:
-            settle(self.lake, table, batch, expectations, self.run, place)
+            settle(self.lake, table, batch, expectations, self.run, replace(place, key=tuple(key)))
 
         return write
 

@@ -50,6 +50,7 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
     begin_ns: int
     scene: Scene
     detection_delay_s: float
+    detection_delay_p95_s: float
     concluded: Concluded
 
 
@@ -86,12 +87,15 @@ def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
         crew.end((HANDHELD, RECORDER))
         search.stop()
         delays = sorted(found.delay_s for found in gauge.found)
-        typical = delays[len(delays) // 2] if delays else 0.0
+        typical, longest = (delays[int(len(delays) * share)] if delays else 0.0 for share in (0.5, 0.95))
         concluded = search.conclude(
             out / "recording", begin_ns, seconds, out / "index.html",
             lambda channels: _sections(scene, typical, channels), lambda text: tell(f"analysing: {text}"),
         )  # fmt: skip
-    return Performance(seconds=seconds, begin_ns=begin_ns, scene=scene, detection_delay_s=typical, concluded=concluded)
+    return Performance(
+        seconds=seconds, begin_ns=begin_ns, scene=scene, detection_delay_s=typical, detection_delay_p95_s=longest,
+        concluded=concluded,
+    )  # fmt: skip
 
 
 def _gauge(stack: ExitStack, nodes: list[LocalNode]) -> Gauge:

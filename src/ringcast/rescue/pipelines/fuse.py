@@ -48,6 +48,7 @@ def tally(found: DataFrame) -> DataFrame:
         Expectation("position is finite", "x + y + z < 1e9 and x + y + z > -1e9", "quarantine"),
     ),
     needs={"sensors": "the table sensors is empty; it says where cameras are and how they look"},
+    key=("event_ns", "x", "y", "z"),
     small=True,
     each="survivors",
     tally=(*COUNTS, "ticks"),

@@ -21,7 +21,7 @@ from ringcast.spark.pipelines.decoding import decoded
 from ringcast.spark.pipelines.times import WATERMARK, ahead, deduplicate, translate
 from ringcast.spark.quality import SILVER
 from ringcast.spark.settling import Place, note
-from ringcast.spark.tables.bronze import MESSAGES
+from ringcast.spark.tables.bronze import KEY, MESSAGES
 from ringcast.spark.tables.silver import RECORDS, Family
 from ringcast.spark.tables.upkeep import CLOCKS
 
@@ -65,7 +65,7 @@ def refine_job(job: Job) -> None:
 def refine_stream(streams: Streams, sources: Sources) -> None:
     for family in _chosen(sources.options.get("families")):
         rows = refine(sources.of(family), streams.clocks(sources), family, streams.watermark)
-        streams.begin(f"refine-{family.name}", rows, streams.into(family.table, SILVER))
+        streams.begin(f"refine-{family.name}", rows, streams.into(family.table, SILVER, KEY))
 
 
 def _chosen(names: Sequence[str] | None) -> list[Family]:

@@ -147,11 +147,11 @@ class _Reading:
 
 
 def _as_held(rows: pa.RecordBatch, local: bool) -> pa.RecordBatch:
-    """A message of a ring of this node could be read here from the moment it was sent. When it happened to be pulled
-    says something of the query's trigger and nothing of the channel."""
-    if not local:
-        return rows
-    return rows.set_column(_RECEIVED, SCHEMA.field(_RECEIVED), rows["sent_ns"])
+    """A message of a ring could be read from the moment it was sent. When it happened to be pulled says something of
+    the query's trigger and nothing of the channel, so a pulled message counts as received when it was sent. One of
+    another node whose clock is ahead was received at the latest when it was pulled."""
+    held = rows["sent_ns"] if local else pc.min_element_wise(rows["sent_ns"], rows["received_ns"])
+    return rows.set_column(_RECEIVED, SCHEMA.field(_RECEIVED), held)
 
 
 def _numbered(rows: Batch, stream: int, local: bool) -> pa.RecordBatch:
@@ -159,7 +159,7 @@ def _numbered(rows: Batch, stream: int, local: bool) -> pa.RecordBatch:
     columns = [
         pa.array(np.full(count, stream, np.int32)),
         *(pa.array(one) for one in (rows.seq, rows.event_ns, rows.sent_ns)),
-        pa.array(rows.sent_ns if local else rows.received_ns),
+        pa.array(rows.sent_ns if local else np.minimum(rows.sent_ns, rows.received_ns)),
         pa.array(rows.lost),
         pa.array(rows.discardable.astype(np.bool_)),
         pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(rows.offsets), pa.py_buffer(rows.payload)]),
