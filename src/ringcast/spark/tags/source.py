@@ -34,6 +34,7 @@ from ringcast.spark.tags.offsets import Offset, Piece, advance, pieces
 from ringcast.spark.tags.options import ReadOptions, read_options, write_options
 from ringcast.spark.tags.planning import Plan, Task, packed
 from ringcast.spark.tags.values import decoded
+from ringcast.spark.tags.worker import task_begun
 
 logger = logging.getLogger("ringcast.spark")
 
@@ -96,6 +97,7 @@ class _Reading:
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, Part)
+        task_begun()
         for task in partition.tasks:
             rows = _recorded(task) if task.path is not None else self._live(task)
             for batch in rows:
