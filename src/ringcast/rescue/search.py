@@ -40,7 +40,7 @@ from ringcast.spark.tables.bronze import MESSAGES
 from ringcast.spark.tags.frames import recorded
 from ringcast.spark.tags.outlet import Outlet
 
-WATERMARK = "500 milliseconds"
+WATERMARK = "400 milliseconds"
 """On one machine, and within a mesh of its own, what is later than that was held up by somebody; it is counted."""
 
 _TICK_NS = 100_000_000

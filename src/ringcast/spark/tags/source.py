@@ -8,7 +8,8 @@ Readers and writers are sent to other processes, so they hold options and nothin
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from ringcast.record.recording import Recording
 from ringcast.spark.tags.connections import rings_at
 from ringcast.spark.tags.offsets import Offset, Piece, advance, pieces
 from ringcast.spark.tags.options import ReadOptions, read_options, write_options
-from ringcast.spark.tags.planning import Plan, Task, packed
+from ringcast.spark.tags.planning import ASKING, Plan, Task, packed
 from ringcast.spark.tags.values import decoded
 from ringcast.spark.tags.worker import task_begun
 
@@ -98,11 +99,27 @@ class _Reading:
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, Part)
         task_begun()
-        for task in partition.tasks:
-            rows = _recorded(task) if task.path is not None else self._live(task)
+        for rows in self._rows(partition.tasks):
             for batch in rows:
                 if batch.num_rows:
                     yield from self._shaped(batch)
+
+    def _rows(self, tasks: list[Task]) -> Iterator[Iterable[pa.RecordBatch]]:
+        """Of each task. Several share a partition when they are small; then other nodes are asked for several at once,
+        for the way there takes longer than the rows."""
+        if len(tasks) == 1 or not all(map(self._is_remote, tasks)):
+            yield from map(self._task, tasks)
+            return
+        with ThreadPoolExecutor(min(ASKING, len(tasks))) as threads:
+            yield from threads.map(lambda task: list(self._task(task)), tasks)
+
+    def _is_remote(self, task: Task) -> bool:
+        if task.info is None:
+            return False
+        return not rings_at(self._options.socket, task.piece.key.tag, start=False).is_local(task.info)
+
+    def _task(self, task: Task) -> Iterator[pa.RecordBatch]:
+        return _recorded(task) if task.path is not None else self._live(task)
 
     def _live(self, task: Task) -> Iterator[pa.RecordBatch]:
         assert task.info is not None
