@@ -37,31 +37,43 @@ check: ready     ## while developing: ruff, mypy, unit, conformance and short fu
 test: ready      ## everything that CI runs
 	@$(BIN)/python tools/system_tools.py
 	@rm -rf build/skipped
-	@echo "testing, five things beside each other, each shown when it ends: some minutes"
-	@$(BESIDE) --jobs=5 sanitize $(PYTHON_TESTS) native lint types; \
+	@echo "testing, six things beside each other, each shown when it ends: some minutes"
+	@$(BESIDE) --jobs=6 $(SANITIZED) $(PYTHON_TESTS) native lint types; \
 	  status=$$?; $(BIN)/python tools/untested.py build/skipped; exit $$status
 
-# One session of Spark for all that need one; system tests in a lab network; of several nodes; of one; the rest.
-SPARK_TESTS := tests/spark tests/system/test_demo_search_and_rescue.py tests/system/test_pipeline_on_a_cluster.py
-LAB_TESTS   := $(wildcard tests/system/test_lab_*.py tests/system/test_rescue_*.py)
-MESH_TESTS  := $(wildcard tests/system/test_mesh_*.py)
-PYTHON_TESTS := system-tests spark-tests lab-tests mesh-tests other-tests unit-tests short-tests
+SANITIZED := sanitize-addresses sanitize-threads
+.PHONY: $(SANITIZED)
+# Short runs, the longest first, so that no core is left with nothing to do while the last one goes on. Tests that share
+# one session of Spark; programs that start their own; system tests in a lab network, of several nodes, of one; the rest.
+SPARK_PROGRAMS := $(wildcard tests/spark/test_documented_*.py tests/spark/test_stream_restarts_*.py \
+  tests/system/test_demo_search_and_rescue.py tests/system/test_pipeline_on_a_cluster.py)
+LAB_TESTS    := $(wildcard tests/system/test_lab_*.py tests/system/test_rescue_*.py)
+MESH_TESTS   := $(wildcard tests/system/test_mesh_*.py)
+NODE_TESTS   := $(filter-out $(SPARK_PROGRAMS) $(LAB_TESTS) $(MESH_TESTS),$(wildcard tests/system/test_*.py))
+MESH_PARTS   := mesh-tests-1 mesh-tests-2
+NODE_PARTS   := node-tests-1 node-tests-2 node-tests-3
+# The part of a list that a target's name ends in: every second or third file, so that parts are about as long.
+part = $(shell printf '%s\n' $(1) | awk 'NR % $(words $(2)) == $(lastword $(subst -, ,$@)) - 1')
+PYTHON_TESTS := spark-tests spark-programs $(MESH_PARTS) $(NODE_PARTS) lab-tests other-tests unit-tests short-tests
 .PHONY: $(PYTHON_TESTS)
 $(PYTHON_TESTS): export RINGCAST_SKIPPED = build/skipped/$@
 unit: ready      ## Python tests, unit to system
 	@$(BESIDE) --jobs=4 $(PYTHON_TESTS)
 
 spark-tests: ready
-	@$(PYTEST) $(SPARK_TESTS)
+	@$(PYTEST) tests/spark $(patsubst %,--ignore=%,$(SPARK_PROGRAMS))
+
+spark-programs: ready
+	@$(PYTEST) $(SPARK_PROGRAMS)
 
 lab-tests: ready
 	@$(PYTEST) $(LAB_TESTS)
 
-mesh-tests: ready
-	@$(PYTEST) $(MESH_TESTS)
+$(MESH_PARTS): ready
+	@$(PYTEST) $(call part,$(MESH_TESTS),$(MESH_PARTS))
 
-system-tests: ready
-	@$(PYTEST) tests/system $(patsubst %,--ignore=%,$(SPARK_TESTS) $(LAB_TESTS) $(MESH_TESTS))
+$(NODE_PARTS): ready
+	@$(PYTEST) $(call part,$(NODE_TESTS),$(NODE_PARTS))
 
 unit-tests: ready
 	@$(PYTEST) tests/unit
@@ -88,8 +100,12 @@ NATIVE_TESTS = nice -n 10 env PATH="$(CURDIR)/$(BIN):$$PATH" CORE="$(CURDIR)/$(C
 native: ready    ## C++ tests
 	@$(NATIVE_TESTS) build/tests ""
 
-sanitize: ready  ## C++ tests under address, undefined-behaviour and thread sanitizers
+sanitize: $(SANITIZED) ## C++ tests under address, undefined-behaviour and thread sanitizers
+
+sanitize-addresses: ready
 	@$(NATIVE_TESTS) build/asan address,undefined
+
+sanitize-threads: ready
 	@$(NATIVE_TESTS) build/tsan thread
 
 package: ready   ## sdist and wheel into out/dist, each tried in an environment of its own

@@ -21,6 +21,7 @@ PROGRAMS = {
     "systemd-analyze": ("systemd", "systemd", "systemd"),
     "zsh": ("zsh", "zsh", "zsh"),
     "fish": ("fish", "fish", "fish"),
+    "chromium": ("chromium", "chromium", "chromium"),
 }
 SEARCH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 

@@ -15,12 +15,19 @@ namespace {
 
 constexpr std::size_t kBatchBytes = 256 * 1024;
 
+// A reliable publisher waits for what a batch holds: with a quarter of the ring it goes on while that is sent.
+std::size_t most_of(const RingPtr& ring, const PumpSpec& spec) {
+    const std::size_t most = spec.stream ? 4096 : Link::kBatch;
+    return spec.reliable ? std::clamp<std::size_t>(ring->geometry().depth / 4, 1, most) : most;
+}
+
 }  // namespace
 
 Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
     : spec_(spec),
       socket_(std::move(socket)),
       reader_(false, nullptr),
+      most_(most_of(ring, spec)),
       link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk),
       next_seq_(spec.first_seq),
       buffer_(kBatchBytes),
@@ -30,7 +37,8 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       }) {
     auto member = std::make_shared<Reader::Member>();
     member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell),
-                                              CursorSpec{.start = static_cast<i64>(spec.first_seq), .reliable = spec.reliable, .owner = static_cast<u32>(getpid()) | kForOthers});
+                                              CursorSpec{.start = static_cast<i64>(spec.first_seq), .reliable = spec.reliable, .owner = static_cast<u32>(getpid()) | kForOthers, .keeps = true});
+    cursor_ = member->cursor.get();
     reader_.attach(std::move(member));
     thread_.start("ringcast-pump", [this] { run(); });
 }
@@ -51,6 +59,7 @@ void Pump::run() {
         try {
             const bool some = fill();
             broken = (some && !flush()) || corrupt_;
+            if (some && !broken) cursor_->publish_position();
             if (!some && !broken) reader_.wait(kForever);
         } catch (const std::bad_alloc&) {
             broken = true;  // no room for a copy of the message
@@ -71,7 +80,7 @@ bool Pump::fill() {
     batch_.clear();
     Record record;
     Reader::Member* from;
-    while (!finished() && batch_.size() < (spec_.stream ? 4096 : Link::kBatch)) {
+    while (!finished() && batch_.size() < most_) {
         Peek peek = reader_.poll(record, from);
         corrupt_ = peek == Peek::corrupt;
         if (peek != Peek::ready) break;
@@ -121,7 +130,14 @@ bool Pump::flush() {
     return true;
 }
 
+// The kernel takes what is sent to a peer that closed, once, and drops it.
+bool Pump::gone() const {
+    pollfd fd{socket_.get(), POLLRDHUP, 0};
+    return ::poll(&fd, 1, 0) > 0;
+}
+
 bool Pump::send_stream() {
+    if (gone()) return false;
     std::size_t done = 0;
     while (done < filled_) {
         const ssize_t n = ::send(socket_.get(), buffer_.data() + done, filled_ - done, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -2,7 +2,8 @@
 //
 // For streams (TCP), for the history that a late joiner asks for, for messages too long to be sent in one burst, and
 // for any channel with a scheduling policy of its own: this thread is what gets it. It copies, validates and then
-// sends; never straight from ring memory. When it can go on no more, because the ring is damaged or the socket fails, it
+// sends; never straight from ring memory. A reliable one gives up its place in the ring batch by batch, when a batch
+// was sent: the one that could not be sent is there for whoever goes on. When it can go on no more, because the ring is damaged or the socket fails, it
 // ends its stream, so that the other node learns of it.
 #pragma once
 
@@ -44,6 +45,7 @@ public:
 
 private:
     void run();
+    bool gone() const;  // the other side closed its end of the stream
     bool fill();   // false when there was nothing
     bool flush();  // false when the other side is gone
     bool send_stream();
@@ -53,6 +55,8 @@ private:
     PumpSpec spec_;
     Descriptor socket_;
     Reader reader_;
+    Cursor* cursor_;  // the one that `reader_` has
+    std::size_t most_;  // messages in a batch
     Link link_;
     LinkCounters counters_;
     std::atomic<u64> lost_{0};

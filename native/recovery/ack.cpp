@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "recovery/backoff.hpp"
+
 namespace ringcast::recovery {
 namespace {
 
 constexpr u64 kBits = 64;
-constexpr u32 kMostDoublings = 6;
 
 }  // namespace
 

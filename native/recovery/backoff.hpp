@@ -12,6 +12,9 @@
 
 namespace ringcast::recovery {
 
+// A wait that is repeated doubles at most so often.
+inline constexpr u32 kMostDoublings = 6;
+
 // `u` in [0, 1). With a group of one nobody else could ask: no wait.
 i64 backoff_ns(double u, u32 group, i64 grtt_ns, u32 k);
 

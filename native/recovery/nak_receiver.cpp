@@ -9,7 +9,6 @@ namespace {
 
 // Two later ones have come: what is still missing was not merely overtaken.
 constexpr u64 kLaterOnes = 2;
-constexpr u32 kMostDoublings = 6;
 // Between one request and the next: on a fast network tries must not be used up before a short outage is over, on a
 // slow one doubling must not make the last of them wait for minutes.
 constexpr i64 kLeastHoldNs = 2 * kMs;

@@ -29,8 +29,8 @@ Cursor::Cursor(RingPtr ring, Mapping bell, const CursorSpec& spec)
       first_(spec.first),
       unordered_(spec.unordered && !scaled_),
       // An eighth of the ring: often enough to keep the writer going, seldom enough to leave it its cache lines.
-      publish_every_(std::max<u64>(1, ring_->geometry().depth / 8)),
-      publish_bytes_(std::max<u64>(1, ring_->geometry().capacity / 8)) {
+      publish_every_(spec.keeps ? UINT64_MAX : std::max<u64>(1, ring_->geometry().depth / 8)),
+      publish_bytes_(spec.keeps ? UINT64_MAX : std::max<u64>(1, ring_->geometry().capacity / 8)) {
     if (spec.reliable && !take_slot()) throw NoReliableSlot();
     // The slot first, so that nothing is overwritten unseen between looking up the start and reading it.
     start_at(spec.start);

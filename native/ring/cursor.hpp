@@ -31,6 +31,7 @@ struct CursorSpec {
     bool paced = false;    // `every` may change while reading
     u64 step = 1;          // what was left of the stream on its way to this ring
     u64 first = 0;         // the number with which the ring began
+    bool keeps = false;    // a reliable one tells how far it is only when `publish_position` is called
     bool unordered = false;  // its numbers are not ascending, and `every` is 1; lost is what the ring's writer gave up
 };
 

@@ -276,6 +276,33 @@ TEST(path, a_pump_whose_socket_fails_says_so) {
     CHECK_EQ(pump.counters().messages.load(), 0u);
 }
 
+TEST(path, a_reliable_pump_keeps_its_place_at_what_it_could_not_send) {
+    for (const bool other_side : {false, true}) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        const Descriptor near(pair[0]);
+        Descriptor far(pair[1]);
+        Rig rig(8, 4096);
+        Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
+        rig.send_some(3);
+        rig.writer.announce();
+        until([&] { return pump.counters().messages.load() == 3; });
+        if (other_side)
+            far.reset();
+        else
+            CHECK(shutdown(near.get(), SHUT_WR) == 0);
+        rig.send_some(5);
+        rig.writer.announce();
+        until([&] { return pump.state() == Pump::State::broken; });
+        // What was sent is given up, and nothing of what was not.
+        for (int i = 0; i < 3; ++i) {
+            CHECK(rig.writer.room(8));
+            rig.send_some(1);
+        }
+        CHECK(!rig.writer.room(8));
+    }
+}
+
 namespace {
 
 // A publisher that learns of a link only after it has sent `count` messages due on it, and the daemon's answer socket.

@@ -20,7 +20,6 @@ from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
 from ringcast.control.answers import ChannelListing, NodeListing, SettingListing, Status, TagListing, TagOpened
-from ringcast.control.placing import Observation
 from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListNodes, ListTags, OpenTag
 from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ringcast.codec.audio import AudioBlock
+    from ringcast.control.placing import Observation
 
 _START_ATTEMPTS = 3
 S = TypeVar("S")
@@ -213,6 +213,10 @@ class Session(Closing):
     def local_tags(self) -> list[TagStatus]:
         """The tags that somebody on this node created or uses. Raises DaemonUnavailable, ClosedError, ForkedError."""
         return self._list(ListTags(id=0, local=True))
+
+    def destroy_tag(self, name: str, *, force: bool = False) -> None:
+        """`Tag.destroy` for whoever has not the tag's codec. Raises as that does, and BadTagName."""
+        administration.destroy_tag(self._attachment, check_name(name), force)
 
     # ---------------------------------------------------------------- shortcuts
 

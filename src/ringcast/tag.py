@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, Literal, overload
 
 from ringcast.client.attachment import Attachment
-from ringcast.client.decoding import Decoders, Undecoded, bind, scaled, scaling
+from ringcast.client.decoding import Decoders, Undecoded, bind, only_scaling, scaled, scaling
+from ringcast.client.mesh import administration
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, check_reliable
 from ringcast.client.rings.local_history import LocalHistory
 from ringcast.codec import Codec
-from ringcast.control.answers import Done, PublisherListing, SubscriberListing, TagOpened
-from ringcast.control.requests import DestroyTag, ListHistories, ListPublishers, ListSubscribers
+from ringcast.control.answers import PublisherListing, SubscriberListing, TagOpened
+from ringcast.control.requests import ListHistories, ListPublishers, ListSubscribers
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.history import History, Whose, incarnation_of
 from ringcast.message import T
@@ -137,6 +138,7 @@ class Tag(Generic[T]):
         at: str | None = None,
         every: int = 1,
         size: Size | None = None,
+        encoded: bool = False,
     ) -> History[T]:
         """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`
         shows one publisher's only (one of `publishers(left=True)`, say); `every` n shows the messages
@@ -146,7 +148,8 @@ class Tag(Generic[T]):
         "publisher"; if there is no publisher on another node then, rings are read without asking anybody, and only
         publishers of this node are followed later. At the subscriber or on a named node there is what came there for
         subscriptions, and with `depth` a buffer of that many messages is held there for this history: deeper or
-        shallower than the publisher's ring, and there when the publisher has left.
+        shallower than the publisher's ring, and there when the publisher has left. `encoded`: messages have the bytes
+        that the tag's codec wrote.
         Raises BrokenError (the node is not there), DaemonUnavailable, QosMismatch (no scaler understands the tag's
         codec), ScaleError, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
         """
@@ -155,9 +158,12 @@ class Tag(Generic[T]):
             node = self._attachment.connection.welcome.node
             nodes = {row.info.incarnation: row.info.node for row in self.publishers(left=True)}
             if nodes.get(incarnation) == node or (at is None and all(owner == node for owner in nodes.values())):
-                return self.local_history(depth, publisher, size)
-        decode, scale = self._codec.decode, None
-        if size is not None:
+                return self.local_history(depth, publisher, size, encoded)
+        decode, scale = None if encoded else self._codec.decode, None
+        if size is not None and encoded:
+            scaled(self._attributes, check_size(size))
+            scale = only_scaling(self._attributes, size)
+        elif size is not None:
             decode = bind(scaled(self._attributes, check_size(size))).decode
             scale = scaling(self._attributes, size)
         found: RemoteHistory[T] = RemoteHistory(
@@ -167,7 +173,11 @@ class Tag(Generic[T]):
         return found
 
     def local_history(
-        self, depth: int | None = None, publisher: Whose | None = None, size: Size | None = None
+        self,
+        depth: int | None = None,
+        publisher: Whose | None = None,
+        size: Size | None = None,
+        encoded: bool = False,
     ) -> LocalHistory[T]:
         """The same for publishers of this node only, whoever publishes elsewhere: no other node is ever asked.
 
@@ -176,7 +186,8 @@ class Tag(Generic[T]):
         if size is not None:
             scaled(self._attributes, check_size(size))
         incarnation = None if publisher is None else incarnation_of(publisher)
-        return LocalHistory(self._attachment, self, self._decoders(size), depth=depth, incarnation=incarnation)
+        decoders = Undecoded(size=size) if encoded else self._decoders(size)
+        return LocalHistory(self._attachment, self, decoders, depth=depth, incarnation=incarnation)
 
     @overload
     def undecoded(self, publisher: Whose | None = None, *, remote: Literal[False] = False) -> LocalHistory[bytes]: ...
@@ -228,8 +239,7 @@ class Tag(Generic[T]):
 
         Raises TagInUse (others hold rights), UnknownTag, DaemonUnavailable, ClosedError, ForkedError.
         """
-        self._attachment.connection.call(DestroyTag(id=0, name=self._name, force=force), Done)
-        self._attachment.registry.destroyed(self._name)
+        administration.destroy_tag(self._attachment, self._name, force)
 
     def _decoders(self, size: Size | None) -> Decoders:
         return Decoders((self._name, self._attributes, self._codec), size)

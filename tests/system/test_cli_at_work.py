@@ -13,6 +13,7 @@ import pytest
 from processes import RINGCAST
 
 import ringcast
+from ringcast.control.requests import OpenTag
 from ringcast.testing.waiting import PATIENCE_S, wait_until
 
 Run = Callable[..., str]
@@ -398,3 +399,11 @@ def test_delay_measures_each_message_and_names_itself_as_receiver(session: ringc
     assert row["lost"] == 0
     assert row["delays"]["messages"] > 0
     assert 0 < row["delays"]["min_ns"] <= row["delays"]["p50_ns"] <= row["delays"]["p99_ns"] <= row["delays"]["max_ns"]
+
+
+def test_a_tag_whose_codec_is_not_installed_is_deleted(daemon: Any, wire: Any, run: Run) -> None:
+    wire.ask(OpenTag, name="lab/x", requested={"codec": "elsewhere"}, create=True)
+    with pytest.raises(ringcast.CodecError), ringcast.connect(socket=daemon.socket_path, start=False) as session:
+        session.tag("lab/x", create=False)
+    assert run("delete", "lab/x") == "deleted lab/x\n"
+    assert "lab/x" not in run("tags")

@@ -40,7 +40,7 @@ def test_channels_at_both_ends(make_mesh, eventually):
     a, b = make_mesh(2)
     pub = a.session.publisher("lab/x")
     eventually(lambda: b.knows("lab/x"))
-    sub = b.session.subscribe("lab/x", reliable=True, every=2)
+    sub = b.session.subscribe("lab/x", reliable=True, every=2, at="publisher")
     for _ in range(5):
         pub.send(b"four")
     assert [sub.recv(timeout=30).seq for _ in range(3)] == [0, 2, 4]
@@ -95,7 +95,11 @@ def test_channels_are_watched_with_what_they_are_worth(make_mesh, eventually):
                 pub.send(bytes(100))
             (row,) = json.loads(objects.stdout.readline())["channels"]
             found = row["measured"]
-            return all(found[name] is not None for name in ("hz", "relate2_burst")) and 0 < found["loss"] < 1
+            if any(found[name] is None for name in ("hz", "relate2_burst")) or not 0 < found["loss"] < 1:
+                return False
+            # Headers of 48 bytes, and what the lossy stage took away, for 100 bytes. What is sent in one reading and
+            # arrives in the next makes single readings larger or smaller.
+            return 0.48 <= found["overhead"] < 3
 
         eventually(is_measured)
         shown = [tables.stdout.readline() for _ in range(8)]
@@ -106,8 +110,6 @@ def test_channels_are_watched_with_what_they_are_worth(make_mesh, eventually):
     assert found["relate"] == pytest.approx(found["latency_s"] / (1 - found["loss"]))
     assert found["relate2"] == pytest.approx(found["latency_s"] * (100 * found["loss"] + 1))
     assert found["relate2_net"] == pytest.approx(found["relate2"] * found["bandwidth"])
-    # Headers of 48 bytes, and what the lossy stage took away, for 100 bytes.
-    assert 0.48 <= found["overhead"] < 3
     assert all(len(line) <= 100 for line in shown)
     assert [line.split()[-1] for line in shown[::2]] == ["overhead", "2Burst"] * 2
     sub.close()

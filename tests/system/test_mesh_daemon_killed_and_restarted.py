@@ -21,7 +21,7 @@ def test_the_subscribers_daemon(make_mesh, eventually, take):
     pub = a.session.publisher("steady", depth=1024)
     eventually(lambda: b.knows("steady"))
     subs = [b.session.subscribe("steady"), b.session.subscribe("**"), b.session.subscribe("steady", reliable=True)]
-    scaled = b.session.subscribe("steady", every=2)
+    scaled = b.session.subscribe("steady", every=2, at="publisher")
     seen = []
     total = 0
     for round in range(3):

@@ -118,7 +118,7 @@ def test_between_weak_ones_while_packets_are_lost(nodes, flow, eventually):
     assert all(lost)
 
 
-def test_every_number_while_packets_are_lost_repeated_and_overtaken(nodes, flow):
+def test_every_number_while_packets_are_lost_repeated_and_overtaken(nodes, flow, eventually):
     """Codes, timers and windows of channels that go on: their mirrors have counted all along."""
     bad = "loss=3%,duplicate=10%,overtake=10%,seed=9"
     running = flow(f"lossy+multicast+parity+lateral+nak:{bad}")
@@ -133,11 +133,12 @@ def test_every_number_while_packets_are_lost_repeated_and_overtaken(nodes, flow)
         stack = f"lossy+multicast+parity+lateral+nak:{setting},{bad}"
         nodes[2].session.set_channel("x", transport=stack)
         running.carried_by(stack)
+    # Of few messages none may have been repeated.
+    eventually(lambda: all(node.incoming(tag="x")[0].counters["again"] for node in nodes[1:]))
     for node, messages in zip(nodes[1:], running.end(), strict=True):
         whole(messages)
         (row,) = node.incoming(tag="x")
         assert row.messages >= len(messages), "the same channel from the beginning"
-        assert row.counters["again"] > 0
 
 
 def test_less_than_was_promised_is_refused_and_changes_nothing(nodes, eventually, take):

@@ -62,7 +62,7 @@ def test_subscribers_with_equal_wishes_share_a_channel(make_mesh, eventually, ta
     pub = a.session.publisher("shared")
     eventually(lambda: b.knows("shared"))
     subs = [b.session.subscribe("shared") for _ in range(3)] + [b.session.subscribe("*")]
-    scaled = b.session.subscribe("shared", every=2)
+    scaled = b.session.subscribe("shared", every=2, at="publisher")
     assert len(b.incoming()) == 2
     for i in range(10):
         pub.send(b"%d" % i)

@@ -186,7 +186,7 @@ def test_at_a_named_node(make_mesh, eventually, take):
     history = c.session.tag(TAG).history(at="node:b")
     with pytest.raises(ringcast.Empty, match="'b' holds nothing"):
         history.latest()
-    sub = b.session.tag(TAG).subscribe(every=2, transport="tcp")
+    sub = b.session.tag(TAG).subscribe(every=2, transport="tcp", at="publisher")
     for i in range(20):
         pub.send(i)
     take(sub, 18)

@@ -185,6 +185,10 @@ class AsyncSession(AsyncClosing):
         """The tags that somebody on this node created or uses."""
         return await self._threads.run(self._session.local_tags)
 
+    async def destroy_tag(self, name: str, *, force: bool = False) -> None:
+        """`AsyncTag.destroy` for whoever has not the tag's codec."""
+        await self._threads.run(self._session.destroy_tag, name, force=force)
+
     # ---------------------------------------------------------------- the network and the daemon
 
     async def set_channel(

@@ -30,6 +30,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "doctor": "check what this machine allows, and how to get the rest",
         "status": "show whether the daemon is up, and what it holds",
         "stop": "end the daemon, and wait until it has",
+        "gateway": "let web pages publish and subscribe, through WebSockets",
         "config": "show the daemon's settings and where each came from; check a file",
         "service": "print the systemd unit that runs the daemon",
         "completion": "print a script by which bash, zsh or fish completes verbs and options",

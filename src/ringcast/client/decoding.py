@@ -31,11 +31,17 @@ def scaled(attributes: TagAttributes, size: Size) -> TagAttributes:
 
 def scaling(attributes: TagAttributes, size: Size) -> Decode:
     """A decoder that scales first: scaling at the subscriber. Raises QosMismatch, ScaleError, CodecError."""
-    scale = scaler_for(attributes.codec, size).scale
+    scale = only_scaling(attributes, size)
     decode = bind(scaled(attributes, size)).decode
     if decode is None:
-        return lambda payload: scale(payload, attributes, size)
-    return lambda payload: decode(scale(payload, attributes, size))
+        return scale
+    return lambda payload: decode(scale(payload))
+
+
+def only_scaling(attributes: TagAttributes, size: Size) -> Decode:
+    """Scales, and leaves the bytes as the codec wrote them. Raises QosMismatch."""
+    scale = scaler_for(attributes.codec, size).scale
+    return lambda payload: scale(payload, attributes, size)
 
 
 class Decoders:
@@ -72,8 +78,8 @@ class Decoders:
 class Undecoded(Decoders):
     """For a reader that never looks at what a message says."""
 
-    def of(self, tag: str, attributes: TagAttributes, size: Size | None = None) -> None:
-        return None
+    def of(self, tag: str, attributes: TagAttributes, size: Size | None = None) -> Decode | None:
+        return only_scaling(attributes, self._size) if self._size is not None and size is None else None
 
 
 def _refusing(error: CodecError) -> Decode:

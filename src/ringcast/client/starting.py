@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-import subprocess
 import sys
 import time
 from select import select
@@ -67,6 +66,8 @@ def _is_claimed(socket_path: str) -> bool:
 
 
 def _spawn(socket_path: str, deadline: float) -> None:
+    import subprocess  # most programs find a daemon that runs
+
     if not sys.executable:
         raise DaemonUnavailable(socket_path, "this Python does not know its own executable")
     ready, told = os.pipe()

@@ -5,6 +5,7 @@ Knows no socket: `ringcast.control.link` sends and receives the packets.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeVar
 
 import msgspec
@@ -20,8 +21,6 @@ MAX_PACKET_BYTES = 64 * 1024
 MAX_DESCRIPTORS = 4
 
 _encoder = msgspec.msgpack.Encoder()
-_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
-_replies: msgspec.msgpack.Decoder[Answer | Notice] = msgspec.msgpack.Decoder(Answer | Notice)
 
 
 def encode(message: msgspec.Struct) -> bytes:
@@ -33,11 +32,22 @@ def encode(message: msgspec.Struct) -> bytes:
 
 
 def decode_request_untrusted(packet: bytes) -> Request:
-    return _decode(_requests, packet)
+    return _decode(_requests(), packet)
 
 
 def decode_reply_untrusted(packet: bytes) -> Answer | Notice:
-    return _decode(_replies, packet)
+    return _decode(_replies(), packet)
+
+
+# A daemon needs the one and a client the other, and each takes milliseconds to make.
+@cache
+def _requests() -> msgspec.msgpack.Decoder[Request]:
+    return msgspec.msgpack.Decoder(Request)
+
+
+@cache
+def _replies() -> msgspec.msgpack.Decoder[Answer | Notice]:
+    return msgspec.msgpack.Decoder(Answer | Notice)
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[_T], packet: bytes) -> _T:

@@ -78,7 +78,7 @@ class Network:
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         self._ends = ReceivingEnds("" if addresses.is_wildcard(self._host) else self._host)
         # Streams come, stages and channels read them, streams go. Two arrows point back: `on_followed` and `on_gone`.
-        self._senders = SenderNotices(self.mesh, background)
+        self._senders = SenderNotices(self.mesh, background, self._complaints)
         opening = Opening(local, self.mesh, self._ends, self._host_of)
         self.incoming = IncomingChannels(
             local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
@@ -102,7 +102,7 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
-        self._telemetry = Telemetry(local, self.status, deliver, self.local_changed)
+        self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
@@ -131,7 +131,7 @@ class Network:
                 self.outgoing.ring_gone(change.row.info.incarnation)
             elif isinstance(change.row, PublisherRow) and not change.row.alive:
                 self.outgoing.ring_left(change.row.info.incarnation)
-        self.incoming.follow()
+        self.incoming.follow_soon()
         self.placing.changed(changes)
 
     def taken(self, row: PublisherRow) -> None:
@@ -154,7 +154,7 @@ class Network:
             if isinstance(row, PublisherRow) and kind is not ChangeKind.REMOVED:
                 self.incoming.publisher_changed(row)
         self.local_changed()
-        self.incoming.follow()
+        self.incoming.follow_soon()
         self.placing.changed(changes)
         self.tags.changed(changes)
 
@@ -163,7 +163,7 @@ class Network:
             if presence.kind != "node":
                 continue
             if presence.came:  # a proxy may have its node back
-                self.incoming.follow()
+                self.incoming.follow_soon()
                 self.buffers.node_came(presence.node)
             else:
                 self.buffers.node_gone(presence.node)

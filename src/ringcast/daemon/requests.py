@@ -161,7 +161,7 @@ class Requests:
     def _settle(self) -> None:
         """End what was prepared for a subscription that did not come about."""
         if self._network is not None:
-            self._network.incoming.follow()
+            self._network.incoming.follow_soon()
         self._stages.follow()
 
     async def _move(self, connection: Connection, request: Move, fds: list[Descriptor]) -> None:

@@ -7,7 +7,6 @@ the system's own and only a pattern that begins with `@` matches them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import lru_cache
 from typing import Any
@@ -57,6 +56,8 @@ def is_pattern(name: str) -> bool:
 
 def tag_id(name: str) -> int:
     """The tag's number: the same on every node, without asking anyone."""
+    import hashlib  # OpenSSL comes with it; no client asks
+
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
 
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ringcast.spark.java import java_home
+from ringcast.spark.workers import Workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,19 +83,19 @@ def has_delta(spark: SparkSession) -> bool:
 def close_session(spark: SparkSession) -> None:
     """Stop Spark and wait until its Java is gone, which it otherwise is some time after this process, and the Python
     processes that Java started, which end when they find it gone."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
     process = getattr(gateway, "proc", None)
-    started = [] if process is None else _below(process.pid)
-    # After an interrupt in the middle of a call the connection may be of no use; Java is ended all the same.
-    with contextlib.suppress(Py4JError, OSError, RuntimeError):
-        spark.stop()
-    if gateway is None or process is None:  # Java is somebody else's
+    workers = Workers(process.pid) if process is not None else None
+    # By a thread, and so by a connection to Java, of its own: an interrupt in the middle of a call leaves an answer
+    # unread, which the next call of the interrupted thread would take for its own.
+    ending = threading.Thread(target=_stop, args=(spark, gateway if process is not None else None), daemon=True)
+    ending.start()
+    ending.join(_END_S)
+    if process is None or workers is None:  # Java is somebody else's
         return
-    with contextlib.suppress(Py4JError, OSError, RuntimeError):
-        gateway.shutdown()
+    workers.look()  # for those that were started while Spark ended
     SparkContext._gateway = SparkContext._jvm = None
     process.stdin.close()
     try:
@@ -104,24 +103,13 @@ def close_session(spark: SparkSession) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    for pidfd in started:
-        if not select.select([pidfd], [], [], _END_S)[0]:
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        os.close(pidfd)
+    workers.await_end(_END_S)
 
 
-def _below(pid: int) -> list[int]:
-    """Handles on all processes that this one started, and those did."""
-    found = []
-    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(word) for word in listing.read_text().split()]
-        except OSError:
-            continue
-        for child in children:
-            try:
-                found.append(os.pidfd_open(child))
-            except ProcessLookupError:
-                continue
-            found += _below(child)
-    return found
+def _stop(spark: SparkSession, gateway: Any) -> None:
+    # Whatever fails here, Java is ended all the same.
+    with contextlib.suppress(Exception):
+        spark.stop()
+    with contextlib.suppress(Exception):
+        if gateway is not None:
+            gateway.shutdown()

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import metadata
+from typing import TYPE_CHECKING
 
 from ringcast.errors import QosMismatch
 from ringcast.transport.interface import Transport
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "ringcast.transports"
 
 
 @cache
-def _entry_points() -> dict[str, metadata.EntryPoint]:
-    return {point.name: point for point in metadata.entry_points(group=GROUP)}
+def _entry_points() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # takes as long to import as all of asyncio
+
+    return {point.name: point for point in entry_points(group=GROUP)}
 
 
 def names() -> list[str]:

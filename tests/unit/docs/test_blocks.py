@@ -1,7 +1,8 @@
 """Every code block is of a language that some test looks at: Python compiles, TOML parses, C++ is compiled.
 
-Programs are run in `tests/system/test_documented_programs.py` and `tests/spark/test_documented_queries.py`, commands
-are parsed in `test_commands.py`, and `tests/unit/test_operating_page.py` knows the metrics that YAML blocks name.
+Programs are run in `tests/system/test_documented_programs.py` and `tests/spark/test_documented_queries.py`, JavaScript
+in `tests/system/test_browser_exchanges_messages.py`. Commands are parsed in `test_commands.py`, and
+`tests/unit/test_operating_page.py` knows the metrics that YAML blocks name.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ def of(language: str) -> list[tuple[Path, Block]]:
 
 
 def test_each_has_a_language_that_is_tested() -> None:
-    assert {block.language for _, block in ALL} <= {"", "python", "toml", "cpp", "yaml"}
+    assert {block.language for _, block in ALL} <= {"", "python", "toml", "cpp", "yaml", "js"}
     assert {page.name for page, _ in of("yaml")} == {"operating.md"}
+    assert {page.name for page, _ in of("js")} == {"gateway.md"}
 
 
 def test_every_fence_is_closed_and_seen() -> None:

@@ -55,7 +55,7 @@ def test_there_and_back() -> None:
 
 def test_telemetry_is_a_table() -> None:
     from ringcast.control.status import ChannelStatus
-    from ringcast.daemon.table.system_tags import ATTRIBUTES, encode
+    from ringcast.daemon.table.system_tags import ATTRIBUTES, encode, encode_channel
 
     kind = arrow_type(ATTRIBUTES.schema)
     assert kind is not None
@@ -63,7 +63,7 @@ def test_telemetry_is_a_table() -> None:
         direction="in", node="b", tag="x", incarnation=2**64 - 1, transport="udp", every=1, reliable=False, messages=5,
         bytes=None, lost=0, counters={"late": 2},
     )  # fmt: skip
-    payload = encode("a", 7, [row], {"udp": {"unknown": 3}})
+    payload = encode("a", 7, [encode_channel(row)], {"udp": {"unknown": 3}})
     (found,) = decoded(pa.array([payload]), pa.array(["json"]), kind).to_pylist()
     (channel,) = found["channels"]
     assert (found["node"], found["taken_ns"], found["dropped"]) == ("a", 7, [("udp", [("unknown", 3)])])

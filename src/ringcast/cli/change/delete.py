@@ -7,7 +7,6 @@ import argparse
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.errors import RingcastError, TagInUse
-from ringcast.model.tag import check_name
 
 HELP = "Delete a tag on every node, with its history. A tag that programs use is deleted only with --force."
 
@@ -33,11 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Raises UnknownTag, RingcastError (programs use it)."""
-    check_name(args.tag)
     output = Output(args.json)
     with connect(args, "delete") as session:
         try:
-            session.tag(args.tag, create=False).destroy(force=args.force)
+            session.destroy_tag(args.tag, force=args.force)
         except TagInUse as exc:
             raise RingcastError(
                 f"tag {exc.name!r} has {exc.publishers} publisher(s) and {exc.subscribers} subscriber(s); stop them, "

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ringcast.client.attachment import Attachment
 from ringcast.client.connection import Connection
 from ringcast.control.answers import Done, MeshObserved
-from ringcast.control.placing import Observation
-from ringcast.control.requests import ObserveMesh, SetChannel
+from ringcast.control.requests import DestroyTag, ObserveMesh, SetChannel
 from ringcast.control.service import decode_untrusted
 from ringcast.model.place import AUTO, check_place, subscriber_key
 from ringcast.model.tag import check_name
+
+if TYPE_CHECKING:
+    from ringcast.control.placing import Observation
 
 
 def set_channel(
@@ -23,7 +28,15 @@ def set_channel(
     connection.call(SetChannel(id=0, tag=tag, node=key, at=place, transport=transport), Done)
 
 
+def destroy_tag(attachment: Attachment, name: str, force: bool) -> None:
+    """Raises as `Tag.destroy` does."""
+    attachment.connection.call(DestroyTag(id=0, name=name, force=force), Done)
+    attachment.registry.destroyed(name)
+
+
 def observe(connection: Connection, *, measured: bool) -> Observation:
     """Raises as `Session.observe` does."""
+    from ringcast.control.placing import Observation  # brings all that nodes say to each other
+
     pages = connection.call_pages(ObserveMesh(id=0, measured=measured), MeshObserved)
     return decode_untrusted(b"".join(page.piece for page in pages), Observation)

@@ -28,7 +28,7 @@ from ringcast.daemon.table.system_tags import check_opened, check_published
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import TagConflict, TagInUse, UnknownTag
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
-from ringcast.model.place import Placed, Setting
+from ringcast.model.place import Placed, Setting, subscriber_key
 from ringcast.model.tag import check_name, check_pattern, tag_id
 
 
@@ -106,7 +106,8 @@ class Tags:
         row = self._table.tag(request.tag)
         if row is None or row.primary != self._table.node:
             raise UnknownTag(request.tag)
-        self._effects.note(self._table.put(settings.changed(row, request.node, request.at, request.transport)))
+        here = {subscriber_key(one.owner, one.info.id) for one in self._table.subscribers(row.name)}
+        self._effects.note(self._table.put(settings.changed(row, request.node, request.at, request.transport, here)))
         self._sharing.rematch(row.name)
 
     def _destroy(self, client: Client, request: DestroyTag, fds: list[Descriptor]) -> None:

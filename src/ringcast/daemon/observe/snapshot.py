@@ -1,29 +1,21 @@
 """What a daemon knows of itself, taken in slices: counters of channels, rings and subscribers, and sums.
 
-Taken in the daemon's loop, since only there the tables stand still; between two slices everybody else has a turn, so a
-thousand channels hold nobody up. Rows of different slices are of slightly different moments.
+Taken in the daemon's loop, since only there the tables stand still.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 import msgspec
 
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
 from ringcast.daemon.mesh.status import MeshStatus
+from ringcast.daemon.observe.slices import Slices
 from ringcast.daemon.rings.ring import DerivedRing, MirrorRing
 from ringcast.daemon.server import Server
-
-SLICE_S = 0.001
-"""How long rows are read without a break."""
-
-_T = TypeVar("_T")
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +34,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 async def take(server: Server) -> Snapshot:
     network = server.network
-    slices = _Slices()
+    slices = Slices()
     channels = await slices.gather(network.channels() if network is not None else ())
     publishers = await slices.gather(_publishers(server))
     subscribers = await slices.gather(_subscribers(server))
@@ -56,28 +48,6 @@ async def take(server: Server) -> Snapshot:
         channels=channels, publishers=publishers, subscribers=subscribers, status=status, mesh=mesh, nodes=nodes,
         dropped=dropped, longest_slice_s=slices.longest_s,
     )  # fmt: skip
-
-
-class _Slices:
-    """Lets others have a turn of the loop, and knows how long they waited for it at most."""
-
-    def __init__(self) -> None:
-        self.longest_s = 0.0
-        self._begin = time.perf_counter()
-
-    async def rest(self) -> None:
-        self.longest_s = max(self.longest_s, time.perf_counter() - self._begin)
-        await asyncio.sleep(0)
-        self._begin = time.perf_counter()
-
-    async def gather(self, rows: Iterable[_T]) -> list[_T]:
-        found: list[_T] = []
-        for row in rows:
-            found.append(row)
-            if time.perf_counter() - self._begin > SLICE_S:
-                await self.rest()
-        await self.rest()
-        return found
 
 
 def _publishers(server: Server) -> Iterator[PublisherStatus]:

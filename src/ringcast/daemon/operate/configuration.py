@@ -51,7 +51,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     tags: str
     node: str = ""
-    proxy: str = ""
+    at: str = ""
     transport: str = ""
 
 
@@ -99,7 +99,7 @@ def settings_for(rules: tuple[Rule, ...], tag: str) -> dict[str, Setting]:
     for rule in rules:
         if matches(rule.tags, tag):
             known = found.get(rule.node, Setting())
-            found[rule.node] = Setting(at=known.at or rule.proxy, transport=known.transport or rule.transport)
+            found[rule.node] = Setting(at=known.at or rule.at, transport=known.transport or rule.transport)
     return found
 
 
@@ -263,6 +263,8 @@ def _rule(number: int, value: object) -> Rule:
     if not isinstance(value, dict):
         raise _Wrong((), f"transports must be tables that begin with [[transports]], not {shown(value)}")
     for name, held in value.items():
+        if name == "proxy":  # what this key was called first
+            raise _Wrong((number, name), "'proxy' is called 'at' here, as everywhere else: write at = \"node:NAME\"")
         if name not in Rule.__struct_fields__:
             raise _Wrong((number, name), unknown(name, dict.fromkeys(Rule.__struct_fields__)))
         if not isinstance(held, str):
@@ -274,14 +276,14 @@ def _rule(number: int, value: object) -> Rule:
                 raise ValueError(f"node must be the name of a node, not {shown(held)}")
             elif name == "transport":
                 find(held)
-            elif name == "proxy" and check_place(held) == AUTO:
-                raise ValueError("proxy must be 'publisher', 'subscriber' or 'node:NAME'; leave it out for 'auto'")
+            elif name == "at" and check_place(held) == AUTO:
+                raise ValueError("at must be 'publisher', 'subscriber' or 'node:NAME'; leave it out for 'auto'")
         except QosMismatch as exc:
             raise _Wrong((number, name), f"transport {shown(held)}: {exc.offered}; {exc.remedy}") from exc
         except (BadTagName, BadTransport, ValueError) as exc:
             raise _Wrong((number, name), str(exc)) from exc
-    if "tags" not in value or not {"proxy", "transport"} & value.keys():
-        raise _Wrong((number,), 'a rule needs tags = "PATTERN", and transport or proxy or both')
+    if "tags" not in value or not {"at", "transport"} & value.keys():
+        raise _Wrong((number,), 'a rule needs tags = "PATTERN", and transport or at or both')
     return Rule(**value)
 
 

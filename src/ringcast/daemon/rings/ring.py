@@ -100,6 +100,7 @@ class Ring:
         """Other nodes with subscribers that have not said yet that they have channels from it."""
         self.awaited: set[Reader] = set()
         """Reliable readers that have no place in it yet."""
+        self.closed = False
         self._hold: Hold | None = None
         """A place in the ring kept for them."""
 
@@ -206,6 +207,7 @@ class Ring:
             self._hold = None
 
     def close(self) -> None:
+        self.closed = True
         self.let_go()
         self.fanout.close()
         self.monitor.close()

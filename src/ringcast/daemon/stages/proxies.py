@@ -1,9 +1,9 @@
 """The paper's proxy manager: stages that scale streams in space for subscribers of this node and channels to others.
 
 `follow` starts and ends stages so that they match what subscribers here want and what channels hold. Invariants: equal
-specs share one stage and one ring; the next ring of a spec begins where the one before it ended, so a stage that
-crashed, or whose factor changed, costs nothing that its source still holds; whatever happens to a scaler, the daemon
-goes on and logs it.
+specs share one stage and one ring; the next ring of a spec begins where the one before it ended, or before, where a
+channel ended that was behind, so a stage that crashed, or whose factor changed, costs nothing that its source still
+holds; whatever happens to a scaler, the daemon goes on and logs it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, sp
 from ringcast.daemon.rings.ring import DerivedRing, Ring
 from ringcast.daemon.stages.derivation import derived, first, oldest_seq
 from ringcast.daemon.stages.runners import Declined, ProcessRunner, PublisherRunner, StageRunner
+from ringcast.daemon.stages.running import Running
 from ringcast.errors import BrokenError, PublisherGone, RingcastError
 from ringcast.model.tag import matches
-from ringcast.scaling.temporal import first_due
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -47,18 +47,6 @@ class Bases(Protocol):
     def release_base(self, spec: StageSpec) -> None: ...
 
 
-class _Running:
-    def __init__(self, runner: StageRunner, ring: DerivedRing, number: int, first_seq: int) -> None:
-        self.runner = runner
-        self.ring = ring
-        self.number = number
-        self.first_seq = first_seq
-
-    def has_all_before(self, end: int) -> bool:
-        """Whether it has made every due message before `end`."""
-        return first_due(self.ring.next_seq, self.ring.every) >= end
-
-
 class Stages:
     """`deliver` hands what clients are to be told to the shell; `on_gone` is told of specs whose ring ended while
     channels read it."""
@@ -73,7 +61,7 @@ class Stages:
         self._complaints = Complaints(logger)
         self._bases = bases
         self._on_gone = on_gone
-        self.running: dict[StageSpec, _Running] = {}
+        self.running: dict[StageSpec, Running] = {}
         self._held: Counter[StageSpec] = Counter()
         self._runners: dict[int, PublisherRunner] = {}
         self._numbers = itertools.count(1)
@@ -81,6 +69,8 @@ class Stages:
         self._starts: dict[StageSpec, Start] = {}
         self._resume: dict[StageSpec, int] = {}
         self._passed: Counter[StageSpec] = Counter()
+        self._past: dict[StageSpec, int] = {}
+        """What comes before it killed a stage, or need not be made again."""
         self._failures: Counter[StageSpec] = Counter()
         self._errors: dict[StageSpec, RingcastError] = {}
         self._later: dict[StageSpec, asyncio.TimerHandle] = {}
@@ -111,14 +101,13 @@ class Stages:
     def _look_again(self) -> None:
         """A stage finishes without telling: look again later."""
         if self._looking is None:
-            self._looking = asyncio.get_running_loop().call_later(LOOK_S, self._look)
-
-    def _look(self) -> None:
-        self._looking = None
-        self.follow()
+            self._looking = asyncio.get_running_loop().call_later(LOOK_S, self.follow)
 
     def follow(self) -> None:
         """Start the stages that are missing and end those that nobody wants."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
         if self._closed or not (self._local.sharing.sized or self._held or self.running or self._resume):
             return
         specs = self.wanted()
@@ -170,15 +159,24 @@ class Stages:
         return self.running[spec].ring
 
     async def _ensure(self, spec: StageSpec, start: Start) -> None:
-        # One that is being ended, or given another factor, is begun again after that.
+        # One that is being ended, or given another factor, is begun again after that; so is one that began too late.
         for _ in range(3):
-            if (spec in self.running and spec not in self._tasks) or self._is_plain(spec):
+            task = self._tasks.get(spec)
+            if (task is None and spec in self.running and not self._lacks(spec, start)) or self._is_plain(spec):
                 return
             self._starts.setdefault(spec, start)
-            task = self._tasks.get(spec) or self._task(spec, self._begin(spec))
-            await asyncio.wait([task])
+            if task is None and spec in self.running:
+                await asyncio.wait([self._task(spec, self._replace(spec, start))])
+                continue
+            await asyncio.wait([task or self._task(spec, self._begin(spec))])
             if spec in self._later:
                 return
+
+    def _lacks(self, spec: StageSpec, start: Start) -> bool:
+        """Whether a channel that goes on at `start` would miss something that could be made."""
+        if not isinstance(start, int) or not self._is_held(self.running[spec].ring.base):
+            return False
+        return self.running[spec].lacks(max(start, self._past.get(spec, 0)))
 
     def release(self, spec: StageSpec) -> None:
         self._held[spec] -= 1
@@ -268,7 +266,7 @@ class Stages:
         self._errors.pop(spec, None)
         self._starts.pop(spec, None)
         self._resume.pop(spec, None)
-        self.running[spec] = _Running(runner, ring, number, first_seq)
+        self.running[spec] = Running(runner, ring, number, first_seq)
         self._deliver(shown)
 
     def _first(self, spec: StageSpec, base: Ring) -> int:
@@ -309,8 +307,7 @@ class Stages:
 
     def _is_plain(self, spec: StageSpec) -> bool:
         """Whether subscribers get the unscaled ring, because no stage can scale it."""
-        own = self._local.rings.of_incarnation(spec.incarnation)
-        return own is not None and spec in own.plain_for
+        return (own := self._local.rings.of_incarnation(spec.incarnation)) is not None and spec in own.plain_for
 
     def _is_held(self, ring: Ring) -> bool:
         return self._local.rings.of_incarnation(ring.ring) is ring
@@ -349,6 +346,7 @@ class Stages:
         self._drop(spec)
         if stuck:
             self._resume[spec] += 1
+            self._past[spec] = self._resume[spec]
             self._passed[spec] += 1
         else:
             self._passed.pop(spec, None)
@@ -372,12 +370,14 @@ class Stages:
             self._drop(spec)
             self._forget(spec)
 
-    async def _replace(self, spec: StageSpec) -> None:
-        """The same with another factor, from where it ended."""
+    async def _replace(self, spec: StageSpec, start: Start = "new") -> None:
+        """The same with another factor, from where it ended, or from an earlier number on."""
         running = self.running[spec]
         await running.runner.end()
         if self.running.get(spec) is running:
             self._drop(spec)
+            if isinstance(start, int):
+                self._resume[spec] = max(start, self._past.get(spec, 0), oldest_seq(running.ring.base))
             self._on_gone(spec)
 
     def _drop(self, spec: StageSpec) -> None:
@@ -392,6 +392,7 @@ class Stages:
             self._bases.release_base(spec)
         self._resume.pop(spec, None)
         self._passed.pop(spec, None)
+        self._past.pop(spec, None)
         self._failures.pop(spec, None)
         self._errors.pop(spec, None)
         self._starts.pop(spec, None)

@@ -65,6 +65,8 @@ class PublisherRunner:
         self._wanted = wanted
         self._deliver([Send(self.client, wanted)])
         made = await asyncio.wait_for(asyncio.shield(self._answer), PATIENCE_S)
+        if self._ended.is_set():  # in the same breath
+            raise BrokenError("the stage ended when it had just begun")
         self._on_gone = on_gone
         return made
 
@@ -139,6 +141,7 @@ class ProcessRunner:
             received = None
         if received is None:
             self._loop.remove_reader(sock.fileno())
+            sock.close()
             self._gone.set()
             self._background.start("end of a stage's process", self._bury(answer))
             return
@@ -183,8 +186,6 @@ class ProcessRunner:
             self._process.kill()
             await self._gone.wait()
         await asyncio.to_thread(self._wait)
-        self._loop.remove_reader(self._socket.fileno())
-        self._socket.close()
 
 
 def spawn(module: str, kind: socket.SocketKind) -> tuple[subprocess.Popen[bytes], socket.socket]:

@@ -5,6 +5,7 @@ Invariant: a request that cannot be decoded raises BadMessage and changes nothin
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from ringcast.control import service
@@ -108,10 +109,14 @@ class ReceiverNotices:
             pass  # a node that is gone need not know; the next change is told again
 
     async def _again(self, node: str, key: int) -> None:
-        try:
-            await self._mesh.request(node, service.AGAIN, service.encode(OpenAgain(key=key)), AGAIN_S)
-        except (TimeoutError, RingcastError, OSError) as exc:
-            self._complaints.warning(node, "node %s was not told to open a channel again: %s", node, exc)
+        # It would wait for ever: tell it until it answers or is gone.
+        while self._mesh.node(node) is not None:
+            try:
+                await self._mesh.request(node, service.AGAIN, service.encode(OpenAgain(key=key)), AGAIN_S)
+                return
+            except (TimeoutError, RingcastError, OSError) as exc:
+                self._complaints.warning(node, "node %s was not told yet to open a channel again: %s", node, exc)
+                await asyncio.sleep(AGAIN_S)
 
 
 def _unreachable(node: str, host: str, error: OSError) -> BrokenError:

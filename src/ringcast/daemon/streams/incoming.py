@@ -17,8 +17,10 @@ from collections.abc import Callable
 from ringcast.control.service import RegroupChannel, Start
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
+from ringcast.daemon.coalesced import Coalesced
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import Mesh
+from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.rings.ring import Ring
 from ringcast.daemon.streams.ends import ReceivingEnds
@@ -36,6 +38,8 @@ logger = logging.getLogger("ringcast.daemon")
 RETRY_S = 0.5
 ENDED_S = 0.1
 DRAIN_S = 1.0
+AT_ONCE = 32
+"""Channels from one node that are being opened."""
 
 
 class IncomingChannels:
@@ -47,6 +51,7 @@ class IncomingChannels:
         deliver: Callable[[list[Send]], None], on_followed: Callable[[], None], background: Background,
     ) -> None:  # fmt: skip
         self._local = local
+        self._complaints = Complaints(logger)
         self._background = background
         self._mesh = mesh
         self._deliver = deliver
@@ -56,6 +61,8 @@ class IncomingChannels:
         self._senders = senders
         self.channels: dict[Stream, IncomingChannel] = {}
         self._opening: dict[Stream, asyncio.Task[None]] = {}
+        self._recalled: set[int] = set()
+        """Keys of channels that are to be opened again, though they are not open yet."""
         self._resume: dict[Stream, Resumption] = {}
         self._complained: set[Stream] = set()
         self._relayed: Counter[Stream] = Counter()
@@ -64,6 +71,8 @@ class IncomingChannels:
         self._left: dict[int, PublisherRow] = {}
         self._retry: asyncio.TimerHandle | None = None
         self._watching: asyncio.TimerHandle | None = None
+        self._following = Coalesced(self.follow)
+        self._turns: dict[str, asyncio.Semaphore] = {}
 
     # ------------------------------------------------------------------ what there should be
 
@@ -82,8 +91,12 @@ class IncomingChannels:
         rows = {row.info.incarnation: row for row in self._remote_publishers()} if self._relayed else {}
         return streams | {stream: rows[stream.incarnation] for stream in self._relayed if stream.incarnation in rows}
 
+    def follow_soon(self) -> None:
+        """Follow once for all that changes meanwhile."""
+        self._following.soon()
+
     def follow(self) -> None:
-        """Open what is missing and close what nobody wants."""
+        """Open what is missing and close what nobody wants. Takes the longer the more publishers there are."""
         streams = self.wanted()
         for stream in list(streams):
             self._retune(stream, streams)
@@ -198,7 +211,7 @@ class IncomingChannels:
         self._kept[tag, demand] -= 1
         if not self._kept[tag, demand]:
             del self._kept[tag, demand]
-            self.follow()
+            self.follow_soon()
 
     def _is_kept(self, stream: Stream) -> bool:
         """Whether a pull buffer holds it: then it stays after its publisher left."""
@@ -236,7 +249,7 @@ class IncomingChannels:
         self._relayed[stream] -= 1
         if not self._relayed[stream]:
             del self._relayed[stream]
-            self.follow()
+            self.follow_soon()
 
     async def _relay(self, stream: Stream, start: Start) -> IncomingChannel:
         if stream not in self.channels:
@@ -263,8 +276,12 @@ class IncomingChannels:
     # ------------------------------------------------------------------ opening and closing
 
     def _open_soon(self, stream: Stream, row: PublisherRow, start: Start) -> asyncio.Task[None]:
+        def ended() -> None:
+            if self._opening.get(stream) is task:
+                del self._opening[stream]
+
         task = self._opening[stream] = self._background.start(
-            f"open a channel from {row.info}", self._open(stream, row, start), lambda: self._opening.pop(stream, None)
+            f"open a channel from {row.info}", self._open(stream, row, start), ended
         )
         return task
 
@@ -272,24 +289,31 @@ class IncomingChannels:
         demand = stream.demand
         via = self._proxy(demand, row)
         try:
-            begin: Start = await self._resume[stream].end if stream in self._resume else start
-            hold = demand.reliable and demand in self._demands(row.info.tag)
-            incoming, shown = await self._sequence.open(stream, row, via, begin, hold=hold)
+            # More at once would run out of time while they wait for each other.
+            async with self._turns.setdefault(via, asyncio.Semaphore(AT_ONCE)):
+                begin: Start = await self._resume[stream].end if stream in self._resume else start
+                hold = demand.reliable and demand in self._demands(row.info.tag)
+                incoming, shown = await self._sequence.open(stream, row, via, begin, hold=hold)
         except (TimeoutError, RingcastError, OSError) as exc:
             if stream not in self._complained:
                 self._complained.add(stream)
-                logger.warning("no channel from %s on %s yet: %s", row.info, row.info.tag, exc)
+                said = str(exc) or "no answer in time"
+                self._complaints.warning(via, "no channel from %s on %s yet: %s", row.info, row.info.tag, said)
             self._try_again()
             return
         self._complained.discard(stream)
         self._resume.pop(stream, None)
         before = self.channels.pop(stream, None)
         self.channels[stream] = incoming
+        # From now on it may be lost, and then be opened anew, though this task has not ended yet.
+        self._opening.pop(stream, None)
         self._deliver(shown)
         if before is not None:
             self._end_channel(before)
+        if incoming.key in self._recalled:
+            self.again(incoming.via, incoming.key)
         # Who wanted it may have left while it was opened, and so may its publisher.
-        asyncio.get_running_loop().call_soon(self.follow)
+        self.follow_soon()
         if self._watching is None:
             self._watch()
 
@@ -326,12 +350,14 @@ class IncomingChannels:
             self._try_again()
 
     def again(self, node: str, key: int) -> None:
-        """The sender closed the channel and wants to be asked again."""
+        """The sender closed the channel and wants to be asked again. That may be said before it is known here that it
+        began to send: the two may come by different links."""
+        self._recalled = (self._recalled | {key}) & self._sequence.keys
         for stream, incoming in list(self.channels.items()):
             if incoming.key == key and incoming.via == node:
                 self._remember(stream)
                 self._close(stream, tell=False)
-                self.follow()
+                self.follow_soon()
 
     def node_gone(self, node: str) -> None:
         for stream, incoming in list(self.channels.items()):
@@ -343,6 +369,8 @@ class IncomingChannels:
         for timer in (self._retry, self._watching):
             if timer is not None:
                 timer.cancel()
+        self._following.close()
+        self._complaints.close()
         self._ends.close()
 
     def _watch(self) -> None:
@@ -355,7 +383,7 @@ class IncomingChannels:
         for stream in [stream for stream, incoming in self.channels.items() if incoming.key in ended]:
             self.lost(stream)
         if self._leaving:
-            self.follow()
+            self.follow_soon()
         self._watching = asyncio.get_running_loop().call_later(ENDED_S, self._watch) if self.channels else None
 
     def _try_again(self) -> None:

@@ -19,6 +19,10 @@ class HeldSource(Source, Protocol):
     def age_ns(self) -> int | None:
         """The publisher's age."""
 
+    @property
+    def ended(self) -> bool:
+        """The ring was dropped; what a stage makes may be in another one by now."""
+
     def factor(self, every: int, rate_hz: float) -> int:
         """The n of "every n-th message" for a channel that reads it."""
 

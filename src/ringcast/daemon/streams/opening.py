@@ -54,6 +54,8 @@ class Opening:
         self._mesh = mesh
         self._ends = ends
         self._host_of = host_of
+        self.keys: set[int] = set()
+        """Of channels that are being opened."""
 
     async def open(
         self, stream: Stream, row: PublisherRow, via: str, start: Start, *, hold: bool
@@ -65,6 +67,8 @@ class Opening:
         address, here = f":{receiving.port}", demand.at == f"node:{via}"
         with ExitStack() as undo:
             undo.callback(life.on, Event.FAILED)
+            self.keys.add(key)
+            undo.callback(self.keys.discard, key)
             # 1. The sender says where the stream begins, and keeps that for a moment.
             request = OpenChannel(
                 incarnation=stream.incarnation, every=demand.every, start=start, transport=demand.transport,
@@ -93,6 +97,7 @@ class Opening:
             # 4. Subscribers who asked for such a stream are shown its ring.
             shown = self._local.sharing.add_mirror(ring)
             undo.pop_all()
+            self.keys.discard(key)
         return IncomingChannel(
             key=key, via=via, transport=demand.transport, row=row, mirror=mirror, ring=ring,
             first_seq=opened.first_seq, life=life,

@@ -34,7 +34,7 @@ from ringcast.daemon.stages.quota import StageQuota
 from ringcast.daemon.streams.interface import HeldSource, Sources
 from ringcast.daemon.streams.places import Places
 from ringcast.daemon.streams.resolving import resolved
-from ringcast.errors import BadMessage, QosMismatch
+from ringcast.errors import BadMessage, BrokenError, QosMismatch
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
@@ -128,7 +128,7 @@ class OutgoingChannels:
         )  # fmt: skip
 
     async def start(self, node: str, host: str, request: StartChannel) -> None:
-        """Let it flow. Raises PublisherGone, QosMismatch, ResourceLimit, OSError."""
+        """Let it flow. Raises PublisherGone, BrokenError, QosMismatch, ResourceLimit, OSError."""
         transport = find(request.transport)
         if request.key in self.channels:  # the node asks again: it did not get our answer
             return
@@ -144,10 +144,15 @@ class OutgoingChannels:
             seat, timer = self._seats.pop(request.key)
             timer.cancel()
             channel = msgspec.structs.replace(channel, seat=seat)
+        sending: Sending | None = None
         try:
             sending = transport.send(channel, source, await resolved(host), _port(request.address))
             await sending.ready()
+            if source.ended:  # meanwhile; no channel was there to be told
+                raise BrokenError(f"the ring of publisher {request.incarnation:x} ended while a channel was started")
         except BaseException:
+            if sending is not None:
+                self._end(sending)
             self._release(node, *wanted)
             raise
         self.channels[request.key] = OutgoingChannel(
@@ -255,13 +260,16 @@ class OutgoingChannels:
             return
         if keep_place and channel.reliable:
             self._places.keep(channel.node, channel.incarnation, channel.source)
-        channel.sending.release()
-        # Joining a pump's thread may block, which the loop must not.
-        self._closers.submit(channel.sending.close)
+        self._end(channel.sending)
         self._release(channel.node, channel.incarnation, channel.source_transport, channel.reliable, channel.spec)
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
+
+    def _end(self, sending: Sending) -> None:
+        sending.release()
+        # Joining a pump's thread may block, which the loop must not.
+        self._closers.submit(sending.close)
 
     async def _source(self, node: str, wanted: tuple[int, str, bool, StageSpec | None], start: Start) -> HeldSource:
         self._quota.take(node, wanted[-1])

@@ -44,6 +44,10 @@ class RingSource:
     def age_ns(self) -> int | None:
         return self._ring.age_ns
 
+    @property
+    def ended(self) -> bool:
+        return self._ring.closed
+
     def factor(self, every: int, rate_hz: float) -> int:
         if self._ring.size is not None:
             return self._ring.every

@@ -5,26 +5,24 @@ Invariant: each notice is sent once, in the background, and its failing costs no
 
 from __future__ import annotations
 
-import logging
-
 import msgspec
 
 from ringcast.control import service
 from ringcast.control.service import CloseChannel, DirectChannel, RetuneChannel, RingTaken
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.interface import Mesh
+from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S
 from ringcast.daemon.streams.wanted import IncomingChannel
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import RingcastError
 
-logger = logging.getLogger("ringcast.daemon")
-
 
 class SenderNotices:
-    def __init__(self, mesh: Mesh, background: Background) -> None:
+    def __init__(self, mesh: Mesh, background: Background, complaints: Complaints) -> None:
         self._mesh = mesh
         self._background = background
+        self._complaints = complaints
 
     def retuned(self, channel: IncomingChannel) -> None:
         request = RetuneChannel(key=channel.key, transport=channel.transport)
@@ -52,4 +50,5 @@ class SenderNotices:
             await self._mesh.request(node, name, service.encode(request), REQUEST_TIMEOUT_S)
         except (TimeoutError, RingcastError, OSError) as exc:
             if otherwise:
-                logger.warning("node %s %s: %s", node, otherwise, exc)
+                said = str(exc) or "no answer in time"
+                self._complaints.warning(node, "node %s " + otherwise + ": %s", node, said)

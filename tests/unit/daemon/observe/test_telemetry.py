@@ -6,6 +6,7 @@ import asyncio
 
 from ringcast import _core
 from ringcast.control.status import ChannelStatus
+from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.rings.budget import Budget
@@ -21,7 +22,7 @@ ROW = ChannelStatus(
 
 def make(budget_bytes: int) -> tuple[Local, Telemetry]:
     local = Local(TagTable("n1", 1), Budget(budget_bytes, max_lingering=10), _core)
-    telemetry = Telemetry(local, lambda: ([ROW], {}), lambda out: None, lambda: None)
+    telemetry = Telemetry(local, lambda: [ROW], dict, lambda out: None, lambda: None, Background())
     return local, telemetry
 
 
@@ -32,12 +33,12 @@ def sent(local: Local) -> list[int]:
 def test_it_comes_back_when_its_tag_is_gone() -> None:
     async def body() -> None:
         local, telemetry = make(1 << 30)
-        telemetry._tick()
+        await telemetry.publish()
         assert sent(local) == [1]
         local.tags.destroy(TAG, "n1", [], force=True)
         assert sent(local) == []
-        telemetry._tick()
-        telemetry._tick()
+        await telemetry.publish()
+        await telemetry.publish()
         assert sent(local) == [2]
         telemetry.close()
         local.close()
@@ -48,10 +49,10 @@ def test_it_comes_back_when_its_tag_is_gone() -> None:
 def test_it_is_tried_again_when_there_was_no_room() -> None:
     async def body() -> None:
         local, telemetry = make(1000)
-        telemetry._tick()
+        await telemetry.publish()
         assert sent(local) == []
         local.budget.limit(4 * ATTRIBUTES.capacity_bytes, max_lingering=10, max_lingering_per_tag=10)
-        telemetry._tick()
+        await telemetry.publish()
         assert sent(local) == [1]
         telemetry.close()
         local.close()

@@ -38,7 +38,7 @@ transport = "tcp"
 tags = "cam/**"
 node = "tablet"
 transport = "lateral+nak:r=4,c=3"
-proxy = "node:edge1"
+at = "node:edge1"
 """
 
 
@@ -80,7 +80,8 @@ def test_an_empty_file_says_nothing() -> None:
         ("[[transports]]\ntags = 'a'", 1, "a rule needs"),
         ("[[transports]]\ntags = 'a'\ntransport='nak'\n[[transports]]\ntags = 'a*'", 5, "must be whole segments"),
         ("[[transports]]\ntags = 'a'\ntransport = 'pigeon'", 3, "pigeon"),
-        ("[[transports]]\ntags = 'a'\nproxy = 'moon'", 3, "'publisher', 'subscriber'"),
+        ("[[transports]]\ntags = 'a'\nat = 'moon'", 3, "'publisher', 'subscriber'"),
+        ("[[transports]]\ntags = 'a'\nproxy = 'publisher'", 3, "'proxy' is called 'at'"),
         ("[[transports]]\ntag = 'a'", 2, "did you mean 'tags'?"),
         ('name = "a"\nmesh = ', 2, "this is not TOML"),
         ('name = "a"\nname = "b"', 2, "this is not TOML"),
@@ -106,7 +107,7 @@ def test_flags_are_held_to_the_same(key: str, value: Any) -> None:
 def test_the_first_rule_that_says_something_counts() -> None:
     rules = (
         Rule(tags="cam/front", transport="tcp"),
-        Rule(tags="cam/**", transport="udp", proxy="subscriber"),
+        Rule(tags="cam/**", transport="udp", at="subscriber"),
         Rule(tags="cam/**", node="tablet", transport="nak"),
         Rule(tags="lab/**", transport="nak"),
     )

@@ -14,7 +14,7 @@ log = "json"
 depth = 3
 [[transports]]
 tags = "x"
-proxy = "publisher"
+at = "publisher"
 """
 FILE = read(TEXT, "f")
 
@@ -27,7 +27,7 @@ def test_flags_win_over_the_environment_over_the_file_over_defaults() -> None:
     assert origins["socket"] == ('"/s"', "environment")
     assert origins["scout"] == ("true", "default")
     assert origins['tags."x"'] == ("{depth = 3}", "f:4")
-    assert origins["transports[0]"] == ('{tags = "x", proxy = "publisher"}', "f:6")
+    assert origins["transports[0]"] == ('{tags = "x", at = "publisher"}', "f:6")
 
 
 def test_every_key_has_a_default() -> None:

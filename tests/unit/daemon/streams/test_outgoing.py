@@ -13,6 +13,7 @@ from ringcast.daemon.background import Background
 from ringcast.daemon.rings.fanout import Answer
 from ringcast.daemon.streams import outgoing, places
 from ringcast.daemon.streams.outgoing import OutgoingChannels
+from ringcast.errors import BrokenError
 from ringcast.testing.waiting import wait_until_async
 
 
@@ -56,6 +57,7 @@ class Transport:
 
 class Source:
     depth, capacity_bytes = 8, 4096
+    ended = False
 
 
 class Sources:
@@ -185,4 +187,36 @@ async def _keeps_places() -> None:
     await manager.start("d", "127.0.0.1", request(4))
     manager.node_gone("d")
     assert len(kept) == 2
+    manager.close()
+
+
+def test_a_ring_that_ends_while_a_channel_is_started_is_said_to_who_asked(transport: Transport) -> None:
+    asyncio.run(_ends_meanwhile(transport))
+
+
+async def _ends_meanwhile(transport: Transport) -> None:
+    sources: Any = KeptSources()
+    manager = OutgoingChannels(sources, Background())
+    begun = asyncio.Event()
+    connected = asyncio.Event()
+
+    class Slow(Sending):
+        async def ready(self) -> None:
+            begun.set()
+            await connected.wait()
+
+    def send(*_: object) -> Slow:
+        transport.made.append(Slow())
+        return transport.made[-1]
+
+    transport.send = send  # type: ignore[method-assign]
+    starting = asyncio.create_task(manager.start("b", "127.0.0.1", request(1)))
+    await begun.wait()
+    sources.one.ended = True
+    connected.set()
+    with pytest.raises(BrokenError, match="ended while"):
+        await starting
+    assert manager.channels == {}
+    assert sources.released == 1
+    assert transport.made[0].calls == [("release", 0)]
     manager.close()

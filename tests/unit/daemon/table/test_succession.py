@@ -45,7 +45,7 @@ class Side:
         row = self.table.tag("t")
         assert row is not None
         assert row.primary == self.table.node
-        self.noticed(self.table.put(settings.changed(row, node, at, transport)))
+        self.noticed(self.table.put(settings.changed(row, node, at, transport, ())))
 
     @property
     def settings(self) -> dict[str, Setting]:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ringcast.control.status import ChannelStatus
-from ringcast.daemon.table.system_tags import decode, encode
+from ringcast.daemon.table.system_tags import decode, encode, encode_channel
 
 
 @pytest.mark.parametrize("size", [None, (320, 240)])
@@ -16,7 +16,7 @@ def test_rows_come_back(size: tuple[int, int] | None, counted: int | None) -> No
         direction="in", node="a", tag="x", incarnation=2**64 - 1, transport="nak", every=2, reliable=True,
         messages=counted, bytes=counted, lost=counted, counters={"delay_sum_ns": -5}, size=size, rate_hz=1.5,
     )  # fmt: skip
-    assert decode(msgspec.json.decode(encode("b", 123, [row], {}))) == (123, [row])
+    assert decode(msgspec.json.decode(encode("b", 123, [encode_channel(row)], {}))) == (123, [row])
 
 
 def test_what_is_something_else_is_refused() -> None:

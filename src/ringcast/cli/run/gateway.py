@@ -1,0 +1,161 @@
+"""`ringcast gateway`: pages as clients, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from ringcast.cli.parts.access import add_access, connect
+from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.units import count, positive, size
+from ringcast.cli.program import Misuse
+
+if TYPE_CHECKING:
+    import ssl
+    from pathlib import Path
+
+    from ringcast.gateway.limits import Limits
+    from ringcast.session import Session
+
+HELP = "Serve web pages that publish, subscribe, pull, list and watch, with the rights of this program."
+
+_EPILOG = """\
+A page loads the module ringcast.js from the gateway, and has the Python API in JavaScript:
+
+  <script type="module">
+    import { connect } from "/ringcast/ringcast.js";
+    const session = await connect();
+    const tag = session.tag("lab/temperature", { codec: "json" });
+    for await (const msg of tag.subscribe({ rateHz: 5 })) console.log(msg.data, msg.lost);
+  </script>
+
+The gateway listens on this machine alone unless --listen says otherwise, and pages of other sites are refused unless
+--origin names them. Whoever reaches it may do what this program may: there is no password. Browsers give microphone and
+camera to pages from this machine, and to others by https only (--cert, --key).
+A page that is too slow gets every second, fourth... message for as long as it is behind, and counts the others in
+'lost'. A page whose network was away goes on where it was. docs/gateway.md has the protocol, and what each limit does.
+
+examples:
+  ringcast gateway --serve examples/gateway      the example page, on http://127.0.0.1:7480/
+  ringcast gateway --serve public --listen 0.0.0.0:8080
+  ringcast gateway --listen 0.0.0.0:8443 --cert cert.pem --key key.pem
+  ringcast gateway --origin https://dash.example.org --max-pages 200
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", default="127.0.0.1:7480",
+        help="where browsers find it (default: 127.0.0.1:7480; port 0 takes a free one)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--serve", metavar="[PATH=]FOLDER", action="append", default=[],
+        help="serve the files of a folder, at / or under a path such as /app; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--origin", metavar="URL", action="append", default=[],
+        help="also serve pages of this origin, as https://example.org; repeatable",
+    )  # fmt: skip
+    parser.add_argument("--cert", metavar="FILE", help="serve https with this certificate (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's private key (PEM), if it is in another file")
+    parser.add_argument("--max-pages", metavar="N", type=count, help="serve so many pages at once (default: 64)")
+    parser.add_argument(
+        "--max-message", metavar="SIZE", type=size, help="the longest message from a page, as 1M (default: 4M)"
+    )
+    parser.add_argument(
+        "--max-rate", metavar="HZ", type=positive, help="messages a second that are read from a page (default: 2000)"
+    )
+    parser.add_argument(
+        "--max-bandwidth", metavar="SIZE", type=size,
+        help="bytes a second that are read from a page, as 1M (default: 32M)",
+    )  # fmt: skip
+    add_access(parser)
+    add_json(parser, "one line: node and address")
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        from ringcast.gateway import server as _  # noqa: F401
+    except ModuleNotFoundError as exc:
+        if exc.name != "aiohttp":
+            raise
+        raise Misuse("the gateway needs aiohttp: pip install 'ringcast[gateway]'") from None
+    with connect(args, "gateway") as session:
+        return asyncio.run(serve(session, args))
+
+
+async def serve(session: Session, args: argparse.Namespace) -> int:
+    """Until a signal ends it. Raises Misuse, CannotListen."""
+    from ringcast.gateway.server import Gateway
+
+    output = Output(args.json)
+    host, port = address(args.listen)
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    try:
+        gateway = Gateway(
+            session, host=host, port=port, origins=args.origin, folders=folders(args.serve), limits=limits(args),
+            tls=certificate(args.cert, args.key),
+        )  # fmt: skip
+    except ValueError as exc:
+        raise Misuse(str(exc)) from None
+    async with gateway:
+        if args.json:
+            output.record({"node": session.node, "address": gateway.address})
+        else:
+            output.line(f"gateway of node {session.node}: {gateway.address}/  (Ctrl-C ends it)")
+        await ended.wait()
+    return 0
+
+
+def address(text: str) -> tuple[str, int]:
+    """Raises Misuse."""
+    from ringcast.model.addresses import split
+
+    try:
+        return split(text)
+    except ValueError as exc:
+        raise Misuse(f"--listen: {exc}") from None
+
+
+def folders(given: list[str]) -> dict[str, str | Path]:
+    """Raises Misuse."""
+    found: dict[str, str | Path] = {}
+    for text in given:
+        path, equals, folder = text.partition("=")
+        if not equals or not path.startswith("/"):
+            path, folder = "/", text
+        if path.startswith("/ringcast"):
+            raise Misuse(f"--serve {text}: paths that begin with /ringcast are the gateway's own; choose another")
+        found[path.rstrip("/") or "/"] = folder
+    return found
+
+
+def limits(args: argparse.Namespace) -> Limits:
+    from ringcast.gateway.limits import Limits
+
+    given = {
+        "pages": args.max_pages, "message_bytes": args.max_message, "messages_per_s": args.max_rate,
+        "bytes_per_s": args.max_bandwidth,
+    }  # fmt: skip
+    return Limits(**{name: value for name, value in given.items() if value is not None})
+
+
+def certificate(cert: str | None, key: str | None) -> ssl.SSLContext | None:
+    """Raises Misuse."""
+    if cert is None:
+        if key is not None:
+            raise Misuse("--key belongs to a certificate: add --cert FILE")
+        return None
+    import ssl
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(cert, key)
+    except (OSError, ssl.SSLError) as exc:
+        raise Misuse(f"the certificate {cert} cannot be used: {exc}") from None
+    return context

@@ -1,0 +1,40 @@
+"""Reading much in the daemon's loop without holding it up: in slices, between which everybody else has a turn.
+
+Rows of different slices are of slightly different moments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+SLICE_S = 0.001
+"""How long rows are read without a break."""
+
+_T = TypeVar("_T")
+
+
+class Slices:
+    """`clock` is in seconds. The loop is held from its making on."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.longest_s = 0.0
+        """How long others waited for their turn at most."""
+        self._clock = clock
+        self._begin = clock()
+
+    async def rest(self) -> None:
+        self.longest_s = max(self.longest_s, self._clock() - self._begin)
+        await asyncio.sleep(0)
+        self._begin = self._clock()
+
+    async def gather(self, rows: Iterable[_T]) -> list[_T]:
+        found: list[_T] = []
+        for row in rows:
+            found.append(row)
+            if self._clock() - self._begin > SLICE_S:
+                await self.rest()
+        await self.rest()
+        return found
