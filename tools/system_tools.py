@@ -22,6 +22,7 @@ PROGRAMS = {
     "zsh": ("zsh", "zsh", "zsh"),
     "fish": ("fish", "fish", "fish"),
     "chromium": ("chromium", "chromium", "chromium"),
+    "node": ("nodejs", "nodejs", "nodejs"),
 }
 SEARCH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 

@@ -237,7 +237,7 @@ void bind_path(nb::module_& m) {
         .def_prop_ro("thread_id", &Pump::thread_id)
         .def("counters", [](const Pump& p) {
             const LinkCounters& c = p.counters();
-            nb::dict out = counted(named("messages", c.messages), named("datagrams", c.datagrams), named("bytes", c.bytes), named("refused", c.refused));
+            nb::dict out = counted(named("messages", c.messages), named("datagrams", c.datagrams), named("bytes", c.bytes), named("refused", c.refused), named("discarded", c.discarded));
             out["lost"] = p.lost();
             return out;
         });

@@ -23,6 +23,7 @@ struct LinkCounters {
     std::atomic<u64> datagrams{0};
     std::atomic<u64> bytes{0};
     std::atomic<u64> refused{0};  // no room in the socket, or no one there
+    std::atomic<u64> discarded{0};  // discardable, and the receiver was behind: left out
 };
 
 class Link {

@@ -60,6 +60,7 @@ void Pump::run() {
             const bool some = fill();
             broken = (some && !flush()) || corrupt_;
             if (some && !broken) cursor_->publish_position();
+            if (!some) pressed_ = false;
             if (!some && !broken) reader_.wait(kForever);
         } catch (const std::bad_alloc&) {
             broken = true;  // no room for a copy of the message
@@ -92,6 +93,12 @@ bool Pump::fill() {
         if (record.seq >= stop_before_.load()) {
             next_seq_.store(record.seq, std::memory_order_relaxed);
             break;
+        }
+        if (pressed_ && (record.flags & kDiscardable) != 0) {
+            add(counters_.discarded, 1);
+            add(lost_, reader_.taken(*from, record, record.sent_ns, false));
+            next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+            continue;
         }
         const std::size_t head = spec_.stream ? wire::kHeaderBytes : 0;
         const std::size_t need = head + record.length;
@@ -147,6 +154,7 @@ bool Pump::send_stream() {
         }
         if (n < 0 && errno == EINTR) continue;
         if (n == 0 || errno != EAGAIN) return false;
+        pressed_ = !spec_.reliable;
         pollfd fd{socket_.get(), POLLOUT, 0};
         ::poll(&fd, 1, 250);
         if (thread_.stopping()) return false;

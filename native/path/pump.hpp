@@ -5,6 +5,9 @@
 // sends; never straight from ring memory. A reliable one gives up its place in the ring batch by batch, when a batch
 // was sent: the one that could not be sent is there for whoever goes on. When it can go on no more, because the ring is damaged or the socket fails, it
 // ends its stream, so that the other node learns of it.
+//
+// While the other side of a stream takes less than there is, messages that their publisher called discardable are left out,
+// so that those which matter are less late. Whoever asked for reliable delivery gets them all.
 #pragma once
 
 #include <string>
@@ -68,6 +71,7 @@ private:
     std::vector<Outgoing> batch_;
     i64 paced_until_ns_ = 0;
     bool corrupt_ = false;  // the ring is
+    bool pressed_ = false;  // the receiver took less than was there, and this has not caught up since
     Thread thread_;
 };
 

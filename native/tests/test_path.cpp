@@ -1,5 +1,6 @@
 // Link, pump and delivery over real sockets on loopback: what leaves one ring arrives in another.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 
 #include "path/delivery.hpp"
@@ -239,6 +240,33 @@ TEST(path, a_stream_carries_everything_in_order_and_ends) {
     until([&] { return !streams.ended().empty(); });
     streams.close_channel(kKey);
     until([&] { return mirror->closed(); });
+}
+
+TEST(path, a_pump_whose_receiver_is_behind_leaves_out_what_is_discardable_unless_it_is_reliable) {
+    constexpr u64 kSilent = 10;
+    for (const bool reliable : {false, true}) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        CHECK(fcntl(pair[1], F_SETFL, O_NONBLOCK) == 0);
+        const Descriptor near(pair[0]);
+        Rig rig(64, 1 << 20);
+        Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, reliable, true, 0, 0});
+        rig.send_pattern(300'000);  // longer than what the socket holds, and nobody reads it yet
+        until([&] { return pump.next_seq() == 1; });
+        const std::byte byte{7};
+        const Part part{&byte, 1};
+        for (u64 n = 0; n < kSilent; ++n) rig.writer.append({&part, 1}, 1, {0, 0, kDiscardable});
+        rig.send_pattern(100);
+        Streams streams;
+        const auto mirror = streams.open(spec());
+        streams.add_stream(kKey, Descriptor(pair[1]));
+        until([&] { return pump.next_seq() == kSilent + 2 && mirror->counters().messages.load() == (reliable ? kSilent + 2 : 2); });
+        CHECK_EQ(pump.counters().discarded.load(), reliable ? 0 : kSilent);
+        // What was left out is missed like anything else: nothing is silent.
+        const auto cursor = reader_of(*mirror);
+        CHECK_EQ(take(*cursor).seq, 0u);
+        if (!reliable) CHECK_EQ(take(*cursor).seq, kSilent + 1);
+    }
 }
 
 TEST(path, a_pump_whose_ring_is_damaged_ends_its_stream_though_its_socket_stays_open) {

@@ -40,7 +40,7 @@ class Publisher(Closing, Generic[T_contra]):
 
     def send(self, data: T_contra, event_ns: int | None = None, discardable: bool = False) -> int:
         """Send a message; returns its sequence number. `event_ns` is when it happened (UTC), as you know it;
-        `discardable` says that receivers can do without it.
+        `discardable` says that receivers can do without it: it is left out first where not everything can be delivered.
 
         Raises ClosedError, ForkedError, MessageTooLarge, EncodeError (the tag's codec or schema), SlowSubscriber (a
         reliable reader made no room within the tag's `max_wait_s`; nothing was written), ReservationError,

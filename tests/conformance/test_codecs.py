@@ -147,7 +147,16 @@ def test_compressed_images_arrive(form: str, shape: tuple[int, ...]) -> None:
     assert form == "jpeg" or same(image, found)
 
 
-@pytest.mark.parametrize("form", ["png", "jpeg"])
+def test_webp_arrives_in_colour_and_refuses_grey() -> None:
+    image = np.full((9, 7, 3), 90, np.uint8)
+    found = decoded(find("image").bind(None), encoded(find("image").bind({"format": "webp"}), image))
+    assert found.shape == image.shape
+    assert abs(found.astype(int) - 90).max() < 8
+    with pytest.raises(EncodeError, match="colour"):
+        find("image").bind({"format": "webp"}).encode(image[:, :, 0])
+
+
+@pytest.mark.parametrize("form", ["png", "jpeg", "webp"])
 @settings(deadline=None)
 @given(data=st.data())
 def test_damaged_compressed_images_decode_or_raise_decode_error(form: str, data: st.DataObject) -> None:

@@ -18,6 +18,7 @@ SAYS = {
         "pulled: number 11 at (30, 40, 3)",
     ],
     "recording.py": ['100 messages; the last: {"celsius":29.9}', "replayed 100; the last: again/example/climate"],
+    "conference.py": [f"{name} heard 2 others, 0 blocks lost" for name in ("Ada", "Bob", "Eve")],
     "asyncio/conversation.py": ["[10, 20] sum to 30"],
     "asyncio/reliable.py": ["daemon: connected", "sum: 1999000 lost: 0", "newest: 1999 three before it: 1996"],
     "notifications.py": [

@@ -26,6 +26,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "run": ("run a node", {
         "demo": "see publishers and subscribers of every kind at work, for some seconds",
         "daemon": "run this node's daemon (programs start one by themselves when none runs)",
+        "conference": "talk, see, draw, write and play together in browsers",
         "up": "run several nodes on this machine, joined, until Ctrl-C",
         "doctor": "check what this machine allows, and how to get the rest",
         "status": "show whether the daemon is up, and what it holds",

@@ -7,9 +7,9 @@
           magic  version                   u32      u32
 
 Numbers are little-endian; `colours` is 0 for a grey image without a third axis. Format 0 is raw: read without a copy. 1
-is PNG and 2 is JPEG, which take Pillow (`pip install ringcast[images]`). A schema is `{"format": "raw" | "png" |
-"jpeg"}`: how publishers encode; whoever reads takes each message as it is. What the header says is checked against the
-length, or against the file, before anything is made of it.
+is PNG, 2 is JPEG and 3 is WebP, which take Pillow (`pip install ringcast[images]`). A schema is `{"format": "raw" |
+"png" | "jpeg" | "webp"}`: how publishers encode; whoever reads takes each message as it is. What the header says is
+checked against the length, or against the file, before anything is made of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ringcast.errors import CodecError, DecodeError, EncodeError
 
 _HEADER = struct.Struct("<BBBBIIxxxx")
 _MAGIC, _VERSION = 0x8A, 1
-_FORMATS = ("raw", "png", "jpeg")
+_FORMATS = ("raw", "png", "jpeg", "webp")
 _MODES = {0: "L", 1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _MAX_PIXELS = 2**28
 _JPEG_QUALITY = 90
@@ -69,6 +69,8 @@ class ImageCodec:
         image = _pillow(EncodeError)
         if self._form == "jpeg" and colours in (2, 4):
             raise EncodeError(self.name, f"jpeg has no transparency: send 1 or 3 colours, not {colours}, or use png")
+        if self._form == "webp" and colours not in (3, 4):
+            raise EncodeError(self.name, f"webp is always in colour: send 3 or 4 colours, not {colours}, or use png")
         flat = pixels[:, :, 0] if colours == 1 else pixels
         file = io.BytesIO()
         # Pillow guesses the mode from the shape, which for uint8 is unambiguous.
@@ -138,5 +140,5 @@ def _pillow(error: type[CodecError]) -> Any:
     try:
         from PIL import Image
     except ImportError as exc:
-        raise error("image", "png and jpeg take Pillow; pip install 'ringcast[images]'") from exc
+        raise error("image", "png, jpeg and webp take Pillow; pip install 'ringcast[images]'") from exc
     return Image

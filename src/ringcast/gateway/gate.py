@@ -39,7 +39,7 @@ class Gate:
             return waiting
         try:
             held = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
-        except OSError:  # closed in this moment
+        except (OSError, ValueError):  # closed in this moment
             return waiting
         return waiting + int(struct.unpack("i", held)[0])
 

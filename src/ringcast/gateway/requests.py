@@ -54,7 +54,8 @@ class Unpublish(Request, tag="unpublish"):
 
 class Subscribe(Request, tag="subscribe"):
     """Options are those of `session.subscribe`. `priority` orders the streams of this page while it is behind: higher
-    ones are sent first, and lower ones are left out first."""
+    ones are sent first, and lower ones are left out first. `only`: of these publishers, by incarnation; of all when it
+    is empty."""
 
     subscription: Number
     pattern: str
@@ -67,6 +68,7 @@ class Subscribe(Request, tag="subscribe"):
     transport: str = ""
     ordered: bool = True
     priority: int = 0
+    only: list[str] = []
 
     def begins(self) -> Start:
         return self.start

@@ -76,6 +76,7 @@ class Streaming:
         self._outbox = outbox
         self._sources = sources
         self._size = asked.size
+        self._only = frozenset(asked.only)
         self._room = asyncio.Event()
         self._patience = Allowance(_PATIENCE_S)
         self._catching_up_until_s = 0.0 if asked.start == "new" else time.monotonic() + CATCH_UP_S
@@ -112,6 +113,8 @@ class Streaming:
         return await self.subscriber.recv()
 
     async def _put(self, message: Message[bytes]) -> None:
+        if self._only and str(message.publisher.incarnation) not in self._only:
+            return
         source = await self._sources.find(message.publisher, self._size)
         entry = Entry(
             source, message.seq, bytes(message.data), lost=message.lost, discardable=message.discardable,

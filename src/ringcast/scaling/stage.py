@@ -52,6 +52,9 @@ class Stage:
         self._skipped = passed
         self.failed = 0
         """Messages that could not be scaled."""
+        self.discarded = 0
+        """Discardable messages that were left out while this stage was behind."""
+        self._reliable = reliable
         self._reader = _core.RingReader(reliable=reliable, what="stage")
         self._reader.attach(
             source.ring_fd, source.bell_fd, depth=source.depth, capacity_bytes=source.capacity_bytes,
@@ -89,9 +92,14 @@ class Stage:
                 continue
             except ClosedError:
                 return
+            # A full batch: more comes than can be scaled. What its publisher can do without goes first.
+            behind = len(messages) == _BATCH and not self._reliable
             with self._lock:
                 for message in messages:
-                    self._take(message)
+                    if behind and message.discardable:
+                        self._leave_out(message)
+                    else:
+                        self._take(message)
         self.pump()
 
     def poke(self) -> None:
@@ -102,6 +110,10 @@ class Stage:
     def close(self) -> None:
         self._reader.close()
         self.writer.close()
+
+    def _leave_out(self, message: _core.Message[bytes]) -> None:
+        self._skipped += message.lost + 1
+        self.discarded += 1
 
     def _take(self, message: _core.Message[bytes]) -> None:
         self._skipped += message.lost

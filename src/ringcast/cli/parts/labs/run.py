@@ -31,6 +31,10 @@ EXPERIMENTS = {
         "ringcast.lab.placement.experiment",
         "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
     ),
+    "conference": (
+        "ringcast.lab.conference.experiment",
+        "paper 000, section 4: RT-Conference; mixing, 32 participants, pages in Chromium and behind bad links (root)",
+    ),
 }
 """Name: (module with run(quick, steps) and write(findings, folder, words), what it is)."""
 

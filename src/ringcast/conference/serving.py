@@ -1,0 +1,43 @@
+"""The conference's page behind a gateway; `describe` is what the page is told of this conference."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from ringcast.conference.media import MEDIA, tag_name
+from ringcast.gateway import Gateway
+from ringcast.session import Session
+
+PAGE = Path(__file__).parent / "page"
+
+
+def describe(conference: str, *, form: int, scheme: str, threshold: float) -> dict[str, Any]:
+    """Raises BadTagName."""
+    tag_name(conference, "audio")
+    media = [
+        {
+            "name": medium.name, "quality": medium.quality, "reliable": medium.reliable, "options": medium.attributes,
+        }
+        for medium in MEDIA
+    ]  # fmt: skip
+    return {"conference": conference, "format": form, "scheme": scheme, "threshold": threshold, "media": media}
+
+
+def gateway(
+    session: Session, described: dict[str, Any], *, host: str, port: int, origins: Iterable[str] = (),
+    tls: ssl.SSLContext | None = None,
+) -> Gateway:  # fmt: skip
+    """Raises ValueError."""
+
+    async def settings(_: web.Request) -> web.Response:
+        return web.json_response(described)
+
+    return Gateway(
+        session, host=host, port=port, origins=origins, folders={"/": PAGE}, tls=tls,
+        routes=[web.get("/settings.json", settings)],
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""Participants without a browser, each a process, on several nodes: every block of everybody reaches everybody else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ringcast.cli.parts.local_mesh import local_mesh
+from ringcast.conference import crowd
+
+
+def ringcast(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ringcast", "conference", "--headless", *words],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_eight_participants_on_four_nodes_hear_every_block_of_each_other(tmp_path: Path) -> None:
+    with local_mesh(["a", "b", "c", "d"], tmp_path) as nodes:
+        accounts = crowd.run([node.socket for node in nodes], 8, 1.6, words=("--video", "test"))
+    assert {account.node for account in accounts} == {"a", "b", "c", "d"}
+    assert [account.sent for account in accounts] == [50] * 8
+    assert crowd.missing(accounts) == 0
+    assert sum(account.lost + account.malformed for account in accounts) == 0
+    assert all(account.frames_received > 8 for account in accounts)
+
+
+def test_silence_is_counted_and_can_be_kept_back(daemon: Any, tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        tone = np.sin(np.arange(16000 * 8 // 25) / 5) * 9000
+        file.writeframes(np.concatenate([tone, np.zeros(16000 * 8 // 25)]).astype("<i2").tobytes())
+    # Ten blocks of talk, ten of silence, again and again.
+    done = ringcast(
+        "--socket", daemon.socket_path, "--audio", str(path), "--seconds", "1.28", "--suppress-silence", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    account = json.loads(done.stdout.splitlines()[-1])
+    assert account["sent"] + account["suppressed"] == 40
+    assert account["suppressed"] == account["silent"] == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--audio", "nothing.wav"), "nothing.wav: cannot be read"),
+        (("--audio", "tone:9000"), "1 to 4000 Hz"),
+        (("--conference", "no*way"), "no*way"),
+        (("--begin", "soon"), "'soon' is no time in seconds"),
+    ],
+)
+def test_mistakes_are_said_in_one_sentence(daemon: Any, words: tuple[str, ...], said: str) -> None:
+    done = ringcast("--socket", daemon.socket_path, *words)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
