@@ -89,7 +89,7 @@ class Delta:
     def __init__(self, path: Path, schema: str, partition: str | None = None, about: str = "") -> None:
         self.path = path
         self._schema, self._partition, self._about = schema, partition, about
-        self._opened: tuple[int, DeltaTable] | None = None
+        self._opened: tuple[tuple[int, int], DeltaTable] | None = None
 
     def exists(self) -> bool:
         return (self.path / "_delta_log").is_dir() and self._load() is not None
@@ -224,9 +224,8 @@ class Delta:
     # ---------------------------------------------------------------- parts
 
     def _load(self, version: int | None = None) -> DeltaTable | None:
-        try:
-            log = (self.path / "_delta_log").stat().st_ino
-        except FileNotFoundError:
+        log = _identity(self.path / "_delta_log")
+        if log is None:
             self._opened = None
             return None
         try:
@@ -243,7 +242,7 @@ class Delta:
             )
         return table
 
-    def _newest(self, log: int) -> DeltaTable:
+    def _newest(self, log: tuple[int, int]) -> DeltaTable:
         """What was opened before, brought up to date: opening it again would read up to CHECKPOINT_EVERY commits."""
         known, self._opened = self._opened, None
         if known is not None and known[0] == log:
@@ -296,6 +295,18 @@ def described(root: Path, path: str, partition: str | None = None) -> DataFile:
             least[name], most[name] = min(part.min for part in parts), max(part.max for part in parts)
     stats = json.dumps({"numRecords": found.num_rows, "minValues": least, "maxValues": most})
     return DataFile(path, found.num_rows, (root / path).stat().st_size, partition, stats)
+
+
+def _identity(log: Path) -> tuple[int, int] | None:
+    """What tells a log from another one that was made in its place; None when there is none."""
+    try:
+        number = log.stat().st_ino  # which may be used again
+    except FileNotFoundError:
+        return None
+    try:
+        return number, (log / f"{0:020d}.json").stat().st_mtime_ns
+    except FileNotFoundError:  # cleaned up long ago
+        return number, 0
 
 
 def _last(table: DeltaTable, query: str) -> int:
