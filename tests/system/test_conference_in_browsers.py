@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from browsers import GatewayProcess
 from conferences import TONES, Person, screenshot
 from processes import Daemon
 
 import ringcast
+from ringcast.cli.parts.local_mesh import local_mesh
 from ringcast.conference.media import BY_NAME, tag_name
+from ringcast.conference.together.drawing import Drawn
 
 NAMES = ("Ada", "Bob", "Eve", "Kim")
 
@@ -186,3 +189,41 @@ def test_everything_can_be_done_from_the_keyboard(join: Callable[..., Person]) -
     unnamed = ada.page.evaluate("""() => [...document.querySelectorAll('#inside :is(input, select, textarea)')]
         .filter((one) => !one.labels.length && !one.ariaLabel).map((one) => one.id)""")
     assert unnamed == []
+
+
+def test_who_comes_late_pulls_a_long_history(join: Callable[..., Person], module_daemon: Daemon) -> None:
+    with ringcast.connect(module_daemon.socket_path, start=False) as session:
+        medium = BY_NAME["whiteboard"]
+        tag = session.tag(tag_name("main", medium.name), **medium.attributes)
+        with tag.publisher() as publisher:
+            for number in range(1500):
+                drawn = Drawn(id=99, n=number, at=number, shape="line", points=[(number, 0), (number, 9)])
+                publisher.send(msgspec.json.encode(drawn))
+            ada = join("Ada")
+            ada.wait("conference.view.board.things().filter((thing) => thing.id === 99).length === 1500")
+
+
+def test_pages_of_two_nodes_meet_in_one_conference_and_a_proxy_makes_pictures_smaller(
+    browser: Any, eventually: Callable[..., None], tmp_path: Path
+) -> None:
+    with local_mesh(["here", "there"], tmp_path) as nodes:
+        gateways = [GatewayProcess(node.socket, verb="conference") for node in nodes]
+        ada, bob = (
+            Person(browser, gateway.address, name, hz)
+            for gateway, name, hz in zip(gateways, ("Ada", "Bob"), TONES, strict=False)
+        )
+        ada.publish("audio")
+        bob.publish("audio", "video")
+        eventually(lambda: ada.hears(bob) and bob.hears(ada))
+        eventually(lambda: ada.frames().get("Bob", 0) > 3)
+        assert "there" in ada.text("#people tbody")
+        ada.page.evaluate("document.querySelector('details').open = true")
+        ada.page.select_option("#size", "small")
+        ada.wait("document.querySelector('#people tbody').textContent.includes('80x60')")
+        ada.wait("document.querySelector('#proxy').textContent.includes('from there (80x60)')")
+        assert "As you chose" in ada.text("#thin")
+        for person in (ada, bob):
+            person.leave()
+            assert person.errors == []
+        for gateway in gateways:
+            assert gateway.stop() == (0, "")

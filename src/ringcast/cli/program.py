@@ -33,6 +33,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "stop": "end the daemon, and wait until it has",
         "gateway": "let web pages publish and subscribe, through WebSockets",
         "config": "show the daemon's settings and where each came from; check a file",
+        "secure": "close a mesh to strangers: certificates for its nodes, invitations, revocation",
         "service": "print the systemd unit that runs the daemon",
         "completion": "print a script by which bash, zsh or fish completes verbs and options",
     }),

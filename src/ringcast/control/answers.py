@@ -119,6 +119,10 @@ class Status(ControlMessage, frozen=True, tag="daemon"):
     """Where metrics are served."""
     mistakes: int = 0
     """Requests that failed by an error of the daemon; each is in its log."""
+    identity: str = ""
+    """The folder of the certificate by which this node proves its name."""
+    exposed: bool = False
+    """Others can reach this daemon, and it asks nobody who they are."""
 
 
 class SettingListing(ControlMessage, frozen=True, tag="setting_rows"):

@@ -10,6 +10,7 @@ import re
 import resource
 import socket
 import struct
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,3 +102,12 @@ def _user(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+@functools.cache
+def package_version() -> str:
+    """Of this package; looked up once, since that reads files."""
+    try:
+        return metadata.version("ringcast")
+    except metadata.PackageNotFoundError:
+        return "not installed"

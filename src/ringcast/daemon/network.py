@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -42,6 +44,9 @@ from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
 
+if TYPE_CHECKING:
+    from ringcast.security.identity import Identity
+
 logger = logging.getLogger("ringcast.daemon")
 
 LEAVE_S = 2.0
@@ -56,6 +61,8 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
     scout: bool = True
     mesh: str = ""
     """Nodes of other meshes are not joined."""
+    identity: str = ""
+    """The folder of this node's certificate; '' joins whoever comes."""
 
 
 class Network:
@@ -74,6 +81,7 @@ class Network:
             local.table, on_changes=self._changed_elsewhere, on_presence=self._presence, listen=settings.listen,
             peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
             liveliness=watchers.liveliness, on_name=on_name, background=background,
+            identity=_identity(settings.identity),
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         self._ends = ReceivingEnds("" if addresses.is_wildcard(self._host) else self._host)
@@ -204,3 +212,12 @@ class Network:
     def channels(self) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one."""
         return channels.statuses(self._local.table, self.outgoing, self.incoming)
+
+
+def _identity(folder: str) -> Identity | None:
+    """Raises BadIdentity."""
+    if not folder:
+        return None
+    from ringcast.security.identity import Identity
+
+    return Identity(Path(folder))

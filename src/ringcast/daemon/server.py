@@ -8,13 +8,11 @@ is withdrawn as soon as its connection or its process ends.
 from __future__ import annotations
 
 import asyncio
-import functools
 import itertools
 import logging
 import os
 import socket
 from collections.abc import Callable
-from importlib import metadata
 
 from ringcast import _core
 from ringcast.control import link
@@ -31,13 +29,14 @@ from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.processes import Processes
 from ringcast.daemon.clients.unused_tags import UnusedTags
 from ringcast.daemon.effects import Send
-from ringcast.daemon.machine import Peer, peer_of
+from ringcast.daemon.machine import Peer, package_version, peer_of
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.operate import in_force
+from ringcast.daemon.operate.config_file import identity_folder, is_exposed
 from ringcast.daemon.operate.configuration import settings_for
 from ringcast.daemon.operate.declared import Declared
 from ringcast.daemon.operate.in_force import Settings
@@ -147,6 +146,7 @@ class Server:
         )
         if self.network is not None:
             self.network.mesh.seek(values["peers"])
+            self.network.mesh.reload_identity()
             self.network.placing.reporting.cpu_share = values["limits.cpu_share"]
         self._declare()
 
@@ -304,12 +304,13 @@ class Server:
 
     def status(self, request_id: int = 0) -> Status:
         return Status(
-            id=request_id, node=self._node, pid=os.getpid(), version=version(),
+            id=request_id, node=self._node, pid=os.getpid(), version=package_version(),
             uptime_s=self._loop.time() - self._started, clients=len(self.local.clients.keys() - {OWN_CLIENT}),
             tags=len(self.local.table), rings=len(self.local.rings), budget_bytes=self.local.budget.total_bytes,
             used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
             refusals=self.network.refusals() if self.network is not None else {}, mesh=self.settings.mesh,
+            identity=str(identity_folder(self.settings) or ""), exposed=is_exposed(self.settings),
             config=self.settings.config, metrics=self.settings.values["metrics"] or "",
             mistakes=self.mistakes + self._background.failures
             + (self.network.mesh.mistakes if self.network is not None else 0),
@@ -387,14 +388,6 @@ class Server:
 def _network(settings: Settings) -> NetworkSettings:
     values = settings.values
     return NetworkSettings(
-        listen=values["listen"], peers=values["peers"], scout=values["scout"], mesh=values["mesh"]
+        listen=values["listen"], peers=values["peers"], scout=values["scout"], mesh=values["mesh"],
+        identity=str(identity_folder(settings) or ""),
     )  # fmt: skip
-
-
-@functools.cache
-def version() -> str:
-    """Of this package; looked up once, since that reads files."""
-    try:
-        return metadata.version("ringcast")
-    except metadata.PackageNotFoundError:
-        return "not installed"

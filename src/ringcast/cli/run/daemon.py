@@ -69,6 +69,10 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-scout", dest="scout", action="store_const", const=False, help="do not look for other nodes by multicast"
     )
+    parser.add_argument(
+        "--identity", metavar="FOLDER",
+        help="prove this node's name by the certificate in here, or 'none' (default: as 'ringcast secure' wrote it)",
+    )  # fmt: skip
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve metrics for Prometheus here (default: nowhere)")
     parser.add_argument("--log", choices=("text", "json"), help="log lines as text (default) or JSON")
     parser.add_argument(
@@ -87,7 +91,8 @@ def flags(args: argparse.Namespace) -> dict[str, Any]:
         "name": ("--name", args.name), "mesh": ("--mesh", args.mesh),
         "socket": ("--socket", os.path.abspath(args.socket) if args.socket else None),
         "listen": ("--listen", args.listen), "peers": ("--peer", args.peer), "scout": ("--no-scout", args.scout),
-        "metrics": ("--metrics", args.metrics), "log": ("--log", args.log),
+        "identity": ("--identity", _folder(args.identity)), "metrics": ("--metrics", args.metrics),
+        "log": ("--log", args.log),
         "log_level": ("--log-level", args.log_level), "limits.memory": ("--budget", args.budget),
         "limits.tag_lease_s": ("--tag-lease", args.tag_lease),
         "limits.cpu_share": ("--cpu-share", args.cpu_share),
@@ -120,6 +125,10 @@ def run(args: argparse.Namespace) -> int:
         where = ", ".join(settings.values["listen"]) or "its socket"
         return _say(f"cannot listen on {where}: {exc.strerror or exc}; choose another address", 1)
     return 0
+
+
+def _folder(path: str | None) -> str | None:
+    return path if path in (None, "none") else os.path.abspath(path)
 
 
 def _say(what: object, code: int) -> int:

@@ -16,6 +16,7 @@ const link = new Link(settings.conference, media);
 const roll = new Roll();
 const chat = new Chat();
 const tiles = new Map(); // by participant
+const missed = new Map(); // blocks lost on their way to me, by participant
 const receives = new Set();
 const publishes = new Set();
 const SMALL = { size: [WIDTH / 2, HEIGHT / 2], rateHz: 2 };
@@ -35,6 +36,8 @@ function say(text) {
   $("#word").hidden = !text;
 }
 
+const failed = (error) => say(error.message);
+
 const voice = new Voice({
   format: settings.format, participant, scheme: settings.scheme, threshold: settings.threshold,
   send: (bytes, at, silent) => {
@@ -48,6 +51,10 @@ const camera = new Camera((bytes, at) => link.send("video", bytes, at));
 
 function heard(message) {
   if (String(message.publisher.incarnation) === String(link.publishers.get("audio")?.info.incarnation)) return; // my own
+  if (message.lost && message.bytes.length >= 8) {
+    const whose = new DataView(message.bytes.buffer, message.bytes.byteOffset).getUint32(4, true);
+    missed.set(whose, (missed.get(whose) ?? 0) + message.lost);
+  }
   voice.play(message.bytes, Number(message.eventNs / 1000000n));
 }
 
@@ -127,14 +134,16 @@ async function adapt(wasSmall) {
 
 link.onPaced = (medium, every) => {
   const wasSmall = isSmall();
-  if (every > 1 && (medium === "audio" || medium === "video") && thin.behind(medium, speaking().length, Date.now())) adapt(wasSmall);
+  if (every > 1 && (medium === "audio" || medium === "video") && thin.behind(medium, speaking().length, Date.now())) adapt(wasSmall).catch(failed);
 };
+link.onFailed = (medium, error) => say(`${medium} ended: ${error.message}. Receive it again under Media.`);
+voice.onGone = () => say("The microphone has gone away. Publish audio again when it is back.");
 
 function look() {
   const talks = publishes.has("audio") && Date.now() - talked < 1000;
   if (talks !== saidTalks) sayHere();
   const wasSmall = isSmall();
-  if (thin.relax(speaking().length, Date.now()) || thin.voices !== null) adapt(wasSmall);
+  if (thin.relax(speaking().length, Date.now()) || thin.voices !== null) adapt(wasSmall).catch(failed);
 }
 
 async function publish(medium, wanted) {
@@ -251,8 +260,9 @@ function showPeople() {
     const middle = quantile(delays, 0.5);
     row.insertCell().textContent = ms(middle);
     row.insertCell().textContent = delays.length ? ms(quantile(delays, 0.95) - quantile(delays, 0.05)) : "";
-    row.insertCell().textContent = speaker || tile ? `${speaker ? speaker.late + speaker.talkDiscarded : 0} + ${tile?.lost ?? 0} pictures` : "";
-    row.insertCell().textContent = mine ? `${voice.silent} of ${voice.silent + voice.sent - (voice.silent - voice.suppressed)}` : speaker ? `${speaker.silenceDiscarded} of ${speaker.silent}` : "";
+    const late = (speaker?.late ?? 0) + (speaker?.talkDiscarded ?? 0);
+    row.insertCell().textContent = speaker || tile ? `${missed.get(one.id) ?? 0}, late ${late}, pictures ${tile?.lost ?? 0}` : "";
+    row.insertCell().textContent = mine ? `${voice.suppressed} of ${voice.silent}` : speaker ? `${speaker.silenceDiscarded} of ${speaker.silent}` : "";
     row.insertCell().textContent = mine ? (publishes.has("video") ? String(FPS) : "") : tile ? tile.fps().toFixed(1) : "";
     row.insertCell().textContent = tile?.size ?? "";
     row.insertCell().textContent = one.node ?? "";

@@ -11,6 +11,7 @@ export class Link {
     this.publishers = new Map();
     this.subscribers = new Map();
     this.onPaced = () => {};
+    this.onFailed = () => {};
   }
 
   // `changed` is called with "connected", "lost" or "back".
@@ -55,7 +56,7 @@ export class Link {
     this.unsubscribe(medium);
     this.subscribers.set(medium, subscriber);
     subscriber.onPaced((every) => this.subscribers.get(medium) === subscriber && this.onPaced(medium, every));
-    subscriber.onMessage((message) => take(message));
+    subscriber.onMessage((message) => take(message)).catch((error) => this.onFailed(medium, error));
   }
 
   unsubscribe(medium) {
@@ -63,13 +64,15 @@ export class Link {
     this.subscribers.delete(medium);
   }
 
-  // All that the tag's history holds, oldest first; by pages, as the gateway gives so many at once.
-  async pull(medium) {
+  // All that the tag's history holds, oldest first. The gateway gives so many at once: then by halves of the time.
+  async pull(medium, first = 0n, last = BigInt(Date.now() + 60000) * 1000000n) {
     try {
-      return await this.tag(medium).history().between(0n, BigInt(Date.now() + 60000) * 1000000n);
+      return await this.tag(medium).history().between(first, last);
     } catch (error) {
       if (error.kind === "Empty") return [];
-      throw error;
+      if (error.kind !== "HistoryError" || first >= last) throw error;
     }
+    const middle = (first + last) / 2n;
+    return [...(await this.pull(medium, first, middle)), ...(await this.pull(medium, middle + 1n, last))];
   }
 }

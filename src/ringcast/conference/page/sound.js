@@ -151,7 +151,7 @@ function distance(first, second) {
 }
 
 export class SpeakerBuffer {
-  constructor({ maxS = 2, maxT = 6, start = 1, settle = 24 } = {}) {
+  constructor({ maxS = 2, maxT = 6, start = 1, settle = 16 } = {}) {
     this.maxS = maxS;
     this.maxT = maxT;
     this.start = start;

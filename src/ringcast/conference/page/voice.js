@@ -54,6 +54,7 @@ export class Voice {
     await this.context.resume();
     const wanted = { echoCancellation: processing, noiseSuppression: processing, autoGainControl: processing };
     this.stream = await navigator.mediaDevices.getUserMedia({ audio: wanted });
+    for (const track of this.stream.getTracks()) track.onended = () => this.onGone?.();
     this.capture = new AudioWorkletNode(this.context, "capture", { numberOfOutputs: 0, processorOptions: this.settings });
     this.capture.port.onmessage = ({ data }) => this.captured(data);
     this.context.createMediaStreamSource(this.stream).connect(this.capture);

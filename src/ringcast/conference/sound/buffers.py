@@ -19,7 +19,7 @@ from ringcast.conference.sound.blocks import Samples
 MAX_S = 2
 MAX_T = 6
 START = 1
-SETTLE = 24
+SETTLE = 16
 SPARE = 1
 _HALF = 1 << 31
 _RESTART = 1 << 12

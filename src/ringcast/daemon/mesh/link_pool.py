@@ -10,12 +10,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ringcast.control.peering import MAX_ADDRESSES, PeerMessage
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.core.events import Announce, DialFailed, Event, LinkDown, LinkUp
+from ringcast.daemon.mesh.handshakes import Handshakes
 from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.model import addresses
+
+if TYPE_CHECKING:
+    from ringcast.security.identity import Identity
 
 MAX_STRANGERS = 64
 """Links whose other side has not said who it is."""
@@ -34,6 +40,8 @@ class LinkPool:
         on_offence: Callable[[PeerLink, str], None],
         on_end: Callable[[PeerLink], None],
         is_busy: Callable[[PeerLink], bool],
+        on_refused: Callable[[str, str, bool], None],
+        identity: Identity | None = None,
     ) -> None:
         self.links: dict[int, PeerLink] = {}
         self.control: list[str] = []
@@ -46,6 +54,7 @@ class LinkPool:
         self._on_offence = on_offence
         self._on_end = on_end
         self._is_busy = is_busy
+        self._handshakes = Handshakes(identity, background, on_refused) if identity is not None else None
         self._loop = asyncio.get_running_loop()
         self._servers: list[asyncio.Server] = []
         self._wildcards: dict[bool, int] = {}  # whether IPv6: port
@@ -56,7 +65,7 @@ class LinkPool:
 
     async def listen(self, host: str, port: int) -> int:
         """Returns the port. Raises OSError."""
-        server = await self._loop.create_server(lambda: self._link(None), host, port)
+        server = await self._loop.create_server(self._accept, host, port)
         self._servers.append(server)
         port = int(server.sockets[0].getsockname()[1])
         if addresses.is_wildcard(host):
@@ -120,13 +129,19 @@ class LinkPool:
         try:
             host, port = addresses.split(address)
             async with asyncio.timeout(DIAL_S):
-                await self._loop.create_connection(lambda: self._link(address), host, port)
+                if self._handshakes is None:
+                    await self._loop.create_connection(partial(self._link, address), host, port)
+                else:
+                    await self._handshakes.dial(partial(self._link, address), host, port)
             return
         except ConnectionRefusedError:
             refused = True
         except (OSError, ValueError, UnicodeError):  # no way there, no answer in time, or no address at all
             pass
         self._on_event(DialFailed(address, refused))
+
+    def _accept(self) -> asyncio.Protocol:
+        return self._link(None) if self._handshakes is None else self._handshakes.accept(partial(self._link, None))
 
     def _link(self, address: str | None) -> PeerLink:
         return PeerLink(

@@ -11,7 +11,7 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ringcast.control.peering import (
     MAX_FRAME_BYTES,
@@ -25,6 +25,9 @@ from ringcast.control.peering import (
 )
 from ringcast.errors import BadMessage
 from ringcast.model.addresses import join
+
+if TYPE_CHECKING:
+    from ringcast.security.identity import Proof
 
 MAX_OUTBOX_BYTES = 64 * 1024 * 1024
 """Of messages waiting for the peer to read."""
@@ -56,6 +59,8 @@ class PeerLink(asyncio.Protocol):
         self.address = address
         self.peer: NodeRecord | None = None
         """Who the other side says it is."""
+        self.proof: Proof | None = None
+        """Who the other side is, by its certificate; None where nodes have none."""
         self.closing = False
         self.slow = False
         """It was closed because the peer did not read."""
@@ -149,6 +154,8 @@ class PeerLink(asyncio.Protocol):
             return
         if self._transport.can_write_eof():
             self._transport.write_eof()
+        else:  # TLS says it in its own way, after what is under way
+            self._transport.close()
         self._end = asyncio.get_running_loop().call_later(END_S, self._transport.abort)
 
     def abort(self) -> None:
@@ -179,6 +186,8 @@ class PeerLink(asyncio.Protocol):
         if self.peer is not None:
             return decode_untrusted(body)
         hello: Hello = decode_hello_untrusted(body)
+        if self.proof is not None and hello.record.name != self.proof.name:
+            raise BadMessage(f"it calls itself {hello.record.name!r}, and its certificate is for {self.proof.name!r}")
         self.peer = hello.record
         self._reader.limit_bytes = MAX_FRAME_BYTES
         return hello

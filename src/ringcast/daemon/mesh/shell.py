@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from random import Random
+from typing import TYPE_CHECKING
 
 from ringcast.control.peering import MAX_PAYLOAD_BYTES, Hello, NodeRecord, PeerMessage, Service
 from ringcast.control.status import NodeStatus
@@ -49,6 +50,7 @@ from ringcast.daemon.mesh.core.timing import Timing
 from ringcast.daemon.mesh.link_pool import LinkPool
 from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.daemon.mesh.reaching import Reaching
+from ringcast.daemon.mesh.revocations import REVOKED, Revocations
 from ringcast.daemon.mesh.scouting import Scouting, ScoutSettings
 from ringcast.daemon.mesh.services import Handler, LinkLost, Services
 from ringcast.daemon.mesh.status import MeshStatus, node_statuses
@@ -60,6 +62,9 @@ from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, MessageTooLarge
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
+
+if TYPE_CHECKING:
+    from ringcast.security.identity import Identity
 
 logger = logging.getLogger("ringcast.mesh")
 
@@ -90,6 +95,7 @@ class Mesh:
         seed: int | None = None,
         liveliness: Liveliness | None = None,
         background: Background | None = None,
+        identity: Identity | None = None,
     ) -> None:
         """Raises ValueError when an address is none."""
         self.table = table
@@ -104,7 +110,7 @@ class Mesh:
         self._services = Services(self._background, on_done=lambda link: self._link_pool.settled(link))
         self._link_pool = LinkPool(
             self._background, on_event=self._happened, on_message=self._message, on_offence=self._offence,
-            on_end=self._services.link_down, is_busy=self._services.busy,
+            on_end=self._services.link_down, is_busy=self._services.busy, on_refused=self._unproven, identity=identity,
         )  # fmt: skip
         self._cluster = Cluster(
             table, secrets.randbits(64) or 1, rng=Random(seed), now_ns=self._now_ns(), mesh=mesh, timing=timing,
@@ -124,6 +130,10 @@ class Mesh:
         )
         self._complaints = Complaints(logger)
         self._turned_away = TurnedAway(self._complaints)
+        self._revocations = None
+        if identity is not None:
+            self._revocations = Revocations(identity, self._link_pool, self.request, self._background, self._complaints)
+            self.serve(REVOKED, self._revocations.told)
 
     # ------------------------------------------------------------------ life
 
@@ -187,6 +197,11 @@ class Mesh:
         """This node's own rows in the table changed: tell the others. What was there at the start is told then."""
         self._happened(LocalChanges(changes))
         self._present(self.liveliness.of_changes(changes))
+
+    def reload_identity(self) -> None:
+        """The list of revoked certificates in the identity's folder may be newer."""
+        if self._revocations is not None:
+            self._revocations.reload()
 
     def announce(self, data: tuple[str, ...]) -> None:
         """Data for this node goes to these addresses."""
@@ -295,6 +310,8 @@ class Mesh:
                 self._on_changes(changes)
             case Linked(_, record):
                 self._reaching.changed(record.name)
+                if self._revocations is not None:
+                    self._revocations.linked(record.name)
                 for address in record.control:
                     self._turned_away.accepted(address)
             case Foreign():
@@ -335,6 +352,14 @@ class Mesh:
             whom = link.peer.name if link.peer else link.remote
             self._complaints.warning(addresses.split(link.remote)[0], "link with %s: %s", whom, reason)
         self._happened(Offence(link.number, reason))
+
+    def _unproven(self, remote: str, reason: str, dialled: bool) -> None:
+        """A handshake failed: there is no link."""
+        self.refused["not proven"] += 1
+        if dialled:
+            self._turned_away.unproven(remote, reason)
+        else:
+            self._turned_away.stranger(remote, reason)
 
     def _refuse_foreign(self, action: Foreign) -> None:
         link = self._link_pool.links.get(action.link)

@@ -33,6 +33,13 @@ class TurnedAway:
         if host in self.reasons or len(self.reasons) < MAX_TURNED_AWAY:
             self.reasons[host] = printable(reason)
 
+    def unproven(self, address: str, reason: str) -> None:
+        """Whom we dialled did not prove that it belongs to us."""
+        if self.reasons.get(address) != printable(reason):
+            self._complaints.warning(addresses.split(address)[0], "no link with %s: %s", address, reason)
+        if address in self.reasons or len(self.reasons) < MAX_TURNED_AWAY:
+            self.reasons[address] = printable(reason)
+
     def of_another_mesh(self, remote: str, mesh: str, reason: str, *, dialled: bool) -> None:
         self.foreign += 1
         host = addresses.split(remote)[0] if remote else "?"
@@ -44,3 +51,4 @@ class TurnedAway:
 
     def accepted(self, address: str) -> None:
         self.reasons.pop(addresses.split(address)[0], None)
+        self.reasons.pop(address, None)

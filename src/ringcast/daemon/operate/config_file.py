@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ringcast.control.socket_path import default_socket_path
@@ -17,6 +18,9 @@ from ringcast.daemon.operate.in_force import SOCKET_VARIABLE, Settings, resolve
 from ringcast.daemon.rings.budget import MAX_LINGERING_PER_TAG
 from ringcast.daemon.table.leases import DEFAULT_LEASE_S
 from ringcast.errors import BadConfiguration
+from ringcast.model import addresses
+from ringcast.security.errors import SecurityError
+from ringcast.security.folder import NODE, default_folder
 
 ENVIRONMENT_VARIABLE = "RINGCAST_CONFIG"
 MACHINE_FILE = "/etc/ringcast/ringcast.toml"
@@ -68,12 +72,53 @@ def settle(given: str | None, flags: Mapping[str, Any]) -> Settings:
         raise ValueError(
             f'peers need listen = ["HOST:PORT"] (--listen): the others must be able to reach this node ({where})'
         )
+    return _with_identity(settings)
+
+
+def _with_identity(settings: Settings) -> Settings:
+    """A node whose certificate is used has the name that stands in it. Raises ValueError."""
+    where = identity_folder(settings)
+    if where is None:
+        return settings
+    from ringcast.security.identity import Identity
+
+    try:
+        name = Identity(where).name
+    except SecurityError as exc:
+        raise ValueError(str(exc)) from exc
+    if settings.origins["name"] == "default":
+        values, origins = settings.values | {"name": name}, settings.origins | {"name": "its certificate"}
+        return Settings(values=values, origins=origins, file=settings.file)
+    if settings.name != name:
+        raise ValueError(
+            f"the node is called {settings.name!r} ({settings.origins['name']}), and its certificate in {where} is for "
+            f"{name!r}; leave the name out, or get a certificate for it: ringcast secure join"
+        )
     return settings
+
+
+def is_exposed(settings: Settings) -> bool:
+    """Others can reach this node, and it asks nobody who they are."""
+    return identity_folder(settings) is None and _reachable(settings)
+
+
+def _reachable(settings: Settings) -> bool:
+    return any(not addresses.is_loopback(addresses.split(address)[0]) for address in settings.values["listen"])
+
+
+def identity_folder(settings: Settings) -> Path | None:
+    """Of the identity that is in force: the one that was named, or for a node that others can reach the usual one."""
+    named = settings.values["identity"]
+    if named is not None:
+        return None if named == "none" else Path(named)
+    usual = default_folder()
+    return usual if _reachable(settings) and (usual / NODE).exists() else None
 
 
 def defaults() -> dict[str, Any]:
     return {
         "name": node_name(), "mesh": "", "socket": default_socket_path(), "listen": (), "peers": (), "scout": True,
+        "identity": None,
         "metrics": None, "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
         "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
         "limits.tag_lease_s": DEFAULT_LEASE_S, "limits.cpu_share": None,

@@ -290,6 +290,8 @@ def _rule(number: int, value: object) -> Rule:
 _NODE = "the name of a node: up to 64 letters, digits and _ . -"
 _MESH = "the name of a mesh: up to 64 letters, digits and _ . -, or empty"
 
+_FOLDER = 'a path that begins with /, or "none"'
+
 KEYS: dict[str, Key] = {
     "name": Key(_text(NAME_PATTERN, _NODE), False, "the host's name"),
     "mesh": Key(_text(r"[A-Za-z0-9_.-]{0,64}", _MESH), False, "no name"),
@@ -297,6 +299,7 @@ KEYS: dict[str, Key] = {
     "listen": Key(_addresses(MAX_ADDRESSES), False, "no network"),
     "peers": Key(_addresses(MAX_PEERS), True, "none"),
     "scout": Key(_bool, False, "yes"),
+    "identity": Key(_text(r"/.*|none", _FOLDER), False, "the usual folder, if there is one"),
     "metrics": Key(_address(METRICS_PORT), False, "not served"),
     "log": Key(_one_of(FORMATS), True, "text"),
     "log_level": Key(_one_of(LEVELS), True, "warning"),

@@ -17,6 +17,7 @@ from ringcast import _core
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.machine import raise_file_limit
 from ringcast.daemon.operate import logs
+from ringcast.daemon.operate.config_file import is_exposed
 from ringcast.daemon.operate.in_force import Settings, changed, taken_over
 from ringcast.daemon.operate.systemd import Notifier
 from ringcast.daemon.server import Server
@@ -95,6 +96,12 @@ class Program:
             except OSError:  # whoever asked for us is gone; others may come
                 pass
         self._serving = True
+        if is_exposed(self._settings):
+            logger.warning(
+                "this daemon listens on %s without an identity: whoever reaches it can join the mesh, read and write; "
+                "close the mesh with 'ringcast secure', or listen on 127.0.0.1",
+                ", ".join(self._settings.values["listen"]),
+            )
         if self._reload_wanted:
             self._reload()
 

@@ -215,8 +215,10 @@ async def test_of_two_with_one_name_the_younger_is_told_and_takes_over_later() -
         second.publish(2)
         first.publish(1)
         await town.until(lambda: other.publishers() == [("cam", 1)])
-        states = {row.incarnation: row.state for row in other.mesh.nodes() if row.name == "cam"}
-        assert states == {first.mesh.me.incarnation: "here", second.mesh.me.incarnation: "conflict"}
+        expected = {first.mesh.me.incarnation: "here", second.mesh.me.incarnation: "conflict"}
+        await town.until(
+            lambda: {row.incarnation: row.state for row in other.mesh.nodes() if row.name == "cam"} == expected
+        )
         await first.mesh.close()
         await town.until(lambda: any(isinstance(told, NameCleared) for told in second.told))
         await town.until(lambda: other.publishers() == [("cam", 2)])

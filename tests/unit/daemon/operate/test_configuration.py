@@ -18,6 +18,7 @@ listen = ["0.0.0.0:7417", "[::1]:7417"]
 peers = ["10.0.0.2"]
 scout = false
 metrics = "127.0.0.1"
+identity = "/etc/ringcast/identity"
 log = "json"
 log_level = "info"
 
@@ -50,7 +51,7 @@ def test_a_whole_file() -> None:
     assert file.values["limits.memory"] == 1536 * 1024 * 1024
     assert file.values["tags"]["lab/temperature"]["depth"] == 100
     assert file.values["transports"][0].node == "tablet"
-    assert file.place("limits", "memory") == "f:12"
+    assert file.place("limits", "memory") == "f:13"
 
 
 def test_an_empty_file_says_nothing() -> None:

@@ -1,0 +1,77 @@
+"""The list of revoked certificates travels through the mesh: each node tells its neighbours what it has.
+
+Invariants: only a list that the authority signed counts, and only one newer than the last; whoever is on it loses its
+links at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from ringcast.daemon.background import Background
+from ringcast.daemon.mesh.link_pool import LinkPool
+from ringcast.daemon.observe.complaints import Complaints
+from ringcast.errors import BadMessage, RingcastError
+from ringcast.security.errors import SecurityError
+
+if TYPE_CHECKING:
+    from ringcast.security.identity import Identity
+
+REVOKED = "revoked"
+MOST_BYTES = 1024 * 1024
+PATIENCE_S = 5.0
+
+
+class Revocations:
+    """`request(node, service, payload, timeout)` asks a neighbour."""
+
+    def __init__(
+        self, identity: Identity, link_pool: LinkPool, request: Callable[[str, str, bytes, float], Awaitable[bytes]],
+        background: Background, complaints: Complaints,
+    ) -> None:  # fmt: skip
+        self._identity = identity
+        self._link_pool = link_pool
+        self._request = request
+        self._background = background
+        self._complaints = complaints
+
+    def linked(self, node: str) -> None:
+        if self._identity.revocations:
+            self._background.start(f"tell {node} what was revoked", self._tell(node))
+
+    def reload(self) -> None:
+        try:
+            if self._identity.read_again():
+                self._enforce("")
+        except SecurityError as exc:
+            self._complaints.error("", "what was revoked is not known: %s", exc)
+
+    async def told(self, node: str, payload: bytes) -> bytes:
+        """A neighbour's list. Raises BadMessage."""
+        if len(payload) > MOST_BYTES:
+            raise BadMessage(f"a list of revoked certificates of {len(payload)} bytes")
+        try:
+            newer = self._identity.learn(payload)
+        except SecurityError as exc:
+            raise BadMessage(str(exc)) from exc
+        if newer:
+            self._enforce(node)
+        return b""
+
+    def _enforce(self, informant: str) -> None:
+        neighbours = set()
+        for link in list(self._link_pool.links.values()):
+            if link.proof is not None and self._identity.is_revoked(link.proof.serial):
+                self._complaints.warning(link.proof.name, "the certificate of %s was revoked", link.proof.name)
+                link.abort()
+            elif link.proof is not None and link.proof.name != informant:
+                neighbours.add(link.proof.name)
+        for node in neighbours:
+            self.linked(node)
+
+    async def _tell(self, node: str) -> None:
+        try:
+            await self._request(node, REVOKED, self._identity.revocations, PATIENCE_S)
+        except (RingcastError, TimeoutError):  # it is gone, and is told when it returns
+            pass
