@@ -79,6 +79,15 @@ def test_two_people_hear_and_see_each_other_draw_and_write(
     late.wait("conference.view.board.things().length === 1")
     late.wait("document.querySelectorAll('#lines li').length === 2")
 
+    # A passive watcher looks at the board when it likes to.
+    late.page.uncheck("#receive-whiteboard")
+    late.wait("!conference.receives.has('whiteboard')")
+    ada.draw((0.3, 0.3), (0.4, 0.4))
+    bob.wait("conference.view.board.things().length === 2")
+    assert late.value("conference.view.board.things().length") == 1
+    late.page.click("#pull")
+    late.wait("conference.view.board.things().length === 2")
+
     ada.page.uncheck("#receive-video")
     ada.wait("conference.tiles.size === 0")
     bob.page.uncheck("#publish-audio")
@@ -207,7 +216,8 @@ def test_pages_of_two_nodes_meet_in_one_conference_and_a_proxy_makes_pictures_sm
     browser: Any, eventually: Callable[..., None], tmp_path: Path
 ) -> None:
     with local_mesh(["here", "there"], tmp_path) as nodes:
-        gateways = [GatewayProcess(node.socket, verb="conference") for node in nodes]
+        options = ("--format", "wide", "--mixing", "publishers")
+        gateways = [GatewayProcess(node.socket, *options, verb="conference") for node in nodes]
         ada, bob = (
             Person(browser, gateway.address, name, hz)
             for gateway, name, hz in zip(gateways, ("Ada", "Bob"), TONES, strict=False)

@@ -65,3 +65,29 @@ def test_mistakes_are_said_in_one_sentence(daemon: Any, words: tuple[str, ...], 
     assert done.returncode in (1, 2)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_heard_is_what_the_others_say_in_sixteen_bits_too(daemon: Any, tmp_path: Path) -> None:
+    heard = tmp_path / "heard.wav"
+    speaker = subprocess.Popen(
+        [
+            sys.executable, "-m", "ringcast", "conference", "--headless", "--socket", daemon.socket_path, "--json",
+            "--format", "wide", "--audio", "tone:700", "--seconds", "60",
+        ],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert speaker.stdout is not None
+        assert "ready" in speaker.stdout.readline()
+        done = ringcast(
+            "--socket", daemon.socket_path, "--format", "wide", "--seconds", "1.5", "--save", str(heard), "--json"
+        )
+    finally:
+        speaker.kill()
+        speaker.communicate()
+    assert json.loads(done.stdout.splitlines()[-1])["lost"] == 0
+    with wave.open(str(heard), "rb") as file:
+        assert (file.getframerate(), file.getsampwidth()) == (16000, 2)
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+    strength = np.abs(np.fft.rfft(samples))
+    assert abs(int(strength.argmax()) * 16000 / len(samples) - 700) < 5

@@ -164,6 +164,12 @@ async function publish(medium, wanted) {
   publishes.add(medium);
 }
 
+// Who does not receive the whiteboard can look at it now and then.
+async function pullBoard() {
+  for (const message of await link.pull("whiteboard")) drawn(message);
+  view.draw();
+}
+
 async function choose(box, act, medium) {
   box.disabled = true;
   try {
@@ -174,6 +180,7 @@ async function choose(box, act, medium) {
     say(error.message);
   }
   box.disabled = false;
+  $("#pull").hidden = receives.has("whiteboard");
   sayHere();
 }
 
@@ -370,6 +377,7 @@ $("#size").addEventListener("change", async () => {
   showThin();
 });
 $("#undo").addEventListener("click", () => view.undo());
+$("#pull").addEventListener("click", () => pullBoard().catch(failed));
 $("#board-text").addEventListener("submit", (event) => {
   event.preventDefault();
   view.writeText($("#text").value);

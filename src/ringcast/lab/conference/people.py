@@ -51,7 +51,7 @@ async (tones) => {
   return tones.map((hz) => {
     let [a, b] = [0, 0];
     for (let i = 0; i < mixed.length; i++) {
-      const angle = 2 * Math.PI * hz * i / 8000;
+      const angle = 2 * Math.PI * hz * i / conference.voice.form.rateHz;
       a += mixed[i] * Math.cos(angle);
       b += mixed[i] * Math.sin(angle);
     }
