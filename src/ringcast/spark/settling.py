@@ -99,7 +99,7 @@ def settle_small(
     lake: Lake, one: Pipeline, fetched: pa.Table, run: Run, place: Place, send: Callable[[pa.Table], None] | None = None
 ) -> None:  # fmt: skip
     """The same for the few rows of a batch that were fetched (`fetchable`), written without a Spark job. `send` is
-    given what is written. Raises ExpectationFailed, LakeError."""
+    given what was written. Raises ExpectationFailed, LakeError."""
     table = one.writes
     assert table is not None
     told = fetched.filter(pc.less_equal(pc.fill_null(fetched["_at"], 0), 0))
@@ -113,9 +113,6 @@ def settle_small(
     quality.enforce(counts, one.expectations, table)
     refused = {e.name for e in one.expectations if e.action == "quarantine"}
     good = rows.filter(pa.array([refused.isdisjoint(names) for names in failed], pa.bool_()))
-    if send is not None and good.num_rows:
-        # First, for somebody waits for it. A batch whose commit fails then is run again, and sent once all the same.
-        send(good.select(table.columns))
     if good.num_rows < rows.num_rows:
         plain = rows.drop_columns(["_at", "_failed", "_partition", *one.tally])
         settle(lake, table, lake.spark.createDataFrame(plain), one.expectations, run, replace(place, key=one.key))
@@ -128,6 +125,8 @@ def settle_small(
                 numbers["duplicated"] = numbers.get("duplicated", 0) + made.dropped
         run.count({k: v for k, v in counts.items() if v}, f"{table.name}: ")
         counts["quarantined"] = 0
+    if send is not None and good.num_rows:  # what comes on the tag is in the table
+        send(good.select(table.columns))
     whole = {**(counts if good.num_rows == rows.num_rows else {}), **numbers}
     note(lake, table.name, whole, run, place, {e.name: e.action for e in one.expectations})
     run.count(numbers, f"{one.name}: ")
