@@ -31,7 +31,7 @@ BESIDE = $(MAKE) --no-print-directory --output-sync=target PYTHON=
 PYTEST = $(BIN)/python -m pytest --durations=10
 
 check: ready     ## while developing: ruff, mypy, unit, conformance and short fuzz tests
-	@$(BESIDE) --jobs=3 unit-tests short-tests lint types
+	@$(BESIDE) --jobs=3 $(UNIT_PARTS) types short-tests lint
 
 # Sanitizers begin first: they compute, where most other tests wait. Then what takes longest.
 test: ready      ## everything that CI runs
@@ -50,11 +50,13 @@ SPARK_PROGRAMS := $(wildcard tests/spark/test_documented_*.py tests/spark/test_s
 LAB_TESTS    := $(wildcard tests/system/test_lab_*.py tests/system/test_rescue_*.py)
 MESH_TESTS   := $(wildcard tests/system/test_mesh_*.py)
 NODE_TESTS   := $(filter-out $(SPARK_PROGRAMS) $(LAB_TESTS) $(MESH_TESTS),$(wildcard tests/system/test_*.py))
+UNIT_TESTS   := $(filter-out %/__pycache__,$(wildcard tests/unit/*))
+UNIT_PARTS   := unit-tests-1 unit-tests-2
 MESH_PARTS   := mesh-tests-1 mesh-tests-2
 NODE_PARTS   := node-tests-1 node-tests-2 node-tests-3
 # The part of a list that a target's name ends in: every second or third file, so that parts are about as long.
 part = $(shell printf '%s\n' $(1) | awk 'NR % $(words $(2)) == $(lastword $(subst -, ,$@)) - 1')
-PYTHON_TESTS := spark-tests spark-programs $(MESH_PARTS) $(NODE_PARTS) lab-tests other-tests unit-tests short-tests
+PYTHON_TESTS := spark-tests spark-programs $(MESH_PARTS) $(NODE_PARTS) lab-tests other-tests $(UNIT_PARTS) short-tests
 .PHONY: $(PYTHON_TESTS)
 $(PYTHON_TESTS): export RINGCAST_SKIPPED = build/skipped/$@
 unit: ready      ## Python tests, unit to system
@@ -75,8 +77,8 @@ $(MESH_PARTS): ready
 $(NODE_PARTS): ready
 	@$(PYTEST) $(call part,$(NODE_TESTS),$(NODE_PARTS))
 
-unit-tests: ready
-	@$(PYTEST) tests/unit
+$(UNIT_PARTS): ready
+	@$(PYTEST) $(call part,$(UNIT_TESTS),$(UNIT_PARTS))
 
 short-tests: ready
 	@$(PYTEST) tests/conformance tests/fuzz

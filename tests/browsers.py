@@ -25,6 +25,12 @@ FLAGS = (
     "--disable-renderer-backgrounding",
 )  # fmt: skip
 
+CONNECT = """async () => {
+    window.ringcast = await import('/ringcast/ringcast.js');
+    window.session = await ringcast.connect();
+}"""
+"""What most pages do first."""
+
 
 def launch(playwright: Any, *flags: str, executable: str | None = None) -> Any:
     """Chromium without a window. `executable` may be a script that runs it elsewhere, as in a network namespace."""
@@ -64,11 +70,11 @@ class GatewayProcess:
         )
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
-        found = re.search(r"https?://\S+?(?=/)", said.replace("://", "://", 1))
+        found = re.search(r"https?://[^/\s]+", said)
         if found is None:
             self.process.kill()
             raise AssertionError(f"the gateway did not start: {said!r} {self.process.communicate()[1]}")
-        self.address = re.search(r"https?://[^/\s]+", said).group()  # type: ignore[union-attr]
+        self.address = found.group()
 
     def stop(self) -> tuple[int, str]:
         """Its exit code and what it said on standard error."""

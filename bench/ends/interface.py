@@ -99,6 +99,35 @@ class Link(End):
         self.send(STOP)
 
 
+class Asking(Link):
+    """One end of questions and answers: "ping" asks, "pong" serves. Subclasses give `ask`, or `serve`, which returns
+    when it was asked `STOP`; the answer to a question is the question."""
+
+    ask: Callable[[bytes], bytes]
+
+    def ping(self, count: int, limit_s: float) -> list[int]:
+        ask, clock = self.ask, time.perf_counter_ns
+        samples = array("q")
+        end = clock() + int(limit_s * 1e9)
+        for _ in repeat(None, count):
+            start = clock()
+            ask(PAYLOAD)
+            now = clock()
+            samples.append(now - start)
+            if now > end:
+                break
+        return samples.tolist()
+
+    def pong(self) -> None:
+        self.serve()
+
+    def serve(self) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        self.ask(STOP)
+
+
 def asleep(state: int) -> bool:
     """Whether the process behind an open `/proc/PID/stat` sleeps: the letter after its name in brackets."""
     return os.pread(state, 256, 0).rpartition(b")")[2][1:2] == b"S"
@@ -267,7 +296,8 @@ class Puller(End):
 class Peer:
     """A library, or one way of using it. `offers` names what it can do; the runner asks for nothing else.
 
-    The words: `block`, `poll`, `asyncio` (ways a link waits); `stream`, `batch`, `large` (throughput); `fan-out`;
+    The words: `block`, `poll`, `asyncio` (ways a link waits); `ask` and `ask-network` (a link that asks and answers, by
+    the fastest way, and by one that could be between nodes); `stream`, `batch`, `large` (throughput); `fan-out`;
     `pull` and `pull-at` (the latest, and by number); `network` (its ends may be on different nodes).
     """
 

@@ -97,6 +97,46 @@ class _Link(AsyncLink):
         self._held.close()
 
 
+class _Asking(AsyncLink):
+    """`request`, and a subscription that responds from its callback."""
+
+    def __init__(self, place: Place, side: str) -> None:
+        self._held = _Client(place)
+        self.loop = self._held.loop
+        self._subject = f"{place.token}.asked"
+        self._over = asyncio.Event()
+        if side == "pong":
+            self._held.run(self._held.subscribe(self._subject, self._answer))
+
+    async def _answer(self, message: Msg) -> None:
+        await message.respond(message.data)
+        if message.data == STOP:
+            await self._held.client.flush()
+            self._over.set()
+
+    async def _ping(self, count: int, limit_s: float) -> list[int]:
+        request, clock = self._held.client.request, time.perf_counter_ns
+        samples = array("q")
+        end = clock() + int(limit_s * 1e9)
+        for _ in repeat(None, count):
+            start = clock()
+            await request(self._subject, PAYLOAD, timeout=IDLE_S)
+            now = clock()
+            samples.append(now - start)
+            if now > end:
+                break
+        return samples.tolist()
+
+    async def _pong(self) -> None:
+        await self._over.wait()
+
+    async def _stop(self) -> None:
+        await self._held.client.request(self._subject, STOP, timeout=IDLE_S)
+
+    def close(self) -> None:
+        self._held.close()
+
+
 class _Source(Source):
     def __init__(self, place: Place) -> None:
         self._held = _Client(place)
@@ -220,7 +260,7 @@ class Nats(Peer):
     name = "nats"
     # No poll: the event loop always sleeps. No fan-out: publishing hands the message to a task that writes it later,
     # and the server multiplies it, so the call's time says nothing about the number of subscribers.
-    offers = frozenset({"block", "asyncio", "stream", "large", "pull", "pull-at"})
+    offers = frozenset({"block", "asyncio", "stream", "large", "pull", "pull-at", "ask", "ask-network"})
     serves = True
 
     def version(self) -> str:
@@ -239,7 +279,7 @@ class Nats(Peer):
             return probe.connect_ex(("127.0.0.1", place.port)) == 0
 
     def link(self, place: Place, side: str, waits: str) -> Link:
-        return _Link(place, side)
+        return _Asking(place, side) if waits.startswith("ask") else _Link(place, side)
 
     def source(self, place: Place, fan_out: bool) -> Source:
         return _Source(place)

@@ -16,7 +16,7 @@ import zmq
 import zmq.asyncio
 
 from ends.asynchronous import AsyncLink
-from ends.interface import PAYLOAD, Link, Peer, Place, Sink, Source
+from ends.interface import PAYLOAD, STOP, Asking, Link, Peer, Place, Sink, Source
 
 LINGER_MS = 1000
 
@@ -55,6 +55,26 @@ def _spin(recv: Any, flag: int) -> bytes:
             return recv(flag)  # type: ignore[no-any-return]
         except again:
             continue
+
+
+class _Asking(Asking):
+    """REQ and REP."""
+
+    def __init__(self, address: str, side: str) -> None:
+        self._held = _Held(zmq.Context(), zmq.REQ if side == "ping" else zmq.REP)
+        self._socket = socket = self._held.socket
+        socket.bind(address) if side == "ping" else socket.connect(address)
+        self.close = self._held.close  # type: ignore[method-assign]
+
+    def ask(self, data: bytes) -> bytes:
+        self._socket.send(data)
+        return self._socket.recv()  # type: ignore[no-any-return]
+
+    def serve(self) -> None:
+        send, recv = self._socket.send, self._socket.recv
+        while (data := recv()) != STOP:
+            send(data)
+        send(STOP)
 
 
 class _AsyncLink(AsyncLink):
@@ -132,12 +152,12 @@ class _Sink(Sink):
 
 
 class Zmq(Peer):
-    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out"})
+    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out", "ask"})
 
     def __init__(self, scheme: str) -> None:
         self.name = f"pyzmq {scheme}"
         if scheme == "tcp":
-            self.offers |= {"network"}
+            self.offers |= {"network", "ask-network"}
         self._scheme = scheme
 
     def version(self) -> str:
@@ -145,6 +165,8 @@ class Zmq(Peer):
 
     def link(self, place: Place, side: str, waits: str) -> Link:
         address = _address(place, self._scheme)
+        if waits.startswith("ask"):
+            return _Asking(address, side)
         return _AsyncLink(address, side) if waits == "asyncio" else _Link(address, side, waits)
 
     def source(self, place: Place, fan_out: bool) -> Source:

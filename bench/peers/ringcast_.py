@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import threading
 import time
 from array import array
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ import numpy as np
 import ringcast
 import ringcast._core
 from ends.asynchronous import AsyncLink
-from ends.interface import PAYLOAD, STOP, End, Keeper, Link, Peer, Place, Puller, Sink, Source
+from ends.interface import PAYLOAD, STOP, Asking, End, Keeper, Link, Peer, Place, Puller, Sink, Source
 
 MAX_WAIT_S = 10.0
 LARGE = {"depth": 64, "capacity_bytes": 4 << 20, "max_wait_s": MAX_WAIT_S}
@@ -29,8 +30,8 @@ LARGE = {"depth": 64, "capacity_bytes": 4 << 20, "max_wait_s": MAX_WAIT_S}
 SMALL = {"max_wait_s": MAX_WAIT_S}
 
 
-def _socket(place: Place) -> Path:
-    return place.folder / "ringcast.sock"
+def _socket(place: Place, node: str = "") -> Path:
+    return place.folder / f"ringcast{node}.sock"
 
 
 class _Held(End):
@@ -76,6 +77,35 @@ class _Link(_Held, Link):
         send, recv = self._pub.send, self._sub.recv
         while (data := recv().data) != STOP:
             send(data)
+
+
+class _Asking(Asking):
+    """`tag.ask` and `tag.serve`."""
+
+    def __init__(self, place: Place, side: str, node: str = "") -> None:
+        self._session = ringcast.connect(_socket(place, node), start=False, program="bench")
+        self._tag = self._session.tag(f"bench/{place.token}/asked")
+        self._over = threading.Event()
+        self._serves = side == "pong"
+        if self._serves:
+            self._server = self._tag.serve(self._answer)
+        else:
+            self.ask = self._tag.ask
+
+    def match(self, others: int, timeout_s: float) -> None:
+        if not self._serves:
+            self._tag.ask(PAYLOAD, timeout=timeout_s)
+
+    def _answer(self, data: bytes) -> bytes:
+        if data == STOP:
+            self._over.set()
+        return data
+
+    def serve(self) -> None:
+        self._over.wait()
+
+    def close(self) -> None:
+        self._session.close()
 
 
 class _AsyncLink(AsyncLink):
@@ -190,7 +220,7 @@ class _Puller(_Held, Puller):
 
 class Ringcast(Peer):
     name = "ringcast"
-    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out", "pull", "pull-at"})
+    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out", "pull", "pull-at", "ask"})
     serves = True
 
     def version(self) -> str:
@@ -209,6 +239,8 @@ class Ringcast(Peer):
         return True
 
     def link(self, place: Place, side: str, waits: str) -> Link:
+        if waits == "ask":
+            return _Asking(place, side)
         return _AsyncLink(place, side) if waits == "asyncio" else _Link(place, side, waits)
 
     def source(self, place: Place, fan_out: bool) -> Source:
@@ -224,4 +256,25 @@ class Ringcast(Peer):
         return _Puller(place)
 
 
-PEERS = [Ringcast()]
+class TwoNodes(Ringcast):
+    """Two daemons of one mesh, an end at each."""
+
+    name = "ringcast, two nodes"
+    offers = frozenset({"ask-network"})
+
+    def server(self, place: Place) -> list[str]:
+        sockets = [str(_socket(place, node)) for node in "ab"]
+        return [sys.executable, str(Path(__file__).parent.parent / "two_nodes.py"), str(place.port), *sockets]
+
+    def served(self, place: Place) -> bool:
+        try:
+            with ringcast.connect(_socket(place, "b"), start=False) as session:
+                return {row.name for row in session.nodes() if row.state == "here"} == {"a", "b"}
+        except ringcast.DaemonUnavailable:
+            return False
+
+    def link(self, place: Place, side: str, waits: str) -> Link:
+        return _Asking(place, side, "a" if side == "ping" else "b")
+
+
+PEERS = [Ringcast(), TwoNodes()]

@@ -16,16 +16,18 @@ import numpy as np
 import zenoh
 import zenoh.shm
 
-from ends.interface import PAYLOAD, STOP, Keeper, Link, Peer, Place, Puller, Sink, Source
+from ends.interface import PAYLOAD, STOP, Asking, Keeper, Link, Peer, Place, Puller, Sink, Source
 
 POOL_BYTES = 32 << 20
 QUEUE = 256
 
 
-def _session(place: Place, listens: bool, low_latency: bool) -> zenoh.Session:
+def _session(place: Place, listens: bool, low_latency: bool, tcp: bool = False) -> zenoh.Session:
     zenoh.init_log_from_env_or("error")
-    endpoint = f'["tcp/{place.host}:{place.port}"]' if place.remote else f'["unixsock-stream/{place.folder}/zenoh"]'
-    shared = not low_latency and not place.remote
+    endpoint = (
+        f'["tcp/{place.host}:{place.port}"]' if place.remote or tcp else f'["unixsock-stream/{place.folder}/zenoh"]'
+    )
+    shared = not low_latency and not place.remote and not tcp
     config = zenoh.Config()
     for key, value in {
         "mode": '"peer"',
@@ -90,6 +92,47 @@ class _Link(Link):
             self._over.wait()
         else:
             super().pong()
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class _Asking(Asking):
+    """A queryable that answers from its callback, and a querier that was declared once. The default transport: queries
+    do not run over the low-latency one."""
+
+    def __init__(self, place: Place, side: str, network: bool) -> None:
+        self._session = _session(place, side == "ping", low_latency=False, tcp=network)
+        self._over = threading.Event()
+        self._asked = f"asked/{place.token}"
+        if side == "pong":
+            self._queryable = self._session.declare_queryable(self._asked, self._answer)
+        else:
+            self._querier = self._session.declare_querier(self._asked)
+
+    def match(self, others: int, timeout_s: float) -> None:
+        if hasattr(self, "_querier"):
+            deadline = time.monotonic() + timeout_s
+            while not self._querier.matching_status.matching:
+                if time.monotonic() > deadline:
+                    raise TimeoutError("the queryable did not appear")
+                time.sleep(0.005)
+
+    def ask(self, data: bytes) -> bytes:
+        for reply in self._querier.get(payload=data):
+            return reply.ok.payload.to_bytes()  # type: ignore[union-attr, no-any-return]
+        raise TimeoutError("no reply")
+
+    def _answer(self, query: zenoh.Query) -> None:
+        with query:
+            assert query.payload is not None
+            data = query.payload.to_bytes()
+            query.reply(self._asked, data)
+        if data == STOP:
+            self._over.set()
+
+    def serve(self) -> None:
+        self._over.wait()
 
     def close(self) -> None:
         self._session.close()
@@ -184,13 +227,15 @@ class _Puller(Puller):
 class Zenoh(Peer):
     name = "zenoh"
     # No asyncio: the Python API has none (zenoh-python#95). No batch: put takes one message.
-    offers = frozenset({"block", "poll", "stream", "large", "fan-out", "pull", "network"})
+    offers = frozenset({"block", "poll", "stream", "large", "fan-out", "pull", "network", "ask", "ask-network"})
     leftovers = ("*.zenoh",)
 
     def version(self) -> str:
         return version("eclipse-zenoh")
 
     def link(self, place: Place, side: str, waits: str) -> Link:
+        if waits.startswith("ask"):
+            return _Asking(place, side, waits == "ask-network")
         return _Link(place, side, waits)
 
     def source(self, place: Place, fan_out: bool) -> Source:

@@ -19,6 +19,8 @@ struct MessageObject {
     long long event_ns;
     long long sent_ns;
     long long received_ns;
+    long long arrived_ns;
+    long long kernel_ns;
     unsigned long long lost;
     char discardable;
 };
@@ -58,6 +60,9 @@ PyMemberDef members[] = {
     {"event_ns", T_LONGLONG, offsetof(MessageObject, event_ns), READONLY, "When it happened, UTC, as the application said."},
     {"sent_ns", T_LONGLONG, offsetof(MessageObject, sent_ns), READONLY, "When it was sent, UTC."},
     {"received_ns", T_LONGLONG, offsetof(MessageObject, received_ns), READONLY, "When it was received, UTC."},
+    {"arrived_ns", T_LONGLONG, offsetof(MessageObject, arrived_ns), READONLY, "When this node's mirror had it, UTC; 0 on the publisher's node."},
+    {"kernel_ns", T_LONGLONG, offsetof(MessageObject, kernel_ns), READONLY,
+     "When this node's kernel took the datagram that completed it, UTC; 0 where that is not known."},
     {"lost", T_ULONGLONG, offsetof(MessageObject, lost), READONLY, "How many this reader lost just before it."},
     {"discardable", T_BOOL, offsetof(MessageObject, discardable), READONLY, "The publisher can do without it."},
     {nullptr, 0, 0, 0, nullptr},
@@ -161,6 +166,8 @@ nb::object make_message(const Source& source, const Record& record, nb::object d
     m->event_ns = record.event_ns;
     m->sent_ns = record.sent_ns;
     m->received_ns = arrival.received_ns;
+    m->arrived_ns = record.arrived_ns;
+    m->kernel_ns = record.kernel_ns();
     m->lost = arrival.lost;
     m->discardable = (record.flags & kDiscardable) != 0;
     return nb::steal(reinterpret_cast<PyObject*>(m));

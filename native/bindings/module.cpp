@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "bindings/errors.hpp"
 #include "bindings/message.hpp"
@@ -11,6 +12,27 @@
 #include "ring/counters.hpp"
 #include "ring/futex.hpp"
 #include "ring/memory.hpp"
+
+namespace {
+
+double number_of(const char* text) { return text == nullptr ? 0 : std::atof(text); }
+
+// A step is "SECONDS@UNIX_TIME".
+void set_clock_apart() {
+    using ringcast::clock_apart;
+    const char* ahead = std::getenv("RINGCAST_CLOCK_AHEAD_S");
+    const char* drift = std::getenv("RINGCAST_CLOCK_DRIFT");
+    const char* step = std::getenv("RINGCAST_CLOCK_STEP");
+    clock_apart.is = ahead != nullptr || drift != nullptr || step != nullptr;
+    clock_apart.ahead_ns = std::llround(number_of(ahead) * 1e9);
+    clock_apart.drift = number_of(drift);
+    if (step == nullptr) return;
+    clock_apart.step_ns = std::llround(number_of(step) * 1e9);
+    const char* at = std::strchr(step, '@');
+    clock_apart.step_at_ns = at == nullptr ? 0 : std::llround(number_of(at + 1) * 1e9);
+}
+
+}  // namespace
 
 NB_MODULE(_core, m) {
     using namespace ringcast;
@@ -43,7 +65,9 @@ NB_MODULE(_core, m) {
           },
           "bucket"_a);
     m.def("ring_memory_bytes", [](u64 depth, u64 capacity) { return Geometry::of(depth, capacity).file_bytes() + kPage; }, "depth"_a, "capacity_bytes"_a);
-    if (const char* ahead = std::getenv("RINGCAST_CLOCK_AHEAD_S")) utc_offset_ns = std::llround(std::atof(ahead) * 1e9);
+    set_clock_apart();
+    m.def("utc_of", &utc_of, "real_ns"_a);
+    m.attr("CLOCK_APART") = clock_apart.is;
     m.def("utc_ns", &utc_ns);
     m.def("forked", &forked);
     m.def("futex_waitv_available", &futex::wait_any_available);

@@ -30,6 +30,7 @@ Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(so
     news_.store(true);
     wake_receiver(socket_.get());
 }), thread_([this] { wake_receiver(socket_.get()); }) {
+    stamp_datagrams(socket_.get());
     poller_.add(socket_.get());
     limit_receiving(futex::kSliceNs);
     thread_.start("ringcast-deliver", [this] { run(); });
@@ -96,6 +97,7 @@ void Delivery::regroup(u64 key, std::vector<Endpoint> peers) {
 
 void Delivery::add_socket(Descriptor socket) {
     // Here and not on the thread: what the kernel refuses is refused to whoever asks.
+    stamp_datagrams(socket.get());
     poller_.add(socket.get());
     thread_.ask([this, kept = std::make_shared<Descriptor>(std::move(socket))] { more_sockets_.push_back(std::move(*kept)); });
 }
@@ -180,8 +182,9 @@ bool Delivery::receive(int socket, int flags) {
     if (thread_.asked()) take_requests();
     add(counters_.datagrams, n);
     const i64 now = steady_ns();
-    for (std::size_t i = 0; i < n; ++i) handle(intake_.at(i), now, socket != socket_.get());
+    for (std::size_t i = 0; i < n; ++i) handle(intake_.at(i), {now, intake_.kernel_ns(i)}, socket != socket_.get());
     for (Channel* channel : touched_) {
+        channel->mirror->in_hand(0);
         channel->after_batch(now);
         await_readers(*channel);
         wake_at_ns_ = std::min(wake_at_ns_, channel->wake_at_ns());
@@ -190,7 +193,7 @@ bool Delivery::receive(int socket, int flags) {
     return true;
 }
 
-void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group) {
+void Delivery::handle(std::span<const std::byte> datagram, const Moment& moment, bool by_group) {
     if (datagram.empty()) return;
     wire::Control control;
     switch (wire::parse_control_untrusted(datagram, control)) {
@@ -201,8 +204,9 @@ void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns, bool by_g
         case wire::Parse::malformed: return add(counters_.malformed, 1);
     }
     const auto found = channels_.find(control.key);
+    if (found != channels_.end()) found->second.mirror->in_hand(moment.kernel_ns);
     if (found != channels_.end() && found->second.recovered) {
-        found->second.recovered->on_datagram(datagram, now_ns, by_group);
+        found->second.recovered->on_datagram(datagram, moment.now_ns, by_group);
     } else {
         wire::Header header;
         std::span<const std::byte> piece;
@@ -210,7 +214,7 @@ void Delivery::handle(std::span<const std::byte> datagram, i64 now_ns, bool by_g
         if (parse == wire::Parse::truncated) return add(counters_.truncated, 1);
         if (parse != wire::Parse::ok) return add(counters_.malformed, 1);
         if (found == channels_.end()) return add(counters_.stranger, 1);
-        found->second.mirror->accept(header, piece, now_ns);
+        found->second.mirror->accept(header, piece, moment.now_ns);
     }
     // One batch is mostly of one channel.
     if (touched_.empty() || touched_.back() != &found->second) touched_.push_back(&found->second);

@@ -77,7 +77,11 @@ private:
     void limit_receiving(i64 for_ns);
     void wait();
     bool receive(int socket, int flags);  // false when nothing was there
-    void handle(std::span<const std::byte> datagram, i64 now_ns, bool by_group);
+    struct Moment {
+        i64 now_ns;     // steady
+        i64 kernel_ns;  // UTC
+    };
+    void handle(std::span<const std::byte> datagram, const Moment& moment, bool by_group);
     void tick();
 
     Descriptor socket_;

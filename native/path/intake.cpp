@@ -2,7 +2,26 @@
 
 #include <netinet/in.h>
 
+#include <cstring>
+
+#include "ring/clock.hpp"
+
 namespace ringcast {
+
+void stamp_datagrams(int socket) {
+    const int on = 1;
+    setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+}
+
+i64 stamped_ns(const msghdr& header) {
+    for (const cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(const_cast<msghdr*>(&header), const_cast<cmsghdr*>(c))) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS || c->cmsg_len < CMSG_LEN(sizeof(timespec))) continue;
+        timespec t;
+        std::memcpy(&t, CMSG_DATA(c), sizeof t);
+        return utc_of(i64{t.tv_sec} * 1'000'000'000 + t.tv_nsec);
+    }
+    return 0;
+}
 
 void wake_receiver(int socket) {
     sockaddr_storage address{};

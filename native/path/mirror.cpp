@@ -28,6 +28,19 @@ Mirror::Mirror(const ChannelSpec& spec)
     counters_.next_seq.store(stream_next_);
 }
 
+void Mirror::follow(std::shared_ptr<const TimeBase> sender) {
+    if (base_.load(std::memory_order_relaxed) != nullptr) return;
+    kept_base_ = std::move(sender);
+    base_.store(kept_base_.get(), std::memory_order_release);
+}
+
+Stamp Mirror::stamped(i64 event_ns, i64 sent_ns, u32 flags) const {
+    const i64 now = utc_ns();
+    const TimeBase* base = base_.load(std::memory_order_acquire);
+    if (base == nullptr || base->same()) return {event_ns, sent_ns, flags, now, kernel_ns_};
+    return {base->to_local(event_ns), base->to_local(sent_ns), flags, now, kernel_ns_};
+}
+
 void Mirror::accept(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns) {
     came(sizeof header + piece.size());
     take(header, piece, now_ns);
@@ -70,7 +83,7 @@ void Mirror::gather(const wire::Header& header, std::span<const std::byte> piece
 void Mirror::put(const wire::Whole& whole) {
     ordinal_ += whole.lost;
     const Part part{whole.bytes.data(), whole.bytes.size()};
-    const Stamp stamp{whole.event_ns, whole.sent_ns, whole.flags, utc_ns()};
+    const Stamp stamp = stamped(whole.event_ns, whole.sent_ns, whole.flags);
     ring_.append({&part, 1}, whole.bytes.size(), stamp, {whole.seq, ordinal_++});
     note(whole.seq, whole.bytes.size(), whole.lost, stamp);
 }
@@ -89,7 +102,7 @@ void Mirror::complete(const wire::Header& header) {
     ordinal_ += lost;
     stream_next_ = header.seq + spec_.every;
     came(sizeof header + header.length);
-    const Stamp stamp{header.event_ns, header.sent_ns, header.flags, utc_ns()};
+    const Stamp stamp = stamped(header.event_ns, header.sent_ns, header.flags);
     ring_.complete(header.length, stamp, {header.seq, ordinal_++});
     note(header.seq, header.length, lost, stamp);
 }

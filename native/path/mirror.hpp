@@ -1,13 +1,16 @@
 // A remote publisher's stream on this node: its pieces put together, its messages in a ring of our own.
 //
-// A mirror is written by one delivery thread. Sequence numbers and times are the origin's; `ordinal` grows by one for
+// A mirror is written by one delivery thread. Sequence numbers are the origin's, and its
+// times are translated into this node's (path/time_base.hpp); `ordinal` grows by one for
 // every message the channel should have carried, so that readers see network loss as they see any other. In a mirror
 // that is not ordered it grows for a lost message when that is given up: no number says where it would have been.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "path/sender.hpp"
+#include "path/time_base.hpp"
 #include "ring/counters.hpp"
 #include "wire/reassembly.hpp"
 
@@ -87,7 +90,12 @@ public:
     RecoveryCounters& recovery() { return recovery_; }
     wire::Reassembly& reassembly() { return reassembly_; }
 
+    // Times that come are by this clock; those in the ring are by ours. Once, before anything comes. Any thread.
+    void follow(std::shared_ptr<const TimeBase> sender);
+
     // ---- datagrams
+    // The kernel took the datagram at hand then; 0 is "none at hand". A message is stamped with the one that completed it.
+    void in_hand(i64 kernel_ns) { kernel_ns_ = kernel_ns; }
     // As it came, or as a recovery stack let it out, which counts what came by itself.
     void accept(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns);
     void take(const wire::Header& header, std::span<const std::byte> piece, i64 now_ns);
@@ -119,6 +127,7 @@ public:
 private:
     void put(const wire::Whole& whole);
     void gather(const wire::Header& header, std::span<const std::byte> piece);
+    Stamp stamped(i64 event_ns, i64 sent_ns, u32 flags) const;
     void note(u64 seq, u64 length, u64 lost, const Stamp& stamp);
 
     ChannelSpec spec_;
@@ -126,6 +135,9 @@ private:
     wire::Reassembly reassembly_;
     MirrorCounters counters_;
     RecoveryCounters recovery_;
+    std::shared_ptr<const TimeBase> kept_base_;
+    std::atomic<const TimeBase*> base_{nullptr};
+    i64 kernel_ns_ = 0;
     u64 ordinal_ = 0;
     // Without an order: the message whose pieces are coming, one after the other.
     std::vector<std::byte> gathered_;

@@ -28,7 +28,7 @@ Outgoing Sender::outgoing(u64 index) const {
     constexpr auto relaxed = std::memory_order_relaxed;
     const RingEntry& e = entry(index);
     const u64 length_flags = e.length_flags.load(relaxed);
-    return {e.seq.load(relaxed), e.event_ns.load(relaxed), e.sent_ns.load(relaxed), static_cast<u32>(length_flags >> 40),
+    return {e.seq.load(relaxed), e.event_ns.load(relaxed), e.sent_ns.load(relaxed), unpacked_flags(length_flags),
             static_cast<u32>(length_flags & kLengthMask), bytes(e)};
 }
 

@@ -23,6 +23,10 @@ struct Record {
     i64 event_ns = 0;
     i64 sent_ns = 0;
     i64 arrived_ns = 0;
+    u64 held = 0;
+
+    // When the kernel of this node had it; 0 when that is not known.
+    i64 kernel_ns() const { return held == 0 ? 0 : arrived_ns - held_ns(held); }
 };
 
 enum class Read { ok, overwritten, corrupt };
@@ -98,7 +102,8 @@ private:
         out.pos = e.pos.load(std::memory_order_relaxed);
         const u64 length_flags = e.length_flags.load(std::memory_order_relaxed);
         out.length = length_flags & kLengthMask;
-        out.flags = static_cast<u32>(length_flags >> 40);
+        out.held = unpacked_held(length_flags);
+        out.flags = unpacked_flags(length_flags);
         out.event_ns = e.event_ns.load(std::memory_order_relaxed);
         out.sent_ns = e.sent_ns.load(std::memory_order_relaxed);
         out.arrived_ns = e.arrived_ns.load(std::memory_order_relaxed);

@@ -66,7 +66,8 @@ u64 Writer::complete(std::size_t length, const Stamp& stamp, const Origin& origi
     e.seq.store(origin.seq, relaxed);
     e.ordinal.store(origin.ordinal, relaxed);
     e.pos.store(next_pos_, relaxed);
-    e.length_flags.store(length | u64{stamp.flags} << 40, relaxed);
+    const u64 held = stamp.kernel_ns == 0 ? 0 : held_code(stamp.arrived_ns - stamp.kernel_ns);
+    e.length_flags.store(packed(length, held, stamp.flags), relaxed);
     e.event_ns.store(stamp.event_ns, relaxed);
     e.sent_ns.store(stamp.sent_ns, relaxed);
     e.arrived_ns.store(stamp.arrived_ns, relaxed);

@@ -25,6 +25,7 @@ struct Stamp {
     i64 sent_ns;
     u32 flags = 0;
     i64 arrived_ns = 0;
+    i64 kernel_ns = 0;  // 0: not known
 };
 
 // Where a message stands in its publisher's stream. On the publisher's own ring both are the index.

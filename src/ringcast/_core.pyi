@@ -50,6 +50,14 @@ class Message(Generic[_T_co]):
     @property
     def received_ns(self) -> int: ...
     @property
+    def arrived_ns(self) -> int:
+        """When this node's mirror had it, UTC; 0 in its publisher's own ring."""
+
+    @property
+    def kernel_ns(self) -> int:
+        """When this node's kernel took the datagram that completed it, UTC; 0 where that is not known."""
+
+    @property
     def lost(self) -> int: ...
     @property
     def discardable(self) -> bool: ...
@@ -423,8 +431,25 @@ class Bridge:
     def mailbox_fd(self) -> int: ...
     def close(self) -> None: ...
 
+class TimeBase:
+    """Another node's clock as this node reads it: the line on which it is believed to be."""
+
+    def __init__(self) -> None: ...
+    def set(self, reference_ns: int, offset_ns: int, rate: float) -> None:
+        """The other clock is `offset_ns` ahead when it shows `reference_ns`; that grows by `rate` of its time."""
+
+    @property
+    def same(self) -> bool:
+        """It is this node's own clock, as far as is known."""
+
+    def to_local(self, remote_ns: int) -> int: ...
+    def to_remote(self, local_ns: int) -> int: ...
+
 class Mirror:
     """A remote publisher's stream on this node: a ring that a delivery thread writes."""
+
+    def follow(self, sender: TimeBase) -> None:
+        """Translate the times of messages from the sender's clock. Once, before the first comes."""
 
     @property
     def ring_fd(self) -> int: ...
@@ -720,7 +745,14 @@ def latency_bucket_ns(bucket: int) -> int:
 
 def ring_memory_bytes(depth: int, capacity_bytes: int) -> int: ...
 def utc_ns() -> int:
-    """Time of day as messages are stamped with it; RINGCAST_CLOCK_AHEAD_S in the environment moves it, for tests."""
+    """Time of day as messages are stamped with it. For tests, RINGCAST_CLOCK_AHEAD_S, RINGCAST_CLOCK_DRIFT (seconds per
+    second) and RINGCAST_CLOCK_STEP (SECONDS@UNIX_TIME) in the environment move it."""
+
+def utc_of(real_ns: int) -> int:
+    """What the kernel stamped, as `utc_ns` would have."""
+
+CLOCK_APART: bool
+"""Whether the environment moved this process's clock."""
 
 def forked() -> None:
     """Called in the child after a fork: every native object made before it is dead there."""

@@ -2,7 +2,8 @@
 
 `Message[T]` has data of type T: what the codec and the schema of its tag say, `object` where a program says neither.
 Times are UTC in nanoseconds: `event_ns` is the application's (a camera's shutter; the time of sending when it gave
-none), `sent_ns` was taken in `send`, `received_ns` in `recv`.
+none), `sent_ns` was taken in `send`, `received_ns` in `recv`. Of a message from another node `kernel_ns` and
+`arrived_ns` say when this node's kernel and its mirror had it. All are by the clock of the node that reads.
 """
 
 from __future__ import annotations

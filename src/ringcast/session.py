@@ -19,10 +19,10 @@ from ringcast.client.mesh import administration
 from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
-from ringcast.control.answers import ChannelListing, NodeListing, SettingListing, Status, TagListing, TagOpened
-from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListNodes, ListTags, OpenTag
+from ringcast.control.answers import ChannelListing, SettingListing, Status, TagListing, TagOpened
+from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListTags, OpenTag
 from ringcast.control.socket_path import check_directory, default_socket_path
-from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
+from ringcast.control.status import ChannelStatus, ClockStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
 from ringcast.model.closing import Closing
 from ringcast.model.connection import ConnectionChange
@@ -319,14 +319,15 @@ class Session(Closing):
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        pages = self._attachment.connection.call_pages(ListNodes(id=0), NodeListing)
-        return [row for page in pages for row in page.rows]
+        return administration.nodes(self._attachment.connection)
+
+    def clock(self, node: str) -> ClockStatus:
+        """How far a node's clock is ahead, how that drifts, and how far it may be off; times of messages are translated
+        by it. Raises BrokenError, ClocksDisagree (a common source is violated), DaemonUnavailable, ClosedError."""
+        return administration.clock(self._attachment.connection, node)
 
     def channels(self) -> list[ChannelStatus]:
-        """The streams that come to this node from others and go from it to others.
-
-        Raises DaemonUnavailable, ClosedError, ForkedError.
-        """
+        """The streams that come to this node and go from it. Raises DaemonUnavailable, ClosedError, ForkedError."""
         return [row for page in self._channels() for row in page.rows]
 
     def observe(self, *, measured: bool = True) -> Observation:

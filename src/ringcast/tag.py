@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Literal, overload
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
+from ringcast.asking import DEFAULT_TIMEOUT_S, Asker
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, Undecoded, bind, only_scaling, scaled, scaling
 from ringcast.client.mesh import administration
@@ -12,15 +15,17 @@ from ringcast.client.ring_following import Scaling, check_reliable
 from ringcast.client.rings.local_history import LocalHistory
 from ringcast.codec import Codec
 from ringcast.control.answers import PublisherListing, SubscriberListing, TagOpened
-from ringcast.control.requests import ListHistories, ListPublishers, ListSubscribers
+from ringcast.control.requests import ListHistories, ListPublishers, ListSubscribers, OpenTag
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.history import History, Whose, incarnation_of
 from ringcast.message import T
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO
-from ringcast.model.tag import TagAttributes
+from ringcast.model.tag import TagAttributes, check_name
+from ringcast.notify import OnError
 from ringcast.publisher import Publisher
 from ringcast.scaling import Size, check_size
+from ringcast.serving import Server
 from ringcast.subscriber import Subscriber
 from ringcast.watch import Watch
 
@@ -38,7 +43,13 @@ class Tag(Generic[T]):
         self._id = opened.tag_id
         self._attributes = opened.attributes
         self._codec = bind(opened.attributes, schema)
+        self._asker: Asker[T] | None = None
+        self._making = threading.Lock()
         attachment.registry.opened(self)
+
+    @property
+    def attachment(self) -> Attachment:
+        return self._attachment
 
     @property
     def name(self) -> str:
@@ -226,6 +237,46 @@ class Tag(Generic[T]):
             ListSubscribers(id=0, tag=self._name, local=local), SubscriberListing
         )
         return [row for page in pages for row in page.rows]
+
+    # ---------------------------------------------------------------- commands and queries
+
+    def serve(self, function: Callable[[T], Any], on_error: OnError | None = None) -> Server[T]:
+        """Answer what others ask on this tag: `function(data)` is called for each question, one after the other on a
+        thread of its own, and what it returns is the answer, in the tag's codec; None is an answer too. What it raises
+        is raised where it was asked, as AskFailed, and given to `on_error(error, message)`.
+
+        A tag has one server, on whichever node. Raises AlreadyServed, DaemonUnavailable, NoSpace, ResourceLimit,
+        ClosedError, ForkedError.
+        """
+        self._attachment.check()
+        return self._attachment.employs(Server(self._attachment, self, function, on_error))
+
+    def ask(self, data: T, timeout: float | None = DEFAULT_TIMEOUT_S) -> Any:
+        """What the server of this tag answers. Any number of threads may ask; each gets its own answer. While nobody
+        serves the tag, `timeout` is how long a server is waited for.
+
+        Raises AskFailed (the server's function raised), ServerGone (it went away before it answered), NobodyServes,
+        TimeoutError, EncodeError, DecodeError, MessageTooLarge, ResourceLimit, DaemonUnavailable, ClosedError,
+        ForkedError.
+        """
+        return self.asker().ask(data, timeout)
+
+    def asker(self) -> Asker[T]:
+        """What `ask` uses; made once. Raises as `publisher` and `subscribe` do."""
+        if self._asker is None or self._asker.closed:
+            self._attachment.check()
+            with self._making:
+                if self._asker is None or self._asker.closed:
+                    self._asker = Asker(self._attachment, self)
+        return self._asker
+
+    def beside(self, name: str, depth: int) -> Tag[bytes]:
+        """A tag for the questions or the answers of this one. Raises as `session.tag` does."""
+        requested = {"codec": "bytes", "depth": depth, "capacity_bytes": self._attributes.capacity_bytes}
+        if self._attributes.transport:
+            requested["transport"] = self._attributes.transport
+        opened = self._attachment.connection.call(OpenTag(id=0, name=check_name(name), requested=requested), TagOpened)
+        return Tag(self._attachment, opened, None)
 
     def watch(self) -> Watch:
         """Be told which publishers and subscribers of this tag, on whichever node and wildcards included, come and go.

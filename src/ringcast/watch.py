@@ -1,8 +1,9 @@
 """A watch: which nodes, publishers and subscribers come and go, as one program is told.
 
-Invariants: of one thing `came` and `went` alternate, starting with `came`; whoever takes everything knows exactly what
-`present` holds; what waits to be taken is bounded, and beyond the bound what came and went again is left out. While the
-daemon is away nothing is known and nothing told; the next one's word is compared with what was known before.
+Invariants: for each node, publisher and subscriber, `came` and `went` alternate, starting with `came`. A program that
+takes every event can work out `present` from them. The queue is bounded; when it is full, things that came and went
+again are left out. While the daemon is away there are no events. When it is back, its list is compared with the last
+one, and the differences become events.
 """
 
 from __future__ import annotations

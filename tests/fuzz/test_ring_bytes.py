@@ -2,7 +2,7 @@
 
 Its memory is sealed against everybody else, so the writer's process does it: it finds its own mapping and patches it.
 Readers in another process report CorruptRing or a loss. They never crash, never loop for ever, and what they read from
-other rings is not touched. The same, closer and faster, runs under sanitizers in native/tests/test_damage.cpp.
+other rings is not touched. The same, closer and faster, runs under sanitizers in native/tests/faults/test_damage.cpp.
 """
 
 from __future__ import annotations

@@ -41,11 +41,12 @@ def test_a_newcomer_that_hears_the_lie_first_learns_the_truth_from_the_node_itse
     victims: Callable[..., Any], attack: Callable[..., Any], eventually: Callable[..., None]
 ) -> None:
     (b,) = victims("b")
-    lie = attack(b.address)
     (_, a) = victims("a")
     to_a = attack(a.address)
     victim = to_a.their_hello.record
     forged = msgspec.structs.replace(victim, counter=MAX_COUNTER, control=("127.0.0.1:9",))
+    # Not before: who answers no ping while daemons start is taken for dead.
+    lie = attack(b.address)
     lie.say(Rumours(rumours=[Rumour(forged)]))
     assert lie.heard_all()
     (*_, c) = victims("c")

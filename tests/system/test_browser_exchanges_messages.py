@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browsers import GatewayProcess
+from browsers import CONNECT, GatewayProcess
 from markdown_pages import ROOT, blocks
 from processes import Daemon
 
 import ringcast
 from ringcast.testing.waiting import wait_until
 
-CONNECT = """async () => {
-    window.ringcast = await import('/ringcast/ringcast.js');
-    window.session = await ringcast.connect();
-}"""
-
 
 @pytest.fixture(scope="module")
 def gateway(module_daemon: Daemon) -> Iterator[GatewayProcess]:
-    made = GatewayProcess(module_daemon.socket_path)
+    made = GatewayProcess(module_daemon.socket_path, "--serve", str(ROOT / "examples" / "gateway"))
     yield made
     assert made.stop() == (0, "")
 
@@ -164,3 +160,46 @@ def test_the_page_of_the_gateway_shows_code_that_runs(page: Any) -> None:
         # A module's import stands outside of functions; here the text runs inside of one.
         text = text.replace('import { connect } from "/ringcast/ringcast.js";', "const { connect } = window.ringcast;")
         page.evaluate(f"async () => {{ {text} }}")
+
+
+def test_the_example_draws_a_chart(browser: Any, gateway: GatewayProcess, session: ringcast.Session) -> None:
+    """`docs/gateway.png` is what this takes."""
+    publisher = session.tag("example/temperature", codec="json").publisher()
+    page = browser.new_page(viewport={"width": 720, "height": 480})
+    mistakes: list[str] = []
+    page.on("pageerror", lambda error: mistakes.append(str(error)))
+    page.goto(f"{gateway.address}/?tag=example/temperature")
+    page.wait_for_function("document.querySelector('[role=status]').textContent.includes('from node')")
+    for i in range(40):
+        publisher.send(20 + i % 10)
+    page.wait_for_function("Number(document.getElementById('seq').textContent) > 20")
+    drawn = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 700, 200).data.some((v) => v > 0)"
+    page.wait_for_function(drawn)
+    assert page.screenshot().startswith(b"\x89PNG")
+    assert mistakes == []
+    page.close()
+
+
+def test_what_the_types_declare_is_there(page: Any) -> None:
+    declared = (ROOT / "src/ringcast/gateway/static/ringcast.d.ts").read_text()
+    for name, body in re.findall(r"^export class (\w+)[^{]*\{(.*?)^\}", declared, re.M | re.S):
+        methods = set(re.findall(r"^  (\w+)(?:<[^>]*>)?\(", body, re.M)) - {"constructor"}
+        found = page.evaluate("(name) => Object.getOwnPropertyNames(ringcast[name].prototype)", name)
+        assert methods <= set(found), name
+        hidden = {one for one in found if not one.startswith("_")} - methods - {"constructor"}
+        properties = set(re.findall(r"^  readonly (\w+)", body, re.M))
+        assert hidden <= properties, f"{name} has {hidden - properties} without types"
+
+
+def test_a_page_of_another_origin_is_told_why(browser: Any, gateway: GatewayProcess) -> None:
+    page = browser.new_page()
+    page.goto(f"{gateway.address.replace('127.0.0.1', 'localhost')}/ringcast/alive")
+    said = page.evaluate(
+        """async (url) => {
+            const ringcast = await import('/ringcast/ringcast.js');
+            return ringcast.connect(url, {timeoutMs: 5000}).then(() => 'came in', (error) => error.kind);
+        }""",
+        f"{gateway.address.replace('http', 'ws', 1)}/ringcast/socket",
+    )
+    assert said == "GatewayUnavailable"
+    page.close()

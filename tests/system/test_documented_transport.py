@@ -66,4 +66,4 @@ def test_the_stage_on_the_other_page_is_the_one_that_is_compiled() -> None:
     page = (ROOT / "docs" / "adding-a-stage.md").read_text()
     found = re.search(r"^```cpp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert found is not None
-    assert found[1] in (ROOT / "native" / "tests" / "test_stage_of_your_own.cpp").read_text()
+    assert found[1] in (ROOT / "native" / "tests" / "recovery" / "test_stage_of_your_own.cpp").read_text()

@@ -4,7 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bindings/tuning.hpp"
+#include "bindings/network/tuning.hpp"
 #include "lab/loss_simulation.hpp"
 
 namespace ringcast::bindings {

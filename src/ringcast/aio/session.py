@@ -17,7 +17,7 @@ from ringcast.aio.watch import AsyncWatch
 from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.control.answers import Status
 from ringcast.control.placing import Observation
-from ringcast.control.status import ChannelStatus, NodeStatus, SettingStatus, TagStatus
+from ringcast.control.status import ChannelStatus, ClockStatus, NodeStatus, SettingStatus, TagStatus
 from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import PresenceKind
 from ringcast.model.options import PublisherOptions, SubscribeOptions, TagOptions
@@ -202,6 +202,10 @@ class AsyncSession(AsyncClosing):
     async def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them."""
         return await self._threads.run(self._session.nodes)
+
+    async def clock(self, node: str) -> ClockStatus:
+        """How far a node's clock is ahead, how that drifts, and how far it may be off, as `Session.clock`."""
+        return await self._threads.run(self._session.clock, node)
 
     async def channels(self) -> list[ChannelStatus]:
         """The streams that come to this node from others and go from it to others."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
+from ringcast.aio.asking import AsyncAsker, AsyncServer, open_questions
 from ringcast.aio.history import AsyncHistory
 from ringcast.aio.publisher import AsyncPublisher
 from ringcast.aio.subscriber import AsyncSubscriber
 from ringcast.aio.threads import Threads
 from ringcast.aio.watch import AsyncWatch
+from ringcast.asking import DEFAULT_TIMEOUT_S, Asker
 from ringcast.codec import Codec
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.history import Whose
@@ -16,6 +20,7 @@ from ringcast.message import T
 from ringcast.model.options import SubscriptionOptions
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size
+from ringcast.serving import Answers
 from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
 
@@ -29,6 +34,8 @@ class AsyncTag(Generic[T]):
     def __init__(self, tag: Tag[T], threads: Threads) -> None:
         self._tag = tag
         self._threads = threads
+        self._asker: AsyncAsker[T] | None = None
+        self._making = asyncio.Lock()
 
     @property
     def blocking(self) -> Tag[T]:
@@ -80,6 +87,26 @@ class AsyncTag(Generic[T]):
         whose = publisher.blocking if isinstance(publisher, AsyncPublisher) else publisher
         made = await self._threads.run(self._tag.history, depth, whose, at=at, every=every, size=size)
         return AsyncHistory(made, self._threads)
+
+    async def serve(self, function: Callable[[T], Any]) -> AsyncServer[T]:
+        """Answer what others ask on this tag, as `Tag.serve`. `function` may be a coroutine function: then questions
+        are answered side by side."""
+        questions = await self._threads.run(open_questions, self._tag.attachment, self._tag)
+        assert questions.tag is not None
+        return AsyncServer(questions, Answers(self._tag, questions.tag), function, self._threads)
+
+    async def ask(self, data: T, timeout: float | None = DEFAULT_TIMEOUT_S) -> Any:
+        """What the server of this tag answers, as `Tag.ask`. Any number of tasks may ask at once."""
+        if self._asker is None:
+            async with self._making:
+                if self._asker is None:
+                    self._asker = AsyncAsker(await self._threads.run(self._listening_asker), self._threads)
+        return await self._asker.ask(data, timeout)
+
+    def _listening_asker(self) -> Asker[T]:
+        asker: Asker[T] = Asker(self._tag.attachment, self._tag)
+        asker.answers.fileno()  # made here, because the daemon has to be asked for it
+        return asker
 
     async def publishers(self, left: bool = False, local: bool = False) -> list[PublisherStatus]:
         """Who publishes, on whichever node."""

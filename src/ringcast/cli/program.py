@@ -41,6 +41,8 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "pub": "publish values, lines of standard input, or a counter",
         "sub": "subscribe, and print what arrives",
         "pull": "read from a tag's history: latest, n-th latest, by number, by time",
+        "ask": "ask whoever serves a tag, and print the answer",
+        "serve": "answer what is asked on a tag with a command's output",
     }),
     "look": ("look at a mesh", {
         "tags": "list tags, and who publishes and subscribes",

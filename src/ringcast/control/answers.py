@@ -115,6 +115,8 @@ class Status(ControlMessage, frozen=True, tag="daemon"):
     mesh: str = ""
     config: str = ""
     """The configuration file that was read."""
+    clocks: list[str] = []
+    """Clocks that disagree though a common source is set, in words."""
     metrics: str = ""
     """Where metrics are served."""
     mistakes: int = 0

@@ -39,6 +39,7 @@ SET = "tag.set"
 HOLD = "buffer.hold"
 RELEASE = "buffer.release"
 DESTROY = "tag.destroy"
+CLOCK = "clock.open"
 
 
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +160,19 @@ class OpenAgain(msgspec.Struct, frozen=True, kw_only=True):
     """I closed this channel: its factor changed, or its stage ended. Open it again where it ended."""
 
     key: Word
+
+
+class OpenClock(msgspec.Struct, frozen=True, kw_only=True):
+    """I want to probe your clock."""
+
+
+class ClockOpened(msgspec.Struct, frozen=True, kw_only=True):
+    """Send probes to this UDP port, with this key."""
+
+    port: int
+    key: Word
+    clock: ShortText
+    """Which clock it is: nodes of one running kernel have the same. '' when that is not known."""
 
 
 class Nothing(msgspec.Struct, frozen=True):

@@ -10,6 +10,8 @@ from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, Wanted
 from ringcast.model.tag import TagAttributes
 
+ClockSource = Literal["measured", "same", "common", "own", "unknown"]
+
 
 class TagStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A row of `ringcast tags`. Counters are sums over the publishers on this node."""
@@ -42,6 +44,52 @@ class SubscriberStatus(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Wanted = Wanted()
 
 
+class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Another node's clock as this node's daemon knows it. All zero while the source is 'unknown'."""
+
+    source: ClockSource
+    """'measured' (times of its messages are translated), 'same' (the very clock of this node: one kernel), 'common' (by
+    setting), 'own' (this node itself) or 'unknown' (no answer yet)."""
+    offset_ns: int = 0
+    """How far it is ahead of this node's."""
+    drift: float = 0.0
+    """By how much that grows, in seconds a second."""
+    bound_ns: int = 0
+    """The offset's error is no more."""
+    half_round_trip_ns: int = 0
+    """Half of the mean round trip of probes: what the LabMap paper takes for a bound."""
+    fastest_ns: int = 0
+    """The shortest round trip of a probe."""
+    probes: int = 0
+    steps: int = 0
+    """How often it was seen to be set."""
+    violation: str = ""
+    """A common source is set, and this clock disagrees: in words."""
+
+
+class ClockEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Something happened to a clock. A message on `@ringcast/NODE/clocks`.
+
+    | kind        | what                                                                                |
+    |-------------|-------------------------------------------------------------------------------------|
+    | step        | `node`'s clock was set                                                              |
+    | own-step    | this node's clock was set                                                           |
+    | suspend     | this machine slept                                                                  |
+    | violation   | a common source is set, and `node`'s clock disagrees                                |
+    | agreed      | it agrees again                                                                     |
+    | apart       | `node` seemed to have this node's very clock, and has not; it is measured from now on |
+    """
+
+    kind: str
+    node: str
+    """Whose clock; '' is this node's."""
+    at_ns: int
+    by_ns: int
+    """By how much it was set, how long the machine slept, or how far the clock is ahead."""
+    said: str
+    """In words, as in the log."""
+
+
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A row of `ringcast nodes`."""
 
@@ -53,6 +101,8 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: int
     control: tuple[str, ...]
     data: tuple[str, ...]
+    clock: ClockStatus | None = None
+    """None of a node that is not here."""
 
 
 class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ringcast.clock.probe import PERIOD_S
 from ringcast.control import service
 from ringcast.control.service import Nothing, RingTaken
-from ringcast.control.status import ChannelStatus, NodeStatus
+from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, NodeStatus
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
+from ringcast.daemon.clocks.clocks import Clocks
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.mesh.scouting import ScoutSettings
 from ringcast.daemon.mesh.shell import CONTROL_PORT, Mesh
 from ringcast.daemon.observe import channels
 from ringcast.daemon.observe.complaints import Complaints
+from ringcast.daemon.observe.own_publisher import OwnPublisher
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.placing.placer import Placing
@@ -41,6 +44,8 @@ from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.daemon.streams.sender_notices import SenderNotices
 from ringcast.daemon.streams.sources import RingSources, WholeStreams
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow
+from ringcast.daemon.table.system_tags import CLOCK_ATTRIBUTES, clocks_tag
+from ringcast.errors import RingcastError
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
 
@@ -61,8 +66,18 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
     scout: bool = True
     mesh: str = ""
     """Nodes of other meshes are not joined."""
+    probe_s: float = PERIOD_S
+    common_clock: bool = False
     identity: str = ""
     """The folder of this node's certificate; '' joins whoever comes."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], identity: str) -> NetworkSettings:
+        """From settings as they are in force."""
+        return cls(
+            listen=values["listen"], peers=values["peers"], scout=values["scout"], mesh=values["mesh"],
+            probe_s=values["clock.probe_s"], common_clock=values["clock.source"] == "common", identity=identity,
+        )  # fmt: skip
 
 
 class Network:
@@ -84,10 +99,18 @@ class Network:
             identity=_identity(settings.identity),
         )  # fmt: skip
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
-        self._ends = ReceivingEnds("" if addresses.is_wildcard(self._host) else self._host)
+        bind = "" if addresses.is_wildcard(self._host) else self._host
+        self._ends = ReceivingEnds(bind)
+        self.clocks = Clocks(
+            local.table.node, self.mesh, bind, self._host_of, background, self._clock_event,
+            period_s=settings.probe_s, common=settings.common_clock,
+        )  # fmt: skip
+        self._clock_events = OwnPublisher(
+            local, clocks_tag(local.table.node), CLOCK_ATTRIBUTES, deliver, self.local_changed
+        )
         # Streams come, stages and channels read them, streams go. Two arrows point back: `on_followed` and `on_gone`.
         self._senders = SenderNotices(self.mesh, background, self._complaints)
-        opening = Opening(local, self.mesh, self._ends, self._host_of)
+        opening = Opening(local, self.mesh, self._ends, self._host_of, self.clocks.base)
         self.incoming = IncomingChannels(
             local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
         )
@@ -102,7 +125,7 @@ class Network:
         )
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
         self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed)
-        self.pulls = Pulls(local, self.mesh)
+        self.pulls = Pulls(local, self.mesh, self.clocks.known)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
         for name, handler in (
             (service.HOLD, self.buffers.hold), (service.RELEASE, self.buffers.release),
@@ -114,6 +137,7 @@ class Network:
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
+        self.clocks.start()
         await self.mesh.start()
         self._telemetry.start()
 
@@ -121,6 +145,8 @@ class Network:
         self._complaints.close()
         self.buffers.close()
         self.placing.close()
+        self.clocks.close()
+        self._clock_events.close()
         self._telemetry.close()
         self.outgoing.close()
         self.incoming.close()
@@ -173,12 +199,20 @@ class Network:
             if presence.came:  # a proxy may have its node back
                 self.incoming.follow_soon()
                 self.buffers.node_came(presence.node)
+                self.clocks.node_came(presence.node)
             else:
+                self.clocks.node_gone(presence.node)
                 self.buffers.node_gone(presence.node)
                 self.outgoing.node_gone(presence.node)
                 self.incoming.node_gone(presence.node)
         self.placing.look_soon()
         self._deliver(self._watchers.told(presences))
+
+    def _clock_event(self, event: ClockEvent) -> None:
+        try:
+            self._clock_events.send(msgspec.json.encode(event))
+        except RingcastError as exc:
+            self._complaints.warning("clock events", "an event of a clock was not published: %s", exc)
 
     async def _taken(self, node: str, payload: bytes) -> bytes:
         self._deliver(self._local.publishers.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))
@@ -192,7 +226,8 @@ class Network:
     # ------------------------------------------------------------------ what `ringcast nodes` and `channels` show
 
     def nodes(self) -> list[NodeStatus]:
-        return self.mesh.nodes()
+        known = self.clocks.statuses()
+        return [msgspec.structs.replace(row, clock=_clock_of(row, known)) for row in self.mesh.nodes()]
 
     def refusals(self) -> dict[str, str]:
         return self.mesh.status().refusals
@@ -212,6 +247,12 @@ class Network:
     def channels(self) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one."""
         return channels.statuses(self._local.table, self.outgoing, self.incoming)
+
+
+def _clock_of(row: NodeStatus, known: Mapping[str, ClockStatus]) -> ClockStatus | None:
+    if row.me:
+        return ClockStatus(source="own")
+    return known.get(row.name, ClockStatus(source="unknown")) if row.state == "here" else None
 
 
 def _identity(folder: str) -> Identity | None:

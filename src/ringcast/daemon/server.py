@@ -97,7 +97,12 @@ class Server:
         self.network: Network | None = None
         if settings.values["listen"]:
             self.network = Network(
-                self.local, _network(settings), self._deliver, self._watchers, self._named, self._background
+                self.local,
+                NetworkSettings.of(settings.values, str(identity_folder(settings) or "")),
+                self._deliver,
+                self._watchers,
+                self._named,
+                self._background,
             )
             self._stages = self.network.stages
             self.network.placing.reporting.cpu_share = settings.values["limits.cpu_share"]
@@ -310,6 +315,7 @@ class Server:
             used_bytes=self.local.budget.used_bytes, bad_messages=self.bad_messages, slow_clients=self.slow_clients,
             lingering=self.local.budget.lingering, until_idle=self._until_idle,
             refusals=self.network.refusals() if self.network is not None else {}, mesh=self.settings.mesh,
+            clocks=self.network.clocks.violations() if self.network is not None else [],
             identity=str(identity_folder(self.settings) or ""), exposed=is_exposed(self.settings),
             config=self.settings.config, metrics=self.settings.values["metrics"] or "",
             mistakes=self.mistakes + self._background.failures
@@ -383,11 +389,3 @@ class Server:
             connection.close()
         self._processes.close()
         self.local.close()
-
-
-def _network(settings: Settings) -> NetworkSettings:
-    values = settings.values
-    return NetworkSettings(
-        listen=values["listen"], peers=values["peers"], scout=values["scout"], mesh=values["mesh"],
-        identity=str(identity_folder(settings) or ""),
-    )  # fmt: skip

@@ -5,12 +5,13 @@ page gets and the `lost` that they carry add up to what it was due. Reliable str
 their reader may go on, and until then publishers wait for it as for any reliable reader.
 
 A page that is behind gets fewer messages: first those go that their publishers marked discardable, then every second,
-every fourth... is left out for as long as the page stays behind, regularly and not in bursts.
+every fourth... is left out for as long as the page stays behind, regularly and not in bursts. The newest message of
+each publisher is kept even so, and sent when nothing newer came for a moment: how it ended is always told.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 
 from ringcast.gateway.window import Window
@@ -22,6 +23,10 @@ BURST, BURST_S = 256, 0.1
 PRESSED = 4
 """From so many on, discardable messages are not queued."""
 MOST_FACTOR = 1024
+QUIET_S = 0.25
+"""After so long without a newer one, a message that was left out is sent after all."""
+NEWEST = 16
+"""Publishers of a stream whose newest message is kept."""
 RAISE_S, LOWER_S, MOST_LOWER_S = 0.25, 1.0, 16.0
 
 
@@ -70,8 +75,14 @@ class Stream:
         self._on_way: deque[tuple[float, Entry]] = deque()
         self._on_way_bytes = 0
         self._missed: Counter[int] = Counter()
+        self._newest: OrderedDict[int, Entry] = OrderedDict()  # by source, left out and nothing newer came
         self._raised_s = self._lowered_s = self._behind_s = -1e9
         self._lower_after_s = LOWER_S
+
+    @property
+    def kept(self) -> int:
+        """Messages that are in memory for the page."""
+        return len(self.queue) + len(self._newest)
 
     def waits(self, most_bytes: int) -> bool:
         """Whether something may be sent now."""
@@ -97,21 +108,43 @@ class Stream:
                 self.queue.appendleft(entry)
                 self.bytes += len(entry.payload)
             else:
-                self._leave_out(entry, self.queue)
+                self._leave_out(entry)
         # What overflowed while nobody was there says nothing of how fast the page is.
         self.every = 1
         self._behind_s = self._raised_s = self._lowered_s = -1e9
         self._lower_after_s = LOWER_S
 
-    def _leave_out(self, entry: Entry, later: deque[Entry]) -> None:
+    def _leave_out(self, entry: Entry) -> None:
         """What it was missing is missing before the next message of its publisher."""
         self.left_out += 1
         self.discarded += entry.discardable
-        for other in later:
+        for other in self.queue:
             if other.source == entry.source and other.seq > entry.seq:
                 other.lost += entry.lost + 1
                 return
         self._missed[entry.source] += entry.lost + 1
+        self._forget(entry.source)
+        if entry.payload and not entry.discardable and not self.reliable:
+            self._newest[entry.source] = entry
+            self.bytes += len(entry.payload)
+            if len(self._newest) > NEWEST:
+                self._forget(next(iter(self._newest)))
+
+    def _forget(self, source: int) -> None:
+        if (entry := self._newest.pop(source, None)) is not None:
+            self.bytes -= len(entry.payload)
+
+    def recall(self, now_s: float) -> bool:
+        """Whether one that was left out is queued again, because it stayed its publisher's newest."""
+        for source, entry in self._newest.items():
+            if now_s - entry.at_s > QUIET_S:
+                self._forget(source)
+                self.left_out -= 1
+                entry.lost = self._missed.pop(source) - 1
+                self.queue.append(entry)
+                self.bytes += len(entry.payload)
+                return True
+        return False
 
     # ---------------------------------------------------------------- for the backlog
 
@@ -119,10 +152,11 @@ class Stream:
         """Whether the message is queued; what is not is counted."""
         if not self.reliable:
             if entry.seq % self.every or (entry.discardable and (self.every > 1 or len(self.queue) >= PRESSED)):
-                self._leave_out(entry, deque())
+                self._leave_out(entry)
                 return False
             self._lower(now_s)
         entry.lost += self._missed.pop(entry.source, 0)
+        self._forget(entry.source)
         self.queue.append(entry)
         self.bytes += len(entry.payload)
         return True
@@ -137,7 +171,7 @@ class Stream:
         entry = self.queue[at]
         del self.queue[at]
         self.bytes -= len(entry.payload)
-        self._leave_out(entry, self.queue)
+        self._leave_out(entry)
         self._behind_s = now_s
         if entry.discardable or now_s - self._raised_s < RAISE_S or self.every >= MOST_FACTOR:
             return False
@@ -147,6 +181,13 @@ class Stream:
         self._raised_s = now_s
         self.every *= 2
         return True
+
+    def squeeze(self, now_s: float) -> bool:
+        """Use less memory: first without what was left out already. Whether `every` was changed."""
+        if self._newest:
+            self._forget(next(iter(self._newest)))
+            return False
+        return self.shorten(now_s)
 
     def _lower(self, now_s: float) -> None:
         since = max(self._behind_s, self._lowered_s, self._raised_s)
@@ -203,27 +244,32 @@ class Backlog:
         """For a reliable stream, whether its reader may go on."""
         return len(stream.queue) < QUEUED and (not stream.queue or stream.bytes < self._most_bytes)
 
-    def push(self, stream: Stream, entry: Entry, now_s: float) -> bool:
-        """Queue a message, leaving out what is too much. Whether the `every` of some stream was changed."""
+    def push(self, stream: Stream, entry: Entry, now_s: float) -> list[Stream]:
+        """Queue a message, leaving out what is too much. Returns the streams whose `every` was changed by that."""
         before = stream.every
         entry.at_s = now_s
         self._orders += 1
         entry.order = self._orders
-        if not stream.admit(entry, now_s):
-            return stream.every != before
-        while not stream.reliable and stream.overfull(now_s):
-            stream.shorten(now_s)
-        changed = stream.every != before
+        if stream.admit(entry, now_s):
+            while not stream.reliable and stream.overfull(now_s):
+                stream.shorten(now_s)
+        changed = [stream] if stream.every != before else []
         while self.bytes > self._most_bytes:
-            victims = [one for one in self._streams.values() if not one.reliable and one.queue]
-            if not victims or sum(len(one.queue) for one in victims) == 1:
+            victims = [one for one in self._streams.values() if not one.reliable and one.bytes]
+            if not victims or sum(one.kept for one in victims) == 1:
                 break  # a single message longer than all that may wait
-            changed |= min(victims, key=lambda one: (one.priority, -one.bytes)).shorten(now_s)
+            victim = min(victims, key=lambda one: (one.priority, -one.bytes))
+            if victim.squeeze(now_s) and victim not in changed:
+                changed.append(victim)
         return changed
 
     def take(self, now_s: float) -> tuple[Stream, Entry] | None:
         """What is to be sent next: of the most important stream that may send, the oldest."""
         ready = [stream for stream in self._streams.values() if stream.waits(self._most_bytes)]
+        if not ready:
+            ready = [
+                one for one in self._streams.values() if not one.queue and one.recall(now_s) and one.window.is_open
+            ]
         if not ready:
             return None
         stream = min(ready, key=lambda one: (-one.priority, one.queue[0].order))

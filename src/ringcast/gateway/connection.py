@@ -50,6 +50,7 @@ class Connection:
         self._malformed = 0
         self._heard_s = time.monotonic()
         self._held = False
+        self._is_cut = False
         self._told_lost: dict[int, int] = {}
         self.said_goodbye = False
 
@@ -98,7 +99,9 @@ class Connection:
         self.cut()
 
     def cut(self) -> None:
-        """End it without a word, as when a newer connection of the same page is there."""
+        """End it without a word, as when a newer connection of the same page is there: from now on it takes nothing
+        of the page's, and what it still hears does not count."""
+        self._is_cut = True
         self._transport.abort()
 
     # ---------------------------------------------------------------- reading
@@ -106,6 +109,8 @@ class Connection:
     async def _read(self, page: Page) -> None:
         while True:
             message = await self._socket.receive()
+            if self._is_cut:
+                return
             now_s = self._heard_s = time.monotonic()
             if message.type is WSMsgType.CLOSE:
                 self.said_goodbye = message.data in (WSCloseCode.OK, WSCloseCode.GOING_AWAY)
@@ -113,6 +118,8 @@ class Connection:
             if message.type in (WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR):
                 return
             await self._take(page, message.type, message.data, now_s)
+            # Whoever asks and does not read the answers is not read either.
+            await page.outbox.wait_for_room(self._limits.backlog_bytes)
             pause_s = max(self._messages.take(1, now_s), self._bytes.take(len(message.data or ""), now_s))
             if pause_s > 0:
                 self._held = True
@@ -146,6 +153,8 @@ class Connection:
             turn += 1
             if turn % _TURN == 0:
                 await asyncio.sleep(0)
+            if self._is_cut:
+                return
             if (said := page.outbox.take()) is not None:
                 await (self._socket.send_str(said.decode()) if is_text(said) else self._socket.send_bytes(said))
                 continue
@@ -165,6 +174,8 @@ class Connection:
     async def _beat(self, page: Page) -> None:
         while True:
             await asyncio.sleep(self._limits.beat_s)
+            if self._is_cut:
+                return
             if time.monotonic() - self._heard_s > self._limits.silent_s:
                 raise Ended(WSCloseCode.GOING_AWAY, f"nothing was heard for {self._limits.silent_s:g} s")
             lost = page.lost()

@@ -61,7 +61,7 @@ def refusal(
         try:
             asked = normal(origin)
         except ValueError:
-            return f"origin {origin[:100]!r} is refused"
+            return f"pages of the origin {origin[:100]!r} may not use this gateway"
         if asked == _own(scheme, host) or asked in allowed:
             return None
         return f"pages of {asked} may not use this gateway; start it with --origin {asked}"

@@ -26,6 +26,7 @@ from ringcast.gateway.limits import Limits
 from ringcast.gateway.outbox import Outbox
 from ringcast.gateway.streaming import Sources, Streaming
 from ringcast.session import Session
+from ringcast.tag import Tag
 
 logger = logging.getLogger("ringcast.gateway")
 
@@ -88,7 +89,7 @@ class Page:
         held = self._publishers.get(frame.publisher)
         if held is None:
             raise BadMessage(f"publisher {frame.publisher} is not open")
-        if (frame.number - held.last) % frames.WRAP - 1 >= frames.WRAP // 2:
+        if not 0 < (frame.number - held.last) % frames.WRAP < frames.WRAP // 2:  # it came before
             if (before := held.answers.get(frame.number)) is not None:
                 self.outbox.say(before)
             return
@@ -111,7 +112,8 @@ class Page:
     def resume(self, received: dict[int, int]) -> None:
         """A new connection has taken over. Raises BadMessage."""
         for stream in self.backlog:
-            stream.resume(received.get(stream.number, 0))
+            if stream.number in received:  # others the page has closed, and says so again
+                stream.resume(received[stream.number])
         self.outbox.clear()
         self._sources.repeat()
 
@@ -160,15 +162,12 @@ class Page:
             self._publishers[request.publisher] = held
         elif held.tag != request.tag:
             raise ValueError(f"publisher {request.publisher} is open on {held.tag}")
-        codec = held.publisher.blocking.info
-        self.outbox.say(answers.done(request.id, publisher=answers.row(codec), last=held.last))
+        self.outbox.say(answers.done(request.id, publisher=answers.row(held.publisher.info), last=held.last))
 
     async def _make_publisher(self, request: requests.Publish) -> PagePublisher:
-        def make() -> tuple[Any, Any]:
-            tag = self._session.tag(request.tag)
-            return tag, tag.publisher(request.on_slow, encoded=True)
-
-        tag, publisher = await self._threads.run(make)
+        # In two calls: of one that is cancelled, only what it returns is closed.
+        tag: Tag[Any] = await self._threads.run(lambda: self._session.tag(request.tag))
+        publisher = await self._threads.run(lambda: tag.publisher(request.on_slow, encoded=True))
         check = tag.codec.decode if tag.attributes.codec in _CHECKED else None
         return PagePublisher(AsyncPublisher(publisher, self._threads), request.tag, check)
 
@@ -207,7 +206,7 @@ class Page:
             self.outbox.say(answers.done(request.id, bounds=found.bounds))
             return
         for message in found.messages:
-            number = self._sources.of(message.publisher, found.attributes)
+            number = self._sources.announce(message.publisher, found.attributes, request.size)
             self.outbox.say(_pulled(request.id, message, number))
             # A pull is as long as the page's link is slow, and waits here rather than in memory.
             await self.outbox.wait_for_room(self.limits.backlog_bytes)

@@ -80,6 +80,8 @@ class Gateway:
         self._connections: dict[str, Connection] = {}
         self._lingering: dict[str, asyncio.Task[None]] = {}
         self._refused = 0
+        self._sockets = 0
+        self._stopping = False
         self._runner: web.AppRunner | None = None
         self.app = web.Application(middlewares=[self._guard])
         self.app.add_routes([web.get(SOCKET, self._serve), web.get(ALIVE, self._alive)])
@@ -105,6 +107,7 @@ class Gateway:
 
     async def stop(self) -> None:
         """Say goodbye to all pages and release what they held. A second call does nothing."""
+        self._stopping = True
         runner, self._runner = self._runner, None
         await asyncio.gather(
             *(one.close(WSCloseCode.GOING_AWAY, "the gateway ends") for one in list(self._connections.values()))
@@ -187,7 +190,8 @@ class Gateway:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get(hdrs.UPGRADE, "").lower() != "websocket":
             return web.Response(status=426, text="this address is for WebSockets: see ringcast.js\n")
-        if len(self._connections) >= self._limits.pages:
+        # A page that lost its network comes back while its old connection still looks alive.
+        if self._sockets >= 2 * self._limits.pages:
             self._refused += 1
             return web.Response(status=503, text=f"this gateway serves at most {self._limits.pages} pages\n")
         socket = web.WebSocketResponse(
@@ -198,6 +202,7 @@ class Gateway:
         assert isinstance(transport, asyncio.Transport)
         connection = Connection(socket, transport, self._limits)
         page: Page | None = None
+        self._sockets += 1
         try:
             page = self._attach(await connection.hello(), connection)
             await connection.run(page)
@@ -205,6 +210,7 @@ class Gateway:
             await connection.close(exc.code, str(exc))
             connection.said_goodbye = exc.code == WSCloseCode.POLICY_VIOLATION
         finally:
+            self._sockets -= 1
             if page is not None:
                 self._detach(page, connection)
         return socket
@@ -213,29 +219,43 @@ class Gateway:
 
     def _attach(self, hello: requests.Hello, connection: Connection) -> Page:
         """A page that was here before goes on with all that it held. Raises Ended."""
-        page = self._pages.get(hello.token)
+        page = self._resume(hello)
         resumed = page is not None
         if page is None:
+            if len(self._pages) >= self._limits.pages:
+                self._refused += 1
+                raise Ended(WSCloseCode.TRY_AGAIN_LATER, f"this gateway serves at most {self._limits.pages} pages")
             page = Page(self._session, self._threads, self._limits)
             self._pages[page.token] = page
-        else:
-            if (waiting := self._lingering.pop(page.token, None)) is not None:
-                waiting.cancel()
-            if (before := self._connections.get(page.token)) is not None:
-                before.cut()
-            try:
-                page.resume(hello.received)
-            except BadMessage as exc:
-                raise Ended(WSCloseCode.POLICY_VIOLATION, exc.reason) from exc
         self._connections[page.token] = connection
         limits = {name: value for name, value in msgspec.to_builtins(self._limits).items() if name != "pages"}
         page.outbox.say(answers.welcome(hello.id, self._session.node, page.token, resumed, self._limits.beat_s, limits))
+        return page
+
+    def _resume(self, hello: requests.Hello) -> Page | None:
+        """The page as it was, or None: it was never here, has been released, or counts otherwise than we do."""
+        page = self._pages.get(hello.token)
+        if page is None:
+            return None
+        if (waiting := self._lingering.pop(page.token, None)) is not None:
+            waiting.cancel()
+        if (before := self._connections.pop(page.token, None)) is not None:
+            before.cut()
+        try:
+            page.resume(hello.received)
+        except BadMessage as exc:
+            logger.warning("a page begins anew: %s", exc.reason)
+            del self._pages[page.token]
+            self._lingering[page.token] = asyncio.create_task(self._linger(page, 0.0))
+            return None
         return page
 
     def _detach(self, page: Page, connection: Connection) -> None:
         if self._connections.get(page.token) is not connection:
             return  # a newer connection has taken the page over
         del self._connections[page.token]
+        if self._stopping:
+            return  # `stop` releases all
         patience_s = 0.0 if connection.said_goodbye else self._limits.linger_s
         self._lingering[page.token] = asyncio.create_task(self._linger(page, patience_s))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 
 from ringcast.aio.subscriber import AsyncSubscriber
 from ringcast.aio.threads import Threads
@@ -23,45 +24,46 @@ from ringcast.model.tag import TagAttributes
 from ringcast.session import Session
 
 CATCH_UP_S = 10.0
+_SOURCES = 1024
+"""Publishers that are remembered; `ringcast.js` remembers twice as many."""
 _TURN = 32
 """Messages that are taken before others in this event loop have their turn."""
 _PATIENCE_S = 0.1
-"""In any second, the pages's stalls of together so long cost it nothing."""
+"""In any second, a page's stalls of together so long cost it nothing."""
 
 
 class Sources:
-    """The publishers that a page has heard of, by the numbers that stand for them in frames."""
+    """The publishers that a page has heard of, by the numbers that stand for them in frames; the latest ones only."""
 
     def __init__(self, session: Session, threads: Threads, outbox: Outbox) -> None:
         self._session = session
         self._threads = threads
         self._outbox = outbox
-        self._numbers: dict[tuple[int, str, tuple[int, int] | None], int] = {}
-        self._said: list[bytes] = []
+        self._known: OrderedDict[tuple[int, str, tuple[int, int] | None], tuple[int, bytes]] = OrderedDict()
+        self._following = 0
 
     async def find(self, info: PublisherInfo, size: tuple[int, int] | None) -> int:
-        known = self._numbers.get((info.incarnation, info.tag, size))
+        known = self._known.get((info.incarnation, info.tag, size))
         if known is not None:
-            return known
+            return known[0]
         attributes = await self._threads.run(reading.attributes_of, self._session, info.tag, size)
-        return self._announce(info, attributes, size)
+        return self.announce(info, attributes, size)
 
-    def of(self, info: PublisherInfo, attributes: TagAttributes) -> int:
-        """Of a message that was pulled, whose attributes are known."""
-        known = self._numbers.get((info.incarnation, info.tag, None))
-        return self._announce(info, attributes, None) if known is None else known
-
-    def _announce(self, info: PublisherInfo, attributes: TagAttributes, size: tuple[int, int] | None) -> int:
+    def announce(self, info: PublisherInfo, attributes: TagAttributes, size: tuple[int, int] | None) -> int:
+        """Of a message whose tag's attributes are known."""
         key = (info.incarnation, info.tag, size)
-        if key not in self._numbers:
-            self._numbers[key] = len(self._said)
-            self._said.append(answers.source(len(self._said), info, attributes))
-            self._outbox.say(self._said[-1])
-        return self._numbers[key]
+        if key not in self._known:
+            announcement = answers.source(self._following, info, attributes)
+            self._known[key] = (self._following, announcement)
+            self._following += 1
+            self._outbox.say(announcement)
+            if len(self._known) > _SOURCES:
+                self._known.popitem(last=False)
+        return self._known[key][0]
 
     def repeat(self) -> None:
         """On a new connection: what was announced on the one that broke may not have come."""
-        for announcement in self._said:
+        for _, announcement in self._known.values():
             self._outbox.say(announcement)
 
 
@@ -77,6 +79,7 @@ class Streaming:
         self._sources = sources
         self._size = asked.size
         self._only = frozenset(asked.only)
+        self._lost_of_others = 0
         self._room = asyncio.Event()
         self._patience = Allowance(_PATIENCE_S)
         self._catching_up_until_s = 0.0 if asked.start == "new" else time.monotonic() + CATCH_UP_S
@@ -85,7 +88,7 @@ class Streaming:
 
     @property
     def lost(self) -> int:
-        return self.subscriber.lost + self.stream.left_out
+        return self.subscriber.lost - self._lost_of_others + self.stream.left_out
 
     async def _run(self) -> None:
         turn = 0
@@ -114,14 +117,15 @@ class Streaming:
 
     async def _put(self, message: Message[bytes]) -> None:
         if self._only and str(message.publisher.incarnation) not in self._only:
+            self._lost_of_others += message.lost
             return
         source = await self._sources.find(message.publisher, self._size)
         entry = Entry(
             source, message.seq, bytes(message.data), lost=message.lost, discardable=message.discardable,
             event_ns=message.event_ns, sent_ns=message.sent_ns, received_ns=message.received_ns,
         )  # fmt: skip
-        if self._backlog.push(self.stream, entry, time.monotonic()):
-            self._outbox.say(answers.paced(self.stream.number, self.stream.every))
+        for stream in self._backlog.push(self.stream, entry, time.monotonic()):
+            self._outbox.say(answers.paced(stream.number, stream.every))
         self._outbox.wake()
 
     async def _wait_for_room(self) -> None:

@@ -6,7 +6,7 @@
 
 Packets are Ethernet's 1500 bytes, so that a frame is seven to ten of them. What is lost is lost by the transport that
 is set for the tags (`lossy+...`), each stream by a seed of its own. `ahead_s` is how far the clock of `eyes` is ahead:
-of its daemon and of its sensors.
+of its daemon and of its sensors. Unless `translated`, the base is told that all clocks are one.
 Knows nothing of Spark: what comes of it is a recording, and how the clocks were measured.
 """
 
@@ -17,9 +17,10 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from tempfile import TemporaryDirectory
+from typing import Self
 
-from ringcast.lab.measuring import clocks
+from ringcast.control.status import ClockStatus
 from ringcast.lab.testbed.actor import Actor
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
@@ -59,16 +60,21 @@ class Recorded:
 class Field:
     """Daemons and sensors, ready. Entering raises LabError, LabUnavailable without root."""
 
-    def __init__(self, settings: Settings, ahead_s: float = 0.0) -> None:
+    def __init__(self, settings: Settings, ahead_s: float = 0.0, *, translated: bool = True) -> None:
         self._settings = settings
+        self._translated = translated
         self._ahead = {"RINGCAST_CLOCK_AHEAD_S": str(ahead_s)} if ahead_s else {}
         self._stack = ExitStack()
         self._sensors: dict[str, Actor] = {}
         self._tags: list[str] = []
 
     def __enter__(self) -> Self:
-        ahead = {EYES: self._ahead}
         with ExitStack() as stack:
+            ahead = {EYES: self._ahead}
+            if not self._translated:
+                config = Path(stack.enter_context(TemporaryDirectory())) / "ringcast.toml"
+                config.write_text('[clock]\nsource = "common"\n')
+                ahead[BASE] = {"RINGCAST_CONFIG": str(config)}
             bed = stack.enter_context(Testbed(TOPOLOGY))
             self._mesh = stack.enter_context(MeshNodes(bed, [*PLAYS, BASE], ahead))
             for node, plays in PLAYS.items():
@@ -77,7 +83,6 @@ class Field:
                 self._tags += actor.ask(
                     "open", end="ringcast.rescue.sensors:Sensors", name="sensors", settings=settings, plays=plays
                 )
-                actor.ask("open", end="timekeeper", name="timekeeper", node=node)
                 self._sensors[node] = actor
             self._mesh.wait_for_publisher(*self._tags)
             self._stack = stack.pop_all()
@@ -119,15 +124,9 @@ class Field:
         mission = Mission(replace(self._settings, begin_ns=begin_ns))
         return Recorded(path, mission, sent, recorder.rows, recorder.lost)
 
-    def clocks(self) -> list[dict[str, Any]]:
-        """Rows of the table `clocks`: how far each node's clock is ahead of the base's, as measured now."""
-        rows = []
-        for node in PLAYS:
-            found = clocks.ask(self._mesh.sessions[BASE], node)
-            rows.append(
-                {"node": node, "from_ns": 0, "offset_ns": found.offset_ns, "drift_ppb": 0.0, "bound_ns": found.bound_ns}
-            )
-        return rows
+    def clocks(self) -> dict[str, ClockStatus]:
+        """How far each node's clock is ahead of the base's. Times were translated by it as messages arrived."""
+        return {node: self._mesh.sessions[BASE].clock(node) for node in PLAYS}
 
     def _incoming(self) -> dict[str, str]:
         """By which transport the base receives what."""

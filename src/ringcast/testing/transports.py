@@ -140,16 +140,16 @@ class Path(Closing):
         if self.sending.unsettled:
             self.sending.settle()
 
-    def receive(self, count: int) -> list[Message]:
+    def receive(self, count: int, patience_s: float = PATIENCE_S, *, all_of_them: bool = True) -> list[Message]:
         found: list[Message] = []
-        deadline = time.monotonic() + PATIENCE_S
-        while len(found) < count:
+        deadline = time.monotonic() + patience_s
+        while len(found) < count and time.monotonic() < deadline:
             self.settle()
             try:
                 found.append(self.reader.recv_nowait())
             except WouldBlock:
-                expect(time.monotonic() < deadline, f"{len(found)} of {count} messages came; the rest never did")
                 time.sleep(_POLL_S)
+        expect(len(found) == count or not all_of_them, f"{len(found)} of {count} messages came; the rest never did")
         return found
 
     def expect_silence(self) -> None:
@@ -279,13 +279,18 @@ def carries_every_nth_of_the_past(transport: Transport) -> None:
 
 
 def carries_messages_of_all_sizes(transport: Transport) -> None:
+    """One at a time. Who promises nothing may lose one, on a busy machine; then it is counted, and sent again."""
+    tries = 1 if transport.promises.reliable else 4
     with bench(transport, capacity_bytes=8 << 20) as b, b.path() as path:
-        sizes = [0, 1, 47, 1_000, 1_500, 65_000, 70_000, 10, 300_000, 0, 1 << 20, 3]
-        for i, size in enumerate(sizes):
-            b.send(bytes([i]) * size)
-            (message,) = path.receive(1)
-            expect((message.seq, message.lost) == (i, 0), f"message {i} of {size} bytes comes in its turn")
-            expect(message.data == bytes([i]) * size, f"{size} bytes arrive as they were sent")
+        due = 0
+        for i, size in enumerate([0, 1, 47, 1_000, 1_500, 65_000, 70_000, 10, 300_000, 0, 1 << 20, 3]):
+            for attempt in range(1, tries + 1):
+                b.send(bytes([i]) * size)
+                if found := path.receive(1, PATIENCE_S / tries, all_of_them=attempt == tries):
+                    break
+            expect(found[0].seq - found[0].lost == due, f"a message of {size} bytes comes in its turn")
+            expect(found[0].data == bytes([i]) * size, f"{size} bytes arrive as they were sent")
+            due = found[0].seq + 1
 
 
 def keeps_channels_apart(transport: Transport) -> None:

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from ringcast import _core
 from ringcast.control.service import Seat
 
 
@@ -59,6 +60,9 @@ class Mirror(Protocol):
     @property
     def closed(self) -> bool:
         """Some time after `close_channel`: nothing more is written, and `next_seq` stays."""
+
+    def follow(self, sender: _core.TimeBase) -> None:
+        """Times that come are by this clock; those in the ring are to be by this node's."""
 
     def counters(self) -> dict[str, int]: ...
 

@@ -31,7 +31,7 @@ def test_every_verb_has_examples(verb: str, capsys: pytest.CaptureFixture[str]) 
     assert f"examples:\n  ringcast {verb}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("verb", VERBS.keys() - {"daemon", "service", "completion"})
+@pytest.mark.parametrize("verb", VERBS.keys() - {"daemon", "serve", "service", "completion"})
 def test_every_verb_that_reports_has_json(verb: str) -> None:
     """One that runs until it is stopped does not report, nor does one that prints a file for another program."""
     levels = grammar({verb: ""}, parser_of)[1:]

@@ -43,7 +43,7 @@ def test_toml_parses(page: Path, block: Block) -> None:
 
 
 def test_what_is_shown_of_cpp_is_compiled() -> None:
-    compiled = "".join(path.read_text() for path in (ROOT / "native" / "tests").glob("*.cpp"))
+    compiled = "".join(path.read_text() for path in (ROOT / "native" / "tests").rglob("*.cpp"))
     assert of("cpp")
     assert [page.name for page, block in of("cpp") if block.text not in compiled] == []
 

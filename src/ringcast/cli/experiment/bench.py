@@ -25,7 +25,19 @@ examples:
   ringcast bench all --quick --json              all questions, one list of rows
 """
 
-NAMES = ("round-trip", "throughput", "fan-out", "pull", "idle", "recovery", "spark", "scrape", "all")
+NAMES = (
+    "round-trip",
+    "ask",
+    "throughput",
+    "fan-out",
+    "pull",
+    "idle",
+    "recovery",
+    "spark",
+    "scrape",
+    "slow-page",
+    "all",
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.parts.units import show_ns, show_signed_ns
 from ringcast.cli.parts.watching import add_watch, watch
 
 if TYPE_CHECKING:
     from ringcast.cli.parts.watching import Sheet
-    from ringcast.control.status import NodeStatus
+    from ringcast.control.status import ClockStatus, NodeStatus
 
 HELP = "List the nodes that this one knows: whether they are here, and where they are reached."
 
@@ -20,12 +21,15 @@ _EPILOG = """\
 A node is 'here', 'suspect' while it does not answer, 'gone', or in 'conflict' when another node has the same name.
 Nodes need not be linked to each other directly to exchange messages.
 
+Clock is how far a node's clock is ahead of this node's, bound how far that may be off, and drift by how much it grows.
+Times of messages are translated by it. 'same' is the very clock of this node, 'common' what clock.source says is one.
+
 examples:
   ringcast nodes                 all nodes
   ringcast nodes --watch --json  one object per line, every second
 """
 
-_HEADS = ("node", "state", "link", "address")
+_HEADS = ("node", "state", "link", "address", "clock", "bound", "drift")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,11 +60,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _clock(clock: ClockStatus | None) -> tuple[str, str, str]:
+    if clock is None or clock.source in ("own", "unknown"):
+        return ("-", "-", "-")
+    if clock.source == "same":
+        return ("same", "-", "-")
+    if clock.source == "common":
+        return ("disagrees" if clock.violation else "common", show_ns(clock.bound_ns), "-")
+    return (show_signed_ns(clock.offset_ns), show_ns(clock.bound_ns), f"{clock.drift * 1e6:+.2f} us/s")
+
+
 def _sheet(rows: list[NodeStatus]) -> Sheet:
     cells = [
         [
             row.name, row.state, "this node" if row.me else "yes" if row.linked else "no",
-            ", ".join(row.control) or "-",
+            ", ".join(row.control) or "-", *_clock(row.clock),
         ]
         for row in rows
     ]  # fmt: skip

@@ -110,6 +110,11 @@ def show_ns(duration: float | None) -> str:
     return f"{sign}{hours} h {minutes % 60} min" if hours < 48 else f"{sign}{hours // 24} d {hours % 24} h"
 
 
+def show_signed_ns(duration: float) -> str:
+    """As `show_ns`, with a sign before what is more than nothing too."""
+    return f"+{show_ns(duration)}" if duration > 0 else show_ns(duration)
+
+
 def show_age(then_ns: int, now_ns: int) -> str:
     """How long ago; a dash for never (0)."""
     return show_ns(max(0, now_ns - then_ns)) if then_ns else "-"

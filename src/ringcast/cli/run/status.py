@@ -53,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
         output.line(f"{head:8} {value}")
     for address, reason in sorted(status.refusals.items()):
         output.note(f"{address} is not joined: {reason}")
+    for said in status.clocks:
+        output.note(f"error: {said}")
     return 0
 
 

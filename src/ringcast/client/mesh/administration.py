@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from ringcast.client.attachment import Attachment
 from ringcast.client.connection import Connection
-from ringcast.control.answers import Done, MeshObserved
-from ringcast.control.requests import DestroyTag, ObserveMesh, SetChannel
+from ringcast.control.answers import Done, MeshObserved, NodeListing
+from ringcast.control.requests import DestroyTag, ListNodes, ObserveMesh, SetChannel
 from ringcast.control.service import decode_untrusted
+from ringcast.control.status import ClockStatus, NodeStatus
+from ringcast.errors import BrokenError, ClocksDisagree
 from ringcast.model.place import AUTO, check_place, subscriber_key
 from ringcast.model.tag import check_name
 
@@ -40,3 +42,18 @@ def observe(connection: Connection, *, measured: bool) -> Observation:
 
     pages = connection.call_pages(ObserveMesh(id=0, measured=measured), MeshObserved)
     return decode_untrusted(b"".join(page.piece for page in pages), Observation)
+
+
+def nodes(connection: Connection) -> list[NodeStatus]:
+    """Raises as `Session.nodes` does."""
+    return [row for page in connection.call_pages(ListNodes(id=0), NodeListing) for row in page.rows]
+
+
+def clock(connection: Connection, node: str) -> ClockStatus:
+    """Raises as `Session.clock` does."""
+    here = [row.clock for row in nodes(connection) if row.name == node and row.clock is not None]
+    if not here:
+        raise BrokenError(f"node {node!r} is not in the mesh; 'ringcast nodes' shows which are")
+    if here[0].violation:
+        raise ClocksDisagree(node, here[0].violation)
+    return here[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 
@@ -16,3 +17,9 @@ class Mesh(Protocol):
 
     async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes:
         """What the service of that node answers. Raises BrokenError, TimeoutError, or what the other refused with."""
+
+
+class ServingMesh(Mesh, Protocol):
+    """One that also answers other nodes."""
+
+    def serve(self, service: str, handler: Callable[[str, bytes], Awaitable[bytes]]) -> None: ...

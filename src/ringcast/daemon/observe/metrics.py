@@ -7,13 +7,13 @@ messages says nothing of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from ringcast.control.status import ChannelStatus
+from ringcast.control.status import ChannelStatus, ClockStatus
 from ringcast.daemon.observe.snapshot import Snapshot
 
 _CHANNEL = ("direction", "node", "tag", "publisher", "transport", "every", "size")
@@ -44,6 +44,7 @@ class DaemonCollector(Collector):
 def families(snapshot: Snapshot) -> Iterator[Metric]:
     yield from _node(snapshot)
     yield from _mesh(snapshot)
+    yield from _clocks(snapshot.clocks)
     yield from _publishers(snapshot)
     yield from _subscribers(snapshot)
     yield from _channels(snapshot.channels)
@@ -105,6 +106,29 @@ def _mesh(snapshot: Snapshot) -> Iterator[Metric]:
     ):  # fmt: skip
         refused.add_metric((reason,), count)
     yield refused
+
+
+def _clocks(clocks: Mapping[str, ClockStatus]) -> Iterator[Metric]:
+    families = {
+        field: (_many(kind, f"ringcast_clock_{name}", said), scale)
+        for field, kind, name, said, scale in (
+            ("offset_ns", "gauge", "offset_seconds", "How far a node's clock is ahead of this node's.", 1e-9),
+            ("drift", "gauge", "drift_ratio", "By how much that grows, in seconds a second.", 1.0),
+            ("bound_ns", "gauge", "bound_seconds", "The offset's error is no more.", 1e-9),
+            ("half_round_trip_ns", "gauge", "half_round_trip_seconds", "Half of the mean round trip of probes.", 1e-9),
+            ("steps", "counter", "steps", "How often the clock was seen to be set.", 1.0),
+        )
+    }
+    disagrees = _many("gauge", "ringcast_clock_disagrees", "1 where a common source is set and this clock violates it.")
+    for node, clock in clocks.items():
+        if clock.source == "unknown":
+            continue
+        labels = {"node": node, "source": clock.source}
+        for field, (family, scale) in families.items():
+            _add(family, labels, getattr(clock, field) * scale)
+        _add(disagrees, labels, float(bool(clock.violation)))
+    yield from (family for family, _ in families.values())
+    yield disagrees
 
 
 def _publishers(snapshot: Snapshot) -> Iterator[Metric]:

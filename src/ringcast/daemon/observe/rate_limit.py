@@ -1,6 +1,7 @@
-"""How often the same thing is said: the first few times in a minute, then a sum. Pure: time is an argument.
+"""Limits repeated log lines: the first few in a minute are logged, the rest are counted. Pure: time is an argument.
 
-Keys are few: beyond a bound all new ones share one. Invariant: everything not said is in exactly one sum.
+The number of keys is bounded; beyond it all new keys share one. Invariant: every line that is not logged is counted
+exactly once.
 """
 
 from __future__ import annotations

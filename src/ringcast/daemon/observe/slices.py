@@ -1,6 +1,6 @@
-"""Reading much in the daemon's loop without holding it up: in slices, between which everybody else has a turn.
+"""Long reads in the daemon's event loop, cut into slices. Between two slices other tasks run.
 
-Rows of different slices are of slightly different moments.
+So rows of different slices are taken at slightly different times.
 """
 
 from __future__ import annotations

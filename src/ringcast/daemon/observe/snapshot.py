@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ringcast.control.answers import Status
-from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
+from ringcast.control.status import ChannelStatus, ClockStatus, PublisherStatus, SubscriberStatus
 from ringcast.daemon.mesh.status import MeshStatus
 from ringcast.daemon.observe.slices import Slices
 from ringcast.daemon.rings.ring import DerivedRing, MirrorRing
@@ -21,6 +21,8 @@ from ringcast.daemon.server import Server
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     mesh: MeshStatus | None
+    clocks: dict[str, ClockStatus]
+    """Of other nodes."""
     nodes: dict[str, int]
     """How many nodes are in which state."""
     channels: list[ChannelStatus]
@@ -42,11 +44,12 @@ async def take(server: Server) -> Snapshot:
     await slices.rest()
     mesh = network.mesh.status() if network is not None else None
     nodes = Counter(node.state for node in network.nodes()) if network is not None else {"here": 1}
+    clocks = network.clocks.statuses() if network is not None else {}
     dropped = network.dropped() if network is not None else {}
     await slices.rest()
     return Snapshot(
         channels=channels, publishers=publishers, subscribers=subscribers, status=status, mesh=mesh, nodes=nodes,
-        dropped=dropped, longest_slice_s=slices.longest_s,
+        dropped=dropped, clocks=clocks, longest_slice_s=slices.longest_s,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ringcast.clock.probe import PERIOD_S
 from ringcast.control.socket_path import default_socket_path
 from ringcast.daemon.machine import max_files, memory_bytes, node_name
 from ringcast.daemon.operate.configuration import File, read
@@ -122,5 +123,6 @@ def defaults() -> dict[str, Any]:
         "metrics": None, "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
         "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
         "limits.tag_lease_s": DEFAULT_LEASE_S, "limits.cpu_share": None,
+        "clock.source": "own", "clock.probe_s": PERIOD_S,
         "tags": {}, "transports": (),
     }  # fmt: skip

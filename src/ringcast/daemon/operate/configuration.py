@@ -28,6 +28,7 @@ CONTROL_PORT = 7417
 METRICS_PORT = 9417
 LEVELS = ("error", "warning", "info", "debug")
 FORMATS = ("text", "json")
+_TABLES = ("limits", "clock")
 MAX_PEERS = 1024
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -118,11 +119,11 @@ class _Wrong(ValueError):
 
 
 def _flat(parsed: dict[str, Any]) -> list[tuple[str, Path, Any]]:
-    """(key, path, value); `[limits]` is the one table whose entries are keys of their own."""
+    """(key, path, value); the entries of some tables are keys of their own."""
     found: list[tuple[str, Path, Any]] = []
     for name, value in parsed.items():
-        if name == "limits" and isinstance(value, dict):
-            found += [(f"limits.{inner}", (name, inner), held) for inner, held in value.items()]
+        if name in _TABLES and isinstance(value, dict):
+            found += [(f"{name}.{inner}", (name, inner), held) for inner, held in value.items()]
         else:
             found.append((name, (name,), value))
     return found
@@ -192,6 +193,12 @@ def _lease(value: object) -> float:
 def _share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 4096:
         raise ValueError("a number of cores, as 0.5")
+    return float(value)
+
+
+def _period(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= 60:
+        raise ValueError("a number of seconds from 0.01 to 60")
     return float(value)
 
 
@@ -308,6 +315,8 @@ KEYS: dict[str, Key] = {
     "limits.lingering_rings_per_tag": Key(_count, True, "8"),
     "limits.tag_lease_s": Key(_lease, False, "a day"),
     "limits.cpu_share": Key(_share, True, "unlimited"),
+    "clock.source": Key(_one_of(("own", "common")), False, "own"),
+    "clock.probe_s": Key(_period, False, "0.1 s"),
     "tags": Key(_tags, True, "none"),
     "transports": Key(_rules, True, "none"),
 }

@@ -1,9 +1,9 @@
 """Pull buffers: mirrors that a history asks for, with a depth of its own, on this node or on another.
 
-Both ends of it. As the asking end it remembers what this node's clients want held and where, and asks again when that
-node comes back; as the holding end it keeps mirrors of a tag's publishers, whoever subscribes, for as long as somebody
-wants them. Invariants: a buffer ends with the history, the client or the node that asked for it; nobody is told to hold
-what nobody reads.
+This module is both ends. The asking end remembers which buffers this node's clients want, and on which nodes, and asks
+again when such a node comes back. The holding end keeps mirrors of a tag's publishers as long as somebody wants them,
+whether or not anybody subscribes. Invariants: a buffer ends with the history, the client or the node that asked for
+it; no node holds a buffer that nobody reads.
 """
 
 from __future__ import annotations

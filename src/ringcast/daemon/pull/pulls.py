@@ -27,6 +27,7 @@ from ringcast.control.service import Pull, PullAnswer
 from ringcast.control.status import PublisherStatus
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.mesh.interface import Mesh
+from ringcast.daemon.pull import translation
 from ringcast.daemon.pull.reading import Held, limit_of, nth_newest, read, step_of, whose
 from ringcast.daemon.pull.scaler_process import PullScaler
 from ringcast.daemon.rings.ring import Ring
@@ -52,11 +53,15 @@ _T = TypeVar("_T")
 
 
 class Pulls:
-    """`mesh` is None for a daemon without a network."""
+    """`mesh` is None for a daemon without a network. `clock_of` knows other nodes' clocks; None where nothing is to be
+    translated."""
 
-    def __init__(self, local: Local, mesh: Mesh | None) -> None:
+    def __init__(
+        self, local: Local, mesh: Mesh | None, clock_of: Callable[[str], _core.TimeBase | None] = lambda node: None
+    ) -> None:
         self._local = local
         self._mesh = mesh
+        self._clock_of = clock_of
         self._pull_scaler = PullScaler()
         self._readers = ThreadPoolExecutor(READERS, "ringcast-pull")
 
@@ -177,7 +182,12 @@ class Pulls:
             return await self.answer(query)
         if self._mesh is None:
             raise BrokenError(f"node {node!r} is not in the mesh: this node's daemon has no network")
-        return await self._mesh.request(node, service.PULL, service.encode(query), PATIENCE_S)
+        clock = self._clock_of(node)
+        if clock is None:
+            return await self._mesh.request(node, service.PULL, service.encode(query), PATIENCE_S)
+        asked = service.encode(translation.query(query, clock))
+        answer = await self._mesh.request(node, service.PULL, asked, PATIENCE_S)
+        return await self.in_thread(partial(translation.answer, answer, clock))
 
     # ------------------------------------------------------------------ for other nodes
 

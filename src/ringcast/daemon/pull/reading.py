@@ -1,7 +1,7 @@
-"""Reading rings for somebody else: a `Pull` and the rings of a node become a `PullAnswer`.
+"""Reads rings for a pull request: a `Pull` and the rings of a node become a `PullAnswer`.
 
-Runs in a thread of its own, beside publishers that go on writing. Invariants: never more than a page of payloads is
-copied, however much a range spans; what was overwritten while it was looked for is reported as lost, never damaged.
+Runs in a thread of its own while publishers write. Invariants: at most one page of payloads is copied, however long the
+range is; a message that is overwritten during the read is reported as lost, and never comes out damaged.
 Must not know where the rings came from, nor who asks.
 """
 

@@ -219,17 +219,14 @@ class IncomingChannels:
         return any((tag, wanted.every, wanted.depth) == (t, kept.every, kept.depth) for t, kept in self._kept)
 
     async def settled(self, pattern: str) -> None:
-        """Returns when the matching channels are open, or after REQUEST_TIMEOUT_S."""
+        """Returns when the matching channels are open, and those before them closed, or after REQUEST_TIMEOUT_S."""
         self.follow()
-        tasks = [task for stream, task in self._opening.items() if self._concerns(stream, pattern)]
+        rows = self._local.table.all_publishers()
+        concerned = {row.info.incarnation for row in rows if matches(pattern, row.info.tag)}
+        tasks = [task for stream, task in self._opening.items() if stream.incarnation in concerned]
         if tasks:
             await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)
-
-    def _concerns(self, stream: Stream, pattern: str) -> bool:
-        return any(
-            row.info.incarnation == stream.incarnation and matches(pattern, row.info.tag)
-            for row in self._local.table.all_publishers()
-        )
+            self.follow()  # closes what they took the place of
 
     # ------------------------------------------------------------------ whole streams, for proxies and stages here
 

@@ -45,15 +45,17 @@ def patience_s(demand: Demand) -> float:
 
 
 class Opening:
-    """`host_of` knows where a node is."""
+    """`host_of` knows where a node is, `clock_of` what its clock shows."""
 
     def __init__(
-        self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]]
+        self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]],
+        clock_of: Callable[[str], Awaitable[_core.TimeBase]],
     ) -> None:  # fmt: skip
         self._local = local
         self._mesh = mesh
         self._ends = ends
         self._host_of = host_of
+        self._clock_of = clock_of
         self.keys: set[int] = set()
         """Of channels that are being opened."""
 
@@ -78,7 +80,9 @@ class Opening:
             opened = await self._ask(via, service.OPEN, request, ChannelOpened, patience_s(demand))
             # 2. The mirror is made. Whatever comes for it from now on is kept.
             channel = _channel(key, stream, opened, await resolved(await self._host_of(via)))
+            clock = await self._clock_of(via)
             mirror = receiving.open(channel)
+            mirror.follow(clock)
             undo.callback(receiving.close_channel, key)
             ring = self._mirror_ring(stream, row, channel, mirror, receiving, opened.age_ns)
             undo.callback(ring.close)

@@ -1,8 +1,8 @@
-"""Sums of a keyed set, by which two nodes see whether, and about where, their copies differ. Pure.
+"""Checksums of a keyed set. Two nodes compare them to see whether their copies differ, and in which bucket. Pure.
 
-Invariant: the sums are a function of the (key, value) pairs inside, whatever the order in which they came and went;
-so equal sets have equal sums, and unequal ones differ except by a coincidence of 64 bits. Buckets keep what must be
-told about a difference small when the set is large.
+Invariant: the sums depend on the (key, value) pairs in the set only, not on the order of changes. So equal sets have
+equal sums; different sets have different sums, but for a collision of 64 bits. With buckets, two nodes with large sets
+exchange only the part that differs.
 """
 
 from __future__ import annotations

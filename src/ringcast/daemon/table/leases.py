@@ -1,4 +1,4 @@
-"""How long tags of this node have been used by nobody, and which of them are to end. Pure: time is an argument.
+"""Leases of tags: how long nobody has used a tag of this node, and which tags have expired. Pure: time is an argument.
 
 A tag is used while somebody publishes on it, subscribes to it by its name, or a publisher's ring is still held for
 pulls. Each node looks at the tags that it keeps; whoever takes a tag over counts from then on. Without this, programs

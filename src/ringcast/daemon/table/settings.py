@@ -1,10 +1,10 @@
-"""Administrators' settings of a tag's channels, and what becomes of them when two sides set some apart. Pure.
+"""Administrative settings of a tag's channels, and how the settings of two halves of a partition are merged. Pure.
 
-Each setting carries a stamp: how many settings of the tag there were before it, and the node that wrote it down. When
-the halves of a partition meet, the settings of both are merged, node by node that they are for: the larger number wins,
-between equal numbers the later name of the node that wrote it. So the outcome does not depend on who hears of whom
-first. One that was taken back keeps its stamp, so that it stays so; of those the latest MOST_TAKEN_BACK are kept. What
-was set for a subscriber that left is forgotten with the next setting.
+Each setting carries a stamp: how many settings the tag had before it, and the node that wrote it. When the halves of a
+partition meet, settings for the same node are compared: the larger number wins; if the numbers are equal, the name that
+sorts last. So the result does not depend on the order in which nodes hear of each other. A setting that was removed
+leaves its stamp behind, so that an older copy does not bring it back; the latest MOST_TAKEN_BACK of these are kept.
+Settings for a subscriber that left are dropped with the next setting.
 """
 
 from __future__ import annotations

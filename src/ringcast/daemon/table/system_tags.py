@@ -1,8 +1,8 @@
 """Tags that daemons publish on: names that begin with `@`. Pure.
 
 `@ringcast/<node>/channels` has the counters of the channels of a node, once a second: what `ringcast channels` shows,
-as messages, so that whatever reads tags can read them. Everybody may subscribe, even before a daemon
-sent something; only the daemon of that node publishes.
+as messages, so that whatever reads tags can read them. `@ringcast/<node>/clocks` has what that node sees happen to
+clocks. Everybody may subscribe, even before a daemon sent something; only the daemon of that node publishes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Annotated, Any
 import msgspec
 
 from ringcast.codec.schema import describe
-from ringcast.control.status import ChannelStatus
+from ringcast.control.status import ChannelStatus, ClockEvent
 from ringcast.errors import BadTagName
 from ringcast.model.tag import TagAttributes, matches
 
 PREFIX = "@"
-_PATTERN = "@ringcast/*/channels"
 
 
 class Channel(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,26 +54,42 @@ ATTRIBUTES = TagAttributes(
 )
 
 
+CLOCK_ATTRIBUTES = TagAttributes(
+    codec="json", schema=describe(ClockEvent), depth=1024, capacity_bytes=512 * 1024, max_wait_s=0
+)
+_ATTRIBUTES = {"@ringcast/*/channels": ATTRIBUTES, "@ringcast/*/clocks": CLOCK_ATTRIBUTES}
+
+
 def channels_tag(node: str) -> str:
     return f"@ringcast/{node}/channels"
+
+
+def clocks_tag(node: str) -> str:
+    return f"@ringcast/{node}/clocks"
 
 
 def is_system(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
+def is_asked(name: str) -> bool:
+    """Questions to servers and their answers (`ringcast.asking`): anybody's, but selected by no ordinary wildcard."""
+    return name.startswith(("@ask/", "@reply/"))
+
+
 def check_opened(name: str) -> dict[str, Any] | None:
     """What a tag of that name has to be like; None when its users decide. Raises BadTagName for nobody's."""
-    if not is_system(name):
+    if not is_system(name) or is_asked(name):
         return None
-    if not matches(_PATTERN, name):
-        raise BadTagName(name, "names that begin with @ are the daemons' own")
-    return {field: getattr(ATTRIBUTES, field) for field in ATTRIBUTES.__struct_fields__}
+    for pattern, attributes in _ATTRIBUTES.items():
+        if matches(pattern, name):
+            return {field: getattr(attributes, field) for field in attributes.__struct_fields__}
+    raise BadTagName(name, "names that begin with @ are the daemons' own")
 
 
 def check_published(name: str, own: bool) -> None:
     """Raises BadTagName when somebody who is not the daemon wants to publish on, or destroy, a tag of its."""
-    if is_system(name) and not own:
+    if is_system(name) and not is_asked(name) and not own:
         raise BadTagName(name, "names that begin with @ are the daemons' own; everybody else may subscribe")
 
 

@@ -26,6 +26,7 @@ const ATTEMPT_MS = 1000, MOST_ATTEMPT_MS = 8000, SHORT_ATTEMPTS = 8;
 const UNANSWERED = 64, UNANSWERED_BYTES = 1 << 20;
 const WAITING = 256, WAITING_BYTES = 4 << 20;
 const LATE_MS = 300, LATE_DISCARDABLE_MS = 100;
+const SOURCES = 2048; // the gateway remembers half as many
 const TAKEN_AT_ONCE = 8, TAKEN_MS = 5;
 
 /** What the gateway or this module refuses. `kind` is the name of the error in Python: "UnknownTag", "Empty"... */
@@ -254,6 +255,7 @@ export class Session extends EventTarget {
     const unanswered = [...this.#pending.values()];
     if (anew) {
       this.#life += 1;
+      this.#sources.clear();
       if (this.#ever) this.#openAgain();
     }
     for (const asked of unanswered) this.#write(asked.text);
@@ -288,7 +290,7 @@ export class Session extends EventTarget {
         for (const [number, total] of Object.entries(said.lost ?? {})) this.#subscribers.get(Number(number))?._lostTotal(total);
         return this.#write('{"op":"beat"}');
       case "welcome": return this.#welcome(said);
-      case "source": return void this.#sources.set(said.source, { publisher: Object.freeze(native(said.publisher)), codec: said.codec, schema: said.schema });
+      case "source": return this.#remember(said.source, { publisher: Object.freeze(native(said.publisher)), codec: said.codec, schema: said.schema });
       case "paced": return this.#subscribers.get(said.subscription)?._paced(said.every);
       case "presence": return this.#watches.get(said.watch)?._heard(native(said.presence));
       case "failed": return this.#subscribers.get(said.subscription)?._failed(new RingcastError(said.error, said.message), said.ended);
@@ -302,6 +304,11 @@ export class Session extends EventTarget {
     this.#pending.delete(said.id);
     if (said.op === "error") asked.reject(new RingcastError(said.error, said.message));
     else asked.resolve(said.op === "pulled" ? { ...said, messages: asked.messages } : said);
+  }
+
+  #remember(number, source) {
+    this.#sources.set(number, source);
+    if (this.#sources.size > SOURCES) this.#sources.delete(this.#sources.keys().next().value);
   }
 
   #receive(buffer) {
@@ -486,8 +493,9 @@ export class Subscriber {
   #toldAt = 0;
   #timer = null;
   #life;
-  #lost = 0;
-  #lostBefore = 0;
+  #carried = 0; // by the messages that came
+  #total = 0; // by the gateway's count, which knows of the end of a stream too
+  #before = 0;
   #last = new Map();
   #steps = new Map();
   #anew = new Set();
@@ -516,7 +524,7 @@ export class Subscriber {
   /** How many arrived. */
   received = 0;
   /** How many this subscription lost so far, with those left out because the page was behind or away. */
-  get lost() { return this.#lost; }
+  get lost() { return Math.max(this.#carried, this.#total); }
   get tag() { return this.#tag; }
   get closed() { return this.#arrivals.ended; }
 
@@ -605,16 +613,17 @@ export class Subscriber {
       const step = this.#steps.get(who) ?? this.#options.every ?? 1;
       const missed = Math.max(0, Math.floor((seq - last) / step) - 1);
       message.lost += missed;
-      this.#lostBefore += missed;
+      this.#before += missed;
+      this.#total += missed;
     } else if (last !== undefined && message.lost === 0) this.#steps.set(who, seq - last);
     this.#last.set(who, seq);
-    this.#lost = Math.max(this.#lost + message.lost, 0);
+    this.#carried += message.lost;
     this.received += 1;
     this.latest = message;
     this.#arrivals.put(message);
   }
 
-  _lostTotal(total) { this.#lost = Math.max(this.#lost, this.#lostBefore + total); }
+  _lostTotal(total) { this.#total = this.#before + total; }
 
   _paced(every) {
     this.every = every;
@@ -632,7 +641,7 @@ export class Subscriber {
     if (this.#life === this.#session._life) return;
     this.#life = this.#session._life;
     this._received = this.#taken = this.#told = 0;
-    this.#lostBefore = this.#lost;
+    this.#before = this.#carried = this.#total = this.lost;
     this.#anew = new Set(this.#last.keys());
     this.#open().catch((error) => this._end(error));
   }

@@ -21,7 +21,7 @@ from typing import Any
 
 import ringcast
 from ringcast.lab.adamant.field import ends as field
-from ringcast.lab.measuring import clocks, datagrams, round_trip, stages, stream
+from ringcast.lab.measuring import datagrams, round_trip, stages, stream
 
 _PR_SET_PDEATHSIG = 1
 
@@ -39,7 +39,6 @@ ENDS: dict[str, Any] = {
     "latency recorder": field.LatencyRecorder,
     "udp ping": datagrams.Ping,
     "udp echo": datagrams.Echo,
-    "timekeeper": clocks.Timekeeper,
 }
 
 

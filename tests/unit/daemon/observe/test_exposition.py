@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from ringcast.control.answers import Status
-from ringcast.control.status import ChannelStatus, PublisherStatus, SubscriberStatus
+from ringcast.control.status import ChannelStatus, ClockStatus, PublisherStatus, SubscriberStatus
 from ringcast.daemon.mesh.status import MeshStatus
 from ringcast.daemon.observe.exposition import write
 from ringcast.daemon.observe.metrics import DaemonCollector, families
@@ -33,6 +33,7 @@ def snapshot() -> Snapshot:
     publisher = PublisherInfo(id=1, node="a", tag="lab/x", incarnation=255, pid=1, user="u", program=ODD)
     subscriber = SubscriberInfo(id=2, node="a", pattern="lab/**", pid=1, user="u", reliable=False, program="p")
     return Snapshot(
+        clocks={"b": ClockStatus(source="measured", offset_ns=3_000_000_000, drift=7e-6, bound_ns=50_000, steps=2)},
         status=Status(
             id=0,
             node="a",

@@ -29,6 +29,10 @@ lingering_rings_per_tag = 2
 tag_lease_s = 3600
 cpu_share = 0.5
 
+[clock]
+source = "common"
+probe_s = 0.5
+
 [tags."lab/temperature"]
 codec = "json"
 schema = { type = "number" }
@@ -66,6 +70,8 @@ def test_an_empty_file_says_nothing() -> None:
         ('mesh = "a b"', 1, "mesh must be the name of a mesh"),
         ("[limits]\nmemory = true", 2, 'limits.memory must be a size such as "512M" or "2G", not true'),
         ("[limits]\nmemry = 1", 2, "did you mean 'limits.memory'?"),
+        ("[clock]\nsource = 'sun'", 2, 'clock.source must be "own" or "common", not "sun"'),
+        ("[clock]\nprobe_s = 0", 2, "clock.probe_s must be a number of seconds from 0.01 to 60, not 0"),
         ("limits = 3", 1, "there is no key 'limits'"),
         ('scout = "yes"', 1, 'scout must be true or false, not "yes"'),
         ('listen = "0.0.0.0:1"', 1, "listen must be a list of at most 8 addresses"),

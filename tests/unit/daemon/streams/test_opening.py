@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ringcast import _core
 from ringcast.control import service
 from ringcast.control.service import ChannelOpened, Nothing
 from ringcast.daemon.rings.demand import Demand
@@ -71,6 +72,10 @@ class Sender:
         return service.encode(Nothing())
 
 
+async def clock(node: str) -> _core.TimeBase:
+    return _core.TimeBase()
+
+
 async def here(node: str) -> str:
     return "127.0.0.1"
 
@@ -96,7 +101,7 @@ class Ends(ReceivingEnds):
 
 
 def run(local: Local, sender: Sender, ends: Ends) -> Any:
-    opening = Opening(local, sender, ends, here)  # type: ignore[arg-type]
+    opening = Opening(local, sender, ends, here, clock)  # type: ignore[arg-type]
     return asyncio.run(opening.open(STREAM, ROW, "n2", "new", hold=False))
 
 

@@ -42,6 +42,29 @@ TEST(ring, message_comes_out_as_it_went_in) {
     CHECK_EQ(view->header().last_sent_ns.load(), 77u);
 }
 
+TEST(ring, the_kernels_time_is_kept_beside_the_length) {
+    Rig rig;
+    const auto view = rig.view();
+    constexpr i64 kNow = 1'700'000'000'000'000'000;
+    for (const i64 held : {i64{1}, i64{800}, i64{8191}, i64{8192}, i64{50'000}, i64{3'000'000}, i64{260'000'000}}) {
+        const u64 index = rig.writer.append({}, 0, {1, 2, 0xffff, kNow, kNow - held});
+        Record record;
+        CHECK(view->record(index, record) == Read::ok);
+        CHECK_EQ(record.length, 0u);
+        CHECK_EQ(record.flags, 0xffffu);
+        const i64 error = std::abs(record.kernel_ns() - (kNow - held));
+        CHECK(held < 8192 ? error == 0 : error <= held / 4096);
+    }
+    Record record;
+    // Longer than can be told is told as the longest; a clock that was set back, as the shortest; without a stamp, nothing.
+    CHECK(view->record(rig.writer.append({}, 0, {1, 2, 0, kNow, kNow - 10'000'000'000}), record) == Read::ok);
+    CHECK_EQ(record.kernel_ns(), kNow - (i64{8191} << 15));
+    CHECK(view->record(rig.writer.append({}, 0, {1, 2, 0, kNow, kNow + 5}), record) == Read::ok);
+    CHECK_EQ(record.kernel_ns(), kNow - 1);
+    CHECK(view->record(rig.writer.append({}, 0, {1, 2, 0, kNow, 0}), record) == Read::ok);
+    CHECK_EQ(record.kernel_ns(), 0);
+}
+
 TEST(ring, origin_numbers_are_kept_beside_the_dense_index) {
     Rig rig;
     const auto view = rig.view();

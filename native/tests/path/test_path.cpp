@@ -60,6 +60,34 @@ Outgoing outgoing(u64 seq, std::vector<std::byte>& bytes) {
 
 }  // namespace
 
+TEST(path, what_a_mirror_holds_is_stamped_by_the_kernel_and_in_this_nodes_time) {
+    Wire wire;
+    Delivery delivery(copy_of(wire.receiver));
+    const auto mirror = delivery.open(spec());
+    const auto base = std::make_shared<TimeBase>();
+    mirror->follow(base);
+    Link link(copy_of(wire.sender), 1, kKey, 1, kChunk);
+    LinkCounters counters;
+    constexpr i64 kAhead = 3'600'000'000'000;
+    u64 seq = 0;
+    for (const i64 ahead : {i64{0}, kAhead}) {
+        base->set(utc_ns() + ahead, ahead, 0);
+        std::vector<std::byte> bytes(10);
+        fill_pattern(bytes.data(), seq, bytes.size());
+        const i64 before = utc_ns();
+        const Outgoing message{seq++, before + ahead - 7, before + ahead, 0, 10, bytes.data()};
+        link.push({&message, 1}, counters);
+        until([&] { return mirror->counters().messages.load() == seq; });
+        const auto view = std::make_shared<const RingView>(mirror->ring().ring_fd(), mirror->ring().geometry(), mirror->ring().incarnation());
+        Record record;
+        CHECK(view->record(seq - 1, record) == Read::ok);
+        CHECK_EQ(record.sent_ns, before);
+        CHECK_EQ(record.event_ns, before - 7);
+        CHECK(record.kernel_ns() >= before - 1000 && record.kernel_ns() <= record.arrived_ns);
+    }
+    CHECK(mirror->counters().most_delay_ns.load() < kAhead / 2);
+}
+
 TEST(path, a_link_reaches_a_mirror_whatever_the_size) {
     Wire wire;
     Delivery delivery(copy_of(wire.receiver));

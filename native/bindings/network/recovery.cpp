@@ -7,7 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
-#include "bindings/tuning.hpp"
+#include "bindings/network/tuning.hpp"
 #include "impair/impairment.hpp"
 #include "recovery/ack.hpp"
 #include "recovery/backoff.hpp"

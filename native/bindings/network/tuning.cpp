@@ -1,4 +1,4 @@
-#include "bindings/tuning.hpp"
+#include "bindings/network/tuning.hpp"
 
 #include <string>
 

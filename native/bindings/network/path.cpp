@@ -10,7 +10,7 @@
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
 #include "bindings/module.hpp"
-#include "bindings/tuning.hpp"
+#include "bindings/network/tuning.hpp"
 #include "impair/impairment.hpp"
 #include "path/delivery.hpp"
 #include "path/pump.hpp"
@@ -165,6 +165,13 @@ const char* state_name(const Pump& pump) {
 }  // namespace
 
 void bind_path(nb::module_& m) {
+    nb::class_<TimeBase>(m, "TimeBase")
+        .def(nb::init<>())
+        .def("set", &TimeBase::set, "reference_ns"_a, "offset_ns"_a, "rate"_a)
+        .def_prop_ro("same", &TimeBase::same)
+        .def("to_local", &TimeBase::to_local, "remote_ns"_a)
+        .def("to_remote", &TimeBase::to_remote, "local_ns"_a);
+
     nb::class_<Mirror>(m, "Mirror")
         .def_prop_ro("ring_fd", [](Mirror& x) { return x.ring().ring_fd(); })
         .def_prop_ro("bell_fd", [](Mirror& x) { return x.ring().bell_fd(); })
@@ -172,6 +179,7 @@ void bind_path(nb::module_& m) {
         .def_prop_ro("memory_bytes", &Mirror::memory_bytes)
         .def_prop_ro("next_seq", [](Mirror& x) { return x.counters().next_seq.load(); })
         .def_prop_ro("closed", &Mirror::closed)
+        .def("follow", [](Mirror& x, std::shared_ptr<TimeBase> sender) { x.follow(std::move(sender)); }, "sender"_a)
         .def("counters", &mirror_counters);
 
     nb::class_<Delivery>(m, "Delivery")

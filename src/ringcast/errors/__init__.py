@@ -4,14 +4,20 @@ Names follow one rule: `ClosedError` means you closed it, `BrokenError` means th
 carries its facts as attributes, so a program never has to parse a sentence; the sentence says what happened,
 what was expected and what to do. `recv` past its timeout raises the built-in `TimeoutError`.
 
-Must not import anything of Ringcast: the native core and every other module raise from here.
+Must not import anything else of Ringcast: the native core and every other module raise from here.
 """
 
 from __future__ import annotations
 
+from ringcast.errors.asking import AlreadyServed, AskFailed, NobodyServes, ServerGone
+from ringcast.errors.base import BrokenError, RingcastError
+from ringcast.errors.recording import CheckpointMismatch, DataLoss, DiskFull, NoJava, RecordingError
+from ringcast.errors.time import ClocksDisagree
 
-class RingcastError(Exception):
-    """Base of everything below."""
+__all__ = [
+    "AlreadyServed", "AskFailed", "BrokenError", "CheckpointMismatch", "ClocksDisagree", "DataLoss", "DiskFull",
+    "NoJava", "NobodyServes", "RecordingError", "RingcastError", "ServerGone",
+]  # fmt: skip
 
 
 class ClosedError(RingcastError):
@@ -48,10 +54,6 @@ class WouldBlock(RingcastError):
 
     def __init__(self, what: str = "no message is waiting") -> None:
         super().__init__(what)
-
-
-class BrokenError(RingcastError):
-    """The other side, or the way to it, is gone."""
 
 
 class DaemonUnavailable(BrokenError):
@@ -319,64 +321,6 @@ class ResourceLimit(RingcastError):
         self.what = what
         self.remedy = remedy
         super().__init__(f"{what}; {remedy}")
-
-
-class RecordingError(RingcastError):
-    """A recording cannot be written, or is not one."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(f"recording {path}: {reason}")
-
-
-class DiskFull(RecordingError):
-    """The disk is full. What was committed stays."""
-
-    def __init__(self, path: str, committed: int) -> None:
-        self.committed = committed
-        super().__init__(
-            path,
-            f"the disk is full; the {committed} message(s) committed so far stay. Make room and record again with the "
-            "same --out, which goes on after them",
-        )
-
-
-class DataLoss(RingcastError):
-    """Messages were overwritten in a ring before they were read."""
-
-    def __init__(self, tag: str, publisher: str, first: int, last: int, lost: int) -> None:
-        self.tag = tag
-        self.publisher = publisher
-        self.first = first
-        self.last = last
-        self.lost = lost
-        super().__init__(
-            f"{lost} of the messages {first} to {last} that {publisher} sent on {tag!r} were overwritten before they "
-            "were read; give the tag a larger depth or capacity_bytes, record it and add option('path', DIR), or go on "
-            "without them with option('failOnDataLoss', 'false')"
-        )
-
-
-class CheckpointMismatch(RingcastError):
-    """A query was started with the checkpoint of another one."""
-
-    def __init__(self, expected: str, found: str) -> None:
-        self.expected = expected
-        self.found = found
-        super().__init__(
-            f"this checkpoint belongs to a query that reads {found!r}, and this one reads {expected!r}; give each "
-            "query a checkpointLocation of its own"
-        )
-
-
-class NoJava(RingcastError):
-    """Spark needs a Java that is not there, or is too old."""
-
-    def __init__(self, found: str, remedy: str) -> None:
-        self.found = found
-        self.remedy = remedy
-        super().__init__(f"Spark needs Java 17 or newer and there is {found}; {remedy}")
 
 
 class BadTransport(RingcastError):

@@ -1,0 +1,1 @@
+"""How far other nodes' clocks are ahead, and how sure that is: exchanges in, a line and its bound out. Pure."""

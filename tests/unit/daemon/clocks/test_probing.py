@@ -1,0 +1,107 @@
+"""Probes between two sockets: the kernel stamps them, and nobody who was not given a key is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ringcast.clock.exchange import Exchange
+from ringcast.clock.probe import ClockProbe, decode_untrusted
+from ringcast.daemon.clocks.probing import Probing, look
+
+
+class Pair:
+    """Node a asks node b."""
+
+    def __init__(self) -> None:
+        self.exchanges: asyncio.Queue[tuple[str, Exchange]] = asyncio.Queue()
+        self.a = Probing("127.0.0.1", lambda node, exchange: self.exchanges.put_nowait((node, exchange)))
+        self.b = Probing("", lambda node, exchange: None)
+        self.key = self.b.let_ask("a")
+
+    def close(self) -> None:
+        self.a.close()
+        self.b.close()
+
+
+def run(test: Callable[[Pair], Coroutine[Any, Any, None]]) -> None:
+    async def body() -> None:
+        pair = Pair()
+        try:
+            async with asyncio.timeout(60):
+                await test(pair)
+        finally:
+            pair.close()
+
+    asyncio.run(body())
+
+
+def test_an_exchange_is_stamped_in_order() -> None:
+    async def test(pair: Pair) -> None:
+        before = time.time_ns()
+        pair.a.ask("b", "127.0.0.1", pair.b.port, pair.key)
+        node, exchange = await pair.exchanges.get()
+        assert node == "b"
+        assert before <= exchange.asked_ns <= exchange.heard_ns <= exchange.answered_ns <= exchange.received_ns
+        assert exchange.possible
+        assert abs(exchange.offset_ns) <= exchange.delay_ns / 2, "it is the same clock"
+
+    run(test)
+
+
+def test_without_the_key_nobody_is_answered() -> None:
+    async def test(pair: Pair) -> None:
+        pair.a.ask("b", "127.0.0.1", pair.b.port, pair.key + 1)
+        pair.a.ask("c", "127.0.0.1", pair.b.port, pair.key)
+        assert (await pair.exchanges.get())[0] == "c"
+        assert pair.exchanges.empty()
+        old, pair.key = pair.key, pair.b.let_ask("a")
+        pair.a.ask("b", "127.0.0.1", pair.b.port, old)
+        pair.a.ask("d", "127.0.0.1", pair.b.port, pair.key)
+        assert (await pair.exchanges.get())[0] == "d", "another key makes the one before worthless"
+
+    run(test)
+
+
+def test_an_answer_that_was_not_asked_for_or_came_before_says_nothing() -> None:
+    async def test(pair: Pair) -> None:
+        loop = asyncio.get_running_loop()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar:
+            liar.setblocking(False)
+            liar.bind(("127.0.0.1", 0))
+            now = time.time_ns()
+            forged = ClockProbe(pair.key, 7, now, now, is_answer=True).encode()
+            liar.sendto(forged, ("127.0.0.1", pair.a.port))
+            liar.sendto(b"no probe", ("127.0.0.1", pair.a.port))
+            pair.a.ask("liar", "127.0.0.1", liar.getsockname()[1], 1)
+            asked = decode_untrusted(await loop.sock_recv(liar, 100))
+            answer = asked._replace(heard_ns=now, answered_ns=now, is_answer=True).encode()
+            for _ in range(3):
+                liar.sendto(answer, ("127.0.0.1", pair.a.port))
+            assert (await pair.exchanges.get())[0] == "liar"
+        pair.a.ask("b", "127.0.0.1", pair.b.port, pair.key)
+        assert (await pair.exchanges.get())[0] == "b"
+        assert pair.exchanges.empty()
+
+    run(test)
+
+
+def test_what_is_under_way_when_the_clock_is_set_is_forgotten() -> None:
+    async def test(pair: Pair) -> None:
+        pair.a.ask("b", "127.0.0.1", pair.b.port, pair.key)
+        pair.a.forget()
+        pair.a.ask("c", "127.0.0.1", pair.b.port, pair.key)
+        assert (await pair.exchanges.get())[0] == "c"
+        assert pair.exchanges.empty()
+
+    run(test)
+
+
+def test_one_look_is_at_one_moment() -> None:
+    first, then = look(), look()
+    assert then.utc_ns > first.utc_ns
+    assert then.boot_ns > first.boot_ns
+    assert then.boot_ns >= then.awake_ns
