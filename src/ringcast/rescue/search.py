@@ -131,6 +131,11 @@ class Search:
         last = self._streams.queries[0].lastProgress if self._streams.queries else None
         return (0, 0.0) if last is None else (last.batchId + 1, last.batchDuration / 1e3)
 
+    @property
+    def written(self) -> int:
+        """How many detections the fusion has written."""
+        return self._run.outputs.get(DETECTIONS.name, 0)
+
     def stop(self) -> None:
         self._streams.stop()
         self._run.__exit__(None, None, None)

@@ -31,6 +31,7 @@ _POLL_S = 0.1
 _LEAD_NS = 1_000_000_000
 _TICK_NS = 100_000_000
 _DRAIN_S = 150.0
+_ARRIVE_S = 20.0
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +87,7 @@ def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
         crew.end(SENDERS)
         crew.end((HANDHELD, RECORDER))
         search.stop()
+        scene = _complete(scene, search, gauge)
         delays = sorted(found.delay_s for found in gauge.found)
         typical, longest = (delays[int(len(delays) * share)] if delays else 0.0 for share in (0.5, 0.95))
         concluded = search.conclude(
@@ -129,6 +131,14 @@ def _play(crew: Crew, search: Search, gauge: Gauge, begin_ns: int, seconds: floa
         crew.check()
         search.check()
         time.sleep(_LOOK_S)
+
+
+def _complete(scene: Scene, search: Search, gauge: Gauge) -> Scene:
+    """The last look, with what Spark published after it: batches went on until it was stopped."""
+    deadline = time.monotonic() + _ARRIVE_S
+    while len(gauge.found) < search.written and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return msgspec.structs.replace(scene, detections=len(gauge.found))
 
 
 def _look(crew: Crew, search: Search, gauge: Gauge, begin_ns: int) -> Scene:

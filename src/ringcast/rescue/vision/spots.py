@@ -36,7 +36,7 @@ class Spots:
 
 def find_spots(image: NDArray[np.number], least: float, noises: float = 8.0) -> Spots:
     """Spots that rise at least `least`, and at least `noises` times the noise, above the background."""
-    over = image - _median(image, 1)
+    over: Floats = image.astype(np.float64) - _median(image, 1)
     over -= _median(over, 0)
     noise = _FROM_MEDIAN * float(_median(np.abs(over).ravel(), 0)[0])
     smooth = _smoothed(over)
