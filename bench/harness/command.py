@@ -6,9 +6,12 @@ The table and the JSON list go to standard output; progress and notes to standar
 from __future__ import annotations
 
 import argparse
+import os
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -20,6 +23,7 @@ from harness.rows import Row, about, as_json, note
 from harness.run import Run
 from harness.tables import show
 from harness.troupe import Troupe
+from ringcast.errors import RingcastError
 
 Measure = Callable[[Run], list[Row]]
 
@@ -31,6 +35,8 @@ def _parse(argv: Sequence[str] | None, description: str) -> argparse.Namespace:
     parser.add_argument(
         "--peers", default="", metavar="A,B", help="only these peers (files in bench/peers); ours always runs"
     )
+    lake = Path(os.environ.get("RINGCAST_LAKE", "out/lake"))
+    parser.add_argument("--lake", metavar="DIR", type=Path, default=lake, help=f"keep the figures there ({lake})")
     return parser.parse_args(argv)
 
 
@@ -59,6 +65,7 @@ def main(description: str, measures: Sequence[Measure], argv: Sequence[str] | No
     used = machine.usage() - before
     rows.append(about("during the run, CPU used by other programs", used.others_percent, "% of a core"))
     rows.append(about("during the run, time the hypervisor gave to other machines", used.stolen_percent, "% of a core"))
+    _keep(rows, args, errors)
     if args.json:
         for row in rows:
             if row.is_note:
@@ -67,6 +74,21 @@ def main(description: str, measures: Sequence[Measure], argv: Sequence[str] | No
     else:
         show(rows, Console())
     return 1 if any(row.name.startswith("skipped ringcast") for row in rows) else 0
+
+
+def _keep(rows: Sequence[Row], args: argparse.Namespace, errors: Console) -> None:
+    """The figures into the lake: `ringcast pipeline run history` sets them beside those of earlier runs."""
+    try:
+        from ringcast.record import figures, results
+    except ImportError as exc:
+        errors.print(f"the figures are not kept, because {exc.name} is not installed", markup=False)
+        return
+    question = f"bench {Path(sys.argv[0]).stem.replace('_', '-')}"
+    told = [asdict(row) for row in rows if not row.is_note]
+    try:
+        results.keep(figures.measured(question, told, quick=args.quick), args.lake, machine=machine.describe())
+    except (OSError, RingcastError) as exc:
+        errors.print(f"the figures are not kept: {exc}", markup=False, soft_wrap=True)
 
 
 def _bar(errors: Console) -> Progress:

@@ -16,7 +16,7 @@ PAGES = [page for page in pages() if needs_spark(page)]
 
 
 def test_there_are_such_pages() -> None:
-    assert {page.name for page in PAGES} == {"adding-a-pipeline.md", "pipelines.md", "spark.md"}
+    assert {page.name for page in PAGES} == {"adding-a-pipeline.md", "analysing.md", "pipelines.md", "spark.md"}
 
 
 def test_they_run(daemon: Any, tmp_path: Path) -> None:

@@ -8,13 +8,15 @@ import msgspec
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from ringcast.spark import jobs
+from ringcast.spark.experiments.fit import by_rate, fit
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
-from ringcast.spark.pipelines.fit import fit, points
 from ringcast.spark.streams import Streams
-from ringcast.spark.tables.gold import FITS, TRAINING
+from ringcast.spark.tables.bronze import RESULTS
+from ringcast.spark.tables.gold import FITS
 
 SCHEMA = (
     "experiment string, configuration string, repetition int, metric string, value double, unit string, "
@@ -45,7 +47,7 @@ def test_lines_equal_least_squares_and_lossy_runs_count_for_whetstones_only(spar
             good = ~np.isnan(y)
             line, covariance = np.polyfit(np.array(x)[good], np.array(y)[good], 1, cov=True)
             expected[model, subscribers] = (good.sum(), line[1], line[0], *np.sqrt(np.diag(covariance))[::-1])
-    found = fit(points(spark.createDataFrame(rows, SCHEMA))).collect()
+    found = fit(by_rate(spark.createDataFrame(rows, SCHEMA).withColumn("run_id", F.lit("r")))).collect()
     assert len(found) == 4
     for row in found:
         want = expected[row.model, row.subscribers]
@@ -72,7 +74,7 @@ def test_streams_and_jobs_draw_the_same_lines(spark: SparkSession, tmp_path: Pat
         streams.start("fit", source.parquet(str(tmp_path / "in" / "*")))
         streams.wait()
     jobs.run("fit", other, source=results[2])
-    assert streamed.read(TRAINING).count() == other.read(TRAINING).count() == 8
+    assert streamed.read(RESULTS).count() == other.read(RESULTS).count() == 8
     (one,), (two,) = (lake.read(FITS).drop("run_id").collect() for lake in (streamed, other))
     assert one.points == two.points == 4
     names = ("a", "b", "a_error", "b_error", "r2")
@@ -80,8 +82,9 @@ def test_streams_and_jobs_draw_the_same_lines(spark: SparkSession, tmp_path: Pat
 
 
 def test_two_points_have_a_line_and_no_error(spark: SparkSession) -> None:
-    schema = "model string, transport string, side string, load string, subscribers int, rate double, value double, "
-    rows = [("latency", "", "", "", 1, x, 1 + 2 * x, 0.0) for x in (1.0, 3.0)]
-    row = fit(spark.createDataFrame(rows, schema + "lost double")).first()
+    schema = "model string, transport string, side string, load string, subscribers int, experiment string, "
+    schema += "proxy string, hops int, rate double, value double, lost double"
+    rows = [("latency", "", "", "", 1, None, None, None, x, 1 + 2 * x, 0.0) for x in (1.0, 3.0)]
+    row = fit(spark.createDataFrame(rows, schema)).first()
     assert row is not None
     assert (row.a, row.b, row.a_error, row.b_error) == (1.0, 2.0, None, None)

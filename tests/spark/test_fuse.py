@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ringcast.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
+from ringcast.rescue.pipelines.dispatch import dispatch
 from ringcast.rescue.pipelines.fire import fire
 from ringcast.rescue.pipelines.fuse import fuse, survivors, tally
 from ringcast.rescue.pipelines.score import Score, by_survivor, interval, matched, score
 from ringcast.rescue.tables import SENSORS
+from ringcast.rescue.trials import seeded, trial
 from ringcast.spark.pipelines.pairing import pair, pair_both
 from ringcast.spark.tables.table import Table
 from ringcast.spark.tables.upkeep import CLOCKS
@@ -171,3 +174,28 @@ def test_fire_reads_the_same_infrared(small: Small) -> None:
     for row in found:
         assert (row.x, row.y) == pytest.approx(tuple(truth.home[:2]), abs=1.5)
         assert row.excess_k > 60
+
+
+def test_several_missions_are_judged_by_survivor(spark: SparkSession) -> None:
+    settings = Settings(seconds=0.5, uavs=2, cameras=3)
+    found = seeded(spark, settings, 2)
+    assert 6 < found.survivors <= 12
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 < found.low <= found.recall <= found.high <= 1
+    singly = [trial(spark, replace(settings, seed=seed))[0] for seed in (1, 2)]
+    assert (found.found, found.missed) == (sum(one.found for one in singly), sum(one.missed for one in singly))
+
+
+def test_people_are_followed_from_tick_to_tick(spark: SparkSession) -> None:
+    rows = []
+    for tick in range(20):
+        for x in (0.0, 10.0):
+            if (tick, x) != (7, 10.0):
+                rows.append((tick * 100 * MS, x + 0.1 * tick, 1.0, 0.9, 0.8, 11.0))
+    rows.append((500 * MS, -9.0, -9.0, 0.9, 0.5, 9.0))
+    found = dispatch(spark.createDataFrame(rows, "event_ns long, x double, y double, z double, confidence double, "
+                                                 "warmth_k double")).orderBy("person").collect()  # fmt: skip
+    assert [(row.person, row.ticks) for row in found] == [("P1", 20), ("P2", 19)], "seen once is nobody to send for"
+    assert (found[0].x, found[1].x) == (pytest.approx(1.4), pytest.approx(11.4)), "the middle of the last second"
+    assert found[0].event_time.microsecond == 900_000

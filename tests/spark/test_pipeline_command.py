@@ -7,7 +7,6 @@ import sys
 import types
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from pyspark.sql import SparkSession
@@ -52,25 +51,28 @@ def test_from_messages_to_a_page(lake: Path, tmp_path: Path, capsys: pytest.Capt
     assert about["pipelines"] == {"fuse": "ringcast.rescue.pipelines.fuse"}
     assert about["columns"]["x"] == "double not null"
     assert about["made_from"] == ["bronze.messages", "clocks", "sensors"]
-    assert about["quality"]["frames (count)"] == 20
+    counted = {row["what"]: row["rows"] for row in about["quality"]}
+    assert counted["frames"] == 20
+    assert [run["state"] for run in about["runs"]] == ["done"]
     known: Any = said(capsys, "list")
     assert {row["pipeline"]: row["options"] for row in known}["qos"] == {"window_s": "1.0", "deadline_ns": "50000000"}
     compacted = said(capsys, "compact", "runs")
     assert compacted == [{"table": "runs", "rewritten": 4, "into": 1}]
     page = tmp_path / "out" / "page.html"
     assert main(["pipeline", "report", "--out", str(page)]) == 0
+    assert str(page) in capsys.readouterr().out
     text = page.read_text()
     assert "recall 1.000, precision 1.000" in text
     assert "data:image/png;base64," in text
-    pictures = sorted(path.name for path in page.parent.glob("*.svg"))
-    assert pictures == ["page-quality-of-service.svg", "page-survivors.svg"]
-    for name in pictures:
-        ElementTree.parse(page.parent / name)
+    assert '<b id="waiting">6</b> wait for a team' in text
+    assert [path.name for path in page.parent.iterdir()] == ["page.html"], "it needs nothing beside it"
+    sent = said(capsys, "run", "dispatch")["outputs"]  # type: ignore[index, call-overload]
+    assert sent == {"gold.dispatch": 6}
 
 
 def test_mistakes_are_said_in_a_sentence(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, code, sentence in (
-        (["run", "brew"], 2, "there is no pipeline 'brew'; there are fire, fit, fuse, ingest"),
+        (["run", "brew"], 2, "there is no pipeline 'brew'; there are contrasts, dispatch, fire, fit, fuse"),
         (["run", "qos", "--from", "2026-01-01"], 2, "give both --from and --to"),
         (["run", "qos", "--from", "noon"], 2, "'noon' is not a time"),
         (["lineage", "gold.dust"], 1, "there is no table 'gold.dust'; there are bronze.messages"),

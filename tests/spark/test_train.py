@@ -23,12 +23,13 @@ from ringcast.lab.adamant import experiment
 from ringcast.lab.adamant import results as adamant_results
 from ringcast.lab.adamant.grid import Grid
 from ringcast.lab.simulation.workers import workers
+from ringcast.record import results as kept
 from ringcast.spark import jobs
+from ringcast.spark.experiments.examples import column, combined, costs, cover, examples, held
+from ringcast.spark.experiments.train import FAMILIES, NothingToLearn, choices, fitted, train
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
-from ringcast.spark.pipelines.examples import column, combined, costs, cover, examples, held
-from ringcast.spark.pipelines.train import FAMILIES, NothingToLearn, choices, fitted, train
-from ringcast.spark.tables.gold import TRAINING
+from ringcast.spark.tables.bronze import RESULTS
 
 SCHEMA = (
     "experiment string, configuration string, repetition int, metric string, value double, unit string, "
@@ -61,7 +62,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def run(lake: Lake, measured: DataFrame) -> Run:
-    return jobs.run("train", lake, source=measured, options={"metric": "relate2", "splits": 1})
+    return jobs.run("train", lake, source=measured, options={"metric": "relate2", "splits": 2, "wholes": "receivers"})
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +70,18 @@ def model(lake: Lake, run: Run) -> Path:
     return lake.path / "models" / "relate2.json"
 
 
-def test_results_are_kept_and_every_family_is_judged_on_what_it_has_not_seen(lake: Lake, run: Run) -> None:
-    assert lake.read(TRAINING).count() == 216 * 3
+def test_results_are_kept_and_the_choice_is_judged_on_what_nobody_has_seen(
+    lake: Lake, run: Run, measured: DataFrame
+) -> None:
+    assert lake.read(RESULTS).count() == 216 * 3
     assert run.counts["environments"] == 216
-    assert 36 < run.counts["held out in 1 splits"] < 72
-    shares = [run.counts[f"{family}: percent within 5 %"] for family in FAMILIES]
+    different = costs(measured, "relate2").where(held(0) | held(1)).count()
+    assert run.counts["held out in 2 splits"] == different < 2 * 216 / 4, "one that is held out twice is one"
+    shares = [run.counts[f"{family}, where families are chosen: percent within 5 %"] for family in FAMILIES]
     assert len(set(shares)) > 1
     assert max(shares) >= 95
+    assert run.counts["chosen family, where neither it nor the choice had seen them: percent within 5 %"] >= 95
+    assert 0 < run.counts["whole receivers held out: percent within 5 %"] <= 100
     assert run.counts["always the same: percent within 5 %"] < 65, "or there would be nothing to learn"
     wins = {name: number for name, number in run.counts.items() if name.startswith("best is ")}
     best = [min(COSTS, key=lambda name, place=place: COSTS[name](*place)) for place in PLACES]  # type: ignore[misc]
@@ -89,6 +95,7 @@ def test_the_exported_model_needs_no_spark_and_chooses_nearly_the_best(measured:
     assert sum(good) / len(good) >= 0.95
     assert chooser.share >= 0.95
     assert chooser.spans["receivers"] == (2, 80)
+    assert json.loads(model.read_text())["whole"].keys() == {"receivers"}
     assert model.stat().st_size < 100_000
 
 
@@ -134,6 +141,28 @@ def test_more_may_be_better_and_what_ran_longer_is_no_other_environment(spark: S
     assert (row.best, row.lowest, sorted(row.good)) == ("nak", 0.0, ["nak", "tcp"])
 
 
+def test_whole_values_are_held_out_each_in_turn_and_many_by_quarters(spark: SparkSession) -> None:
+    from ringcast.spark.experiments.train import _whole
+
+    class Judge:
+        vector = "v"
+
+    seen: list[tuple[int, int]] = []
+
+    def scored(family: object, known: DataFrame, unknown: DataFrame, seed: int) -> float:
+        assert not set(known.toPandas()["n"]) & set(unknown.toPandas()["n"])
+        seen.append((known.count(), unknown.count()))
+        return 0.5
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ringcast.spark.experiments.train._scored", scored)
+        few = spark.createDataFrame([(float(n % 3),) for n in range(9)], "n double")
+        assert list(_whole(Judge(), few, "n", 1)) == ["0", "1", "2"]  # type: ignore[arg-type]
+        assert seen == [(6, 3)] * 3
+        many = spark.createDataFrame([(float(n),) for n in range(40)], "n double")
+        assert list(_whole(Judge(), many, "n", 1)) == ["0 to 9", "10 to 19", "20 to 29", "30 to 39"]  # type: ignore[arg-type]
+
+
 def test_what_cannot_be_learned_from_is_said(measured: DataFrame) -> None:
     with pytest.raises(NothingToLearn, match="0 transports"):
         train(measured, "no such metric")
@@ -148,12 +177,12 @@ def test_from_simulated_experiments_to_a_choice_by_commands(
     with workers() as pool:
         found = experiment.run_grid(experiment.ENVIRONMENTS, Grid(cells, some, 100, 1), CountedSteps(), pool)
         other = experiment.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), CountedSteps(), pool)
-    path, model = tmp_path / "results.parquet", tmp_path / "best.json"
-    adamant_results.write_parquet([*found, *other], path, machine="here", version="1")
+    model = tmp_path / "best.json"
+    kept.keep(adamant_results.measured([*found, *other]), tmp_path / "lake", machine="here")
     module = types.ModuleType("ringcast.spark.session")
     module.open_session = lambda *args, **settings: spark  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ringcast.spark.session", module)
-    words = ["--lake", str(tmp_path / "lake"), "--input", str(path), "--metric", "relate2_net", "--splits", "1"]
+    words = ["--lake", str(tmp_path / "lake"), "--metric", "relate2_net", "--splits", "1"]
     words += ["--experiment", experiment.ENVIRONMENTS, "--model", str(model), "--json"]
     assert main(["pipeline", "run", "train", *words]) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)

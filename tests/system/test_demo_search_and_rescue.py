@@ -71,7 +71,15 @@ def test_survivors_are_found_and_a_page_is_left(start: Start, tmp_path: Path) ->
     assert {("base", "sky"), ("base", "street"), ("street", "sky")} <= carried
     assert any(row["width"] == 48 and row["at"] == "base" for row in found["channels"])
     page = (tmp_path / "out" / "index.html").read_text()
-    for words in ("<svg", "data:image/png", "Survivors", "Quality of service", "Channels", "The weak subscriber"):
+    for words in (
+        "Plotly.newPlot",
+        "wait for a team",
+        "data:image/png",
+        "Survivors",
+        "Quality of service",
+        "Channels",
+        "The weak subscriber",
+    ):
         assert words in page
     assert json.loads((tmp_path / "out" / "demo.json").read_text()) == told
     assert left_behind(tmp_path) == []

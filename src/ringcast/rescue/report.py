@@ -11,9 +11,11 @@ import numpy as np
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from ringcast.lab.measuring.drawing import COLOURS, Drawing
+from ringcast.rescue.pipelines.dispatch import dispatch
 from ringcast.rescue.pipelines.score import Score, matched, score
+from ringcast.rescue.scene import dispatch_list, scene_chart
 from ringcast.rescue.tables import DETECTIONS, FIRES, INFRARED, SENSORS, TRUTH, VIDEO
+from ringcast.spark.analyst import charts
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import code_version
 from ringcast.spark.page import Section, image, page
@@ -21,7 +23,7 @@ from ringcast.spark.pipelines.refine import of_pattern, refine
 from ringcast.spark.tables import bronze, gold, silver, upkeep
 
 _SHOWN = 4000
-"""Dots on a map beyond so many say no more."""
+"""Dots in a picture beyond so many say no more."""
 
 
 def write_report(
@@ -32,8 +34,8 @@ def write_report(
     more: list[Section] | None = None,
     found: Score | None = None,
 ) -> Path:
-    """Write the page, and beside it its pictures as SVG files. `trials` are scores under other conditions; `found` is
-    that of the lake's own detections, where somebody has computed it already."""
+    """Write the page, which needs nothing beside it and fetches nothing. `trials` are scores under other conditions;
+    `found` is that of the lake's own detections, where somebody has computed it already."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     sections = [
@@ -44,66 +46,33 @@ def write_report(
         _kept(lake),
         *(more or []),
     ]
-    for section in sections:
-        for at, picture in enumerate(section.pictures):
-            if picture.startswith("<svg"):
-                name = section.title.lower().replace(" ", "-") + (f"-{at}" if at else "")
-                (target.parent / f"{target.stem}-{name}.svg").write_text(picture)
-    target.write_text(page(title, sections, f"ringcast {code_version()}"))
+    target.write_text(page(title, sections, f"ringcast {code_version()}", charts.script()))
     return target
 
 
-def detections_map(lake: Lake) -> str:
-    """Seen from above: where survivors were, where they were found, and who looked."""
-    found = lake.read(DETECTIONS).select("x", "y").limit(_SHOWN).collect()
-    truth = lake.read(TRUTH).orderBy("event_ns").collect()
-    cameras = lake.read(SENSORS).where("x is not null").collect()
-    fires = lake.read(FIRES).agg(F.median("x").alias("x"), F.median("y").alias("y")).collect()
-    points = [(row.x, row.y) for row in (*found, *truth, *cameras)] or [(0.0, 0.0)]
-    reach = max(max(abs(x), abs(y)) for x, y in points) + 3
-    drawing = Drawing(
-        "Survivors from above", (-reach, reach), (-reach, reach), ("m east", "m north"), width=620, height=600
-    )
-    drawing.grid()
-    drawing.dots([(row.x, row.y) for row in found], COLOURS[0], "detections", 3, 0.35)
-    tracks: dict[str, list[tuple[float, float]]] = {}
-    for row in truth:
-        tracks.setdefault(row.survivor, []).append((row.x, row.y))
-    for name, track in tracks.items():
-        drawing.line(track, "#111", "true paths", 1.2)
-        drawing.text(*track[-1], name)
-    drawing.dots([(row.x, row.y) for row in cameras], COLOURS[3], "street cameras", 5)
-    drawing.dots([(row.x, row.y) for row in fires if row.x is not None], COLOURS[1], "fire", 6)
-    return drawing.svg()
-
-
 def score_bars(scores: Mapping[str, Score]) -> str:
-    """Recall and precision, side by side for each condition."""
-    drawing = Drawing("Recall and precision", (-0.6, len(scores) - 0.4), (0, 1.12))
-    drawing.grid([(at, name) for at, name in enumerate(scores)])
-    for at, one in enumerate(scores.values()):
-        drawing.bar(at - 0.36, 0.34, one.recall, COLOURS[0], "recall")
-        drawing.bar(at + 0.02, 0.34, one.precision, COLOURS[2], "precision")
-    return drawing.svg()
+    """Recall, with its interval where it is of several missions, and precision, for each condition."""
+    ones = list(scores.values())
+    figure = charts.bars(
+        "Recall and precision", list(scores),
+        {"recall": [one.recall for one in ones], "precision": [one.precision for one in ones]},
+        ends={"recall": [(one.recall if one.low is None else one.low, one.recall if one.high is None else one.high)
+                         for one in ones]},
+    )  # fmt: skip
+    return charts.html(figure, "scores")
 
 
 def latency_lines(rows: list[Row]) -> str:
     """The 50th and 99th percentile of latency by time, per kind of tag."""
-    if not rows:
-        return Drawing("Latency", (0, 1), (0, 1)).svg()
-    begin = min(row.event_time for row in rows)
-    kinds: dict[str, list[tuple[float, float, float]]] = {}
-    for row in rows:
+    thick: dict[str, list[tuple[float, float]]] = {}
+    thin: dict[str, list[tuple[float, float]]] = {}
+    begin = min((row.event_time for row in rows), default=None)
+    for row in sorted(rows, key=lambda row: (row.kind, row.event_time)):
         at = (row.event_time - begin).total_seconds()
-        kinds.setdefault(row.kind, []).append((at, row.p50 / 1e6, row.p99 / 1e6))
-    top = max(p99 for points in kinds.values() for _, _, p99 in points)
-    last = max(at for points in kinds.values() for at, _, _ in points)
-    drawing = Drawing("Latency, median (thick) and 99th percentile (thin)", (0, last), (0, top * 1.05), ("s", "ms"))
-    drawing.grid()
-    for (kind, points), colour in zip(sorted(kinds.items()), COLOURS * 4, strict=False):
-        drawing.line([(at, p50) for at, p50, _ in points], colour, kind, 2.2)
-        drawing.line([(at, p99) for at, _, p99 in points], colour, "", 0.9)
-    return drawing.svg()
+        thick.setdefault(row.kind, []).append((at, row.p50 / 1e6))
+        thin.setdefault(row.kind, []).append((at, row.p99 / 1e6))
+    title = "Latency, median (thick) and 99th percentile (thin)"
+    return charts.html(charts.lines(title, thick, "seconds", "ms", thin), "latency")
 
 
 def _survivors(lake: Lake, one: Score | None) -> Section:
@@ -116,7 +85,15 @@ def _survivors(lake: Lake, one: Score | None) -> Section:
             f" Held against the truth: recall {one.recall:.3f}, precision {one.precision:.3f}, {one.missed} missed, "
             f"{one.false_alarms} false alarms, {one.error_m:.2f} m off on average."
         )
-    return Section("Survivors", text, [detections_map(lake)])
+    rows = detections.orderBy("event_ns").limit(_SHOWN)
+    found = dispatch(detections).collect() if lake.state(DETECTIONS).rows else []
+    cameras = lake.read(SENSORS).where("x is not null")
+    fires = lake.read(FIRES).agg(F.median("x").alias("x"), F.median("y").alias("y")).where("x is not null")
+    known = (some.collect() for some in (rows, truth.orderBy("event_ns"), cameras, fires))
+    shown, true, eyes, hot = ([row.asDict() for row in some] for some in known)
+    people = [row.asDict() for row in found]
+    text += " Click a person of the list to see where it is; tick it when a team is on its way."
+    return Section("Survivors", text, [scene_chart(shown, people, true, eyes, hot), dispatch_list(people)])
 
 
 def _trials(trials: Mapping[str, Score]) -> list[Section]:

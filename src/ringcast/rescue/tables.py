@@ -58,3 +58,15 @@ TRUTH = Table(
     columns(event_ns=LONG, survivor=STRING, x=DOUBLE, y=DOUBLE, z=DOUBLE, uavs=INT, cameras=INT),
     WHOLE,
 )
+
+DISPATCH = Table(
+    "gold.dispatch",
+    "people that were found: where they are now, and how sure that is",
+    join(
+        columns(person=STRING, event_time=TIME, first_seen=TIME, x=DOUBLE, y=DOUBLE, z=DOUBLE, accuracy_m=DOUBLE,
+                ticks=INT, confidence=DOUBLE, warmth_k=DOUBLE),
+        RUN,
+    ),
+    WHOLE,
+)  # fmt: skip
+"""`event_time` is when they were last seen; `accuracy_m` how far the last second's detections are from there."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +23,9 @@ from ringcast.spark.tables.upkeep import CLOCKS
 from ringcast.spark.tags.frames import recorded
 
 MS = 1_000_000
+SEEDS = 20
+"""Ticks of one survivor follow each other, and survivors of one mission share its scene: one seed says little."""
+PAUSE_S = 10.0
 
 CONDITIONS: dict[str, tuple[dict[str, Any], bool]] = {
     "in time": ({}, True),
@@ -78,27 +82,38 @@ def judged(
         messages.unpersist()
 
 
-def seeded(
-    spark: SparkSession, settings: Settings, seeds: int, say: Callable[[str], None] = lambda text: None
-) -> tuple[float, float, float]:
-    """Recall of a survivor over that many missions, each with another seed: mean and 95 % interval, by survivor."""
-    recalls = []
-    for seed in range(1, seeds + 1):
-        say(f"seed {seed} of {seeds}")
-        mission = Mission(replace(settings, seed=seed))
-        messages = declared(spark, bronze_rows(mission), MESSAGES)
-        sensors, clocks = declared(spark, mission.calibration(), SENSORS), declared(spark, clock_rows(mission), CLOCKS)
-        matches = matched(survivors(fuse(messages, clocks, sensors)), declared(spark, truth_rows(mission), TRUTH))
-        recalls += [row.found / row.ticks for row in by_survivor(matches).collect()]
-    return interval(recalls)
+def seeded(spark: SparkSession, settings: Settings, seeds: int, translated: bool = True) -> Score:
+    """That many missions, each with another seed, judged together: recall by survivor, with its 95 % interval.
+
+    The missions follow each other in time, with a pause in which nothing is seen, so one job fuses all of them.
+    """
+    apart_ns = round((settings.seconds + PAUSE_S) * 1e9)
+    missions = [
+        Mission(replace(settings, seed=seed, begin_ns=settings.begin_ns + seed * apart_ns))
+        for seed in range(1, seeds + 1)
+    ]
+    messages = reduce(DataFrame.unionByName, (declared(spark, bronze_rows(one), MESSAGES) for one in missions))
+    # A survivor of one mission is nobody of another.
+    truth = [
+        {**row, "survivor": f"{at}/{row['survivor']}"} for at, one in enumerate(missions) for row in truth_rows(one)
+    ]
+    clocks = declared(spark, clock_rows(missions[0]) if translated else [], CLOCKS)
+    sensors = declared(spark, missions[0].calibration(), SENSORS)
+    matches = matched(survivors(fuse(messages, clocks, sensors)), declared(spark, truth, TRUTH)).persist()
+    try:
+        each = [row.found / row.ticks for row in by_survivor(matches).orderBy("survivor").collect()]
+        mean, low, high = interval(each)
+        return replace(score(matches), mean=mean, low=low, high=high, survivors=len(each))
+    finally:
+        matches.unpersist()
 
 
 def compare(
-    spark: SparkSession, settings: Settings, say: Callable[[str], None] = lambda text: None
+    spark: SparkSession, settings: Settings, seeds: int = SEEDS, say: Callable[[str], None] = lambda text: None
 ) -> dict[str, Score]:
-    """All conditions, one after the other."""
+    """All conditions, one after the other, each over so many missions."""
     scores = {}
     for name, (changes, translated) in CONDITIONS.items():
         say(name)
-        scores[name] = trial(spark, replace(settings, **changes), translated)[0]
+        scores[name] = seeded(spark, replace(settings, **changes), seeds, translated)
     return scores

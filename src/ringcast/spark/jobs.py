@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from ringcast.errors import RingcastError
 from ringcast.record.delta import State, TableChanged
 from ringcast.spark.declaration import NothingToDo, Pipeline, find
+from ringcast.spark.experiments.results import take_in
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
 from ringcast.spark.pipelines.refine import of_families
@@ -41,7 +42,7 @@ class NoSuchOption(RingcastError, LookupError):
 
 @dataclass
 class Job:
-    """A run's surroundings. `source` is what `ingest` reads; `options` are the pipeline's own."""
+    """A run's surroundings. `source` is what `ingest` reads, or results to take in; `options` the pipeline's own."""
 
     lake: Lake
     run: Run
@@ -135,6 +136,8 @@ def _declared(job: Job, publish: Outlet | None) -> None:
     one = job.pipeline
     assert one.writes is not None
     job.hold(one.writes)
+    if bronze.RESULTS in one.tables:
+        take_in(job)
     found = one.function(**_inputs(job), **chosen_options(one, job.options))
     found = found.persist() if one.tally or publish else found
     try:

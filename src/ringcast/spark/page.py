@@ -1,4 +1,4 @@
-"""An HTML page of sections: words, pictures, tables. One file, no scripts, nothing fetched. Pure."""
+"""An HTML page of sections: words, pictures, tables. One file, nothing fetched. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #ddd}
 table{border-collapse:collapse;font-size:13px;margin:.6rem 0}th,td{padding:.2rem .6rem;text-align:right}
 th{border-bottom:1px solid #999}td:first-child,th:first-child{text-align:left}tr:nth-child(even){background:#f6f7f9}
-figure{margin:.8rem 0}svg{max-width:100%;height:auto}img{image-rendering:pixelated;width:20rem;margin-right:.6rem}
+figure{margin:.8rem 0}
+.chosen{outline:2px solid #2563eb}.sent{opacity:.45}#dispatch tbody tr{cursor:pointer}
+svg{max-width:100%;height:auto}img{image-rendering:pixelated;width:20rem;margin-right:.6rem}
 """
 
 
 @dataclass(frozen=True)
 class Section:
-    """`pictures` are SVG or HTML that this program made; everything else is escaped."""
+    """`pictures` are HTML that this program made; everything else is escaped."""
 
     title: str
     text: str = ""
@@ -32,11 +34,12 @@ class Section:
     rows: Sequence[Sequence[str]] = field(default_factory=list)
 
 
-def page(title: str, sections: Sequence[Section], footer: str = "") -> str:
+def page(title: str, sections: Sequence[Section], footer: str = "", script: str = "") -> str:
+    """`script` is what the pictures need."""
     body = "".join(_section(section) for section in sections)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>{body}<p><small>{escape(footer)}</small></p>"
+        f"<style>{_STYLE}</style>{script}</head><body><h1>{escape(title)}</h1>{body}<p><small>{escape(footer)}</small></p>"
         "</body></html>\n"
     )
 

@@ -21,7 +21,10 @@ from deltalake import Schema
 from ringcast.record.delta import Delta, TableError, described
 from ringcast.record.upgrade import upgrade_recording
 from ringcast.spark import catalog
+from ringcast.spark.tables.bronze import RESULTS
 
+_TRAINING = "gold.training"
+"""What `bronze.results` was called."""
 _FULL_EVERY = 16
 _ALL = "all"
 _HOUR = re.compile(r"\d{4}-\d\d-\d\dT\d\d")
@@ -33,6 +36,9 @@ def upgrade(path: str | os.PathLike[str]) -> dict[str, int]:
     if (root / "commits").is_dir():
         return {str(root): upgrade_recording(root)}
     done = {}
+    if (root / _TRAINING).is_dir() and not (root / RESULTS.name).exists():
+        (root / _TRAINING).rename(root / RESULTS.name)  # paths in a Delta table's log are relative to it
+        done[RESULTS.name] = len(list((root / RESULTS.name).rglob("*.parquet")))
     for table in sorted({found.parents[1] for found in root.glob("*/v[0-9]*/manifests")}):
         *older, newest = sorted(table.glob("v[0-9]*/manifests"), key=lambda found: int(found.parent.name[1:]))
         for manifests in older:

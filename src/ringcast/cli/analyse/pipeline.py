@@ -36,7 +36,7 @@ examples:
   ringcast pipeline run ingest --input recording/         what 'ringcast record' wrote
   ringcast pipeline run refine --from 2026-05-01T10:00 --to 2026-05-01T12:00
   ringcast pipeline run qos --master spark://host:7077
-  ringcast pipeline run train --input out/adamant/results.parquet --metric relate2 --model best.json
+  ringcast pipeline run train --lake out/lake --metric relate2 --model best.json
   ringcast pipeline simulate --seconds 10 --loss 0.03     a search and rescue with known truth
   ringcast pipeline report --out report.html
   ringcast pipeline lineage gold.detections
@@ -91,9 +91,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     compare = _action(actions, "compare", "find its survivors in time, with clocks apart, and with loss")
     for one in (simulate, compare):
         one.add_argument("--seconds", type=units.positive, default=4.0, help="of the mission (default: 4)")
-        one.add_argument("--seed", type=units.index, default=7, help="(default: 7)")
-    compare.add_argument("--seeds", type=units.count, metavar="N",
-                         help="instead: recall by survivor over N missions, with its 95 %% interval")  # fmt: skip
+    simulate.add_argument("--seed", type=units.index, default=7, help="(default: 7)")
+    compare.add_argument("--seeds", type=units.count, metavar="N", default=20,
+                         help="missions, each with another seed (default: 20); recall is by survivor")  # fmt: skip
     simulate.add_argument("--loss", type=units.not_negative, default=0.0, help="share of packets lost, as 0.03")
     simulate.add_argument("--skew", type=float, default=0.0, metavar="MS", help="UAV cameras' clocks are ahead")
     report = _action(actions, "report", "an HTML page with pictures of what the lake holds")
@@ -244,9 +244,9 @@ def _source(args: argparse.Namespace, spark: SparkSession) -> DataFrame | None:
         reader = spark.read.format("ringcast").option("decode", "false").option("path", args.input)
         reader = reader.option("tag", args.tag)
         return (reader.option("socket", args.socket) if args.socket else reader).load()
-    if args.name in ("fit", "train") and args.input:
+    if args.input:
         if "://" not in args.input and not os.path.exists(args.input):
-            raise Misuse(f"there is no {args.input}; 'ringcast lab run adamant' writes results as Parquet")
+            raise Misuse(f"there is no {args.input}; 'ringcast lab run adamant' writes results into a lake")
         return spark.read.parquet(args.input)
     return None
 
@@ -271,28 +271,22 @@ def _simulate(args: argparse.Namespace, output: Output, spark: SparkSession, lak
 
 def _compare(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
     from ringcast.rescue import Settings
-    from ringcast.rescue.trials import compare, seeded
+    from ringcast.rescue.trials import compare
 
-    settings = Settings(seed=args.seed, seconds=args.seconds)
-    if args.seeds:
-        mean, low, high = seeded(spark, settings, args.seeds, output.progress)
-        if output.json:
-            output.document({"seeds": args.seeds, "recall": mean, "low": low, "high": high})
-        else:
-            output.line(f"recall by survivor, {args.seeds} seeds: {mean:.3f} (95 %: {low:.3f} to {high:.3f})")
-        return 0
-    scores = compare(spark, settings, output.progress)
+    scores = compare(spark, Settings(seconds=args.seconds), args.seeds, output.progress)
     rows: list[dict[str, Any]] = [
         {
-            "condition": name, "recall": one.recall, "precision": one.precision, "missed": one.missed,
-            "false_alarms": one.false_alarms, "error_m": one.error_m,
+            "condition": name, "survivors": one.survivors, "recall": one.recall, "low": one.low, "high": one.high,
+            "precision": one.precision, "missed": one.missed, "false_alarms": one.false_alarms,
+            "error_m": one.error_m,
         }
         for name, one in scores.items()
     ]  # fmt: skip
     if output.json:
         output.document(rows)
     else:
-        heads = ["condition", "recall", "precision", "missed", "false alarms", "error in m"]
+        heads = ["condition", "survivors", "recall", "95 %: from", "to", "precision", "missed", "false alarms",
+                 "error in m"]  # fmt: skip
         output.table(heads, [[c if isinstance(c, str) else f"{c:.3g}" for c in row.values()] for row in rows])
     return 0
 
@@ -302,7 +296,7 @@ def _report(args: argparse.Namespace, output: Output, spark: SparkSession, lake:
     from ringcast.rescue.report import write_report
     from ringcast.rescue.trials import compare
 
-    scores = compare(spark, Settings(), output.progress) if args.compare else None
+    scores = compare(spark, Settings(), say=output.progress) if args.compare else None
     output.progress("drawing")
     path = str(write_report(lake, args.out, trials=scores))
     if output.json:

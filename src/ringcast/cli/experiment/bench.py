@@ -23,6 +23,7 @@ examples:
   ringcast bench round-trip --quick              one question, under a minute
   ringcast bench throughput --peers pyzmq,lcm    beside these peers only
   ringcast bench all --quick --json              all questions, one list of rows
+  ringcast pipeline run history --lake out/lake  every figure of every run beside the one before it
 """
 
 NAMES = (
@@ -48,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--peers", metavar="A,B", default="", help="only these peers, as files in bench/peers are named"
     )
+    parser.add_argument("--lake", metavar="DIR", default="", help="keep the figures there (RINGCAST_LAKE, or out/lake)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     command += ["--quick"] if args.quick else []
     command += ["--json"] if args.json else []
     command += ["--peers", args.peers] if args.peers else []
+    command += ["--lake", args.lake] if args.lake else []
     benchmark = subprocess.Popen(command)
     while True:
         try:

@@ -2,7 +2,7 @@
 
 The grid is simulated with the recovery code that daemons run (`lab/simulation/packet_loss.py`). A part of it, and what
 only sockets can answer, is measured on a real network first (`field`). Without root that part is left out, and the
-report says so. `results.parquet` has the figures of every run.
+report says so. Every run's figures go into the lake (`bronze.results`).
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ import platform
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 
 from ringcast.lab.adamant import recovery_bench, requirements
 from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
-from ringcast.lab.adamant.environments import environment_grid
+from ringcast.lab.adamant.environments import CANDIDATES, environment_grid
 from ringcast.lab.adamant.field import experiment as field
-from ringcast.lab.adamant.grid import Cell, Grid, crowd_grid, paper_grid
+from ringcast.lab.adamant.grid import TRANSPORTS, Cell, Grid, crowd_grid, paper_grid
+from ringcast.lab.adamant.means import PIPELINES, Means
 from ringcast.lab.adamant.results import Result
 from ringcast.lab.measuring import files
-from ringcast.lab.measuring.report import Findings, Steps
+from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.measuring.rows import Row
 from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.workers import workers
 
 COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
+__all__ = ["COMMAND", "ENVIRONMENTS", "NEEDS_ROOT", "PIPELINES", "conclude", "run", "run_grid", "write"]
 ENVIRONMENTS = "adamant environments"
 """The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
 
 
 class AdamantFindings(Findings):
-    """With every run's figures, for Parquet."""
+    """With every run of the paper's grid, for what is told of single runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,22 +55,28 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
         findings.rows.append(requirements.stalls(quick, steps, pool))
         findings.rows += requirements.delivered(steps, pool)
         findings.rows.append(requirements.implosion(steps))
-        grid = run_grid("adamant", paper, steps, pool)
-        many = run_grid("adamant crowd", crowd, steps, pool)
+        grid = run_grid(adamant_report.PAPERS, paper, steps, pool)
+        many = run_grid(adamant_report.CROWDS, crowd, steps, pool)
         elsewhere = run_grid(ENVIRONMENTS, drawn, steps, pool)
-    findings.rows += requirements.relate2(requirements.mean_by_cell(grid, "relate2"))
-    findings.rows += requirements.latencies(requirements.mean_by_cell(grid, "latency_mean"))
     findings.add(real)
     findings.rows += [requirements.wire(steps), *costs]
-    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
-    findings.results = [*grid, *many, *elsewhere, *measured]
-    findings.add(adamant_report.conclude(grid, many))
-    findings.tables.append(adamant_report.winners(elsewhere))
+    findings.results = grid
+    for results in (grid, many, elsewhere, measured):
+        findings.measured += adamant_results.measured(results)
     findings.notes += [
         "where it says simulated, hosts and links are a model (docs/experiments-loss.md); recovery code is real",
         f"run on {_machine()}",
     ]
     return findings
+
+
+def conclude(findings: AdamantFindings, analysed: Analysed) -> None:
+    """Add what Spark made of the grid: means, who is best where, and the paper's statements beside them."""
+    means = Means.of(analysed, [*TRANSPORTS, *CANDIDATES])
+    findings.rows += requirements.relate2(means.by_cell(adamant_report.PAPERS, "relate2"))
+    findings.rows += requirements.latencies(means.by_cell(adamant_report.PAPERS, "latency_mean"))
+    findings.add(adamant_report.conclude(means, findings.results))
+    findings.tables.append(adamant_report.winners(means, ENVIRONMENTS, CANDIDATES))
 
 
 def _costs(quick: bool, findings: Findings) -> list[Row]:
@@ -105,11 +112,5 @@ def _machine() -> str:
 
 
 def write(findings: AdamantFindings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError, ParquetMissing."""
-
-    def parquet(folder: Path) -> list[Path]:
-        path, version = folder / "results.parquet", metadata.version("ringcast")
-        adamant_results.write_parquet(findings.results, path, machine=_machine(), version=version)
-        return [path]
-
-    return files.write(findings, folder, " ".join([COMMAND, *words]), parquet)
+    """Leave the report in `folder` and return its files. Raises LabError."""
+    return files.write(findings, folder, " ".join([COMMAND, *words]))

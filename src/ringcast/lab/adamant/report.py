@@ -1,4 +1,4 @@
-"""Tables and pictures of the simulated grid, beside what paper 004 states. Pure: results in, findings out."""
+"""Tables and pictures of the simulated grid, beside what paper 004 states. Pure: means and runs in, findings out."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from statistics import fmean
 
 from ringcast.lab.adamant.grid import Cell
-from ringcast.lab.adamant.requirements import cell_of, mean_by_cell
+from ringcast.lab.adamant.means import Means
+from ringcast.lab.adamant.requirements import cell_of
 from ringcast.lab.adamant.results import Result
 from ringcast.lab.measuring.report import Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import number
 
+PAPERS, CROWDS = "adamant", "adamant crowd"
+"""Experiments: the paper's grid, and many receivers."""
 TRANSPORT_OF = {
     "tcp": ["tcp"],
     "rmcast": ["nak"],
@@ -54,25 +56,27 @@ def statements() -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def conclude(results: Sequence[Result], crowd: Sequence[Result]) -> Findings:
+def conclude(means: Means, results: Sequence[Result]) -> Findings:
+    """`means` are Spark's, of the paper's grid and of the crowd; `results` single runs of the paper's grid."""
     findings = Findings()
-    findings.tables.append(_beside_the_paper(results))
+    findings.tables.append(_beside_the_paper(means, results))
     for metric, title in SHOWN:
-        means = mean_by_cell(results, metric)
-        findings.tables.append(_table(f"{title}, simulated", means))
+        found = means.by_cell(PAPERS, metric)
+        findings.tables.append(_table(f"{title}, simulated", found))
         if metric in DRAWN:
-            findings.pictures += _pictures(metric, title, means)
-    findings.pictures += [*_without_loss(results), *_rivals(results)]
+            findings.pictures += _pictures(metric, title, found)
+    findings.pictures += [*_without_loss(means), *_rivals(results)]
     for metric, title in SHOWN:
         if metric in CROWD:
-            findings.tables.append(_table(f"{title}, 100 and 1,000 receivers, simulated", mean_by_cell(crowd, metric)))
-            findings.pictures += _by_receivers(metric, title, mean_by_cell([*results, *crowd], metric))
+            many = means.by_cell(CROWDS, metric)
+            findings.tables.append(_table(f"{title}, 100 and 1,000 receivers, simulated", many))
+            findings.pictures += _by_receivers(metric, title, {**means.by_cell(PAPERS, metric), **many})
     return findings
 
 
-def _without_loss(results: Sequence[Result]) -> list[Picture]:
+def _without_loss(found: Means) -> list[Picture]:
     """Figures 9 and 10: mean latency of the paper's transports where nothing is lost."""
-    means = mean_by_cell(results, "latency_mean")
+    means = found.by_cell(PAPERS, "latency_mean")
     made = []
     for number_, rate_hz in ((9, 25.0), (10, 50.0)):
         values = means.get(Cell(3, 0.0, 1.0, rate_hz))
@@ -144,39 +148,14 @@ def _bottom(metric: str, series: Sequence[Series]) -> float:
     return math.floor(min(y for one in series for _, y in one.points)) if metric in SHARES else 0.0
 
 
-def winners(results: Sequence[Result]) -> Table:
+def winners(means: Means, experiment: str, transports: Sequence[str]) -> Table:
     """In how many environments each transport was best, by metric. Lower is better, except for `delivered`."""
-    means = {metric: environment_means(results, metric) for metric in COMPARED}
-    transports = list(dict.fromkeys(result.configuration["transport"] for result in results))
-    best = {
-        metric: [(max if metric == "delivered" else min)(found, key=found.__getitem__) for found in by_place.values()]
-        for metric, by_place in means.items()
-    }
-    rows = [[name, *(str(best[metric].count(name)) for metric in COMPARED)] for name in transports]
-    number = len(means[COMPARED[0]])
+    best = {metric: means.wins(experiment, metric) for metric in COMPARED}
+    rows = [[name, *(str(best[metric].get(name, 0)) for metric in COMPARED)] for name in transports]
+    number = sum(best[COMPARED[0]].values())
     return Table(
         f"Best of {len(transports)} in how many of {number} drawn environments", ["transport", *COMPARED], rows
     )
-
-
-def repeatable(results: Sequence[Result], metric: str, within: float = 0.05) -> float:
-    """Share of environments where the best of the first repetition is the best of the second too, or within that share
-    of it: no model can do better than the experiment repeats itself."""
-    first, second = (environment_means([r for r in results if r.repetition == n], metric) for n in (0, 1))
-    good = 0
-    for place, found in first.items():
-        again = second[place]
-        good += again[min(found, key=found.__getitem__)] <= min(again.values()) * (1 + within)
-    return good / len(first)
-
-
-def environment_means(results: Sequence[Result], metric: str) -> dict[str, dict[str, float]]:
-    """The mean over repetitions by environment, as text, and transport."""
-    gathered: dict[str, dict[str, list[float]]] = {}
-    for result in results:
-        keys = ", ".join(f"{name}={value}" for name, value in result.configuration.items() if name != "transport")
-        gathered.setdefault(keys, {}).setdefault(result.configuration["transport"], []).append(result.metrics[metric])
-    return {keys: {name: fmean(values) for name, values in found.items()} for keys, found in gathered.items()}
 
 
 def _table(title: str, means: Mapping[Cell, Mapping[str, float]]) -> Table:
@@ -210,7 +189,7 @@ def _pictures(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]
     return made
 
 
-def _beside_the_paper(results: Sequence[Result]) -> Table:
+def _beside_the_paper(means: Means, results: Sequence[Result]) -> Table:
     rows = []
     for line in statements():
         transports = TRANSPORT_OF.get(line["transport"])
@@ -219,16 +198,16 @@ def _beside_the_paper(results: Sequence[Result]) -> Table:
         if transports and metric and "worst" in line["quantity"]:
             here = _worst(results, metric, line, transports)
         elif transports and metric:
-            found = _matching(mean_by_cell(results, metric), line, transports)
+            found = _matching(means.by_cell(PAPERS, metric), line, transports)
             here = f"{min(found):.3f} to {max(found):.3f}" if found else "not in this grid"
         elif line["quantity"].startswith("lowest"):
             here = _wins(results, line)
         elif line["quantity"].startswith("acceptable loss"):
-            here = _acceptable(results, float(line["value"]))
+            here = _acceptable(means, float(line["value"]))
         where = f"{line['receivers']} receivers, {line['loss_percent']} % loss, {line['rate_hz']} Hz"
         rows.append([line["transport"], line["quantity"].replace("_", " "), where, line["value"], here])
     rows += [
-        ["all", what, "3 receivers, 3 % loss, 50 Hz", paper, _ascending(results, metric)]
+        ["all", what, "3 receivers, 3 % loss, 50 Hz", paper, _ascending(means, metric)]
         for metric, what, paper in FIGURES_14_15
     ]
     return Table("Beside the paper's statements", ["paper's transport", "quantity", "where", "paper", "here"], rows)
@@ -242,9 +221,9 @@ def _matching(
     ]
 
 
-def _ascending(results: Sequence[Result], metric: str) -> str:
+def _ascending(found: Means, metric: str) -> str:
     """The paper's transports in the environment of its Figures 14 and 15, the best first."""
-    means = mean_by_cell(results, metric).get(Cell(3, 0.03, 1.0, 50.0), {})
+    means = found.by_cell(PAPERS, metric).get(Cell(3, 0.03, 1.0, 50.0), {})
     ordered = sorted((means[name], name) for name in PAPERS_OWN if name in means)
     return ", ".join(f"{name} {number(value)}" for value, name in ordered) or "not in this grid"
 
@@ -259,10 +238,10 @@ def _worst(results: Sequence[Result], metric: str, line: Mapping[str, str], tran
     return " and ".join(f"{value:.3f}" for value in found[:2]) if found else "not in this grid"
 
 
-def _acceptable(results: Sequence[Result], most_lost: float) -> str:
+def _acceptable(means: Means, most_lost: float) -> str:
     """Transports that lost no more than that in any environment of the grid."""
     worst: dict[str, float] = {}
-    for values in mean_by_cell(results, "delivered").values():
+    for values in means.by_cell(PAPERS, "delivered").values():
         for name, share in values.items():
             worst[name] = min(worst.get(name, 100.0), share)
     return "kept everywhere by " + ", ".join(name for name, share in worst.items() if 100 - share <= most_lost)

@@ -153,12 +153,3 @@ def wire(steps: Steps) -> Row:
 def cell_of(result: Result) -> Cell:
     c = result.configuration
     return Cell(int(c["receivers"]), float(c["loss_percent"]) / 100, float(c["burst"]), float(c["rate_hz"]))
-
-
-def mean_by_cell(results: Iterable[Result], metric: str) -> dict[Cell, dict[str, float]]:
-    """A metric's mean over the repetitions, by environment and transport."""
-    gathered: dict[Cell, dict[str, list[float]]] = {}
-    for result in results:
-        by_transport = gathered.setdefault(cell_of(result), {})
-        by_transport.setdefault(result.configuration["transport"], []).append(result.metrics[metric])
-    return {cell: {transport: fmean(values) for transport, values in found.items()} for cell, found in gathered.items()}

@@ -1,27 +1,21 @@
-"""What is kept of every run: one line per metric, in one schema, as Parquet so that Spark reads it.
+"""What is kept of every run: its figures by METRICS, and as values of the one results schema (`record.results`).
 
-| column | |
-|---|---|
-| experiment | "adamant", "adamant crowd", "adamant environments", "adamant field" |
-| configuration | flat JSON: transport, and as numbers the environment and `updates`, how long it was looked at,
-                  and real: 1 where it was measured on a network, 0 where it was simulated |
-| repetition | from 0; it is the seed less one |
-| metric, value, unit | as in METRICS |
-| machine, version | what it ran on, and which Ringcast |
+The experiments are "adamant", "adamant crowd", "adamant environments" and "adamant field". A configuration has the
+transport, and as numbers the environment, `updates` (how long it was looked at), and `real`: 1 where it was measured on
+a network, 0 where it was simulated. A repetition is the seed less one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 import numpy as np
 
-from ringcast.errors import RingcastError
 from ringcast.lab.simulation.packet_loss import Outcome
 from ringcast.measure import latency, relate, traffic, video
+from ringcast.record.figures import Measured
 
 ENDLESS_MBIT = 1e6
 """How a line without an end is written: JSON has no infinity, and to a model more is more."""
@@ -34,13 +28,6 @@ class Result(msgspec.Struct, frozen=True):
     configuration: dict[str, str]
     repetition: int
     metrics: dict[str, float]
-
-
-class ParquetMissing(RingcastError):
-    """Results are kept as Parquet, and pyarrow is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("results are written as Parquet by pyarrow: 'pip install ringcast[lab]'")
 
 
 def _mean_ms(outcome: Outcome) -> float:
@@ -113,35 +100,9 @@ def summarise(experiment: str, outcome: Outcome, *, real: bool = False, name: st
     return Result(experiment, configuration, s.seed - 1, metrics)
 
 
-def flat(configuration: dict[str, str]) -> str:
-    """As `ringcast pipeline run train` reads it: `transport` is a name, everything else a number."""
-    named = {k: v if k == "transport" else msgspec.json.decode(v) for k, v in configuration.items()}
-    return msgspec.json.encode(named).decode()
-
-
-def write_parquet(results: Iterable[Result], path: Path, *, machine: str, version: str) -> None:
-    """Raises ParquetMissing, OSError."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as exc:
-        raise ParquetMissing from exc
-    schema = pa.schema(
-        [
-            ("experiment", pa.string()),
-            ("configuration", pa.string()),
-            ("repetition", pa.int32()),
-            ("metric", pa.string()),
-            ("value", pa.float64()),
-            ("unit", pa.string()),
-            ("machine", pa.string()),
-            ("version", pa.string()),
-        ]
-    )
-    lines = [
-        (r.experiment, flat(r.configuration), r.repetition, metric, value, METRICS[metric][0], machine, version)
-        for r in results
-        for metric, value in r.metrics.items()
-    ]
-    columns = [pa.array([line[i] for line in lines], type=column.type) for i, column in enumerate(schema)]
-    pq.write_table(pa.table(columns, schema=schema), path, compression="zstd")
+def measured(results: Iterable[Result]) -> Iterator[Measured]:
+    """As values of the one results schema: `transport` is a name, everything else in a configuration a number."""
+    for result in results:
+        named = {k: v if k == "transport" else msgspec.json.decode(v) for k, v in result.configuration.items()}
+        for metric, value in result.metrics.items():
+            yield Measured(result.experiment, named, result.repetition, metric, value, METRICS[metric][0])

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ringcast.lab.measuring.rows import HEADS, Kind, Row, cells
+from ringcast.record.figures import Measured
 
 US = 1e-6
 TITLES: dict[Kind, str] = {
@@ -61,12 +62,15 @@ class Findings:
     tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    measured: list[Measured] = field(default_factory=list)
+    """Values for the lake, of which Spark makes the tables that need more than a look."""
 
     def add(self, other: Findings) -> None:
         self.rows += other.rows
         self.tables += other.tables
         self.pictures += other.pictures
         self.notes += [note for note in other.notes if note not in self.notes]
+        self.measured += other.measured
 
     def summaries(self) -> list[Table]:
         """The rows that are judged, what is asked for first. Rows without a target are in the tables."""
@@ -79,6 +83,13 @@ class Findings:
         parts += [f"![{picture.title}]({picture.name}.svg)\n" for picture in self.pictures]
         parts += [f"- {note}" for note in self.notes]
         return "\n".join(parts) + "\n"
+
+
+class Analysed(Protocol):
+    """What the pipelines made of an experiment's values: rows of the lake's tables."""
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """All of a gold table, by its name."""
 
 
 class Steps(Protocol):

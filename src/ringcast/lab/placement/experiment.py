@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ringcast.lab.measuring import files
-from ringcast.lab.measuring.report import Findings, Steps
+from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.placement import live, paper, prediction, solving
 from ringcast.lab.placement.networks import star, vbns
-from ringcast.lab.push_pull import distance, network
+from ringcast.lab.push_pull import distance, network, round_trips
 from ringcast.lab.push_pull.experiment import machine
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import unavailable
@@ -23,6 +23,7 @@ from ringcast.placement.solve.optimise import optimise
 
 COMMAND = "ringcast lab run placement"
 NEEDS_ROOT = False
+PIPELINES = round_trips.PIPELINES
 LEFT = Path("out/push-pull/rows.json")
 """Where `lab run push-pull` leaves its rows."""
 
@@ -36,9 +37,8 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(solving.oracle(steps))
     findings.add(paper.star_by_bound())
     findings.add(paper.adversity_tables())
-    findings.add(_predicted(quick, steps))
+    findings.add(_round_trips(quick, steps))
     findings.add(_live(quick, steps))
-    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append(machine())
     return findings
 
@@ -62,19 +62,29 @@ def _live(quick: bool, steps: Steps) -> Findings:
     return live.run(quick, steps)
 
 
-def _predicted(quick: bool, steps: Steps) -> Findings:
+def _round_trips(quick: bool, steps: Steps) -> Findings:
+    """Values to predict, unless `lab run push-pull` left some."""
     if LEFT.exists():
-        try:
-            return prediction.conclude(
-                prediction.points(json.loads(LEFT.read_text())), f"by lab run push-pull, in {LEFT}"
-            )
-        except (OSError, ValueError, AttributeError, TypeError) as exc:
-            raise LabError(f"{LEFT} is not what 'ringcast lab run push-pull' writes ({exc}); run that again") from exc
+        return Findings()
     if reason := unavailable():
         return Findings(
             notes=[f"no round trips to compare predictions with: {reason}; run 'ringcast lab run push-pull'"]
         )
     with network.PushPullNetwork() as paper_network:
         batches = network.collect(paper_network, distance.wanted(), 6 if quick else 30, steps)
-    measured = distance.conclude(batches)
-    return prediction.conclude(prediction.points([row.document() for row in measured.rows]), "in this run")
+    return Findings(measured=list(round_trips.measured(batches)))
+
+
+def conclude(findings: Findings, analysed: Analysed) -> None:
+    """Add the delays that were predicted beside the measured ones, which Spark made of the round trips. Raises
+    LabError."""
+    if LEFT.exists():
+        try:
+            rows, where = json.loads(LEFT.read_text()), f"by lab run push-pull, in {LEFT}"
+            findings.add(prediction.conclude(prediction.points(rows), where))
+        except (OSError, ValueError, AttributeError, TypeError) as exc:
+            raise LabError(f"{LEFT} is not what 'ringcast lab run push-pull' writes ({exc}); run that again") from exc
+    elif findings.measured:
+        measured = distance.conclude(round_trips.RoundTrips.of(analysed))
+        points = prediction.points([row.document() for row in measured.rows])
+        findings.add(prediction.conclude(points, "in this run"))

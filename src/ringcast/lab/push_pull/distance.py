@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from ringcast.lab.measuring.report import Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import Row, at_least, figure
-from ringcast.lab.measuring.samples import fit, paired_difference, paired_ratio, typical
-from ringcast.lab.push_pull.network import INTERMEDIATE, PUBLISHER, SIZES, SUBSCRIBER, Arrangement, Batches
+from ringcast.lab.push_pull.network import INTERMEDIATE, PUBLISHER, SIZES, SUBSCRIBER, Arrangement
+from ringcast.lab.push_pull.round_trips import BY_HOPS, ROUTERS, RoundTrips
 
-US = 1e-3
 _NAMES = {0: "same node", 1: "one hop", 2: "two hops", 3: "three hops"}
 _PLACES = {
     0: (PUBLISHER, SUBSCRIBER, INTERMEDIATE),
@@ -30,22 +29,22 @@ def wanted(sizes: tuple[int, ...] = SIZES) -> list[tuple[Arrangement, int]]:
     return [(Arrangement(hops, place), size) for hops, places in _PLACES.items() for place in places for size in sizes]
 
 
-def conclude(batches: Batches, sizes: tuple[int, ...] = SIZES) -> Findings:
+def conclude(trips: RoundTrips, sizes: tuple[int, ...] = SIZES) -> Findings:
     findings = Findings()
     for number, (hops, places) in enumerate(_PLACES.items(), 1):
-        findings.add(_experiment(batches, number, hops, places, sizes))
-    findings.rows += _shapes(batches, sizes)
-    findings.add(_routers(batches, sizes))
+        findings.add(_experiment(trips, number, hops, places, sizes))
+    findings.rows += _shapes(trips, sizes)
+    findings.add(_routers(trips, sizes))
     return findings
 
 
-def _experiment(batches: Batches, number: int, hops: int, places: tuple[str, ...], sizes: tuple[int, ...]) -> Findings:
+def _experiment(trips: RoundTrips, number: int, hops: int, places: tuple[str, ...], sizes: tuple[int, ...]) -> Findings:
     findings, cells, series = Findings(), [], []
     for place in places:
-        seen = [typical(batches[Arrangement(hops, place), size]) for size in sizes]
-        cells.append([place, *(f"{one.mean * US:.2f} ± {one.std * US:.2f}" for one in seen)])
-        points = [(float(size), one.mean * US) for size, one in zip(sizes, seen, strict=True)]
-        series.append(Series(place, points, errors=[one.std * US for one in seen]))
+        seen = [trips.summary(Arrangement(hops, place), size) for size in sizes]
+        cells.append([place, *(f"{one.mean:.2f} ± {one.std:.2f}" for one in seen)])
+        points = [(float(size), one.mean) for size, one in zip(sizes, seen, strict=True)]
+        series.append(Series(place, points, errors=[one.std for one in seen]))
         findings.rows += [
             figure(f"experiment {number}, {_NAMES[hops]}, {place}, {size} B: mean of 100 round trips", mean, "us")
             for size, (_, mean) in zip(sizes, points, strict=True)
@@ -66,40 +65,35 @@ def _experiment(batches: Batches, number: int, hops: int, places: tuple[str, ...
     return findings
 
 
-def _shapes(batches: Batches, sizes: tuple[int, ...]) -> list[Row]:
+def _shapes(trips: RoundTrips, sizes: tuple[int, ...]) -> list[Row]:
     size = 64 if 64 in sizes else sizes[0]
-    near = batches[Arrangement(1, PUBLISHER), size]
-    by_hops = [
-        (float(hops), US * paired_difference(batches[Arrangement(hops, PUBLISHER), size], near)) for hops in (1, 2, 3)
-    ]
+    straight = trips.correlation(f"{BY_HOPS}, {size} B", Arrangement(1, PUBLISHER), None)
     rows = [
         at_least(
-            f"delay grows about linearly with hops, {size} B, 1 to 3: correlation from {_STRAIGHT:g} on",
-            fit(by_hops).r, "r", _STRAIGHT, kind="shape",
+            f"delay grows about linearly with hops, {size} B, 1 to 3: correlation from {_STRAIGHT:g} on", straight,
+            "r", _STRAIGHT, kind="shape",
         )
     ]  # fmt: skip
     for hops in (0, 1):
-        ratio = paired_ratio(*(batches[Arrangement(hops, place), size] for place in (INTERMEDIATE, PUBLISHER)))
+        ratio = trips.ratio(Arrangement(hops, INTERMEDIATE), size, "proxy", PUBLISHER)
         # Paper 001: about 2.5 ms more in Experiment 2, on round trips of about 6.
         name = f"a remote proxy costs more than one at the publisher, {_NAMES[hops]}, {size} B"
         rows.append(at_least(name, ratio, "times", 1.0, 1 + 2.5 / 6.0 if hops else None, kind="shape"))
     return rows
 
 
-def _routers(batches: Batches, sizes: tuple[int, ...]) -> Findings:
+def _routers(trips: RoundTrips, sizes: tuple[int, ...]) -> Findings:
     """What routers add to a round trip, which passes each of them twice. Medians: they add less than what one sample
     differs from the next."""
     findings, cells, series = Findings(), [], []
     for hops in (2, 3):
         many = hops - 1
         name = "one router" if many == 1 else "two routers"
-        points = [
-            (float(size), US * paired_difference(*(batches[Arrangement(far, PUBLISHER), size] for far in (hops, 1))))
-            for size in sizes
-        ]
+        points = [(float(size), trips.difference(Arrangement(hops, PUBLISHER), size, "hops", 1)) for size in sizes]
         series.append(Series(name, points))
+        straight = trips.correlation(ROUTERS, Arrangement(hops, PUBLISHER), hops)
         what = f"delay of {name} grows about linearly with size: correlation from {_ROUGHLY:g} on"
-        findings.rows.append(at_least(what, fit(points).r, "r", _ROUGHLY, kind="shape"))
+        findings.rows.append(at_least(what, straight, "r", _ROUGHLY, kind="shape"))
         cells.append([name, *(f"{y:.2f}" for _, y in points)])
         cells.append([f"  each passage of {'it' if many == 1 else 'one'}", *(f"{y / many / 2:.2f}" for _, y in points)])
         findings.rows += [

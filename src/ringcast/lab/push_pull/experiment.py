@@ -7,12 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ringcast.lab.measuring import files
-from ringcast.lab.measuring.report import Findings, Steps
-from ringcast.lab.push_pull import agreement, components, distance, fan_out, network, peer_round_trips, streams, tables
+from ringcast.lab.measuring.report import Analysed, Findings, Steps
+from ringcast.lab.push_pull import (
+    agreement,
+    components,
+    distance,
+    fan_out,
+    network,
+    peer_round_trips,
+    round_trips,
+    streams,
+    tables,
+)
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.disturbance import Disturbance
 
 COMMAND = "ringcast lab run push-pull"
+PIPELINES = round_trips.PIPELINES
 
 
 def run(quick: bool, steps: Steps) -> Findings:
@@ -28,15 +39,20 @@ def run(quick: bool, steps: Steps) -> Findings:
         findings.add(streams.throughput(plain, quick, steps))
     with network.PushPullNetwork() as paper:
         batches = network.collect(paper, tables.wanted() + distance.wanted(), 5 if quick else 30, steps)
-        findings.add(tables.conclude(batches))
-        findings.add(distance.conclude(batches))
+        findings.measured += [*round_trips.measured(batches), *round_trips.paper()]
         findings.add(components.measure(paper, quick, steps))
     findings.add(agreement.real(quick, steps))
     findings.rows += others.rows()
     findings.add(agreement.simulated(quick, steps))
-    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append(machine())
     return findings
+
+
+def conclude(findings: Findings, analysed: Analysed) -> None:
+    """Add what Spark made of the round trips: the papers' tables, beside the papers' figures."""
+    trips = round_trips.RoundTrips.of(analysed)
+    findings.add(tables.conclude(trips))
+    findings.add(distance.conclude(trips))
 
 
 def machine() -> str:

@@ -24,9 +24,19 @@ class Score:
     false_alarms: int
     error_m: float
     unseen: int = 0
+    low: float | None = None
+    high: float | None = None
+    """The ends of the 95 % interval of a survivor's recall, where several missions were judged."""
+    survivors: int = 0
+    """Of all missions, that were in view at all."""
+    mean: float | None = None
+    """A survivor's recall, each survivor counted once."""
 
     @property
     def recall(self) -> float:
+        """By survivor where several missions were judged; else over all ticks."""
+        if self.mean is not None:
+            return self.mean
         return self.found / max(1, self.found + self.missed)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringcast.spark.tables.columns import DOUBLE, INT, LONG, STRING, TIME, columns, join, optional
+from ringcast.spark.tables.columns import BOOL, DOUBLE, INT, LONG, STRING, TIME, columns, join, optional
 from ringcast.spark.tables.table import HOURLY, Table
 
 RUN = columns(run_id=STRING)
@@ -26,22 +26,64 @@ QOS = Table(
 
 FITS = Table(
     "gold.fits",
-    "lines through measurements: y = a + b n/dt",
+    "lines through measurements: y = a + b x, where x is a rate, a size or a number of hops",
     join(
         columns(model=STRING, transport=STRING, side=STRING, load=STRING, subscribers=INT, points=LONG, a=DOUBLE,
                 b=DOUBLE),
         optional(a_error=DOUBLE, b_error=DOUBLE, r2=DOUBLE),
         RUN,
+        optional(experiment=STRING, proxy=STRING, hops=INT),
     ),
 )  # fmt: skip
 
-TRAINING = Table(
-    "gold.training",
-    "experiment results, one value per row, that models are trained on",
+ARRANGED = join(
+    columns(experiment=STRING, hops=INT, proxy=STRING, subscribers=INT, transport=STRING, scaling=STRING, size=INT)
+)
+"""Where the ends and the proxy of a round trip were, and how many bytes it had."""
+
+ROUND_TRIPS = Table(
+    "gold.round_trips",
+    "round trips of the push-pull papers: the repetition with the middle mean, and percentiles of all",
     join(
-        columns(experiment=STRING, configuration=STRING, repetition=INT, metric=STRING, value=DOUBLE, unit=STRING,
-                machine=STRING, version=STRING),
+        ARRANGED,
+        columns(repetitions=LONG, samples=LONG, mean_us=DOUBLE, std_us=DOUBLE, p50_us=DOUBLE, p99_us=DOUBLE),
+        RUN,
+    ),
+)
+
+CONTRASTS = Table(
+    "gold.contrasts",
+    "round trips that differ in one thing, compared repetition by repetition: medians",
+    join(
+        ARRANGED,
+        columns(varied=STRING, against=STRING, repetitions=LONG, ratio=DOUBLE, difference_us=DOUBLE),
+        RUN,
+    ),
+)
+"""`varied` is what differs (proxy, subscribers or hops), `against` its value in what is compared with."""
+
+GRID = Table(
+    "gold.grid",
+    "transports by environment and metric: mean of repetitions, and which is how good there",
+    join(
+        columns(experiment=STRING, environment=STRING),
+        optional(receivers=INT, loss_percent=DOUBLE, burst=DOUBLE, rate_hz=DOUBLE, payload_bytes=INT,
+                 delay_us=DOUBLE, bandwidth_mbit=DOUBLE, real=INT),
+        columns(transport=STRING, metric=STRING, unit=STRING, repetitions=LONG, mean=DOUBLE, least=DOUBLE,
+                most=DOUBLE, place=INT),
         RUN,
     ),
     "experiment",
+)  # fmt: skip
+
+BENCHMARKS = Table(
+    "gold.benchmarks",
+    "the history of every figure: each run's value beside the one before, on the same machine",
+    join(
+        columns(event_time=TIME, experiment=STRING, figure=STRING, quick=BOOL, machine=STRING, version=STRING,
+                value=DOUBLE, unit=STRING),
+        optional(reference=DOUBLE, target=DOUBLE, met=BOOL, before=DOUBLE, change=DOUBLE),
+        columns(number=LONG, latest=BOOL),
+        RUN,
+    ),
 )  # fmt: skip

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
+import msgspec
 import pytest
 from lab_fakes import CountedSteps
 
@@ -15,8 +18,36 @@ from ringcast.lab.adamant import experiment, requirements
 from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
 from ringcast.lab.adamant.grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
+from ringcast.lab.adamant.means import Means
 from ringcast.lab.simulation.workers import workers
 from ringcast.lab.testbed.cleanup import LabError
+
+
+class Told:
+    """The rows of `gold.grid`, as the pipeline makes them of these runs."""
+
+    def __init__(self, *runs: list[adamant_results.Result]) -> None:
+        values: dict[tuple[str, Cell, str, str], list[float]] = {}
+        for result in (one for some in runs for one in some):
+            for metric, value in result.metrics.items():
+                key = (result.experiment, requirements.cell_of(result), result.configuration["transport"], metric)
+                values.setdefault(key, []).append(value)
+        self._rows: list[dict[str, Any]] = [
+            {"experiment": experiment, "receivers": cell.receivers, "loss_percent": 100 * cell.loss,
+             "burst": cell.burst, "rate_hz": cell.rate_hz, "transport": transport, "metric": metric,
+             "mean": fmean(found), "place": 1}
+            for (experiment, cell, transport, metric), found in values.items()
+        ]  # fmt: skip
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        assert table == "gold.grid"
+        return self._rows
+
+
+def means(results: list[adamant_results.Result], crowd: list[adamant_results.Result] | None = None) -> Means:
+    many = [msgspec.structs.replace(one, experiment=adamant_report.CROWDS) for one in crowd or results]
+    return Means.of(Told(results, many), TRANSPORTS)
+
 
 CELLS = (Cell(3, 0.03, 1.0, 50.0), Cell(3, 0.01, 1.0, 100.0))
 
@@ -75,15 +106,15 @@ def test_the_papers_figures_are_drawn(results: list[adamant_results.Result]) -> 
     with workers() as pool:
         cells = tuple(Cell(3, loss, 1.0, rate) for loss in (0.0, 0.01) for rate in (25.0, 50.0))
         found = experiment.run_grid("adamant", Grid(cells, TRANSPORTS, 50, 2), CountedSteps(), pool)
-    names = {picture.name.split("-")[1]: picture for picture in adamant_report.conclude(found, results).pictures
-             if picture.name.startswith("figure-")}  # fmt: skip
+    pictures = adamant_report.conclude(means(found, crowd=results), found).pictures
+    names = {picture.name.split("-")[1]: picture for picture in pictures if picture.name.startswith("figure-")}
     assert sorted(names, key=int) == ["9", "10", "16", "17", "18", "19", "20", "21"]
     assert [len(series.points) for series in names["16"].series] == [4, 4]
     assert [series.label for series in names["21"].series] == ["nak", "lateral:r=4,c=3"]
 
 
 def test_statements_stand_beside_results(results: list[adamant_results.Result]) -> None:
-    table = adamant_report.conclude(results, results).tables[0]
+    table = adamant_report.conclude(means(results), results).tables[0]
     assert len(table.rows) == len(adamant_report.statements()) + 2
     # Figure 14: without a reward for repairs those that repair nothing come first; Figure 15: with one they do not.
     relate, relate2 = (row[4].split(" ")[0] for row in table.rows[-2:])
@@ -101,7 +132,7 @@ def test_pictures_go_from_the_papers_receivers_to_a_thousand(results: list[adama
         crowd = experiment.run_grid(
             "adamant crowd", Grid((Cell(100, 0.03, 1.0, 50.0),), ("nak",), 50, 1), CountedSteps(), pool
         )
-    findings = adamant_report.conclude(results, crowd)
+    findings = adamant_report.conclude(means(results, crowd=crowd), results)
     drawn = {picture.name: picture for picture in findings.pictures}
     picture = drawn["usable_frames-by-receivers-3-percent-50-hz"]
     assert list(picture.labels) == ["3", "100"]
@@ -114,33 +145,33 @@ def test_pictures_go_from_the_papers_receivers_to_a_thousand(results: list[adama
         assert {f"{name}, simulated", f"{name}, 100 and 1,000 receivers, simulated"} <= titles
 
 
-def test_results_are_read_back(results: list[adamant_results.Result], tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "results.parquet"
-    adamant_results.write_parquet(results, path, machine="here", version="1")
-    table = parquet.read_table(path)
-    assert table.column_names == [
+def test_results_are_values_of_the_one_schema(results: list[adamant_results.Result], tmp_path: Path) -> None:
+    kept = pytest.importorskip("ringcast.record.results")
+    deltalake = pytest.importorskip("deltalake")
+    assert kept.keep(adamant_results.measured(results), tmp_path, machine="here") == len(results) * len(
+        adamant_results.METRICS
+    )
+    table = deltalake.DeltaTable(tmp_path / "bronze.results").to_pyarrow_table()
+    assert table.column_names[:8] == [
         "experiment", "configuration", "repetition", "metric", "value", "unit", "machine", "version",
     ]  # fmt: skip
-    assert table.num_rows == len(results) * len(adamant_results.METRICS)
     first = table.slice(0, 1).to_pylist()[0]
     configuration = json.loads(first["configuration"])
     assert configuration["transport"] == "tcp"
     assert all(isinstance(value, int | float) for name, value in configuration.items() if name != "transport")
-    assert (first["metric"], first["value"], first["unit"]) == ("delivered", 100.0, "%")
+    assert (first["metric"], first["value"], first["unit"], first["machine"]) == ("delivered", 100.0, "%", "here")
 
 
-def test_a_folder_with_report_rows_results_and_pictures(results: list[adamant_results.Result], tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
+def test_a_folder_with_report_rows_and_pictures(results: list[adamant_results.Result], tmp_path: Path) -> None:
     findings = experiment.AdamantFindings()
     findings.results = results
-    findings.rows += requirements.relate2(requirements.mean_by_cell(results, "relate2"))
-    findings.add(adamant_report.conclude(results, results))
+    experiment.conclude(findings, Told(results))
     names = {path.name for path in experiment.write(findings, tmp_path / "out", ["--quick"])}
-    assert {"report.md", "rows.json", "results.parquet"} <= names
+    assert {"report.md", "rows.json"} <= names
     report = (tmp_path / "out" / "report.md").read_text()
     assert report.startswith("# ringcast lab run adamant --quick\n")
     assert "Beside the paper's statements" in report
+    assert "ReLate2, in order" in report
     (tmp_path / "file").write_text("")
     with pytest.raises(LabError, match="--out"):
         experiment.write(findings, tmp_path / "file")
@@ -173,19 +204,13 @@ def test_runs_are_longer_where_little_is_lost() -> None:
     assert Grid((), (), 1_000, 1).length(Cell(2, 0.002, 1.0, 50.0)) == 1_000
 
 
-def test_winners_are_counted_and_compared_with_themselves() -> None:
-    def result(place: int, repetition: int, transport: str, cost: float) -> adamant_results.Result:
-        metrics = {**dict.fromkeys(adamant_report.COMPARED, cost), "delivered": 100 - cost}
-        where = {"transport": transport, "receivers": str(place)}
-        return adamant_results.Result("e", where, repetition, metrics)
-
-    costs = {(1, 0): (1.0, 2.0), (1, 1): (1.0, 2.0), (2, 0): (3.0, 2.0), (2, 1): (1.0, 2.0), (3, 0): (1.0, 1.1),
-             (3, 1): (1.04, 1.0)}  # fmt: skip
-    found = [
-        result(*where, name, cost) for where, pair in costs.items() for name, cost in zip(("a", "b"), pair, strict=True)
-    ]
-    assert adamant_report.repeatable(found, "relate2") == pytest.approx(2 / 3)
-    table = adamant_report.winners(found)
+def test_winners_are_counted() -> None:
+    grid = [
+        {"experiment": "e", "metric": metric, "receivers": place, "loss_percent": 1.0, "burst": 1.0, "rate_hz": 10.0,
+         "transport": name, "mean": 1.0, "place": 1 + (name == "b")}
+        for metric in adamant_report.COMPARED for place in (1, 2, 3) for name in ("a", "b")
+    ]  # fmt: skip
+    table = adamant_report.winners(Means(grid, ["a", "b"]), "e", ["a", "b"])
     assert table.title == "Best of 2 in how many of 3 drawn environments"
     assert table.rows == [["a", "3", "3", "3", "3", "3"], ["b", "0", "0", "0", "0", "0"]]
 

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.lab.measuring.report import Findings
+from ringcast.lab.testbed.cleanup import LabError
+from ringcast.record import figures
+from ringcast.record.figures import Measured
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -36,7 +42,9 @@ EXPERIMENTS = {
         "paper 000, section 4: RT-Conference; mixing, 32 participants, pages in Chromium and behind bad links (root)",
     ),
 }
-"""Name: (module with run(quick, steps) and write(findings, folder, words), what it is)."""
+"""Name: (module with run(quick, steps), conclude(findings, analysed) and write(findings, folder, words), what it is).
+Its PIPELINES are run between the first two, over the values that were measured."""
+_INSTALL = "pip install 'ringcast[spark]'"
 
 _EXAMPLES = """\
 experiments:
@@ -49,7 +57,7 @@ examples:
                                                  (root); tables here, pictures in out/adamant
   ringcast lab run adamant --quick --json        about a minute, one list of rows
   ringcast lab run placement --quick             about a minute, no root needed
-  ringcast lab run adamant --out /tmp/figures    report.md, rows.json, results and pictures go there
+  ringcast lab run adamant --out /tmp/figures    report.md, rows.json and pictures go there
 
 The peers are those of the benchmarks: 'sh bench/setup_peers.sh' in a source checkout installs them. Without them the
 rows that compare have no reference. See docs/experiments.md for how to read the results.
@@ -64,6 +72,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="NAME", choices=sorted(EXPERIMENTS), help=", ".join(EXPERIMENTS))
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
+    parser.add_argument("--lake", metavar="DIR", type=Path,
+                        help="every value goes there, for Spark (default: RINGCAST_LAKE, or out/lake)")  # fmt: skip
     add_json(parser, "one list of {name, value, unit, reference, target, met}")
     # Accepted after the experiment too; `program.main` looks for it itself.
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
@@ -76,13 +86,22 @@ def needs_network(args: argparse.Namespace) -> bool:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Raises LabError."""
+    """Raises LabError, TableError."""
     experiment = importlib.import_module(EXPERIMENTS[args.experiment][0])
     output = Output(args.json)
+    lake = args.lake or Path(os.environ.get("RINGCAST_LAKE", "out/lake"))
     with Bar() as bar:
         findings = experiment.run(args.quick, bar)
+        pipelines = getattr(experiment, "PIPELINES", ())
+        kept = _keep(findings, findings.measured, lake)
+        if pipelines and findings.measured:
+            _analyse(experiment, findings, pipelines, lake, bar, kept)
+    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
     files = experiment.write(findings, args.out or Path("out") / args.experiment, words)
+    if kept:
+        rows = figures.measured(args.experiment, [row.document() for row in findings.rows], quick=args.quick)
+        _keep(findings, list(rows), lake)
     if output.json:
         output.document([row.document() for row in findings.rows])
     else:
@@ -92,7 +111,41 @@ def run(args: argparse.Namespace) -> int:
     for note in findings.notes:
         output.note(note)
     output.note(f"written into {files[0].parent}: {', '.join(path.name for path in files)}")
+    if kept:
+        output.note(f"every value is in {lake}: ringcast pipeline sql --lake {lake} 'select * from bronze.results'")
     return 0
+
+
+def _keep(findings: Findings, values: Sequence[Measured], lake: Path) -> bool:
+    """Every value into the lake, before anything is made of it: what was measured must not be lost."""
+    try:
+        results = importlib.import_module("ringcast.record.results")
+    except ImportError as exc:
+        findings.notes.append(f"the values are not kept, because {exc.name} is not installed: {_INSTALL}")
+        return False
+    try:
+        results.keep(values, lake)
+    except OSError as exc:
+        raise LabError(f"cannot write the results into {lake}: {exc}; choose another place with --lake") from exc
+    return True
+
+
+def _analyse(
+    experiment: ModuleType, findings: Findings, pipelines: Sequence[str], lake: Path, bar: Bar, kept: bool
+) -> None:
+    """Tables of the values, made by Spark. Without it the report says how to get them."""
+    try:
+        analysing = importlib.import_module("ringcast.spark.experiments.analysing")
+    except ImportError as exc:
+        missing = exc.name
+        findings.notes.append(f"the paper's tables are left out, because {missing} is not installed: {_INSTALL}")
+        return
+    if not kept:
+        return
+    bar.expect(len(pipelines))
+    with analysing.Analysis(lake) as analysis:
+        analysis.run(pipelines, bar.step)
+        experiment.conclude(findings, analysis)
 
 
 class Bar:

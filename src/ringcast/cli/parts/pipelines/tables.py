@@ -59,7 +59,7 @@ def lineage(args: argparse.Namespace, output: Output, spark: SparkSession, lake:
 
 
 def tables(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
-    from ringcast.spark.analyst import View
+    from ringcast.spark.analyst.view import View
     from ringcast.spark.catalog import tables
 
     if args.describe:
@@ -91,13 +91,20 @@ def _describe(output: Output, found: dict[str, Any]) -> int:
     output.line(f"{found['rows']} rows in {found['files']} files, version {found['version']}, at {found['location']}")
     output.line(" <- ".join([found["table"], *found["made_from"]]))
     output.table(["column", "type"], [[name, kind] for name, kind in found["columns"].items()])
+    if found["runs"]:
+        cells = [[r["run"], r["begun"], r["state"], str(r["rows"]), r["code"], r["from"]] for r in found["runs"]]
+        output.table(["run", "begun", "state", "rows", "code", "from"], cells, "lineage: the last runs that wrote it")
     if found["quality"]:
-        output.table(["counted", "rows"], [[name, str(number)] for name, number in found["quality"].items()])
+        cells = [[q["what"], q["action"], str(q["rows"]), str(q["last_run"])] for q in found["quality"]]
+        output.table(["what", "action", "rows, all runs", "the last run"], cells, "quality")
+    if found["quarantined"]:
+        output.line(f"{found['quarantined']} rows are in quarantine: select * from quarantine")
     return 0
 
 
 def sql(args: argparse.Namespace, output: Output, spark: SparkSession, lake: Lake) -> int:
-    from ringcast.spark.analyst import BadQuery, View
+    from ringcast.spark.analyst.lake_session import BadQuery
+    from ringcast.spark.analyst.view import View
 
     try:
         found = View(lake).sql(args.query)

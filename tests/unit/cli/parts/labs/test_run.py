@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import types
 
 import pytest
 
@@ -12,6 +14,7 @@ from ringcast.lab.measuring.report import Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import at_most, figure
 from ringcast.lab.push_pull import experiment
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.record.figures import Measured
 
 
 @pytest.fixture
@@ -41,6 +44,13 @@ def run(*words: str) -> int:
     return lab_run.run(parser.parse_args(["push-pull", *words]))
 
 
+@pytest.fixture(autouse=True)
+def lake(tmp_path_factory, monkeypatch):
+    place = tmp_path_factory.mktemp("results") / "lake"
+    monkeypatch.setenv("RINGCAST_LAKE", str(place))
+    return place
+
+
 def test_json_is_one_list_of_rows_and_nothing_else(findings, tmp_path, capsys):
     assert run("--json", "--quick", "--out", str(tmp_path / "made" / "here")) == 0
     said = capsys.readouterr()
@@ -65,3 +75,47 @@ def test_a_place_that_cannot_be_written_is_named_with_the_remedy(findings, tmp_p
     (tmp_path / "file").write_text("")
     with pytest.raises(LabError, match="choose another place with --out"):
         run("--out", str(tmp_path / "file"))
+
+
+def test_what_was_concluded_is_kept_for_the_history(findings, lake, tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    assert run("--quick", "--out", str(tmp_path)) == 0
+    assert run("--quick", "--out", str(tmp_path)) == 0
+    rows = deltalake.DeltaTable(lake / "bronze.results").to_pyarrow_table().to_pylist()
+    assert len({row["run_id"] for row in rows}) == 2
+    first = [row for row in rows if row["run_id"] == rows[0]["run_id"]]
+    told = {(json.loads(row["configuration"])["figure"], row["metric"]): row["value"] for row in first}
+    assert told == {("delay", "figure"): 1.0, ("delay", "reference"): 4.0, ("delay", "target"): 2.0,
+                    ("delay", "met"): 1.0, ("other", "figure"): 3.0}  # fmt: skip
+
+
+def test_values_are_kept_before_they_are_analysed_and_then_concluded_from(findings, lake, tmp_path, monkeypatch):
+    deltalake = pytest.importorskip("deltalake")
+    findings.measured = [Measured("push-pull", {"size": 64}, 0, "round_trip", 5.0, "ns")]
+    seen = []
+
+    class Analysis:
+        def __init__(self, place):
+            seen.append(deltalake.DeltaTable(place / "bronze.results").to_pyarrow_table().num_rows)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def run(self, pipelines, say):
+            seen.append(tuple(pipelines))
+
+    monkeypatch.setitem(sys.modules, "ringcast.spark.experiments.analysing", types.SimpleNamespace(Analysis=Analysis))
+    monkeypatch.setattr(experiment, "conclude", lambda found, analysed: found.notes.append("concluded"))
+    assert run("--out", str(tmp_path)) == 0
+    assert seen == [1, ("round_trips", "contrasts", "fit")]
+    assert findings.notes[-1] == "concluded"
+
+
+def test_a_lake_that_cannot_be_written_is_named_with_the_remedy(findings, tmp_path):
+    findings.measured = [Measured("push-pull", {"size": 64}, 0, "round_trip", 5.0, "ns")]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match="choose another place with --lake"):
+        run("--out", str(tmp_path / "out"), "--lake", str(tmp_path / "file"))

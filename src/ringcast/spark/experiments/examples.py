@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ringcast.adapt.features import LEAST, parts
-from ringcast.spark.pipelines.results import opened
+from ringcast.spark.experiments.results import opened
 
 HELD_OUT = 4
 """One environment in so many is kept from the families."""
