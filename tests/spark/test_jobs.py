@@ -121,8 +121,8 @@ def test_a_job_beside_a_stream_is_done_again_and_loses_nothing(
     jobs.run("refine", lake, options={"families": ["gps"]})
     original, intruded = Lake._stage, []
 
-    def intrude(self: Lake, table: Any, rows: Any) -> Any:
-        staged = original(self, table, rows)
+    def intrude(self: Lake, table: Any, rows: Any, kind: str) -> Any:
+        staged = original(self, table, rows, kind)
         if table.name == GPS.table.name and not intruded:
             intruded.append(True)
             # A stream writes a message to bronze and, refined, to silver.

@@ -7,15 +7,19 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ringcast.record.delta import Delta, TableChanged
 from ringcast.spark.lake import Lake, LakeError
+from ringcast.spark.session import has_delta
 from ringcast.spark.tables.columns import DOUBLE, LONG, STRING, TIME, columns, join, optional
 from ringcast.spark.tables.table import HOURLY, Table
 
@@ -154,6 +158,23 @@ def test_a_backfill_does_not_delete_what_a_stream_added_meanwhile(
     assert len(list(data.glob("*.parquet"))) == 4, "what was not committed is not left behind"
 
 
+def test_what_a_backfill_brought_a_stream_does_not_bring_again(
+    lake: Lake, spark: SparkSession, intruding: Intruding
+) -> None:
+    lake.append(TABLE, rows(spark, 1), batch=("stream", 0), key=["value"])
+    lake.replace(TABLE, rows(spark, 1, 2), partitions=["2026-01-01T12"])
+    late = lake.append(TABLE, rows(spark, 2, 3), batch=("stream", 1), key=["value"])
+    assert (late.rows, late.dropped) == (1, 1)
+    few = pa.table({"event_time": [NOON, NOON], "name": ["a", "a"], "value": [2, 4]})
+    small = lake.add_arrow(TABLE, few, ["2026-01-01T12"] * 2, batch=("stream", 2), key=["value"])
+    assert (small.rows, small.dropped) == (1, 1)
+    assert values(lake.read(TABLE)) == [1, 2, 3, 4]
+    # In the moment between a look at the table and the commit.
+    intruding(lambda: lake.append_new(TABLE, rows(spark, 5), ["value"]))
+    assert lake.append(TABLE, rows(spark, 5, 6), batch=("stream", 3), key=["value"]).dropped == 1
+    assert values(lake.read(TABLE)) == [1, 2, 3, 4, 5, 6]
+
+
 def test_two_who_add_what_is_new_at_once_add_it_once(lake: Lake, spark: SparkSession, intruding: Intruding) -> None:
     lake.append(TABLE, rows(spark, 1))
     intruding(lambda: lake.append_new(TABLE, rows(spark, 1, 2, 3), ["value"]))
@@ -204,6 +225,17 @@ def test_others_read_the_same_rows(lake: Lake, spark: SparkSession) -> None:
     theirs = zip(found["event_time"].to_pylist(), found["value"].to_pylist(), strict=True)
     assert sorted((at.timestamp(), value) for at, value in theirs) == ours
     assert set(found["hour"].to_pylist()) == {"2026-01-01T12", "2026-01-01T13"}
+
+
+def test_a_spark_with_deltas_jar_reads_by_it(lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not has_delta(spark)
+    equipped = {"spark.sql.extensions": "a.B,io.delta.sql.DeltaSparkSessionExtension"}
+    assert has_delta(cast(SparkSession, SimpleNamespace(conf=equipped)))
+    lake.append(TABLE, rows(spark, 1))
+    assert values(lake.read(TABLE)) == [1]
+    monkeypatch.setattr("ringcast.spark.lake.has_delta", lambda _: True)
+    with pytest.raises(Py4JJavaError, match="data source: delta"):  # there is no such jar here, as Spark says
+        lake.read(TABLE)
 
 
 def test_what_only_deltas_own_reader_knows_is_refused(lake: Lake, spark: SparkSession) -> None:

@@ -60,11 +60,13 @@ def test_arrays_lie_in_the_table_as_little_endian_bytes(spark: SparkSession) -> 
 
 def test_times_come_into_one_base_by_the_clock_that_held_then(spark: SparkSession) -> None:
     table = clocks(spark, ("n", 0, 50 * MS, 0.0, 0), ("n", EPOCH_NS + 1000 * MS, -7, 2000.0, 0), ("m", 0, 1, 0.0, 0))
-    rows = [gps(0, 100), gps(1, 1500), gps(2, 100, node="elsewhere")]
+    rows = [gps(0, 100), gps(1, 1500), gps(2, 100, node="elsewhere"), gps(3, 100)]
+    rows[3]["received_ns"] = rows[3]["sent_ns"]  # as it is of one that was pulled
     found = {r.seq: r for r in refine(frame(spark, rows), table, GPS).collect()}
     assert found[0].event_ns == EPOCH_NS + 50 * MS
     assert found[0].sent_ns == found[0].event_ns + 1000
     assert found[0].received_ns == EPOCH_NS + 100 * MS + 500_000
+    assert found[3].received_ns == found[3].sent_ns == EPOCH_NS + 50 * MS + 1000
     assert found[1].clock_offset_ns == -7 + 1000, "2000 parts in a thousand million, of half a second"
     assert found[2].clock_offset_ns == 0
     assert found[0].event_time.timestamp() == pytest.approx((EPOCH_NS + 50 * MS) / 1e9, abs=1e-6)

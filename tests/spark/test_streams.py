@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ import msgspec
 import pytest
 from bronze_rows import clocks, ending, frame, message, plain
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ringcast.rescue import Mission, Settings, bronze_rows
 from ringcast.rescue.tables import DETECTIONS, FIRES, GPS, INFRARED, POSE, SENSORS, VIDEO
 from ringcast.rescue.trials import declared
-from ringcast.spark import jobs
+from ringcast.spark import declaration, jobs
+from ringcast.spark.declaration import find
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
 from ringcast.spark.streams import Streams
@@ -116,6 +119,50 @@ def test_a_time_in_the_future_does_not_make_the_rest_late(spark: SparkSession, t
     assert "after it was received" in aside.reason
 
 
+def test_an_hour_that_is_filled_in_beside_a_stream_has_each_row_once(spark: SparkSession, tmp_path: Path) -> None:
+    lake, table = Lake(spark, tmp_path / "lake"), clocks(spark)
+    parts = [[gps(0, 0), gps(1, 100)], [gps(2, 200), gps(3, 300)], [gps(9, 60_000)], [gps(10, 61_000)]]
+    with Run(lake, "streams") as run:
+        for at, rows in enumerate(parts):
+            frame(spark, rows).coalesce(1).write.parquet(str(tmp_path / "in" / str(at)))
+            if at == 1:  # a job knows these two before the stream does
+                jobs.run("ingest", lake, source=frame(spark, rows))
+                for name in ("refine", "qos"):
+                    jobs.run(name, lake, options={"families": [GPS.name]} if name == "refine" else None)
+            streams = Streams(lake, run, tmp_path / "checkpoints", every_s=None)
+            came = arriving(spark, tmp_path / "in")
+            streams.start("ingest", came)
+            streams.start("refine", came, {"clocks": table}, options={"families": [GPS.name]})
+            streams.start("qos", came, {"clocks": table})
+            streams.wait()
+    for silver in (MESSAGES, GPS.table):
+        assert sorted(row.seq for row in lake.read(silver).collect()) == [0, 1, 2, 3, 9, 10], silver.name
+    assert lake.read(QOS).where("event_time < '2026-01-01 12:00:30'").count() == 1
+    assert counted(lake, MESSAGES.name)["duplicated"] == 2
+    assert counted(lake, QOS.name)["duplicated"] == 1
+
+
+def test_a_second_row_of_the_same_key_is_left_out_and_counted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = find("qos")
+    twice = replace(one, function=lambda messages, clocks: one.function(messages, clocks).withColumn(
+        "_twice", F.explode(F.array(F.lit(1), F.lit(2)))).drop("_twice"))  # fmt: skip
+    monkeypatch.setitem(declaration._declared, "qos", twice)
+    rows = [gps(0, 0), gps(1, 100), gps(2, 60_000)]
+    frame(spark, rows).coalesce(1).write.parquet(str(tmp_path / "in" / "0"))
+    ending(spark)
+    streamed, other = Lake(spark, tmp_path / "streamed"), Lake(spark, tmp_path / "in-one-go")
+    with Run(streamed, "streams") as run:
+        streams = Streams(streamed, run, tmp_path / "checkpoints", every_s=None)
+        streams.start("qos", arriving(spark, tmp_path / "in"), {"clocks": clocks(spark)})
+        streams.wait()
+    other.append(MESSAGES, frame(spark, rows))
+    jobs.run("qos", other)
+    assert (streamed.read(QOS).count(), counted(streamed, QOS.name)["duplicated"]) == (1, 1)
+    assert (other.read(QOS).count(), counted(other, QOS.name)["duplicated"]) == (2, 2)
+
+
 @pytest.mark.parametrize("every_s", [1.0])
 def test_a_running_query_stops_when_asked(spark: SparkSession, tmp_path: Path, every_s: float) -> None:
     frame(spark, [gps(0, 0)]).coalesce(1).write.parquet(str(tmp_path / "in" / "0"))
@@ -169,6 +216,8 @@ def test_a_mission_fused_by_streams_and_by_jobs(spark: SparkSession, tmp_path: P
     other.replace(SENSORS, sensors)
     for name in ("refine", "fuse", "fire"):
         jobs.run(name, other)
+    assert set(run.inputs) == {"tags uav/*/ir", "tags street/*/video", "tags uav/*/pose", "tags uav/*/gps", "clocks",
+                               "sensors"}, "it read messages, and no table of refined ones"  # fmt: skip
     for table in (DETECTIONS, FIRES):
         found = [plain(lake.read(table).drop("run_id").collect()) for lake in (streamed, other)]
         assert found[0] == found[1]

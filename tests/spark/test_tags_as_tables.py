@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bronze_rows import plain
 
 import ringcast
 from ringcast.record.recorder import Recorder
 from ringcast.record.writer import RecordingWriter
+from ringcast.spark.tables.bronze import MESSAGES
+from ringcast.spark.tags.frames import held, recorded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +44,37 @@ def test_there_and_back(spark: SparkSession, daemon: Any, session: ringcast.Sess
     messages = session.tag("lab/warm").local_history().since(0)
     assert sorted((m.data["seq"], m.data["c"]) for m in messages) == [(99, 49.5), (100, 99.0)]
     assert sorted(m.event_ns for m in messages) == [1, 1_700_000_000_000_000_099]
+
+
+def test_without_names_in_every_row_they_are_the_same_rows(
+    spark: SparkSession, daemon: Any, session: ringcast.Session, tmp_path: Path
+) -> None:
+    for room in ("a", "b"):
+        publisher = session.tag(f"lab/{room}/temp", codec="json").publisher()
+        for number in range(5):
+            publisher.send({"c": number}, event_ns=number * 700 - 1400)
+    session.tag("lab/other").publisher().send(b"x")
+    read = spark.read.format("ringcast").option("tag", "lab/*/temp").option("socket", daemon.socket_path)
+    usual = read.option("decode", "false").load()
+    found = held(spark, "lab/*/temp", daemon.socket_path)
+    assert found.columns == usual.columns == MESSAGES.columns
+    assert plain(found.collect()) == plain(usual.collect())
+    assert len(found.collect()) == 10
+    assert held(spark, "nobody/*", daemon.socket_path).collect() == []
+    every = held(spark, "lab/a/temp", daemon.socket_path, {"every": "2"}).collect()
+    assert [(row.seq, row.every, row.tag) for row in every] == [(seq, 2, "lab/a/temp") for seq in (0, 2, 4)]
+
+    with RecordingWriter(tmp_path / "rec[1]") as writer:
+        recorder = Recorder(session, ["lab/**"], writer, start="earliest")
+        recorder.on_progress = lambda progress: recorder.stop() if progress.rows >= 11 else None
+        recorder.run()
+    ours = recorded(spark, tmp_path / "rec[1]", "lab/*/temp")
+    path = spark.read.format("ringcast").option("path", str(tmp_path / "rec[1]")).option("live", "false")
+    theirs = path.option("tag", "lab/*/temp").option("decode", "false").load()
+    assert plain(ours.collect()) == plain(theirs.collect())
+    assert len(recorded(spark, tmp_path / "rec[1]").collect()) == 11
+    # A list of names, and no pattern: Parquet's own filters know it.
+    assert "PushedFilters: [In(tag, [lab/a/temp,lab/b/temp])]" in ours._jdf.queryExecution().toString()
 
 
 def test_the_example(

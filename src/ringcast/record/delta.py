@@ -8,6 +8,7 @@ committed meanwhile, the caller decides again.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -31,6 +32,7 @@ CHECKPOINT_EVERY = 100
 _SUMMARISED = ("tag", "seq", "event_ns")
 """Columns whose least and greatest value a file's entry tells, so that readers can leave it out."""
 _TRIES = 200
+_BACKFILL = "ringcast backfill"
 _UNREADABLE = {"deletionVectors", "columnMapping"}
 
 
@@ -81,11 +83,13 @@ def nothing(state: State) -> Iterable[DataFile]:
 
 
 class Delta:
-    """One table. `schema` is Delta's JSON, with the column `partition` in it where there is one."""
+    """One table. `schema` is Delta's JSON, with the column `partition` in it where there is one. For one thread: what
+    was read of the log is kept, and only what came since is read."""
 
     def __init__(self, path: Path, schema: str, partition: str | None = None, about: str = "") -> None:
         self.path = path
         self._schema, self._partition, self._about = schema, partition, about
+        self._opened: tuple[tuple[int, int], DeltaTable] | None = None
 
     def exists(self) -> bool:
         return (self.path / "_delta_log").is_dir() and self._load() is not None
@@ -95,10 +99,20 @@ class Delta:
         table = self._load(version)
         return State() if table is None else self._state(table)
 
+    def schema(self) -> str | None:
+        """As it is stored; None when there is no table yet. Does not look at its files. Raises TableError."""
+        table = self._load()
+        return None if table is None else table.schema().to_json()
+
     def batch(self, query: str) -> int:
         """The last batch of that query that was committed; -1 when none was."""
         table = self._load()
         return -1 if table is None else _last(table, query)
+
+    @property
+    def backfilled(self) -> int:
+        """Which version the last backfill made; -1 when there was none."""
+        return self.batch(_BACKFILL)
 
     def commit(
         self,
@@ -107,16 +121,26 @@ class Delta:
         *,
         batch: tuple[str, int] | None = None,
         told: Mapping[str, str] | None = None,
+        backfill: bool = False,
+        backfilled: int | None = None,
     ) -> State | None:
         """Add files and remove those that `decide` names; returns the state it was made on, None when that batch had
-        been committed before. Raises TableError, TableChanged, OSError when the disk is full."""
+        been committed before. A `backfill` may hold what a stream has yet to bring; with `backfilled`, which is what
+        that property was, TableChanged is raised when there has been another one since.
+
+        Raises TableError, TableChanged, OSError when the disk is full.
+        """
         _sync([self.path / file.path for file in added])
-        properties = CommitProperties(
-            custom_metadata=dict(told or {}), max_commit_retries=0,
-            app_transactions=[Transaction(*batch)] if batch is not None else None,
-        )  # fmt: skip
         for _ in range(_TRIES):
             table = self._load()
+            version = -1 if table is None else table.version()
+            named = [Transaction(*batch)] if batch is not None else []
+            named += [Transaction(_BACKFILL, version + 1)] if backfill else []
+            properties = CommitProperties(
+                custom_metadata=dict(told or {}), max_commit_retries=0, app_transactions=named or None
+            )
+            if backfilled is not None and table is not None and _last(table, _BACKFILL) != backfilled:
+                raise TableChanged(str(self.path), "a backfill was made meanwhile; look at what it brought")
             # An append fits any state: listing thousands of files for each would make commits ever slower.
             state = State() if table is None else State(table.version()) if decide is nothing else self._state(table)
             if batch is not None and table is not None and _last(table, batch[0]) >= batch[1]:
@@ -200,10 +224,12 @@ class Delta:
     # ---------------------------------------------------------------- parts
 
     def _load(self, version: int | None = None) -> DeltaTable | None:
-        if not (self.path / "_delta_log").is_dir():
+        log = _identity(self.path / "_delta_log")
+        if log is None:
+            self._opened = None
             return None
         try:
-            table = DeltaTable(str(self.path), version=version)
+            table = self._newest(log) if version is None else DeltaTable(str(self.path), version=version)
         except TableNotFoundError:
             return None
         except DeltaError as exc:
@@ -214,6 +240,18 @@ class Delta:
             raise TableError(
                 str(self.path), f"it uses {', '.join(sorted(strange))}; only Delta's own reader knows that"
             )
+        return table
+
+    def _newest(self, log: tuple[int, int]) -> DeltaTable:
+        """What was opened before, brought up to date: opening it again would read up to CHECKPOINT_EVERY commits."""
+        known, self._opened = self._opened, None
+        if known is not None and known[0] == log:
+            with contextlib.suppress(DeltaError):  # what it would go on from may have been cleaned up
+                known[1].update_incremental()
+                self._opened = known
+                return known[1]
+        table = DeltaTable(str(self.path))
+        self._opened = log, table
         return table
 
     def _state(self, table: DeltaTable) -> State:
@@ -257,6 +295,18 @@ def described(root: Path, path: str, partition: str | None = None) -> DataFile:
             least[name], most[name] = min(part.min for part in parts), max(part.max for part in parts)
     stats = json.dumps({"numRecords": found.num_rows, "minValues": least, "maxValues": most})
     return DataFile(path, found.num_rows, (root / path).stat().st_size, partition, stats)
+
+
+def _identity(log: Path) -> tuple[int, int] | None:
+    """What tells a log from another one that was made in its place; None when there is none."""
+    try:
+        number = log.stat().st_ino  # which may be used again
+    except FileNotFoundError:
+        return None
+    try:
+        return number, (log / f"{0:020d}.json").stat().st_mtime_ns
+    except FileNotFoundError:  # cleaned up long ago
+        return number, 0
 
 
 def _last(table: DeltaTable, query: str) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.rings.local_history import LocalHistory
-from ringcast.errors import BrokenError, HistoryError, UnknownTag
+from ringcast.errors import BrokenError, Empty, HistoryError, UnknownTag
 from ringcast.message import Message
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes, is_pattern
@@ -160,11 +160,19 @@ class Rings:
     def _remote_stretches(self, info: PublisherInfo, first: int, last: int, every: int) -> Iterator[Stretch]:
         following = first_due(first, every)
         with self._remote(info) as history:
-            _, newest = history.bounds()
-            last = min(last, newest)
+            newest: int | None = None
             while following <= last:
                 end = min(last, following + REMOTE_ROWS * every - 1)
-                messages = [m for m in history.range(following, end) if m.seq % every == 0]
+                pulled = _pulled(history, following, end)
+                # Only when the last one is not there is it asked whether it was sent: each question is a round trip.
+                if newest is None and (not pulled or pulled[-1].seq < end):
+                    newest = history.bounds()[1]
+                    last = min(last, newest)
+                    if following > last:
+                        return
+                    end = min(last, end)
+                    pulled = _pulled(history, following, end)
+                messages = [m for m in pulled if m.seq % every == 0]
                 begin, following = following, first_due(end + 1, every)
                 columns = MessageColumns(messages, [info], following)
                 # What the daemon counts as lost knows nothing of scaling.
@@ -211,3 +219,10 @@ class Rings:
     @property
     def is_pattern(self) -> bool:
         return is_pattern(self.pattern)
+
+
+def _pulled(history: RemoteHistory[bytes], first: int, last: int) -> list[Message[bytes]]:
+    try:
+        return history.range(first, last)
+    except Empty:
+        return []

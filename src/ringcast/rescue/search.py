@@ -24,7 +24,7 @@ import msgspec
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from ringcast.rescue import Mission, Settings, truth_rows
+from ringcast.rescue import Mission, Settings, bronze_rows, truth_rows
 from ringcast.rescue.pipelines.score import matched, score
 from ringcast.rescue.report import write_report
 from ringcast.rescue.tables import DETECTIONS, SENSORS, TRUTH
@@ -36,12 +36,15 @@ from ringcast.spark.page import Section
 from ringcast.spark.session import close_session, open_session
 from ringcast.spark.streams import Streams
 from ringcast.spark.tables import upkeep
+from ringcast.spark.tables.bronze import MESSAGES
+from ringcast.spark.tags.frames import recorded
 from ringcast.spark.tags.outlet import Outlet
 
-WATERMARK = "500 milliseconds"
+WATERMARK = "400 milliseconds"
 """On one machine, and within a mesh of its own, what is later than that was held up by somebody; it is counted."""
 
 _TICK_NS = 100_000_000
+_MADE_UP_S, _BATCHES = 3.0, 6
 _SHARED = Path("/dev/shm")
 """A checkpoint of a demonstration need not outlive the machine, and each batch writes some twenty files of it."""
 _SOCKET_ROOM = 50
@@ -99,7 +102,25 @@ class Search:
         """Begin to read, from the first message on that the rings hold. Raises TagConflict."""
         self._lake.replace(SENSORS, declared(self._spark, self._mission.calibration(), SENSORS), self._run.id)
         clocks = declared(self._spark, [], upkeep.CLOCKS)
+        self._rehearse(clocks)
         self._streams.start("fuse", self._tags(), {"clocks": clocks}, Outlet(self._tag, self._socket))
+
+    def _rehearse(self, clocks: DataFrame) -> None:
+        """The same query on made-up seconds, into a lake that is thrown away: Java compiles it and workers load what
+        they need before anybody waits for a detection."""
+        made = declared(
+            self._spark, bronze_rows(Mission(replace(self._mission.settings, seconds=_MADE_UP_S))), MESSAGES
+        )
+        place = self._scratch / "rehearsal"
+        made.repartitionByRange(_BATCHES, "event_ns").write.parquet(str(place / "in"))
+        messages = self._spark.readStream.schema(MESSAGES.schema).option("maxFilesPerTrigger", 1)
+        lake = Lake(self._spark, place / "lake")
+        tables = {"clocks": clocks, "sensors": self._lake.read(SENSORS)}
+        streams = Streams(lake, Run(lake, "rehearsal"), place / "checkpoints", every_s=None, watermark=WATERMARK)
+        streams.start("fuse", messages.parquet(str(place / "in")), tables)
+        for query in streams.queries:
+            query.awaitTermination()
+        streams.check()
 
     def check(self) -> None:
         """Raises QueryFailed."""
@@ -109,6 +130,11 @@ class Search:
         """How many the fusion has done, and how long the last one took, in seconds."""
         last = self._streams.queries[0].lastProgress if self._streams.queries else None
         return (0, 0.0) if last is None else (last.batchId + 1, last.batchDuration / 1e3)
+
+    @property
+    def written(self) -> int:
+        """How many detections the fusion has written."""
+        return self._run.outputs.get(DETECTIONS.name, 0)
 
     def stop(self) -> None:
         self._streams.stop()
@@ -122,8 +148,7 @@ class Search:
         or not anything was found in the last of them, and write the page. `more` makes sections of it from the
         channels."""
         say("recording into the lake")
-        source = self._spark.read.format("ringcast").option("path", str(recording)).option("decode", "false").load()
-        jobs.run("ingest", self._lake, source=source)
+        jobs.run("ingest", self._lake, source=recorded(self._spark, recording))
         say("quality of service")
         jobs.run("qos", self._lake)
         say("against the truth")

@@ -20,6 +20,7 @@ from ringcast.spark.pipelines.ingest import ingest
 from ringcast.spark.tables.bronze import MESSAGES
 from ringcast.spark.tables.table import Table
 from ringcast.spark.tables.upkeep import CLOCKS
+from ringcast.spark.tags.frames import recorded
 
 MS = 1_000_000
 SEEDS = 20
@@ -62,8 +63,7 @@ def recorded_trial(
     spark: SparkSession, recording: str | os.PathLike[str], mission: Mission, clocks: Iterable[dict[str, Any]] = ()
 ) -> tuple[Score, dict[str, int]]:
     """The same of what a recorder wrote. `clocks` are rows of that table; none leaves times as they were stamped."""
-    reader = spark.read.format("ringcast").option("path", os.fspath(recording)).option("decode", "false")
-    return judged(spark, mission, ingest(reader.load()), clocks)
+    return judged(spark, mission, ingest(recorded(spark, recording)), clocks)
 
 
 def judged(

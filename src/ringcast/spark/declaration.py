@@ -26,8 +26,6 @@ from ringcast.spark.tables.silver import Family
 from ringcast.spark.tables.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ringcast.spark.jobs import Job
     from ringcast.spark.streams import Sources, Streams
 
@@ -69,8 +67,9 @@ class NothingToDo(RingcastError):
 class Pipeline:
     """`reads` names the function's arguments: a Family is tags, decoded; a Table is one of the lake's.
 
-    With `scan`, messages of all families come undecoded and in one DataFrame, as the argument of that name. `rows` and
-    `counts` take the function's result apart where not all of it is written: what is, and numbers for `quality`.
+    With `scan`, messages of all families come undecoded and in one DataFrame, as the argument of that name. `each` and
+    `tally` name columns of the function's result that are not written as they are: an array of structs, of which each
+    becomes a row, and numbers whose sums go to `quality`.
     """
 
     name: str
@@ -85,8 +84,8 @@ class Pipeline:
     scan: str | None = None
     small: bool = False
     needs: Mapping[str, str] = field(default_factory=dict)
-    rows: Callable[[DataFrame], DataFrame] | None = None
-    counts: Callable[[DataFrame], DataFrame] | None = None
+    each: str | None = None
+    tally: tuple[str, ...] = ()
     job: Callable[[Job], None] | None = None
     stream: Callable[[Streams, Sources], object] | None = None
 
@@ -126,23 +125,24 @@ def pipeline(
     scan: str | None = None,
     small: bool = False,
     needs: Mapping[str, str] | None = None,
-    rows: Callable[[DataFrame], DataFrame] | None = None,
-    counts: Callable[[DataFrame], DataFrame] | None = None,
+    each: str | None = None,
+    tally: Sequence[str] = (),
 ) -> Callable[[Function], Function]:
     """Declare a function from DataFrames to a DataFrame as a pipeline. The function stays as it is.
 
     `expect` is what its rows must be, `key` the columns by which a row is itself (a second one of the same key is left
     out and counted), `clock` its event time. Rows that depend on others up to `margin_s` away in time get these when
-    only some hours are done. `small` results are handed over by the driver, without a Spark job. `needs` says what to
-    do when an input table is empty. A keyword-only argument with a default is an option; one named `watermark` is how
-    long the stream waits for what is late. Raises PipelineConflict.
+    only some hours are done. `small` results are fetched by the driver, which writes them without another Spark job.
+    `needs` says what to do when an input table is empty. `each` and `tally` are as in Pipeline. A keyword-only argument
+    with a default is an option; one named `watermark` is how long the stream waits for what is late. Raises
+    PipelineConflict.
     """
 
     def declare(function: Function) -> Function:
         _register(
             Pipeline(
                 name, about, function, dict(reads), writes, tuple(expect), tuple(key), clock, margin_s, scan, small,
-                dict(needs or {}), rows, counts,
+                dict(needs or {}), each, tuple(tally),
             )
         )  # fmt: skip
         return function

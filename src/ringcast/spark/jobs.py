@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from ringcast.errors import RingcastError
@@ -75,11 +75,16 @@ class Job:
         self.run.read(table.name, wanted)
         return self.lake.read(table, wanted)
 
-    def messages(self, margin: dt.timedelta) -> DataFrame:
-        """Bronze, with as much more as the clocks of nodes are apart: what they stamped an hour off is of the span."""
+    def messages(self, margin: dt.timedelta, families: Sequence[Family] | None = None) -> DataFrame:
+        """Bronze, of these families or all of it, with as much more as the clocks of nodes are apart: what they stamped
+        an hour off is of the span."""
         widest = self.lake.read(upkeep.CLOCKS).agg(F.max(F.abs("offset_ns"))).first()
         apart = dt.timedelta(seconds=((widest and widest[0]) or 0) / 1e9)
-        return self.read(bronze.MESSAGES, margin + apart)
+        rows = self.read(bronze.MESSAGES, margin + apart)
+        if families is None:
+            return rows
+        tags = [row.tag for row in rows.select("tag").distinct().collect()]
+        return of_families(rows, families, tags)
 
     def within(self, rows: DataFrame, clock: str = "event_time") -> DataFrame:
         """Rows whose hour is one of those to replace."""
@@ -134,17 +139,23 @@ def _declared(job: Job, publish: Outlet | None) -> None:
     if bronze.RESULTS in one.tables:
         take_in(job)
     found = one.function(**_inputs(job), **chosen_options(one, job.options))
-    found = found.persist() if one.rows or one.counts or publish else found
+    found = found.persist() if one.tally or publish else found
     try:
-        rows = complete(one, found, job.run)
-        job.write(one.writes, job.within(rows, one.clock), one.expectations)
+        seen = Observation()
+        rows = job.within(written(one, found, job.run), one.clock).observe(seen, F.count("*").alias("rows"))
+        rows = rows.dropDuplicates(list(one.key)) if one.key else rows
+        counts = job.write(one.writes, rows, one.expectations)
         if publish is not None:
             job.say(f"publishing on {publish.tag}")
-            publish.send(job.within(rows, one.clock).select(*one.writes.columns))
-        if one.counts is not None:
-            numbers = counted(one, job.within(found, one.clock))
+            publish.send(rows.select(*one.writes.columns))
+        numbers = counted(one, job.within(found, one.clock)) if one.tally else {}
+        if one.key:
+            # Spark does not even look at rows of a plan that it knows to be empty.
+            twice = seen.get["rows"] - counts["rows"] if counts["rows"] else 0
+            numbers["duplicated"] = numbers.get("duplicated", 0) + twice
+        if numbers:
             note(job.lake, one.writes.name, numbers, job.run, Place())
-            job.run.count(numbers, f"{one.name}: ")
+            job.run.count({name: number for name, number in numbers.items() if number}, f"{one.name}: ")
     finally:
         found.unpersist()
 
@@ -163,22 +174,23 @@ def _inputs(job: Job) -> dict[str, DataFrame]:
             if name in one.needs and given[name].isEmpty():
                 raise NothingToDo(one.name, one.needs[name])
     if one.scan is not None:
-        given[one.scan] = of_families(job.messages(margin), one.families)
+        given[one.scan] = job.messages(margin, one.families)
     return given
 
 
-def complete(one: Pipeline, found: DataFrame, run: Run) -> DataFrame:
-    """The rows that are written: with the run's id where the table has it, and each key once."""
+def written(one: Pipeline, found: DataFrame, run: Run) -> DataFrame:
+    """The rows of a function's result, with the run's id where the table has it."""
     assert one.writes is not None
-    rows = one.rows(found) if one.rows is not None else found
-    if "run_id" in one.writes.columns:
-        rows = rows.withColumn("run_id", F.lit(run.id))
-    return rows.dropDuplicates(list(one.key)) if one.key and not rows.isStreaming else rows
+    rows = found
+    if one.each is not None or one.tally:
+        rest = [name for name in found.columns if name != one.each and name not in one.tally]
+        rows = found.select(*rest, *([F.inline(one.each)] if one.each is not None else []))
+    return rows.withColumn("run_id", F.lit(run.id)) if "run_id" in one.writes.columns else rows
 
 
 def counted(one: Pipeline, found: DataFrame) -> dict[str, int]:
-    assert one.counts is not None
-    row = one.counts(found).first()
+    """The sums of what a function's result tallies."""
+    row = found.agg(*(F.sum(name).alias(name) for name in one.tally)).first()
     return {} if row is None else {name: int(number or 0) for name, number in row.asDict().items()}
 
 

@@ -11,10 +11,11 @@ import json
 import os
 import re
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -27,23 +28,29 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from ringcast.record.delta import DataFile, Decide, Delta, State, TableChanged, TableError, described, nothing
+from ringcast.spark.session import has_delta
 from ringcast.spark.tables.table import Fit, Table, fit, same_type
 
 LakeError = TableError
 _PARTITION = "_partition"
 _STAGING = "_staging"
+_BATCH, _WHOLE = "batch", "whole"
+"""How names of files begin, by who wrote them: a stream, or somebody who had all the rows."""
+_CLUSTERED = ("tag", "event_ns")
+"""Rows that have these lie in a file in this order: readers that ask for a tag, or a time, leave most of it out."""
 _PATTERN = re.compile(r"[][*?{}\\]")
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a commit did. `new` is False when it had been made before."""
+    """What a commit did. `new` is False when it had been made before; `dropped` rows were there already."""
 
     table: str
     rows: int
     files: int
     removed: int
     new: bool = True
+    dropped: int = 0
 
 
 class Lake:
@@ -54,6 +61,7 @@ class Lake:
             raise LakeError("all", f"the session is in {zone}; open it with spark.sql.session.timeZone=UTC")
         self.spark = spark
         self.path = Path(path).absolute()
+        self._open = threading.local()  # each query writes on a thread of its own
 
     def location(self, table: Table) -> Path:
         return self.path / table.folder
@@ -70,24 +78,48 @@ class Lake:
 
         Rows that were written before a column was declared have null there. Raises LakeError.
         """
-        state = self.state(table, at)
-        self._check(table, state)
         wanted = None if partitions is None else set(partitions)
+        if has_delta(self.spark) and (self.location(table) / "_delta_log").is_dir():
+            return self._by_delta(table, wanted, at)
+        state = self.state(table, at)
+        self._check(table, state.schema)
         return self._rows(table, [f for f in state.files.values() if wanted is None or f.partition in wanted])
 
-    def append(self, table: Table, rows: DataFrame, run: str = "", batch: tuple[str, int] | None = None) -> Written:
-        """Add rows. With `batch` (query, number) a second call does nothing. Raises LakeError."""
-        delta = self._open(table, rows)
+    def append(
+        self, table: Table, rows: DataFrame, run: str = "", batch: tuple[str, int] | None = None,
+        key: Sequence[str] = (),
+    ) -> Written:  # fmt: skip
+        """Add rows. With `batch` (query, number) a second call does nothing; with `key` also, rows that a backfill
+        brought before are left out. Raises LakeError."""
+        delta = self._fitted(table, rows)
         if batch is not None and delta.batch(batch[0]) >= batch[1]:
             return Written(table.name, 0, 0, 0, new=False)
-        return self._commit(table, delta, self._stage(table, rows), nothing, "append", run, batch)
+        staged, dropped = self._stage(table, rows, _BATCH if batch else _WHOLE), 0
+        while True:
+            backfilled = delta.backfilled if batch is not None and key else None
+            if backfilled is not None and (theirs := self._backfilled(table, staged, backfilled)):
+                ours = self._rows(table, staged)
+                fewer = self._stage(table, ours.join(theirs.select(*key), list(key), "left_anti"), _BATCH)
+                dropped += sum(file.rows for file in staged) - sum(file.rows for file in fewer)
+                self._discard(table, staged)
+                staged = fewer
+            try:
+                made = self._commit(
+                    table, delta, staged, nothing, "append", run, batch, keep=True, backfilled=backfilled
+                )
+                return replace(made, dropped=dropped)
+            except TableChanged:
+                continue
+            except LakeError:
+                self._discard(table, staged)
+                raise
 
     def append_new(self, table: Table, rows: DataFrame, key: Sequence[str], run: str = "") -> Written:
         """Add those rows whose key the table does not have, whoever else adds rows meanwhile. Raises LakeError."""
-        delta = self._open(table, rows)
+        delta = self._fitted(table, rows)
         known = dict(self.state(table).files)
         held = self._rows(table, list(known.values()))
-        staged = self._stage(table, rows.join(held.select(*key), list(key), "left_anti"))
+        staged = self._stage(table, rows.join(held.select(*key), list(key), "left_anti"), _WHOLE)
 
         def decide(state: State) -> Iterable[DataFile]:
             if state.files.keys() - known.keys():
@@ -96,12 +128,12 @@ class Lake:
 
         while True:
             try:
-                return self._commit(table, delta, staged, decide, "append", run, None, keep=True)
+                return self._commit(table, delta, staged, decide, "append", run, None, keep=True, backfill=True)
             except TableChanged:
                 later = {path: file for path, file in self.state(table).files.items() if path not in known}
                 known |= later
                 ours, theirs = self._rows(table, staged), self._rows(table, list(later.values()))
-                fewer = self._stage(table, ours.join(theirs.select(*key), list(key), "left_anti"))
+                fewer = self._stage(table, ours.join(theirs.select(*key), list(key), "left_anti"), _WHOLE)
                 self._discard(table, staged)
                 staged = fewer
 
@@ -118,9 +150,10 @@ class Lake:
 
     def add_arrow(
         self, table: Table, rows: pa.Table, partitions: list[str | None], run: str = "",
-        batch: tuple[str, int] | None = None,
+        batch: tuple[str, int] | None = None, key: Sequence[str] = (),
     ) -> Written:  # fmt: skip
-        """Rows that are here already, each with the name of its partition, without a Spark job. Raises LakeError."""
+        """Rows that are here already, each with the name of its partition, without a Spark job. As `append`, but for a
+        backfill that is made in this very moment. Raises LakeError."""
         delta = self._prepared(table)
         if batch is not None and delta.batch(batch[0]) >= batch[1]:
             return Written(table.name, 0, 0, 0, new=False)
@@ -128,14 +161,18 @@ class Lake:
         empty = [f.name for f in table.schema if not f.nullable and rows[f.name].null_count]
         if empty:
             raise LakeError(table.name, f"a row has null in one of {', '.join(empty)}")
+        came = rows.num_rows
+        if batch is not None and key and delta.backfilled >= 0:
+            rows, partitions = self._not_backfilled(table, rows, partitions, key)
         files = []
         for partition in sorted(set(partitions), key=str):
             chosen = rows.filter(pa.array([one == partition for one in partitions], pa.bool_()))
-            path = self._new_file(table)
+            path = self._new_file(_BATCH if batch else _WHOLE)
             (self.location(table) / path).parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(chosen, self.location(table) / path, compression="zstd", store_schema=False)
             files.append(described(self.location(table), path, partition))
-        return self._commit(table, delta, files, nothing, "append", run, batch)
+        made = self._commit(table, delta, files, nothing, "append", run, batch)
+        return replace(made, dropped=came - rows.num_rows)
 
     def replace(
         self, table: Table, rows: DataFrame, run: str = "", partitions: Iterable[str] | None = None,
@@ -152,7 +189,7 @@ class Lake:
         def chosen(state: State) -> dict[str, DataFile]:
             return {path: f for path, f in state.files.items() if wanted is None or f.partition in wanted}
 
-        delta = self._open(table, rows)
+        delta = self._fitted(table, rows)
         before = chosen(base or self.state(table))
 
         def decide(state: State) -> Iterable[DataFile]:
@@ -161,18 +198,18 @@ class Lake:
                 raise TableChanged(table.name, "somebody else wrote to what this replaces; compute it again")
             return now.values()
 
-        staged = self._stage(table, rows)
+        staged = self._stage(table, rows, _WHOLE)
         if wanted is not None and (strays := {str(file.partition) for file in staged} - wanted):
             self._discard(table, staged)
             raise LakeError(table.name, f"rows of {', '.join(sorted(strays))} are not of the partitions to replace")
-        return self._commit(table, delta, staged, decide, "replace", run, None)
+        return self._commit(table, delta, staged, decide, "replace", run, None, backfill=True)
 
     def compact(self, table: Table, grace_s: float = 3600.0) -> Written:
         """One file per partition, by tag and time where rows have these, and away with files that nobody could read
         for `grace_s` (whole hours), which is for readers that opened the table before. Raises TableChanged."""
         delta = self._delta(table)
-        ordered = table.partition_column is not None and {"tag", "event_ns"} <= set(table.columns)
-        removed, written = delta.compact(["tag", "event_ns"] if ordered else None)
+        ordered = table.partition_column is not None and set(_CLUSTERED) <= set(table.columns)
+        removed, written = delta.compact(list(_CLUSTERED) if ordered else None)
         delta.vacuum(grace_s)
         for stage in (self.location(table) / _STAGING).glob("*"):
             if stage.stat().st_mtime < time.time() - max(grace_s, 3600.0):
@@ -192,9 +229,13 @@ class Lake:
         location = self.location(table)
         if (self.path / table.name / "v1" / "manifests").is_dir() and not (location / "_delta_log").is_dir():
             raise LakeError(table.name, "an older Ringcast wrote it; convert the lake once: ringcast pipeline upgrade")
-        return Delta(location, json.dumps(table.stored_schema.jsonValue()), table.partition_column, table.about)
+        tables: dict[Table, Delta] = self._open.__dict__.setdefault("tables", {})
+        if table not in tables:
+            schema = json.dumps(table.stored_schema.jsonValue())
+            tables[table] = Delta(location, schema, table.partition_column, table.about)
+        return tables[table]
 
-    def _open(self, table: Table, rows: DataFrame) -> Delta:
+    def _fitted(self, table: Table, rows: DataFrame) -> Delta:
         if not (found := self.fitting(table, rows)).fits:
             raise LakeError(
                 table.name,
@@ -206,21 +247,21 @@ class Lake:
     def _prepared(self, table: Table) -> Delta:
         """Ready to be written to as it is declared; columns that were declared since are added."""
         delta = self._delta(table)
-        state = delta.state()
-        self._check(table, state)
-        if state.schema is not None:
-            have = {field["name"] for field in json.loads(state.schema)["fields"]}
+        stored = delta.schema()
+        self._check(table, stored)
+        if stored is not None:
+            have = {field["name"] for field in json.loads(stored)["fields"]}
             new = [field.jsonValue() for field in table.schema if field.name not in have]
             if new:
                 delta.add_columns(new)
         return delta
 
-    def _check(self, table: Table, state: State) -> None:
+    def _check(self, table: Table, schema: str | None) -> None:
         """Whether what is stored can be read and written as declared. Code that is older than the table may know fewer
         of its columns, and code that is newer more of them, as long as these may be null."""
-        if state.schema is None:
+        if schema is None:
             return
-        stored = {field.name: field for field in StructType.fromJson(json.loads(state.schema))}
+        stored = {field.name: field for field in StructType.fromJson(json.loads(schema))}
         declared = {field.name: field for field in table.schema}
         wrong = [
             f"column {name} is {stored[name].dataType.simpleString()}, declared is {field.dataType.simpleString()}"
@@ -237,6 +278,18 @@ class Lake:
                 f"{'; '.join(wrong)}. Declare it with version={table.version + 1}, which is a table beside this one",
             )
 
+    def _by_delta(self, table: Table, partitions: set[str] | None, at: int | None) -> DataFrame:
+        """By Delta's own reader, which knows deletion vectors and the like."""
+        reader = self.spark.read.format("delta")
+        rows = (reader if at is None else reader.option("versionAsOf", at)).load(str(self.location(table)))
+        self._check(table, rows.schema.json())
+        if partitions is not None and table.partition_column is not None:
+            rows = rows.where(F.col(table.partition_column).isin(sorted(partitions)))
+        missing = {
+            f.name: F.lit(None).cast(f.dataType).alias(f.name) for f in table.schema if f.name not in rows.columns
+        }
+        return rows.select(*(missing.get(name, F.col(name)) for name in table.columns))
+
     def _rows(self, table: Table, files: Sequence[DataFile]) -> DataFrame:
         if not files:
             return self.spark.createDataFrame([], table.schema)
@@ -246,7 +299,7 @@ class Lake:
 
     def _commit(
         self, table: Table, delta: Delta, staged: list[DataFile], decide: Decide, what: str, run: str,
-        batch: tuple[str, int] | None, keep: bool = False,
+        batch: tuple[str, int] | None, keep: bool = False, backfill: bool = False, backfilled: int | None = None,
     ) -> Written:  # fmt: skip
         removed: list[DataFile] = []
 
@@ -256,7 +309,8 @@ class Lake:
 
         try:
             chosen = nothing if decide is nothing else decided
-            made = delta.commit(staged, chosen, batch=batch, told={"what": what, "run": run})
+            told = {"what": what, "run": run}
+            made = delta.commit(staged, chosen, batch=batch, told=told, backfill=backfill, backfilled=backfilled)
         except LakeError:
             if not keep:
                 self._discard(table, staged)
@@ -266,7 +320,27 @@ class Lake:
             return Written(table.name, 0, 0, 0, new=False)
         return Written(table.name, sum(file.rows for file in staged), len(staged), len(removed))
 
-    def _stage(self, table: Table, rows: DataFrame) -> list[DataFile]:
+    def _backfilled(self, table: Table, staged: list[DataFile], last: int) -> DataFrame | None:
+        """What these partitions have of others than streams; None where that is nothing."""
+        files = self._of_others(table, {file.partition for file in staged}) if last >= 0 and staged else []
+        return self._rows(table, files) if files else None
+
+    def _of_others(self, table: Table, partitions: set[str | None]) -> list[DataFile]:
+        files = self.state(table).files.values()
+        return [f for f in files if f.partition in partitions and not f.path.startswith(f"data/{_BATCH}")]
+
+    def _not_backfilled(
+        self, table: Table, rows: pa.Table, partitions: list[str | None], key: Sequence[str]
+    ) -> tuple[pa.Table, list[str | None]]:
+        known: set[tuple[Any, ...]] = set()
+        for file in self._of_others(table, set(partitions)):
+            held = pq.read_table(self.location(table) / file.path, columns=list(key), partitioning=None)
+            known |= set(zip(*(held[name].to_pylist() for name in key), strict=True))
+        new = [values not in known for values in zip(*(rows[name].to_pylist() for name in key), strict=True)]
+        kept = [partition for partition, fresh in zip(partitions, new, strict=True) if fresh]
+        return rows.filter(pa.array(new, pa.bool_())), kept
+
+    def _stage(self, table: Table, rows: DataFrame, kind: str) -> list[DataFile]:
         """Write Parquet files below the table, unseen until a commit names them."""
         root = self.location(table)
         stage = root / _STAGING / uuid.uuid4().hex
@@ -279,13 +353,15 @@ class Lake:
             complete = complete.where(F.when(whole, True).otherwise(F.raise_error(F.lit(
                 f"table {table.name}: a row has null in one of {', '.join(required)}"
             )).cast("boolean")))  # fmt: skip
+        if set(_CLUSTERED) <= set(table.columns):
+            complete = complete.sortWithinPartitions(_PARTITION, *_CLUSTERED)
         complete.write.partitionBy(_PARTITION).parquet(str(stage))
         files = []
         for found in sorted(stage.glob(f"{_PARTITION}=*/*.parquet")):
             if pq.read_metadata(found).num_rows == 0:
                 continue
             partition = unquote(found.parent.name.partition("=")[2])
-            path = self._new_file(table)
+            path = self._new_file(kind)
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             os.rename(found, root / path)
             files.append(described(root, path, partition if table.partition_column else None))
@@ -293,8 +369,8 @@ class Lake:
         return files
 
     @staticmethod
-    def _new_file(table: Table) -> str:
-        return f"data/{uuid.uuid4().hex}.parquet"
+    def _new_file(kind: str) -> str:
+        return f"data/{kind}-{uuid.uuid4().hex}.parquet"
 
     def _discard(self, table: Table, staged: Iterable[DataFile]) -> None:
         for file in staged:

@@ -43,6 +43,7 @@ LOCAL_SETTINGS = {
     "spark.driver.memory": "1g",
 }
 
+_DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 _END_S = 20.0
 
 
@@ -71,6 +72,12 @@ def open_session(
     spark = builder.getOrCreate()
     spark.dataSource.register(RingcastSource)
     return spark
+
+
+def has_delta(spark: SparkSession) -> bool:
+    """Whether this Spark brings Delta's own reader, as clusters do that were set up for it. The one place that decides:
+    where it does, tables are read by it, and else by the list of files that the package `deltalake` gives."""
+    return _DELTA in (spark.conf.get("spark.sql.extensions", None) or "").split(",")
 
 
 def close_session(spark: SparkSession) -> None:

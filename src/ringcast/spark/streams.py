@@ -11,7 +11,8 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -20,12 +21,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ringcast.errors import RingcastError
 from ringcast.spark.declaration import NothingToDo, Pipeline, find
-from ringcast.spark.jobs import chosen_options, complete, counted
+from ringcast.spark.jobs import chosen_options, counted, written
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
 from ringcast.spark.pipelines.refine import of_families, refine
 from ringcast.spark.quality import Expectation
-from ringcast.spark.settling import Place, note, settle, settle_small
+from ringcast.spark.settling import Place, fetchable, note, settle, settle_small
 from ringcast.spark.tables import bronze, upkeep
 from ringcast.spark.tables.silver import Family
 from ringcast.spark.tables.table import Table
@@ -131,22 +132,38 @@ class Streams:
         assert table is not None
         found = one.function(**self._inputs(one, sources), **chosen_options(one, sources.options))
 
-        def write(batch: DataFrame, place: Place) -> None:
-            rows = complete(one, batch, self.run)
-            numbers = counted(one, batch) if one.counts is not None else {}
-            if one.small:
-                sent = settle_small(self.lake, table, rows, one.expectations, self.run, place, numbers)
-                if sources.publish is not None and sent.num_rows:
-                    sources.publish.send_now(sent, table.schema, place.batch, self._checkpoints)
-            else:
-                settle(self.lake, table, rows, one.expectations, self.run, place)
-                if sources.publish is not None:
-                    sources.publish.send(rows.select(*table.columns), place.batch, self._checkpoints)
-                if numbers:
-                    note(self.lake, table.name, numbers, self.run, place)
-            self.run.count(numbers, f"{one.name}: ")
+        rows = written(one, found, self.run)
+        if one.small and self.lake.fitting(table, rows).fits:
+            self._start_small(one, table, found, sources.publish)
+            return
 
-        self.begin(one.name, found, write, small=one.small)
+        def write(batch: DataFrame, place: Place) -> None:
+            rows = written(one, batch, self.run)
+            once = rows.dropDuplicates(list(one.key)) if one.key else rows
+            counts = settle(self.lake, table, once, one.expectations, self.run, replace(place, key=one.key))
+            if sources.publish is not None:
+                sources.publish.send(once.select(*table.columns), place.batch, self._checkpoints)
+            numbers = counted(one, batch) if one.tally else {}
+            if one.key:
+                numbers["duplicated"] = numbers.get("duplicated", 0) + rows.count() - counts["rows"]
+            note(self.lake, table.name, numbers, self.run, place)
+            self.run.count({name: number for name, number in numbers.items() if number}, f"{one.name}: ")
+
+        self.begin(one.name, found, write)
+
+    def _start_small(self, one: Pipeline, table: Table, found: DataFrame, publish: Outlet | None) -> None:
+        """A batch's rows, what they fail and the tallies are one fetch: any other job takes longer than so few rows."""
+
+        def write(batch: DataFrame, place: Place) -> None:
+            fetched = batch.toArrow()
+            if not fetched.num_rows:
+                return
+            send = None
+            if publish is not None:
+                send = partial(publish.send_now, schema=table.schema, batch=place.batch, state=self._checkpoints)
+            settle_small(self.lake, one, fetched, self.run, place, send)
+
+        self.begin(one.name, fetchable(found, one, self.run), write, once=True)
 
     def _inputs(self, one: Pipeline, sources: Sources) -> dict[str, Any]:
         given: dict[str, Any] = {}
@@ -154,13 +171,15 @@ class Streams:
             if isinstance(source, Family):
                 if one.scan is None:
                     given[name] = self._refined(source, sources)
+                self.run.read(f"tags {source.pattern}", None)
             elif source is bronze.MESSAGES:
                 given[name] = sources.all()
+                self.run.read("tags **", None)
             else:
                 given[name] = self.table(name, sources, source)
                 if name in one.needs and given[name].isEmpty():
                     raise NothingToDo(one.name, one.needs[name])
-            self.run.read(source.table.name if isinstance(source, Family) else source.name, None)
+                self.run.read(source.name, None)
         if one.scan is not None:
             given[one.scan] = of_families(sources.all(), one.families)
         if one.takes("watermark"):
@@ -173,9 +192,11 @@ class Streams:
         rows = refine(sources.of(family), self.clocks(sources), family, self.watermark).observe(family.name, *counted)
         return rows.where("rejected is null")
 
-    def into(self, table: Table, expectations: Sequence[Expectation]) -> Settled:
+    def into(self, table: Table, expectations: Sequence[Expectation], key: Sequence[str] = ()) -> Settled:
+        """With `key`, what a backfill brought before is left out."""
+
         def write(batch: DataFrame, place: Place) -> None:
-            settle(self.lake, table, batch, expectations, self.run, place)
+            settle(self.lake, table, batch, expectations, self.run, replace(place, key=tuple(key)))
 
         return write
 
@@ -220,25 +241,21 @@ class Streams:
                 counts.update({name: number or 0 for name, number in observed.asDict().items()})
         return counts
 
-    def begin(self, name: str, rows: DataFrame, write: Settled, small: bool = False) -> StreamingQuery:
-        """A query of that name, whose batches `write` puts where they belong. A batch of `small` results is fetched,
-        and one without any is not written."""
+    def begin(self, name: str, rows: DataFrame, write: Settled, once: bool = False) -> StreamingQuery:
+        """A query of that name, whose batches `write` puts where they belong. With `once` it asks for a batch's rows
+        once only, and they need not be held."""
 
         def each(batch: DataFrame, number: int) -> None:
             # Of the checkpoint: a restarted query goes on with it, and one whose checkpoint is gone begins anew.
             query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
             assert query, "Spark names the query in every batch"
-            # Every action on a batch would read the source and run the detection again.
             place = Place(batch=(f"{name} {query}", number))
-            if small:
-                found = batch.toArrow()
-                if found.num_rows:
-                    write(batch.sparkSession.createDataFrame(found, schema=batch.schema), place)
-            else:
-                held = batch.persist()
-                try:
-                    write(held, place)
-                finally:
+            # Every action on a batch would read the source and run the detection again.
+            held = batch if once else batch.persist()
+            try:
+                write(held, place)
+            finally:
+                if not once:
                     held.unpersist()
             if number % _NOTED_EVERY == _NOTED_EVERY - 1:
                 self.note()

@@ -8,15 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 import ringcast
 from ringcast.errors import CheckpointMismatch, DataLoss
+from ringcast.record.bronze import SCHEMA
 from ringcast.record.recorder import Recorder
 from ringcast.record.writer import RecordingWriter
-from ringcast.spark.tags.source import RingcastSource, StreamReader
+from ringcast.spark.tags.source import RingcastSource, StreamReader, _as_held
 
 ALL = ReadAllAvailable()
 
@@ -290,6 +292,13 @@ def test_what_was_received_live_has_no_time_of_the_pull(daemon: Any, session: ri
     again = Query(daemon, tag="a/b", startingOffsets="earliest").step()
     assert [row["received_ns"] for row in rows] == [row["sent_ns"] for row in rows]
     assert rows == again, "however late it is pulled"
+
+
+def test_what_is_pulled_from_another_node_has_no_time_of_the_pull_either() -> None:
+    values = {name: [None, None] for name in SCHEMA.names} | {"sent_ns": [100, 900], "received_ns": [500, 500]}
+    rows = pa.RecordBatch.from_pydict(values, pa.schema([field.with_nullable(True) for field in SCHEMA]))
+    # The second one's clock is ahead: it was received at the latest when it was pulled.
+    assert _as_held(rows, local=False)["received_ns"].to_pylist() == [100, 500]
 
 
 def test_columns_may_be_chosen(daemon: Any, session: ringcast.Session) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ringcast.rescue.vision.optics import Lens, turned
 from ringcast.rescue.vision.places import Gate, confidence, group, meet
-from ringcast.rescue.vision.spots import find_spots
+from ringcast.rescue.vision.spots import _highest_near, _median, find_spots
 from ringcast.rescue.vision.tick import fix_tick, square
 
 LENS = Lens(96, 72, np.radians(80.0))
@@ -102,3 +102,16 @@ def test_cells_lie_around_the_origin() -> None:
     assert square("0:0", 400.0) == (-200.0, -200.0, 400.0)
     assert square("-1:2", 10.0) == (-15.0, 15.0, 10.0)
     assert square("nowhere", 10.0) is None
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (7, 8), (5, 5)])
+def test_medians_and_highest_neighbours_are_those_of_numpy(shape: tuple[int, int]) -> None:
+    random = np.random.default_rng(3)
+    for image in (random.integers(0, 255, shape).astype(np.uint8), random.normal(size=shape)):
+        for axis in (0, 1):
+            assert np.array_equal(_median(image, axis), np.median(image, axis=axis, keepdims=True))
+    image = random.normal(size=shape)
+    highest = _highest_near(image)
+    for v in range(2, shape[0] - 2):
+        for u in range(2, shape[1] - 2):
+            assert highest[v, u] == image[v - 2 : v + 3, u - 2 : u + 3].max()

@@ -235,14 +235,15 @@ def _live(
 
 def _source(args: argparse.Namespace, spark: SparkSession) -> DataFrame | None:
     if args.name == "ingest" and (args.input or args.tag):
-        reader = spark.read.format("ringcast").option("decode", "false")
-        if args.input:
-            reader = reader.option("path", args.input)
-        if args.tag:
-            reader = reader.option("tag", args.tag)
-        if args.socket:
-            reader = reader.option("socket", args.socket)
-        return reader.load()
+        from ringcast.spark.tags.frames import held, recorded
+
+        if not args.tag:
+            return recorded(spark, args.input)
+        if not args.input:
+            return held(spark, args.tag, args.socket)
+        reader = spark.read.format("ringcast").option("decode", "false").option("path", args.input)
+        reader = reader.option("tag", args.tag)
+        return (reader.option("socket", args.socket) if args.socket else reader).load()
     if args.input:
         if "://" not in args.input and not os.path.exists(args.input):
             raise Misuse(f"there is no {args.input}; 'ringcast lab run adamant' writes results into a lake")

@@ -31,6 +31,7 @@ _POLL_S = 0.1
 _LEAD_NS = 1_000_000_000
 _TICK_NS = 100_000_000
 _DRAIN_S = 150.0
+_ARRIVE_S = 20.0
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +51,7 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
     begin_ns: int
     scene: Scene
     detection_delay_s: float
+    detection_delay_p95_s: float
     concluded: Concluded
 
 
@@ -85,13 +87,17 @@ def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
         crew.end(SENDERS)
         crew.end((HANDHELD, RECORDER))
         search.stop()
+        scene = _complete(scene, search, gauge)
         delays = sorted(found.delay_s for found in gauge.found)
-        typical = delays[len(delays) // 2] if delays else 0.0
+        typical, longest = (delays[int(len(delays) * share)] if delays else 0.0 for share in (0.5, 0.95))
         concluded = search.conclude(
             out / "recording", begin_ns, seconds, out / "index.html",
             lambda channels: _sections(scene, typical, channels), lambda text: tell(f"analysing: {text}"),
         )  # fmt: skip
-    return Performance(seconds=seconds, begin_ns=begin_ns, scene=scene, detection_delay_s=typical, concluded=concluded)
+    return Performance(
+        seconds=seconds, begin_ns=begin_ns, scene=scene, detection_delay_s=typical, detection_delay_p95_s=longest,
+        concluded=concluded,
+    )  # fmt: skip
 
 
 def _gauge(stack: ExitStack, nodes: list[LocalNode]) -> Gauge:
@@ -125,6 +131,14 @@ def _play(crew: Crew, search: Search, gauge: Gauge, begin_ns: int, seconds: floa
         crew.check()
         search.check()
         time.sleep(_LOOK_S)
+
+
+def _complete(scene: Scene, search: Search, gauge: Gauge) -> Scene:
+    """The last look, with what Spark published after it: batches went on until it was stopped."""
+    deadline = time.monotonic() + _ARRIVE_S
+    while len(gauge.found) < search.written and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return msgspec.structs.replace(scene, detections=len(gauge.found))
 
 
 def _look(crew: Crew, search: Search, gauge: Gauge, begin_ns: int) -> Scene:

@@ -64,9 +64,10 @@ def verdict(done: Performance) -> list[str]:
     received = sum(stream.received for stream in done.scene.streams.values())
     found = f"{one.survivors_found} of {one.survivors} survivors found, in {one.ticks} ticks of 100 ms"
     size = "x".join(map(str, reversed(done.scene.handheld.shape)))
+    delays = f"half of them within {done.detection_delay_s:.1f} s, 95 % within {done.detection_delay_p95_s:.1f} s"
     return [
         f"{found}: recall {one.recall:.3f}, precision {one.precision:.3f}, {one.error_m:.2f} m off on average.",
-        f"{one.detections} detections came back on {DETECTIONS}, half of them within {done.detection_delay_s:.1f} s.",
+        f"{one.detections} detections came back on {DETECTIONS}: {delays}.",
         f"The mesh carried {received} messages of the sensors and lost {lost}.",
         f"The handheld received {done.scene.handheld.received} frames, {size}, scaled on the way.",
     ]

@@ -33,6 +33,7 @@ _PLACES = ArrayType(optional(event_ns=LONG, uav=STRING, x=DOUBLE, y=DOUBLE, exce
     scan="messages",
     writes=FIRES,
     needs={"sensors": "the table sensors is empty; it says where cameras are and how they look"},
+    key=("event_ns", "uav", "x", "y"),
     small=True,
 )
 def fire(

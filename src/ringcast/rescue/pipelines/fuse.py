@@ -22,21 +22,19 @@ from ringcast.rescue.pipelines.ticks import COUNTS, FOUND, Fusion, Tick
 from ringcast.rescue.tables import DETECTIONS, GPS, INFRARED, POSE, SENSORS, VIDEO
 from ringcast.spark.declaration import pipeline
 from ringcast.spark.pipelines.arrow import on_arrow
-from ringcast.spark.pipelines.times import WATERMARK, instant, translate, watched
+from ringcast.spark.pipelines.times import WATERMARK, translate, watched
 from ringcast.spark.quality import Expectation
 from ringcast.spark.tables.upkeep import CLOCKS
 
 
 def survivors(found: DataFrame) -> DataFrame:
     """The columns of `gold.detections` but `run_id`, one row per survivor and tick."""
-    each = found.select("event_time", "event_ns", F.explode("survivors").alias("_one"))
-    return each.select(instant(F.col("event_ns")).alias("event_time"), "event_ns", "_one.*")
+    return found.select("event_time", "event_ns", F.inline("survivors"))
 
 
 def tally(found: DataFrame) -> DataFrame:
     """How many infrared frames were fused, how many frames found no partner, and in how many `ticks`, in one row."""
-    sums = (F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS)
-    return found.agg(*sums, F.count(F.when(F.col("frames") > 0, 1)).alias("ticks"))
+    return found.agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in (*COUNTS, "ticks")))
 
 
 @pipeline(
@@ -50,21 +48,24 @@ def tally(found: DataFrame) -> DataFrame:
         Expectation("position is finite", "x + y + z < 1e9 and x + y + z > -1e9", "quarantine"),
     ),
     needs={"sensors": "the table sensors is empty; it says where cameras are and how they look"},
+    key=("event_ns", "x", "y", "z"),
     small=True,
-    rows=survivors,
-    counts=tally,
+    each="survivors",
+    tally=(*COUNTS, "ticks"),
 )
 def fuse(
     messages: DataFrame, clocks: DataFrame, sensors: DataFrame, watermark: str = WATERMARK, *, how: Fusion | None = None
 ) -> DataFrame:
-    """Messages of the four families, as received, to ticks: `survivors`, and the numbers of COUNTS."""
+    """Messages of the four families, as received, to ticks, whose time is their middle: `survivors`, and the numbers of
+    COUNTS."""
     how = how or Fusion()
     grouped = by_tick(messages, clocks, watermark, how)
     found = grouped.withColumn("_found", _fixed(how, sensors)(F.unix_micros("event_time"), F.col("_seen")))
-    begin = F.unix_micros("event_time") - how.tick_us
+    middle = F.unix_micros("event_time") - how.tick_us // 2
     ticks = found.select(
-        F.timestamp_micros(begin).alias("event_time"), (begin * 1000 + how.tick_us * 500).alias("event_ns"), "_found.*"
-    )
+        F.timestamp_micros(middle).alias("event_time"), (middle * 1000).alias("event_ns"), "_found.*",
+        F.when(F.col("_found.frames") > 0, 1).otherwise(0).alias("ticks"),
+    )  # fmt: skip
     return ticks.where(" + ".join(COUNTS) + " > 0")
 
 

@@ -19,6 +19,7 @@ from ringcast.spark.pipelines.decoding import reader
 from ringcast.spark.pipelines.times import AHEAD_NS
 from ringcast.spark.tables.columns import DOUBLE, INT, LONG, STRING, TIME, columns, optional
 from ringcast.spark.tables.silver import Family
+from ringcast.spark.tags.worker import task_begun
 
 FAMILIES: dict[str, Family] = {"infrared": INFRARED, "video": VIDEO, "pose": POSE, "gps": GPS}
 KINDS = tuple(FAMILIES)
@@ -44,6 +45,7 @@ def looked(messages: DataFrame) -> DataFrame:
     arrow = to_arrow_schema(schema, timezone="UTC")
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task_begun()
         for batch in batches:
             found = [
                 _seen(tag, codec, payload, event_ns - received_ns)

@@ -36,19 +36,14 @@ class Spots:
 
 def find_spots(image: NDArray[np.number], least: float, noises: float = 8.0) -> Spots:
     """Spots that rise at least `least`, and at least `noises` times the noise, above the background."""
-    over = image.astype(np.float64)
-    over -= np.median(over, axis=1, keepdims=True)
-    over -= np.median(over, axis=0, keepdims=True)
-    noise = _FROM_MEDIAN * float(np.median(np.abs(over)))
+    over: Floats = image.astype(np.float64) - _median(image, 1)
+    over -= _median(over, 0)
+    noise = _FROM_MEDIAN * float(_median(np.abs(over).ravel(), 0)[0])
     smooth = _smoothed(over)
     # Averaging nine pixels leaves a third of the noise.
     high = smooth >= max(least / 2, noises * noise / 3)
     high[:_REACH], high[-_REACH:], high[:, :_REACH], high[:, -_REACH:] = False, False, False, False
-    tops = [
-        (v, u)
-        for v, u in np.argwhere(high)
-        if smooth[v, u] == smooth[v - _REACH : v + _REACH + 1, u - _REACH : u + _REACH + 1].max()
-    ]
+    tops = np.argwhere(high & (smooth == _highest_near(smooth)))
     pixels, heights = [], []
     grid = np.arange(-_REACH, _REACH + 1)
     for v, u in tops:
@@ -62,6 +57,28 @@ def find_spots(image: NDArray[np.number], least: float, noises: float = 8.0) -> 
         pixels.append((u + (weight.sum(axis=0) @ grid) / total, v + (weight.sum(axis=1) @ grid) / total))
         heights.append(height)
     return Spots(np.array(pixels, dtype=np.float64).reshape(-1, 2), np.array(heights, dtype=np.float64))
+
+
+def _median(values: NDArray[np.number], axis: int) -> Floats:
+    """As numpy's, of values that are all numbers: not looking for others takes half the time."""
+    half, odd = divmod(values.shape[axis], 2)
+    middle = [half] if odd else [half - 1, half]
+    found = np.partition(values, middle, axis).take(middle, axis)
+    out: Floats = found.mean(axis, dtype=np.float64, keepdims=True)
+    return out
+
+
+def _highest_near(image: Floats) -> Floats:
+    """Of each pixel the greatest value within `_REACH`. Without meaning at the edges."""
+    out = image.copy()
+    for step in range(1, _REACH + 1):
+        np.maximum(out[step:], image[:-step], out=out[step:])
+        np.maximum(out[:-step], image[step:], out=out[:-step])
+    rows = out.copy()
+    for step in range(1, _REACH + 1):
+        np.maximum(out[:, step:], rows[:, :-step], out=out[:, step:])
+        np.maximum(out[:, :-step], rows[:, step:], out=out[:, :-step])
+    return out
 
 
 def _smoothed(image: Floats) -> Floats:

@@ -40,4 +40,4 @@ def ingest_job(job: Job) -> None:
 
 @own_stream("ingest")
 def ingest_stream(streams: Streams, sources: Sources) -> None:
-    streams.begin("ingest", ingest(sources.all()), streams.into(MESSAGES, ()))
+    streams.begin("ingest", ingest(sources.all()), streams.into(MESSAGES, (), KEY))

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ringcast.model.tag import matches
 from ringcast.spark import catalog
 from ringcast.spark.declaration import own_job, own_stream
 from ringcast.spark.pipelines.decoding import decoded
 from ringcast.spark.pipelines.times import WATERMARK, ahead, deduplicate, translate
 from ringcast.spark.quality import SILVER
 from ringcast.spark.settling import Place, note
-from ringcast.spark.tables.bronze import MESSAGES
+from ringcast.spark.tables.bronze import KEY, MESSAGES
 from ringcast.spark.tables.silver import RECORDS, Family
 from ringcast.spark.tables.upkeep import CLOCKS
 
@@ -52,9 +53,9 @@ def refine_job(job: Job) -> None:
     for family in _chosen(job.options.get("families")):
         job.say(f"refining {family.name}")
         job.hold(family.table)
-        messages = job.messages(dt.timedelta(seconds=1))
+        messages = job.messages(dt.timedelta(seconds=1), [family])
         counts = job.write(family.table, job.within(refine(messages, clocks, family)), SILVER)
-        came = job.within(translate(messages.where(of_pattern(F.col("tag"), family.pattern)), clocks)).count()
+        came = job.within(translate(messages, clocks)).count()
         more = {"duplicated": came - counts["rows"]}
         note(job.lake, family.table.name, more, job.run, Place())
         job.run.count({k: v for k, v in more.items() if v}, f"{family.table.name}: ")
@@ -64,7 +65,7 @@ def refine_job(job: Job) -> None:
 def refine_stream(streams: Streams, sources: Sources) -> None:
     for family in _chosen(sources.options.get("families")):
         rows = refine(sources.of(family), streams.clocks(sources), family, streams.watermark)
-        streams.begin(f"refine-{family.name}", rows, streams.into(family.table, SILVER))
+        streams.begin(f"refine-{family.name}", rows, streams.into(family.table, SILVER, KEY))
 
 
 def _chosen(names: Sequence[str] | None) -> list[Family]:
@@ -73,8 +74,13 @@ def _chosen(names: Sequence[str] | None) -> list[Family]:
     return [family for family in catalog.families().values() if family is not RECORDS]
 
 
-def of_families(messages: DataFrame, families: Sequence[Family]) -> DataFrame:
-    """Messages of any of these."""
+def of_families(messages: DataFrame, families: Sequence[Family], tags: Sequence[str] | None = None) -> DataFrame:
+    """Messages of any of these. Where it is known which `tags` there are, by a list of names: with that, and not with
+    a pattern, Spark leaves out what a file has of others."""
+    if tags is not None:
+        return messages.where(
+            F.col("tag").isin([tag for tag in tags if any(matches(f.pattern, tag) for f in families)])
+        )
     return messages.where(reduce(Column.__or__, (of_pattern(F.col("tag"), one.pattern) for one in families)))
 
 

@@ -26,7 +26,8 @@ _FOREVER = 2**63 - 1
 
 def translate(messages: DataFrame, clocks: DataFrame) -> DataFrame:
     """`event_ns`, `sent_ns` and `event_time` in the base, and what was subtracted as `clock_offset_ns`. An event time
-    beyond AHEAD_NS after the reception is cut to that, in `event_time` alone."""
+    beyond AHEAD_NS after the reception is cut to that, in `event_time` alone. A message that was pulled has the time of
+    sending for that of reception, which is then one of the sender's clock."""
     following = F.lead("from_ns").over(Window.partitionBy("node").orderBy("from_ns"))
     spans = clocks.select(
         F.col("node").alias("_node"),
@@ -41,13 +42,14 @@ def translate(messages: DataFrame, clocks: DataFrame) -> DataFrame:
     drift = F.round(F.col("_drift") * (F.col("event_ns") - F.col("_from")) / 1e9).cast("bigint")
     offset = F.coalesce(F.col("_offset") + drift, F.lit(0))
     shifted = messages.join(F.broadcast(spans), within, "left").withColumn("clock_offset_ns", offset)
+    pulled = F.col("received_ns") == F.col("sent_ns")
+    received = F.col("received_ns") - F.when(pulled, F.col("clock_offset_ns")).otherwise(0)
     return shifted.withColumns(
         {
+            "received_ns": received,
             "event_ns": F.col("event_ns") - F.col("clock_offset_ns"),
             "sent_ns": F.col("sent_ns") - F.col("clock_offset_ns"),
-            "event_time": instant(
-                F.least(F.col("event_ns") - F.col("clock_offset_ns"), F.col("received_ns") + AHEAD_NS)
-            ),
+            "event_time": instant(F.least(F.col("event_ns") - F.col("clock_offset_ns"), received + AHEAD_NS)),
         }
     ).drop("_node", "_from", "_until", "_offset", "_drift")
 

@@ -24,7 +24,8 @@ Starting = Literal["earliest", "latest"] | int | dict[str, int] | Time
 
 
 class ReadOptions(NamedTuple):
-    """`tag` None reads everything of the recording at `path`, and no live ring."""
+    """`tag` None reads everything of the recording at `path`, and no live ring. With `streams`, which are incarnations,
+    nothing else is read, and instead of names a row has its stream's place in that list (`frames`)."""
 
     tag: str | None
     path: str | None
@@ -37,6 +38,7 @@ class ReadOptions(NamedTuple):
     decode: bool
     rows_per_partition: int
     arrow: bool
+    streams: tuple[str, ...] = ()
 
     @property
     def pattern(self) -> str:
@@ -65,7 +67,7 @@ def read_options(options: Mapping[str, str], *, streaming: bool) -> ReadOptions:
     """Raises ValueError, BadTagName."""
     known = {
         "tag", "path", "live", "socket", "startingOffsets", "failOnDataLoss", "maxMessagesPerTrigger", "every",
-        "decode", "rowsPerPartition", "arrow",
+        "decode", "rowsPerPartition", "arrow", "streams",
     }  # fmt: skip
     _check_known(options, known)
     tag, path = options.get("tag"), options.get("path")
@@ -86,6 +88,7 @@ def read_options(options: Mapping[str, str], *, streaming: bool) -> ReadOptions:
         decode=_flag(options, "decode", True),
         rows_per_partition=_count("rowsPerPartition", options.get("rowsPerPartition", "500000")),
         arrow=_flag(options, "arrow", True),
+        streams=tuple(filter(None, options.get("streams", "").split(","))),
     )
 
 

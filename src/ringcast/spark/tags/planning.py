@@ -6,6 +6,7 @@ The driver's half of the source. A recording is preferred where both have a mess
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -22,6 +23,9 @@ from ringcast.spark.tags.options import ReadOptions, Time
 from ringcast.spark.tags.values import arrow_type, can_decode
 
 logger = logging.getLogger("ringcast.spark")
+
+ASKING = 4
+"""Threads that ask other nodes."""
 
 
 class Task(NamedTuple):
@@ -79,8 +83,7 @@ class Plan:
                 found[key] = Head(key, min(before.oldest, span.first), max(before.next, span.last + 1))
         if self._rings is not None:
             self._known = {key_of(ring.info): ring for ring in self._rings.list()}
-            for key, ring in self._known.items():
-                bounds = self._rings.bounds(ring.info)
+            for key, bounds in zip(self._known, self._bounds(self._rings), strict=True):
                 if bounds is None:
                     continue
                 self._oldest[key] = bounds[0]
@@ -89,7 +92,23 @@ class Plan:
                     recorded = found[key]
                     oldest, end = min(oldest, recorded.oldest), max(end, recorded.next)
                 found[key] = Head(key, oldest, end)
-        return list(found.values())
+        chosen = self.options.streams
+        return [head for head in found.values() if not chosen or head.key.incarnation in chosen]
+
+    def _bounds(self, rings: Rings) -> list[tuple[int, int] | None]:
+        """Of all known rings. Other nodes are asked for several at once: each answer takes a round trip or two."""
+        infos = [ring.info for ring in self._known.values()]
+        remote = [info for info in infos if not rings.is_local(info)]
+        told: dict[int, tuple[int, int] | None] = {}
+        if len(remote) > 1:
+            with ThreadPoolExecutor(min(ASKING, len(remote))) as threads:
+                answers = threads.map(rings.bounds, remote)
+                told = {info.incarnation: bounds for info, bounds in zip(remote, answers, strict=True)}
+        return [told[one.incarnation] if one.incarnation in told else rings.bounds(one) for one in infos]
+
+    def rings(self) -> list[Ring]:
+        """The live rings there are. Raises DaemonUnavailable."""
+        return [] if self._rings is None else self._rings.list()
 
     def initial(self) -> Offset:
         """Where `startingOffsets` says to begin."""

@@ -8,7 +8,8 @@ Readers and writers are sent to other processes, so they hold options and nothin
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -27,17 +28,23 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from ringcast.errors import DataLoss, HistoryError
-from ringcast.record.bronze import SCHEMA, to_arrow
+from ringcast.record.bronze import SCHEMA, Batch, to_arrow
 from ringcast.record.recording import Recording
 from ringcast.spark.tags.connections import rings_at
 from ringcast.spark.tags.offsets import Offset, Piece, advance, pieces
 from ringcast.spark.tags.options import ReadOptions, read_options, write_options
-from ringcast.spark.tags.planning import Plan, Task, packed
+from ringcast.spark.tags.planning import ASKING, Plan, Task, packed
 from ringcast.spark.tags.values import decoded
+from ringcast.spark.tags.worker import task_begun
 
 logger = logging.getLogger("ringcast.spark")
 
 VALUE = "value"
+NUMBERED = pa.schema(
+    [pa.field("stream", pa.int32(), nullable=False)]
+    + [SCHEMA.field(name) for name in ("seq", "event_ns", "sent_ns", "received_ns", "lost", "discardable", "payload")]
+)
+"""A message without names: those of its stream are the same in every row, and most of what a row weighs."""
 _RECEIVED = SCHEMA.get_field_index("received_ns")
 
 
@@ -50,6 +57,8 @@ class RingcastSource(DataSource):
 
     def schema(self) -> StructType:
         options = read_options(self.options, streaming=False)
+        if options.streams:
+            return from_arrow_schema(NUMBERED)
         value = Plan(options).value_type() if options.decode else None
         found = SCHEMA if value is None else SCHEMA.append(pa.field(VALUE, value))
         return from_arrow_schema(found)
@@ -83,17 +92,34 @@ class _Reading:
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._target = to_arrow_schema(schema, timezone="UTC")
-        for name in self._target.names:
+        for name in () if options.streams else self._target.names:
             if name != VALUE and name not in SCHEMA.names:
                 raise ValueError(f"there is no column {name!r}; there are {', '.join(SCHEMA.names)} and {VALUE}")
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, Part)
-        for task in partition.tasks:
-            rows = _recorded(task) if task.path is not None else self._live(task)
+        task_begun()
+        for rows in self._rows(partition.tasks):
             for batch in rows:
                 if batch.num_rows:
                     yield from self._shaped(batch)
+
+    def _rows(self, tasks: list[Task]) -> Iterator[Iterable[pa.RecordBatch]]:
+        """Of each task. Several share a partition when they are small; then other nodes are asked for several at once,
+        for the way there takes longer than the rows."""
+        if len(tasks) == 1 or not all(map(self._is_remote, tasks)):
+            yield from map(self._task, tasks)
+            return
+        with ThreadPoolExecutor(min(ASKING, len(tasks))) as threads:
+            yield from threads.map(lambda task: list(self._task(task)), tasks)
+
+    def _is_remote(self, task: Task) -> bool:
+        if task.info is None:
+            return False
+        return not rings_at(self._options.socket, task.piece.key.tag, start=False).is_local(task.info)
+
+    def _task(self, task: Task) -> Iterator[pa.RecordBatch]:
+        return _recorded(task) if task.path is not None else self._live(task)
 
     def _live(self, task: Task) -> Iterator[pa.RecordBatch]:
         assert task.info is not None
@@ -106,7 +132,11 @@ class _Reading:
                 if lost:
                     self._lost(piece, lost)
                 due = stretch.following
-                yield _as_held(to_arrow(stretch.columns, [task.format], task.every), rings.is_local(task.info))
+                local = rings.is_local(task.info)
+                if self._options.streams:
+                    yield _numbered(stretch.columns, self._options.streams.index(piece.key.incarnation), local)
+                else:
+                    yield _as_held(to_arrow(stretch.columns, [task.format], task.every), local)
         except HistoryError as exc:
             logger.info("the ring of %s is gone: %s", piece.key.text(), exc)
         if due < piece.end:  # the ring went while it was being read
@@ -121,6 +151,9 @@ class _Reading:
         )  # fmt: skip
 
     def _shaped(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        if self._options.streams:
+            yield batch
+            return
         columns = []
         for field in self._target:
             column = decoded(batch["payload"], batch["codec"], field.type) if field.name == VALUE else batch[field.name]
@@ -133,11 +166,24 @@ class _Reading:
 
 
 def _as_held(rows: pa.RecordBatch, local: bool) -> pa.RecordBatch:
-    """A message of a ring of this node could be read here from the moment it was sent. When it happened to be pulled
-    says something of the query's trigger and nothing of the channel."""
-    if not local:
-        return rows
-    return rows.set_column(_RECEIVED, SCHEMA.field(_RECEIVED), rows["sent_ns"])
+    """A message of a ring could be read from the moment it was sent. When it happened to be pulled says something of
+    the query's trigger and nothing of the channel, so a pulled message counts as received when it was sent. One of
+    another node whose clock is ahead was received at the latest when it was pulled."""
+    held = rows["sent_ns"] if local else pc.min_element_wise(rows["sent_ns"], rows["received_ns"])
+    return rows.set_column(_RECEIVED, SCHEMA.field(_RECEIVED), held)
+
+
+def _numbered(rows: Batch, stream: int, local: bool) -> pa.RecordBatch:
+    count = len(rows)
+    columns = [
+        pa.array(np.full(count, stream, np.int32)),
+        *(pa.array(one) for one in (rows.seq, rows.event_ns, rows.sent_ns)),
+        pa.array(rows.sent_ns if local else np.minimum(rows.sent_ns, rows.received_ns)),
+        pa.array(rows.lost),
+        pa.array(rows.discardable.astype(np.bool_)),
+        pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(rows.offsets), pa.py_buffer(rows.payload)]),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=NUMBERED)
 
 
 def _recorded(task: Task) -> Iterator[pa.RecordBatch]:
