@@ -119,7 +119,8 @@ def _reference() -> dict[str, tuple[str, str, list[str]]]:
     public = {
         name: f"{thing.__module__}.{thing.__qualname__}"
         for name in ringcast.__all__
-        if hasattr(thing := getattr(ringcast, name), "__qualname__") and thing.__module__ != "ringcast.errors"
+        if hasattr(thing := getattr(ringcast, name), "__qualname__")
+        and not thing.__module__.startswith("ringcast.errors")
     }
     pages = {
         page: (title, sentence, [public.pop(name) for name in names if name in public])

@@ -18,10 +18,13 @@ from ringcast.codec import Codec, CodecKind
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
 from ringcast.errors import (
+    AlreadyServed,
+    AskFailed,
     BadMessage,
     BadTagName,
     BrokenError,
     BusyError,
+    ClocksDisagree,
     ClosedError,
     CodecError,
     CorruptRing,
@@ -35,6 +38,7 @@ from ringcast.errors import (
     HistoryError,
     MessageTooLarge,
     NameTaken,
+    NobodyServes,
     NoSpace,
     NotYet,
     Overwritten,
@@ -43,6 +47,7 @@ from ringcast.errors import (
     ResourceLimit,
     RingcastError,
     ScaleError,
+    ServerGone,
     SlowSubscriber,
     TagConflict,
     TagDestroyed,
@@ -56,6 +61,7 @@ from ringcast.measure.receiving import SubscriberStats
 from ringcast.message import Message, Reservation
 from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import Presence, PublisherInfo, SubscriberInfo
+from ringcast.model.policy import EveryCycle, OnChange, Periodic
 from ringcast.model.tag import TagAttributes
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue
 from ringcast.publisher import Publisher
@@ -86,18 +92,15 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "ArrivalEvent", "AsyncHistory", "AsyncPublisher", "AsyncSession", "AsyncSubscriber", "AsyncTag", "AsyncWatch",
-    "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback", "ChannelStatus",
-    "ClosedError",
-    "Codec", "CodecError", "CodecKind", "ConnectionCallback", "ConnectionChange", "CorruptRing",
-    "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty",
-    "EncodeError", "ForeignDaemon", "ForkedError", "History", "HistoryError", "Message", "MessageQueue",
-    "MessageTooLarge", "NoSpace",
-    "NameTaken", "NodeStatus", "NotYet", "Overwritten", "Presence", "Publisher", "PublisherInfo", "PublisherStatus",
-    "QosMismatch",
-    "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "ScaleError", "Session", "SlowSubscriber",
-    "Status",
-    "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes", "TagConflict",
-    "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "Watch", "WatchCallback", "WouldBlock",
-    "connect", "connect_async", "errors",
+    "AlreadyServed", "ArrivalEvent", "AskFailed", "AsyncHistory", "AsyncPublisher", "AsyncSession", "AsyncSubscriber",
+    "AsyncTag", "AsyncWatch", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback",
+    "ChannelStatus", "ClocksDisagree", "ClosedError", "Codec", "CodecError", "CodecKind", "ConnectionCallback",
+    "ConnectionChange", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty", "EncodeError",
+    "EveryCycle", "ForeignDaemon", "ForkedError", "History", "HistoryError", "Message", "MessageQueue",
+    "MessageTooLarge", "NameTaken", "NoSpace", "NobodyServes", "NodeStatus", "NotYet", "OnChange", "Overwritten",
+    "Periodic", "Presence", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch", "Reservation",
+    "ReservationError", "ResourceLimit", "RingcastError", "ScaleError", "ServerGone", "Session", "SlowSubscriber",
+    "Status", "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes",
+    "TagConflict", "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "Watch", "WatchCallback",
+    "WouldBlock", "connect", "connect_async", "errors",
 ]  # fmt: skip

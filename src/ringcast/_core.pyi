@@ -338,6 +338,93 @@ class RingHistory:
 
     def close(self) -> None: ...
 
+MOST_VARIABLES: int
+MOST_VALUE_BYTES: int
+HOW_VALUE: int
+HOW_TIME: int
+HOW_REPEATED: int
+HOW_DECLARED: int
+HOW_REMOVED: int
+
+def variable_matches(pattern: str, name: str) -> bool:
+    """`*` stands for any letters of one segment, `**` for any of several."""
+
+class VariableTable:
+    """Named, typed values in columns: what an owner changes and sends, and what others know of it. Any thread."""
+
+    def __init__(self) -> None: ...
+    def add(self, name: str, value: Any, event_ns: int | None = None) -> int:
+        """Raises ValueError (a bad name, or there already), TypeError."""
+
+    def set(self, name: str, value: Any, event_ns: int | None = None) -> bool:
+        """False when there is no such variable. Raises TypeError, ValueError, OverflowError."""
+
+    def set_at(self, indices: NDArray[np.uint32], values: NDArray[np.float64], event_ns: int | None = None) -> None:
+        """Floats alone; others are passed over."""
+
+    def strangers(self, indices: NDArray[np.uint32]) -> int:
+        """How many of these `set_at` would pass over."""
+
+    def remove(self, name: str) -> bool: ...
+    def collect(self, *, full: bool, period_ns: int, frame_ms: int, limit: int) -> list[bytes]:
+        """The chunks of this cycle's packet."""
+
+    def extract(self, indices: NDArray[np.uint32], *, limit: int) -> list[bytes]:
+        """Chunks of these variables, with their names."""
+
+    def apply(self, chunks: Sequence[Any]) -> tuple[NDArray[np.uint32], NDArray[np.uint8], int]:
+        """Take chunks in: the indices concerned, what became of each (HOW_...), and how many were no chunks."""
+
+    def get(self, name: str) -> Any: ...
+    def get_at(self, index: int) -> Any: ...
+    def numbers(self, indices: NDArray[np.uint32]) -> NDArray[np.float64]: ...
+    def times(self, indices: NDArray[np.uint32]) -> NDArray[np.int64]: ...
+    def values_at(self, indices: NDArray[np.uint32]) -> list[Any]: ...
+    def index(self, name: str) -> int | None: ...
+    def name(self, index: int) -> str | None: ...
+    def type(self, name: str) -> str | None: ...
+    def names(self) -> list[str]: ...
+    def select(self, patterns: Sequence[str]) -> NDArray[np.uint32]: ...
+    def counters(self) -> dict[str, int]: ...
+    def __len__(self) -> int: ...
+    @property
+    def pending(self) -> bool: ...
+    @property
+    def complete(self) -> bool:
+        """Whether as many variables are known as the owner last said that there are."""
+
+    @property
+    def period_ns(self) -> int: ...
+    @property
+    def frame_ms(self) -> int: ...
+
+class VariableView:
+    """A selection of variables under a policy: chunks in, chunks out. One thread."""
+
+    def __init__(
+        self,
+        patterns: Sequence[str],
+        *,
+        mode: str,
+        period_s: float = 0.0,
+        dead_band: float = 0.0,
+        least_s: float = 0.0,
+        longest_s: float = 0.0,
+        by_value: bool = False,
+        frame_s: float = 1.0,
+        limit: int = 1200,
+    ) -> None: ...
+    def feed(self, chunks: Sequence[Any], now_ns: int) -> int:
+        """How many were no chunks."""
+
+    def poll(self, now_ns: int, full: bool = False) -> list[bytes]: ...
+    @property
+    def wake_at_ns(self) -> int: ...
+    @property
+    def selected(self) -> int: ...
+    @property
+    def owner_period_ns(self) -> int: ...
+
 class StageWriter:
     """The ring that a proxy's stage writes: its messages keep the numbers and times of their publisher."""
 

@@ -29,12 +29,14 @@ from ringcast.model.connection import ConnectionChange
 from ringcast.model.identity import PresenceKind
 from ringcast.model.options import PublisherOptions, Start, SubscribeOptions, TagOptions
 from ringcast.model.place import AUTO
+from ringcast.model.policy import Policy
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
 from ringcast.scaling import Size
 from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
+from ringcast.variables.opening import OpensVariables
 from ringcast.watch import Watch
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def connect(socket: str | os.PathLike[str] | None = None, start: bool = True, pr
     raise AssertionError("unreachable")
 
 
-class Session(Closing):
+class Session(Closing, OpensVariables):
     """Made by `ringcast.connect()`; use it with `with` or `async with`, or call `close`."""
 
     def __init__(self, attachment: Attachment) -> None:
@@ -277,21 +279,21 @@ class Session(Closing):
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
+        policy: Policy | None = None,
         **attributes: Any,
     ) -> Subscriber[Any]:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
-        subscription to every tag that matches, now or later. Each message then says its `tag`, and is decoded by that
-        tag's codec. With `size`, all that match must have a codec that can be scaled; one that comes later and has not
-        ends the subscription with QosMismatch. Raises as `tag` and `Tag.subscribe` do, and TypeError for attributes
-        beside a wildcard.
+        subscription to every tag that matches, now or later. Each message says its `tag`, and has its codec. With
+        `size`, all that match must have a codec that can be scaled; one that comes later and has not ends the
+        subscription with QosMismatch. Raises as `tag` and `Tag.subscribe` do; TypeError for more beside a wildcard.
         """
         if not is_pattern(pattern):
             tag: Tag[object] = self.tag(pattern, **attributes)
             return tag.subscribe(
                 start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport,
-                ordered=ordered,
+                ordered=ordered, policy=policy,
             )  # fmt: skip
-        if attributes:
+        if attributes := {**attributes, **({} if policy is None else {"policy": policy})}:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
         options = Scaling(every, at, transport, size, rate_hz, ordered).check()
         if size is not None:
@@ -339,10 +341,8 @@ class Session(Closing):
         return administration.observe(self._attachment.connection, measured=measured)
 
     def dropped(self) -> dict[str, dict[str, int]]:
-        """{transport: {reason: count}} of what came to this node over the network that nobody had asked for.
-
-        Raises DaemonUnavailable, ClosedError, ForkedError.
-        """
+        """{transport: {reason: count}} of what came to this node over the network that nobody had asked for. Raises
+        DaemonUnavailable, ClosedError, ForkedError."""
         return self._channels()[-1].dropped
 
     def _channels(self) -> list[ChannelListing]:
@@ -367,8 +367,8 @@ class Session(Closing):
 
     def settings(self) -> list[SettingStatus]:
         """The daemon's settings, and where each came from. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        pages = self._attachment.connection.call_pages(GetSettings(id=0), SettingListing)
-        return [row for page in pages for row in page.rows]
+        call = self._attachment.connection.call_pages
+        return [row for page in call(GetSettings(id=0), SettingListing) for row in page.rows]
 
     def close(self) -> None:
         """Close everything this session gave out and say goodbye. A second call does nothing, and so does one in a

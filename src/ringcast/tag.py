@@ -10,6 +10,7 @@ from ringcast.asking import DEFAULT_TIMEOUT_S, Asker
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, Undecoded, bind, only_scaling, scaled, scaling
 from ringcast.client.mesh import administration
+from ringcast.client.mesh.views import open_view
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, check_reliable
 from ringcast.client.rings.local_history import LocalHistory
@@ -21,6 +22,7 @@ from ringcast.history import History, Whose, incarnation_of
 from ringcast.message import T
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO
+from ringcast.model.policy import EveryCycle, Policy, view
 from ringcast.model.tag import TagAttributes, check_name
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
@@ -105,6 +107,7 @@ class Tag(Generic[T]):
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
+        policy: Policy | None = None,
     ) -> Subscriber[T]:
         """Receive from every publisher of the tag: those that are there are attached on return, later ones as they
         come.
@@ -127,6 +130,9 @@ class Tag(Generic[T]):
         `ordered=False`: a message may be received before those that are missing, where the transport recovers losses
         without asking for them ("lateral", "parity", "multicast" alone); others go on delivering in order. `lost` then
         counts what was given up since the message before, wherever it would have been. Not with `reliable`.
+        `policy`: Periodic(...) or OnChange(...), applied by a proxy at `at` (docs/variables.md). What comes is a stream
+        of the proxy's own, with its numbers; event times are the publisher's, and a repeated message is marked
+        `discardable`. Not with `every`, `rate_hz` or `size`.
         Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more; no scaler
         understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit, ClosedError,
         ForkedError, ValueError.
@@ -134,12 +140,24 @@ class Tag(Generic[T]):
         if reliable:
             check_reliable(self._name, self._attributes)
         options = Scaling(every, at, transport, size, rate_hz, ordered).check()
+        if policy is not None and policy != EveryCycle():
+            return self._under(policy, start, reliable, busy_poll, options)
         if size is not None:
             scaled(self._attributes, size)
         return Subscriber(
             self._attachment, self._name, self._decoders(size), start=start, reliable=reliable, busy_poll=busy_poll,
             scaling=options, tag=self,
         )  # fmt: skip
+
+    def _under(
+        self, policy: Policy, start: Start, reliable: bool, busy_poll: bool, options: Scaling
+    ) -> Subscriber[T]:  # fmt: skip
+        if options.every != 1 or options.rate_hz is not None or options.size is not None:
+            raise ValueError("a policy says which messages come: leave every, rate_hz and size out")
+        node = self._attachment.connection.welcome.node
+        wanted = view(self._name, policy, (), options.at, node, self._attributes.at)
+        shown: Tag[T] = Tag(self._attachment, open_view(self._attachment, wanted, self._attributes), None)
+        return shown.subscribe(start, reliable, busy_poll, transport=options.transport, ordered=options.ordered)
 
     def history(
         self,

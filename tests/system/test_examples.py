@@ -17,6 +17,10 @@ SAYS = {
         "the screen has (240, 320, 3), and its mean is the camera's",
         "pulled: number 11 at (30, 40, 3)",
     ],
+    "test_bench.py": [
+        "the engine is running at about 3000 rpm, valve open: True",
+        "refused: variable 'engine/valve' is a float, not str",
+    ],
     "recording.py": ['100 messages; the last: {"celsius":29.9}', "replayed 100; the last: again/example/climate"],
     "conference.py": [f"{name} heard 2 others, 0 blocks lost" for name in ("Ada", "Bob", "Eve")],
     "asyncio/conversation.py": ["[10, 20] sum to 30"],

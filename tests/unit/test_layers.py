@@ -22,7 +22,7 @@ errors model
 _core codec control
 message measure scaling transport qos clock placement adapt security
 client session tag publisher subscriber history notify watch asking serving variables aio daemon
-record
+record views
 _lab lab spark testing gateway console conference
 rescue
 demo cli

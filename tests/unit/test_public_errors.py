@@ -14,7 +14,9 @@ from ringcast import errors
 
 ROOT = Path(__file__).resolve().parents[2]
 ERRORS = {
-    name for name, value in vars(errors).items() if isinstance(value, type) and value.__module__ == errors.__name__
+    name
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and value.__module__.startswith(errors.__name__)
 }
 """What there is to name."""
 

@@ -41,6 +41,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "pub": "publish values, lines of standard input, or a counter",
         "sub": "subscribe, and print what arrives",
         "pull": "read from a tag's history: latest, n-th latest, by number, by time",
+        "vars": "list, watch, get and set the variables behind a tag",
         "ask": "ask whoever serves a tag, and print the answer",
         "serve": "answer what is asked on a tag with a command's output",
     }),

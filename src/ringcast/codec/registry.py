@@ -24,6 +24,8 @@ _BUILT_IN = {
     "json": "ringcast.codec.records:JSON",
     "msgpack": "ringcast.codec.records:MSGPACK",
     "numpy": "ringcast.codec.arrays:NUMPY",
+    "variables": "ringcast.codec.variables:VARIABLES",
+    "view": "ringcast.codec.view:VIEW",
 }
 
 

@@ -13,7 +13,7 @@ from ringcast.control.answers import Refused
 _KNOWN: dict[str, type[errors.RingcastError]] = {
     name: value
     for name, value in vars(errors).items()
-    if isinstance(value, type) and issubclass(value, errors.RingcastError) and value.__module__ == errors.__name__
+    if isinstance(value, type) and issubclass(value, errors.RingcastError)
 }
 _MAX_SHOWN_CHARS = 1000
 

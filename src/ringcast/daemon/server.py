@@ -47,6 +47,7 @@ from ringcast.daemon.rings.flushing import Flushing
 from ringcast.daemon.rings.registrations import OWN_CLIENT
 from ringcast.daemon.rings.ring import Core
 from ringcast.daemon.stages.proxies import Stages
+from ringcast.daemon.stages.views import Views
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, NameTaken, RingcastError
@@ -60,9 +61,7 @@ PACE_S = 0.2
 class Server:
     """Serve the clients that connect to `claim`'s socket until `stop`, or until idle for `idle_linger_s` if given."""
 
-    def __init__(
-        self, claim: Claim, core: Core, settings: Settings, *, idle_linger_s: float | None
-    ) -> None:  # fmt: skip
+    def __init__(self, claim: Claim, core: Core, settings: Settings, *, idle_linger_s: float | None) -> None:
         self.settings = settings
         """What is in force."""
         self.socket_path = claim.socket_path
@@ -73,8 +72,7 @@ class Server:
             max_lingering_per_tag=settings.values["limits.lingering_rings_per_tag"],
         )  # fmt: skip
         self.local = Local(
-            TagTable(node, _core.utc_ns()), budget, core,
-            settings_of=lambda tag: settings_for(self.settings.rules, tag),
+            TagTable(node, _core.utc_ns()), budget, core, settings_of=lambda t: settings_for(self.settings.rules, t),
             on_leaving=self._leaving, on_taken=self._taken, on_rate=self._pace_later,
         )  # fmt: skip
         self._declared = Declared(self.local)
@@ -108,10 +106,11 @@ class Server:
             self.network.placing.reporting.cpu_share = settings.values["limits.cpu_share"]
         else:
             self._stages = Stages(self.local, self._deliver, self._background)
+        self._views = Views(self.local.table, self.socket_path, self._background)
+        self._stages.on_follow = self._views.follow
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
-            on_bad=self._refuse, on_mistake=self._failed,
-            on_done=self._follow,
+            on_bad=self._refuse, on_mistake=self._failed, on_done=self._follow,
         )  # fmt: skip
         self._listener = Listener(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
@@ -130,6 +129,7 @@ class Server:
                 ready()
             await self._stopped.wait()
         finally:
+            await self._views.close()
             self._background.close()
             await self._stages.close()
             self._requests.close()

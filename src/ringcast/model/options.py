@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
+from ringcast.model.policy import Policy
+
 Start = Literal["new", "latest", "earliest"] | int | Mapping[int, int]
 """Where a subscription begins. A mapping gives numbers by incarnation, for whoever goes on where it once stopped; rings
 that it does not name are read from the oldest message held."""
@@ -51,6 +53,7 @@ class SubscriptionOptions(TypedDict, total=False):
     at: str
     transport: str
     ordered: bool
+    policy: Policy | None
 
 
 class SubscribeOptions(SubscriptionOptions, RingOptions, total=False):

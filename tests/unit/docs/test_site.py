@@ -14,7 +14,7 @@ def test_every_public_name_is_in_the_reference() -> None:
     text = "".join(page for name, page in made.items() if name.startswith("reference/"))
     for name in ringcast.__all__:
         thing = getattr(ringcast, name)
-        if getattr(thing, "__module__", "ringcast.errors") != "ringcast.errors":
+        if not getattr(thing, "__module__", "ringcast.errors").startswith("ringcast.errors"):
             assert f".{thing.__qualname__}\n" in text, name
     assert "::: ringcast.errors" in made["reference/errors.md"]
 

@@ -55,12 +55,10 @@ class Stages:
         self, local: Local, deliver: Callable[[list[Send]], None], background: Background, bases: Bases | None = None,
         on_gone: Callable[[StageSpec], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        self._local = local
-        self._deliver = deliver
-        self._background = background
+        self._local, self._deliver, self._background = local, deliver, background
         self._complaints = Complaints(logger)
-        self._bases = bases
-        self._on_gone = on_gone
+        self._bases, self._on_gone = bases, on_gone
+        self.on_follow: Callable[[], None] = lambda: None
         self.running: dict[StageSpec, Running] = {}
         self._held: Counter[StageSpec] = Counter()
         self._runners: dict[int, PublisherRunner] = {}
@@ -105,6 +103,7 @@ class Stages:
 
     def follow(self) -> None:
         """Start the stages that are missing and end those that nobody wants."""
+        self.on_follow()
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None

@@ -3,6 +3,7 @@
 `@ringcast/<node>/channels` has the counters of the channels of a node, once a second: what `ringcast channels` shows,
 as messages, so that whatever reads tags can read them. `@ringcast/<node>/clocks` has what that node sees happen to
 clocks. Everybody may subscribe, even before a daemon sent something; only the daemon of that node publishes.
+`@view/...` is what a proxy makes of a tag (`model/policy.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 from ringcast.codec.schema import describe
 from ringcast.control.status import ChannelStatus, ClockEvent
 from ringcast.errors import BadTagName
+from ringcast.model.policy import PREFIX as VIEWS
 from ringcast.model.tag import TagAttributes, matches
 
 PREFIX = "@"
@@ -72,6 +74,11 @@ def is_system(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
+def is_view(name: str) -> bool:
+    """What a proxy makes of a tag: its subscribers open it, and a process of the proxy's node publishes on it."""
+    return name.startswith(f"{VIEWS}/")
+
+
 def is_asked(name: str) -> bool:
     """Questions to servers and their answers (`ringcast.asking`): anybody's, but selected by no ordinary wildcard."""
     return name.startswith(("@ask/", "@reply/"))
@@ -79,7 +86,7 @@ def is_asked(name: str) -> bool:
 
 def check_opened(name: str) -> dict[str, Any] | None:
     """What a tag of that name has to be like; None when its users decide. Raises BadTagName for nobody's."""
-    if not is_system(name) or is_asked(name):
+    if not is_system(name) or is_asked(name) or is_view(name):
         return None
     for pattern, attributes in _ATTRIBUTES.items():
         if matches(pattern, name):
@@ -89,7 +96,7 @@ def check_opened(name: str) -> dict[str, Any] | None:
 
 def check_published(name: str, own: bool) -> None:
     """Raises BadTagName when somebody who is not the daemon wants to publish on, or destroy, a tag of its."""
-    if is_system(name) and not is_asked(name) and not own:
+    if is_system(name) and not own and not is_asked(name) and not is_view(name):
         raise BadTagName(name, "names that begin with @ are the daemons' own; everybody else may subscribe")
 
 

@@ -33,6 +33,10 @@ EXPERIMENTS = {
         "ringcast.lab.adamant.experiment",
         "paper 004: transports under loss, by rate and receivers; simulated, and a part on a real network (root)",
     ),
+    "labmap": (
+        "ringcast.lab.labmap.experiment",
+        "paper 002: variables by number, period and subscribers; loss, latency, jitter, late joiners, CPU left over",
+    ),
     "placement": (
         "ringcast.lab.placement.experiment",
         "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
@@ -56,6 +60,7 @@ examples:
   ringcast lab run adamant                       everything, about 22 minutes on two cores, 10 of them a real network
                                                  (root); tables here, pictures in out/adamant
   ringcast lab run adamant --quick --json        about a minute, one list of rows
+  ringcast lab run labmap --quick --json         about a minute, one list of rows
   ringcast lab run placement --quick             about a minute, no root needed
   ringcast lab run adamant --out /tmp/figures    report.md, rows.json and pictures go there
 

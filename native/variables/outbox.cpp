@@ -1,0 +1,28 @@
+#include "variables/outbox.hpp"
+
+#include <algorithm>
+
+namespace ringcast::variables {
+
+std::vector<std::string> Outbox::collect(bool full, i64 period_ns, u32 frame_ms, std::size_t limit) {
+    if (!full && !pending()) return {};
+    std::vector<u32> fresh, known;
+    const PacketInfo info{full, table_.live(), packet_++, period_ns, frame_ms};
+    std::sort(removed_.begin(), removed_.end());
+    std::sort(fresh_removed_.begin(), fresh_removed_.end());
+    if (full) {
+        fresh = table_.indices();
+    } else {
+        std::sort(changed_.begin(), changed_.end());
+        for (u32 index : changed_)
+            if (table_.has(index)) (dirty_[index] == kNew ? fresh : known).push_back(index);
+    }
+    for (u32 index : changed_) dirty_[index] = kClean;
+    changed_.clear();
+    const Group groups[] = {{known, false, false}, {fresh, true, false}};
+    std::vector<std::string> out = encode(table_, groups, full ? removed_ : fresh_removed_, info, limit);
+    fresh_removed_.clear();
+    return out;
+}
+
+}  // namespace ringcast::variables

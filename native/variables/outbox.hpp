@@ -1,0 +1,55 @@
+// What the owner of variables sends: per cycle what changed, per frame everything. Sans-IO.
+//
+// Any thread may change a variable; one thread at a time collects a packet. A lock around the table, uncontended unless a
+// cycle is being collected, is what both hold.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "variables/chunk.hpp"
+
+namespace ringcast::variables {
+
+class Outbox {
+public:
+    std::mutex& mutex() { return mutex_; }
+
+    // ---- with the lock
+    Table& table() { return table_; }
+    u32 add(std::string_view name, Type type) {
+        const u32 index = table_.add(name, type);
+        dirty_.resize(table_.size());
+        dirty_[index] = kNew;
+        changed_.push_back(index);
+        return index;
+    }
+    void remove(u32 index) {
+        table_.remove(index);
+        removed_.push_back(index);
+        fresh_removed_.push_back(index);
+    }
+    void touch(u32 index) {
+        ++changes_;
+        if (dirty_[index] != 0) return;
+        dirty_[index] = kChanged;
+        changed_.push_back(index);
+    }
+    u64 changes() const { return changes_; }
+    bool pending() const { return !changed_.empty() || !fresh_removed_.empty(); }
+    // The packet of this cycle; with `full`, everything. Empty when nothing changed and nothing is full.
+    std::vector<std::string> collect(bool full, i64 period_ns, u32 frame_ms, std::size_t limit);
+
+private:
+    enum : std::uint8_t { kClean = 0, kChanged = 1, kNew = 2 };
+    std::mutex mutex_;
+    Table table_;
+    std::vector<std::uint8_t> dirty_;
+    std::vector<u32> changed_;
+    std::vector<u32> removed_;
+    std::vector<u32> fresh_removed_;
+    u64 packet_ = 0;
+    u64 changes_ = 0;
+};
+
+}  // namespace ringcast::variables

@@ -1,0 +1,55 @@
+"""`ringcast lab run labmap`: paper 002's test and its statements, and what is asked of variables.
+
+The full form keeps every repetition in out/labmap/repetitions.jsonl as it is done; interrupted and started again it
+goes on from there. Spark draws the lines of Tables 1 and 2 from `bronze.results`: `ringcast pipeline run fit`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringcast.lab.labmap import asked, grid, results
+from ringcast.lab.labmap.field import LabMapNetwork
+from ringcast.lab.measuring import files
+from ringcast.lab.measuring.report import Findings, Steps
+from ringcast.lab.push_pull.experiment import machine
+from ringcast.lab.testbed.cleanup import LabError
+
+COMMAND = "ringcast lab run labmap"
+FOLDER = Path("out/labmap")
+REPETITIONS = "repetitions.jsonl"
+RECEIVERS = 5
+
+
+def run(quick: bool, steps: Steps) -> Findings:
+    """Raises LabError."""
+    findings = Findings()
+    with LabMapNetwork(RECEIVERS) as bed:
+        bed.start(bed.mesh.names)
+        floor, drives = asked.latency_floor(bed, quick, steps)
+        findings.add(floor)
+        for part in asked.PARTS:
+            findings.add(part(bed, quick, steps))
+        with tempfile.TemporaryDirectory() as scratch:
+            left = Path(scratch) / REPETITIONS if quick else FOLDER / REPETITIONS
+            try:
+                left.parent.mkdir(parents=True, exist_ok=True)
+                tables, found = grid.run(bed, quick, steps, left)
+            except OSError as exc:
+                raise LabError(f"cannot keep repetitions in {left.parent}: {exc}") from exc
+        findings.add(tables)
+        for drive in drives:
+            findings.measured += results.measured(results.of(drive, 0))
+        findings.measured += results.measured(found)
+    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
+    findings.notes.append(machine())
+    findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 5")
+    findings.notes.append("the lines of Tables 1 and 2, and planes beside them: ringcast pipeline run fit, and planes")
+    return findings
+
+
+def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
+    """Leave the report in `folder` and return its files. Raises LabError."""
+    return files.write(findings, folder, " ".join([COMMAND, *words]))

@@ -1,0 +1,118 @@
+"""The paper's grid: n, period, subscribers, transport and load, every cell repeated.
+
+A repetition is one drive of `CYCLES` periods, or of as many as fit into a second, after a warm-up. It is kept as soon
+as it is done, so that an interrupted run goes on where it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringcast.lab.labmap import results
+from ringcast.lab.labmap.field import LabMapNetwork, Setting
+from ringcast.lab.labmap.results import Result
+from ringcast.lab.measuring.report import Findings, Steps, Table
+from ringcast.lab.testbed import affinity
+
+SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
+PERIODS_S = (0.005, 0.01, 0.05, 0.1, 0.2)
+NODES = (1, 2, 3, 4, 5)
+TRANSPORTS = ("tcp", "multicast+nak")
+LOADS = ("idle", "stress")
+REPETITIONS = 3
+CYCLES = 100
+QUICK_SIZES, QUICK_PERIODS_S, QUICK_NODES = (100, 2000), (0.01, 0.05), (1, 5)
+
+
+def settings(quick: bool) -> list[Setting]:
+    sizes, periods, nodes = (QUICK_SIZES, QUICK_PERIODS_S, QUICK_NODES) if quick else (SIZES, PERIODS_S, NODES)
+    loads = LOADS[:1] if quick else LOADS
+    return [
+        Setting(n, period_s, s, transport, True, load)
+        for load, transport, s, period_s, n in itertools.product(loads, TRANSPORTS, nodes, periods, sizes)
+    ]
+
+
+class Stress:
+    """A Whetstone loop on each side's core, below everybody's priority."""
+
+    def __init__(self, cores: tuple[int, int]) -> None:
+        self._processes = []
+        for core in cores:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "ringcast.lab.labmap.whetstone"], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, text=True, bufsize=1,
+            )  # fmt: skip
+            affinity.pin(process.pid, {core})
+            self._processes.append(process)
+
+    def read(self) -> list[tuple[float, float]]:
+        """(thousand instructions, time) of each side, after the newest line."""
+        found = []
+        for process in self._processes:
+            assert process.stdout is not None
+            done, at = process.stdout.readline().split()
+            found.append((float(done), float(at)))
+        return found
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.communicate()
+
+
+def run(bed: LabMapNetwork, quick: bool, steps: Steps, left: Path) -> tuple[Findings, list[Result]]:
+    """Raises LabError, OSError."""
+    wanted = settings(quick)
+    repetitions = 1 if quick else REPETITIONS
+    steps.expect(len(wanted) * repetitions)
+    before = {} if quick else results.kept(left)
+    found: list[Result] = []
+    stress: Stress | None = None
+    try:
+        for setting, repetition in itertools.product(wanted, range(repetitions)):
+            key = f"{setting} {repetition}"
+            what = f"{setting.transport}, {setting.subscribers} node(s), {setting.load}"
+            steps.step(f"{what}, {setting.n} every {1e3 * setting.period_s:g} ms")
+            if key in before:
+                found += before[key]
+                continue
+            if setting.load == "stress" and stress is None:
+                stress = Stress(bed.cores)
+            came = _one(bed, setting, repetition, quick, stress)
+            found += came
+            if not quick:
+                results.keep(left, key, came)
+    finally:
+        if stress is not None:
+            stress.close()
+    return Findings(tables=[_table(found)]), found
+
+
+def _one(bed: LabMapNetwork, setting: Setting, repetition: int, quick: bool, stress: Stress | None) -> list[Result]:
+    cycles = max(10, min(CYCLES, round((0.4 if quick else 1.0) / setting.period_s)))
+    begun = stress.read() if stress is not None else []
+    drive = bed.drive(setting, cycles)
+    if stress is None:
+        return results.of(drive, repetition)
+    ended = stress.read()
+    rates = [(b[0] - a[0]) / (b[1] - a[1]) if b[1] > a[1] else 0.0 for a, b in zip(begun, ended, strict=True)]
+    return results.of(drive, repetition, dict(zip(("publisher", "subscriber"), rates, strict=True)))
+
+
+def _table(found: Sequence[Result]) -> Table:
+    heads = ("transport", "nodes", "load", "n", "period (ms)", "lost", "mean (us)", "greatest (us)", "jitter (us)")
+    rows = []
+    for one in found:
+        if "latency_ms" not in one.metrics:
+            continue
+        c, m = one.configuration, one.metrics
+        rows.append(
+            [str(c["transport"]), str(c["subscribers"]), str(c["load"]), str(c["n"]), f"{1e3 * float(c['dt_s']):g}",
+             f"{m['lost']:.0f}", *(f"{1e3 * m[name]:.0f}" for name in ("latency_ms", "latency_most_ms", "jitter_ms"))]
+        )  # fmt: skip
+    return Table("The paper's test (Figures 4 to 7)", heads, rows)

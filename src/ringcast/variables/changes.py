@@ -1,0 +1,90 @@
+"""What a subscription to variables is told: which variables, and what became of them, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringcast import _core
+from ringcast.model.identity import PublisherInfo
+
+
+class Changes:
+    """Variables of one owner that came together. `indices` and `how` are arrays of equal length. What came in several
+    packets at once is there several times, each time with its newest value.
+
+    `sent_ns` is when the last of their packets was sent, `arrived_ns` when it was in this process, `told_ns` when the
+    service thread began to tell; `times` says when each value was set. All UTC.
+    """
+
+    __slots__ = ("_numbers", "_table", "_times", "arrived_ns", "how", "indices", "lost", "owner", "sent_ns", "told_ns")
+
+    def __init__(
+        self, owner: PublisherInfo, table: _core.VariableTable, indices: NDArray[np.uint32], how: NDArray[np.uint8],
+        lost: int, sent_ns: int, arrived_ns: int,
+    ) -> None:  # fmt: skip
+        self.owner = owner
+        self.indices = indices
+        self.how = how
+        self.lost = lost
+        """Chunks that were sent before these and did not come; the next full packet makes up for them."""
+        self.sent_ns = sent_ns
+        self.arrived_ns = arrived_ns
+        self.told_ns = 0
+        self._table = table
+        self._numbers: NDArray[np.float64] | None = None
+        self._times: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """The values as float64; NaN for text and arrays."""
+        if self._numbers is None:
+            self._numbers = self._table.numbers(self.indices)
+        return self._numbers
+
+    @property
+    def times(self) -> NDArray[np.int64]:
+        """When each was set, as its owner says: UTC in nanoseconds."""
+        if self._times is None:
+            self._times = self._table.times(self.indices)
+        return self._times
+
+    @property
+    def repeated(self) -> NDArray[np.bool_]:
+        """Which of them are repeats of an old value, and not new."""
+        marked: NDArray[np.bool_] = np.not_equal(self.how & _core.HOW_REPEATED, 0)
+        return marked
+
+    @property
+    def removed(self) -> NDArray[np.bool_]:
+        """Which of them are no more."""
+        marked: NDArray[np.bool_] = np.not_equal(self.how & _core.HOW_REMOVED, 0)
+        return marked
+
+    @property
+    def names(self) -> list[str]:
+        name = self._table.name
+        return [name(index) or "" for index in self.indices.tolist()]
+
+    @property
+    def values(self) -> list[Any]:
+        """As Python objects; None for those that are no more."""
+        return self._table.values_at(self.indices)
+
+    def items(self) -> Iterator[tuple[str, Any, int]]:
+        """(name, value, event_ns) of each."""
+        return zip(self.names, self.values, self.times.tolist(), strict=True)
+
+    def keep(self) -> Changes:
+        """Read numbers and times now: whoever looks later sees what came then, not what came since."""
+        self.numbers, self.times  # noqa: B018 - reading them is the point
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Changes of {len(self)} variables of {self.owner}>"

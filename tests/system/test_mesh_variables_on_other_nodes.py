@@ -1,0 +1,58 @@
+"""Variables between nodes: complete after joining, right after loss, selected before they travel."""
+
+import pytest
+
+import ringcast
+
+
+@pytest.fixture
+def plant(make_mesh):
+    a, b = make_mesh(2)
+    with a.session.variables("plant", period_s=0.005, frame_s=0.2) as made:
+        made.add_many({f"v/{i}": float(i) for i in range(500)})
+        made.add("w/x", 1.0)
+        yield a, b, made
+
+
+@pytest.mark.parametrize("transport", ["nak", "tcp", "udp", "multicast+nak"])
+def test_another_node_has_everything(plant, eventually, transport):
+    _, b, made = plant
+    eventually(lambda: b.knows("plant"))
+    theirs = b.session.variables("plant")
+    following = theirs.subscribe(transport=transport)
+    following.wait_complete(60)
+    assert len(following) == 501
+    made["v/7"] = -7.0
+    eventually(lambda: following["v/7"] == -7.0)
+    theirs.ask_set({"v/8": -8.0}, timeout=30)
+    assert made["v/8"] == -8.0
+
+
+def test_what_is_not_selected_does_not_travel(plant, eventually):
+    a, b, made = plant
+    eventually(lambda: b.knows("plant"))
+    following = b.session.variables("plant").subscribe("w/*", policy=ringcast.OnChange(longest_s=0.05))
+    queue = following.queue()
+    assert set(queue.get(60).names) == {"w/x"}
+    for number in range(20):
+        made.set_many(made.index([f"v/{i}" for i in range(500)]), [float(number)] * 500)
+        made.flush()
+    made["w/x"] = 5.0
+    while set((told := queue.get(60)).numbers.tolist()) != {5.0}:
+        assert set(told.names) == {"w/x"}
+    incoming = {row.tag: row.bytes or 0 for row in b.session.channels() if row.direction == "in"}
+    assert "plant" not in incoming, "the whole stream stays where it is"
+    (view,) = [tag for tag in incoming if tag.startswith("@view/")]
+    assert incoming[view] < a.session.tags("plant")[0].bytes / 10
+
+
+def test_equal_wishes_share_one_view(plant, eventually):
+    _, b, _ = plant
+    eventually(lambda: b.knows("plant"))
+    theirs = b.session.variables("plant")
+    both = [theirs.subscribe("w/*", policy=ringcast.Periodic(0.05)).queue() for _ in range(2)]
+    other = theirs.subscribe("w/*", policy=ringcast.Periodic(0.06)).queue()
+    for queue in (*both, other):
+        assert set(queue.get(60).names) == {"w/x"}
+    views = [row for row in b.session.tags("@view/**") if row.subscribers]
+    assert sorted(row.subscribers for row in views) == [1, 2]
