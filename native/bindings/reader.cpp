@@ -52,7 +52,7 @@ public:
             delete static_cast<Source*>(m->context);
             delete m;
         });
-        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), CursorSpec{start, reliable_, static_cast<u32>(getpid()), every, paced, step, first, unordered});
+        member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), CursorSpec{.start = start, .reliable = reliable_, .owner = static_cast<u32>(getpid()), .every = every, .paced = paced, .step = step, .first = first, .unordered = unordered});
         member->context = source.release();
         member->after = after;
         reader.attach(std::move(member));

@@ -30,9 +30,8 @@ def ports(pid, kind, state):
     return {int(row[1].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in inodes and row[3] == state}
 
 
-def data_port(node):
-    (port,) = ports(node.daemon.process.pid, "udp", "07")
-    return port
+def datagram_ports(node):
+    return ports(node.daemon.process.pid, "udp", "07")
 
 
 def stream_port(node):
@@ -47,10 +46,12 @@ class Target:
     def __init__(self, a, b, eventually):
         self.pub = a.session.publisher("target")
         eventually(lambda: b.knows("target"))
+        before = datagram_ports(b)  # clocks are compared there
         self.sub = b.session.subscribe("target", transport="udp")
+        (port,) = datagram_ports(b) - before
         self.node = b
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.connect(("127.0.0.1", data_port(b)))
+        self.socket.connect(("127.0.0.1", port))
 
     def dropped(self):
         return {reason: count for reason, count in self.node.session.dropped()["udp"].items() if count}
