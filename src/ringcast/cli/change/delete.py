@@ -7,6 +7,7 @@ import argparse
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.errors import RingcastError, TagInUse
+from ringcast.model.tag import check_name
 
 HELP = "Delete a tag on every node, with its history. A tag that programs use is deleted only with --force."
 
@@ -31,8 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Raises UnknownTag, RingcastError (programs use it)."""
+    """Raises BadTagName, UnknownTag, RingcastError (programs use it)."""
     output = Output(args.json)
+    check_name(args.tag)  # before a daemon is started for it
     with connect(args, "delete") as session:
         try:
             session.destroy_tag(args.tag, force=args.force)
