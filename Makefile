@@ -37,8 +37,8 @@ check: ready     ## while developing: ruff, mypy, unit, conformance and short fu
 test: ready      ## everything that CI runs
 	@$(BIN)/python tools/system_tools.py
 	@rm -rf build/skipped
-	@echo "testing, six things beside each other, each shown when it ends: some minutes"
-	@$(BESIDE) --jobs=6 $(SANITIZED) $(PYTHON_TESTS) native lint types; \
+	@echo "testing, four things beside each other, each shown when it ends: some minutes"
+	@$(BESIDE) --keep-going --jobs=4 $(SANITIZED) $(PYTHON_TESTS) native lint types; \
 	  status=$$?; $(BIN)/python tools/untested.py build/skipped; exit $$status
 
 SANITIZED := sanitize-addresses sanitize-threads

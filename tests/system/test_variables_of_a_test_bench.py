@@ -4,6 +4,7 @@ import itertools
 import os
 import signal
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,6 +99,7 @@ def test_an_owner_that_dies_while_it_is_asked(connect, program, eventually):
     variables = connect().variables("frail")
     assert variables.ask("x", timeout=60) == {"x": 1.0}
     os.kill(owner.pid, signal.SIGSTOP)
+    eventually(lambda: "State:\tT" in Path(f"/proc/{owner.pid}/status").read_text())  # or it may answer yet
     found = []
 
     def ask():

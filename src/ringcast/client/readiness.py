@@ -24,6 +24,7 @@ class Readiness:
     def __init__(self, fd: int, whose: str = "subscriber") -> None:
         self._whose = whose
         self._fd = copies((fd,))[0]
+        self._watched = self._fd
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
 
@@ -59,8 +60,12 @@ class Readiness:
             raise ClosedError(self._whose)
         if self._loop is not loop:
             self._unwatch()
-            loop.add_reader(self._fd, self._signalled)
+            self._watched = self._fd
+            loop.add_reader(self._watched, self._signalled)
             self._loop = loop
+            if self._fd < 0:  # another thread closed it in this moment
+                self._unwatch()
+                raise ClosedError(self._whose)
         self._waiter = loop.create_future()
         try:
             await self._waiter
@@ -78,9 +83,9 @@ class Readiness:
         if loop is None or loop.is_closed():
             return
         if loop is _running():
-            loop.remove_reader(self._fd)
+            loop.remove_reader(self._watched)
         else:
-            loop.call_soon_threadsafe(loop.remove_reader, self._fd)
+            loop.call_soon_threadsafe(loop.remove_reader, self._watched)
 
     def close(self) -> None:
         """From any thread: whoever waits gets ClosedError."""
