@@ -49,8 +49,9 @@ class Authority:
 
     @classmethod
     def init(cls, where: Path, mesh: str, name: str) -> Authority:
-        """A new authority, and the certificate of the node on its machine. Raises BadIdentity when the folder is in
-        use."""
+        """A new authority, and the certificate of the node on its machine. Raises BadCertificate (no name of a
+        node), BadIdentity (the folder is in use)."""
+        certificates.check_name(name)
         used = [
             known for known in (folder.AUTHORITY, folder.AUTHORITY_KEY, folder.NODE_KEY) if (where / known).exists()
         ]

@@ -47,6 +47,12 @@ def make_authority(key: Key, mesh: str, now: datetime) -> x509.Certificate:
     )
 
 
+def check_name(name: str) -> None:
+    """Raises BadCertificate."""
+    if not re.match(NAME_PATTERN, name):
+        raise BadCertificate(f"{name!r} is not the name of a node: up to 64 letters, digits and _ . -")
+
+
 def make_request(key: Key, name: str) -> bytes:
     """What a node sends to be certified, as PEM: its public key, and the proof that it holds the private one."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -64,8 +70,7 @@ def certify(
     days: float = NODE_DAYS,
 ) -> x509.Certificate:
     """A node's certificate. Of the request only the public key counts. Raises BadCertificate."""
-    if not re.match(NAME_PATTERN, name):
-        raise BadCertificate(f"{name!r} is not the name of a node: up to 64 letters, digits and _ . -")
+    check_name(name)
     try:
         asked = x509.load_pem_x509_csr(request)
         sound = asked.is_signature_valid

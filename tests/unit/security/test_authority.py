@@ -43,6 +43,12 @@ def test_a_second_authority_does_not_replace_the_first(authority):
         Authority.init(authority.folder, "", "base")
 
 
+def test_what_is_no_name_leaves_nothing_behind(tmp_path):
+    with pytest.raises(BadCertificate, match="is not the name of a node"):
+        Authority.init(tmp_path / "base", "", "a/b")
+    assert not (tmp_path / "base").exists()
+
+
 def test_a_name_is_certified_once(authority):
     joined(authority, "robot")
     request = certificates.make_request(certificates.make_key(), "robot")

@@ -81,10 +81,14 @@ def _with_identity(settings: Settings) -> Settings:
     where = identity_folder(settings)
     if where is None:
         return settings
-    from ringcast.security.identity import Identity
-
     try:
+        from ringcast.security.identity import Identity
+
         name = Identity(where).name
+    except ImportError as exc:
+        raise ValueError(
+            f"the identity in {where} needs {exc.name}: pip install 'ringcast[security]', or use --identity none"
+        ) from exc
     except SecurityError as exc:
         raise ValueError(str(exc)) from exc
     if settings.origins["name"] == "default":
