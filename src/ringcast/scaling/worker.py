@@ -11,6 +11,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+from contextlib import suppress
 
 from ringcast.control import link
 from ringcast.control.notices import StageWanted
@@ -30,7 +31,8 @@ def main(fd: int) -> int:
         try:
             stage = _begin(sock, wanted, *received.fds)
         except Exception as exc:  # a plug-in's import may raise anything
-            link.send(sock, StageDown(id=0, stage=wanted.stage, reason=f"{type(exc).__name__}: {exc}"))
+            with suppress(ConnectionError):  # the daemon ended while the scaler was loaded
+                link.send(sock, StageDown(id=0, stage=wanted.stage, reason=f"{type(exc).__name__}: {exc}"))
             return 1
         finally:
             received.close()
