@@ -28,7 +28,9 @@ demo: ready      ## a search and rescue: three nodes, fusion in Spark, a page wi
 
 # What runs beside each other; what each says is shown at its end.
 BESIDE = $(MAKE) --no-print-directory --output-sync=target PYTHON=
-PYTEST = $(BIN)/python -m pytest --durations=10
+PYTEST = $(BIN)/python -m pytest --durations=10 -o cache_dir=build/failed/$@
+# `make test` tries failed tests alone at its end; until then they are no failure of their run.
+AGAIN = $(if $(LATER),|| [ $$? = 1 -a -s build/failed/$@/v/cache/lastfailed ])
 
 check: ready     ## while developing: ruff, mypy, unit, conformance and short fuzz tests
 	@$(BESIDE) --jobs=3 $(UNIT_PARTS) types short-tests lint
@@ -36,10 +38,11 @@ check: ready     ## while developing: ruff, mypy, unit, conformance and short fu
 # Sanitizers begin first: they compute, where most other tests wait. Then what takes longest.
 test: ready      ## everything that CI runs
 	@$(BIN)/python tools/system_tools.py
-	@rm -rf build/skipped
+	@rm -rf build/skipped build/failed
 	@echo "testing, four things beside each other, each shown when it ends: some minutes"
-	@$(BESIDE) --keep-going --jobs=4 $(SANITIZED) $(PYTHON_TESTS) native lint types; \
-	  status=$$?; $(BIN)/python tools/untested.py build/skipped; exit $$status
+	@$(BESIDE) --keep-going --jobs=4 LATER=yes $(SANITIZED) $(PYTHON_TESTS) native lint types; status=$$?; \
+	  $(BIN)/python tools/failed_beside_others.py build/failed || status=1; \
+	  $(BIN)/python tools/untested.py build/skipped; exit $$status
 
 SANITIZED := sanitize-addresses sanitize-threads
 .PHONY: $(SANITIZED)
@@ -63,29 +66,29 @@ unit: ready      ## Python tests, unit to system
 	@$(BESIDE) --jobs=4 $(PYTHON_TESTS)
 
 spark-tests: ready
-	@$(PYTEST) tests/spark $(patsubst %,--ignore=%,$(SPARK_PROGRAMS))
+	@$(PYTEST) tests/spark $(patsubst %,--ignore=%,$(SPARK_PROGRAMS)) $(AGAIN)
 
 spark-programs: ready
-	@$(PYTEST) $(SPARK_PROGRAMS)
+	@$(PYTEST) $(SPARK_PROGRAMS) $(AGAIN)
 
 lab-tests: ready
-	@$(PYTEST) $(LAB_TESTS)
+	@$(PYTEST) $(LAB_TESTS) $(AGAIN)
 
 $(MESH_PARTS): ready
-	@$(PYTEST) $(call part,$(MESH_TESTS),$(MESH_PARTS))
+	@$(PYTEST) $(call part,$(MESH_TESTS),$(MESH_PARTS)) $(AGAIN)
 
 $(NODE_PARTS): ready
-	@$(PYTEST) $(call part,$(NODE_TESTS),$(NODE_PARTS))
+	@$(PYTEST) $(call part,$(NODE_TESTS),$(NODE_PARTS)) $(AGAIN)
 
 $(UNIT_PARTS): ready
-	@$(PYTEST) $(call part,$(UNIT_TESTS),$(UNIT_PARTS))
+	@$(PYTEST) $(call part,$(UNIT_TESTS),$(UNIT_PARTS)) $(AGAIN)
 
 short-tests: ready
-	@$(PYTEST) tests/conformance tests/fuzz
+	@$(PYTEST) tests/conformance tests/fuzz $(AGAIN)
 
 # Whatever folder of tests is not named above.
 other-tests: ready
-	@$(PYTEST) tests $(patsubst %,--ignore=tests/%,system spark unit conformance fuzz)
+	@$(PYTEST) tests $(patsubst %,--ignore=tests/%,system spark unit conformance fuzz) $(AGAIN)
 
 lint: ready      ## ruff
 	@$(BIN)/ruff check .
