@@ -18,7 +18,7 @@ MODEL = "choosing.model"
 MOST_MODEL_BYTES = 4 << 20
 _MOST = 4096
 
-Count = Annotated[int, Meta(ge=0, le=2**63)]
+Count = Annotated[int, Meta(ge=0, le=2**62)]
 Amount = Annotated[float, Meta(ge=0.0, le=1e15)]
 Text = Annotated[str, Meta(max_length=300)]
 

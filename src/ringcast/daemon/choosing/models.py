@@ -6,13 +6,15 @@ Invariant: of two models for one metric the later one counts, on every node that
 from __future__ import annotations
 
 import logging
+import os
 from typing import NamedTuple
 
+from ringcast import _core
 from ringcast.adapt import Chooser, ModelError
 from ringcast.control import service
 from ringcast.control.between.choosing import MODEL, MOST_MODEL_BYTES, AskModel, WholeModel
 from ringcast.daemon.mesh.interface import ServingMesh
-from ringcast.errors import BadMessage
+from ringcast.errors import BadMessage, QosMismatch
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -49,6 +51,15 @@ class Models:
         self._models[chooser.metric] = Loaded(chooser, data, loaded_ns)
         logger.info("transports for %s are chosen by a model from %s", chooser.metric, origin)
         return chooser.metric
+
+    def load_from(self, fd: int) -> None:
+        """Take a client's file into use, for the whole mesh. Raises QosMismatch."""
+        try:
+            data = os.pread(fd, MOST_MODEL_BYTES + 1, 0)
+            self.load(data, _core.utc_ns(), "a client")
+        except (OSError, ModelError) as exc:
+            reason = exc.reason if isinstance(exc, ModelError) else exc.strerror or str(exc)
+            raise QosMismatch("this model", reason, "'ringcast pipeline run train' writes one") from exc
 
     async def follow(self, node: str, versions: dict[str, int], now_ns: int) -> None:
         """Take what another node has later than we have. Raises TimeoutError, RingcastError."""
