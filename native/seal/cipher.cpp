@@ -15,7 +15,7 @@ constexpr int kSetTag = 0x11;
 template <typename Function>
 void find(void* library, const char* name, Function*& out) {
     out = reinterpret_cast<Function*>(dlsym(library, name));
-    if (out == nullptr) throw NoCipher(std::string("libcrypto has no ") + name + "; install OpenSSL 3.0 or newer");
+    if (out == nullptr) throw NoCipher(std::string("libcrypto has no ") + name);
 }
 
 struct Library {
@@ -37,7 +37,7 @@ struct Library {
             library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
             if (library != nullptr) break;
         }
-        if (library == nullptr) throw NoCipher("there is no libcrypto.so.3 here: streams cannot be sealed; install OpenSSL 3.0 or newer");
+        if (library == nullptr) throw NoCipher("there is no libcrypto.so.3 here");
         find(library, "EVP_CIPHER_fetch", cipher_fetch);
         find(library, "EVP_CIPHER_CTX_new", context_new);
         find(library, "EVP_CIPHER_CTX_free", context_free);

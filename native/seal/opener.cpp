@@ -11,7 +11,7 @@ Opener::Opener(std::shared_ptr<Schedule> schedule, Side side, u32 own_sender)
 Verdict Opener::open(std::byte* packet, std::size_t& length) {
     const Verdict verdict = look(packet, length);
     switch (verdict) {
-        case Verdict::ok: break;
+        case Verdict::ok: add(counters_.opened, 1); break;
         case Verdict::forged: add(counters_.forged, 1); break;
         case Verdict::replayed: add(counters_.replayed, 1); break;
         case Verdict::old_key: add(counters_.old_key, 1); break;

@@ -23,6 +23,7 @@ enum class Verdict {
 };
 
 struct OpenerCounters {
+    std::atomic<u64> opened{0};
     std::atomic<u64> forged{0};
     std::atomic<u64> replayed{0};
     std::atomic<u64> old_key{0};

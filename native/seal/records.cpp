@@ -40,8 +40,8 @@ std::size_t RecordOpener::length_of(std::span<const std::byte> bytes) {
     return length == 0 ? SIZE_MAX : std::size_t{length} + kRecordBytes;
 }
 
-std::span<std::byte> RecordOpener::open(std::span<std::byte> record) {
-    if (record.size() <= kRecordBytes) return {};
+std::span<std::byte> RecordOpener::open(std::span<std::byte> record, const void* from) {
+    if (record.size() <= kRecordBytes || (owner_ != nullptr && owner_ != from)) return {};
     if (number_ / kStreamEpoch != key_epoch_) {
         key_epoch_ = number_ / kStreamEpoch;
         rekey(*schedule_, cipher_, key_epoch_);
@@ -50,6 +50,7 @@ std::span<std::byte> RecordOpener::open(std::span<std::byte> record) {
     const auto nonce = nonce_of(number_);
     if (!cipher_.open(nonce.data(), record.first(kRecordHeadBytes), body, body.data() + body.size())) return {};
     ++number_;
+    owner_ = from;
     return body;
 }
 

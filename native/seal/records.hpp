@@ -44,8 +44,11 @@ public:
     // that no record has is more than kMostRecord + kRecordBytes.
     static std::size_t length_of(std::span<const std::byte> bytes);
     // The whole record, in place: what was sealed in it, or nothing (a null pointer) when it is not the next of the stream.
-    // One that does not open changes nothing.
-    std::span<std::byte> open(std::span<std::byte> record);
+    // One that does not open changes nothing. Whoever brought the first goes on until it is released; nobody else's open.
+    std::span<std::byte> open(std::span<std::byte> record, const void* from = nullptr);
+    void release(const void* from) {
+        if (owner_ == from) owner_ = nullptr;
+    }
     u64 opened() const { return number_; }
 
 private:
@@ -53,6 +56,7 @@ private:
     Cipher cipher_;
     u64 number_ = 0;
     u64 key_epoch_ = UINT64_MAX;
+    const void* owner_ = nullptr;
 };
 
 }  // namespace ringcast::seal

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import msgspec
 
@@ -28,13 +29,16 @@ from ringcast.transport.interface import (
     Channel,
     FanOutLinks,
     GroupTransport,
+    LinkSeal,
     Mirror,
     Receiving,
     Sending,
     Transport,
 )
+from ringcast.transport.sealing import fresh_seal
 
 _HOST = "127.0.0.1"
+_sealed: ContextVar[bool] = ContextVar("sealed", default=False)
 _POLL_S = 0.001
 _keys = itertools.count(0x5EED0001)
 
@@ -91,8 +95,14 @@ class Publisher:
     def links(self) -> FanOutLinks:
         return self
 
-    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None:
-        self.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq)
+    def add_link(
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None
+    ) -> None:  # fmt: skip
+        self.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq, seal=seal)
+        self.fanout.flush()
+
+    def rekey_link(self, number: int, seal: LinkSeal) -> None:
+        self.fanout.rekey_link(number, seal)
         self.fanout.flush()
 
     def remove_link(self, number: int) -> None:
@@ -118,7 +128,7 @@ class Path(Closing):
         self.channel = Channel(
             key=next(_keys), incarnation=publisher.ring, depth=publisher.depth,
             capacity_bytes=publisher.capacity_bytes, first_seq=-(-first_seq // every) * every, every=every,
-            reliable=reliable, transport=transport.name, sender=_HOST,
+            reliable=reliable, transport=transport.name, sender=_HOST, seal=fresh_seal() if _sealed.get() else None,
         )  # fmt: skip
         if isinstance(transport, GroupTransport):
             seat = transport.admit(self.channel, publisher, _HOST, receiving.port)
@@ -392,6 +402,16 @@ CHECKS: dict[str, Callable[[Transport], None]] = {
         loses_nothing_under_back_pressure,
     )
 }  # fmt: skip
+
+
+@contextmanager
+def sealed() -> Iterator[None]:
+    """Checks that run meanwhile have the transport seal what it sends, as in a mesh with identities."""
+    token = _sealed.set(True)
+    try:
+        yield
+    finally:
+        _sealed.reset(token)
 
 
 def check_all(transport: Transport) -> None:
