@@ -1,4 +1,4 @@
-"""Two nodes with identities: every stream between them is sealed, by whichever transport, and what others send under its
+"""Two nodes with identities: every stream between them is sealed, by whichever transport. What others send under its
 key is dropped and counted."""
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import asyncio
 from ringcast.control.service import Seal
 from ringcast.errors import BrokenError, QosMismatch
 from ringcast.transport import Transport
-from ringcast.transport.interface import GroupTransport, Sending, SealedSending
+from ringcast.transport.interface import GroupTransport, SealedSending, Sending
 from ringcast.transport.sealing import fresh_seal
 
 HOLD_S = 5.0

@@ -1,8 +1,8 @@
 """What seals cost: round trips and throughput between two nodes with identities, beside two without.
 
 Both meshes are up all the time and are measured in turn, so that both see the same machine. The other end is a process:
-`python -m ringcast.lab.security.costs echo SOCKET TAG TRANSPORT`, or `pump SOCKET TAG MESSAGES`, which pumps so many for
-every message that comes on TAG/go.
+`python -m ringcast.lab.security.costs echo SOCKET TAG TRANSPORT`, or `pump SOCKET TAG MESSAGES`, which pumps so many
+for every message that comes on TAG/go.
 """
 
 from __future__ import annotations

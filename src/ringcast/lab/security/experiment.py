@@ -34,13 +34,16 @@ def run(quick: bool, steps: Steps) -> Findings:
     rounds, count = (5, 300) if quick else (15, 2_000)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         meshes = {
-            name: stack.enter_context(mesh(Path(folder) / name, secured=name == "sealed")) for name in ("plain", "sealed")
+            name: stack.enter_context(mesh(Path(folder) / name, secured=name == "sealed"))
+            for name in ("plain", "sealed")
         }
         for transport, most in (("udp", 1.25), ("tcp", 1.3)):
             steps.step(f"round trips by {transport}")
             found = costs.round_trips(meshes, transport, rounds, count)
             times = costs.ratio(found["sealed"], found["plain"])
-            findings.rows.append(at_most(f"round trip of 64 B by {transport}, sealed against not", times, "times", most))
+            findings.rows.append(
+                at_most(f"round trip of 64 B by {transport}, sealed against not", times, "times", most)
+            )
             for name, samples in found.items():
                 findings.rows.append(figure(f"round trip of 64 B by {transport}, {name}", min(samples) * 1e6, "us"))
         steps.step("throughput")

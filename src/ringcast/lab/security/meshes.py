@@ -65,7 +65,7 @@ def _wait(sockets: Mesh, folder: Path) -> None:
 
 def _free(count: int) -> list[str]:
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    found = ["127.0.0.1:%d" % one.getsockname()[1] for one in held]
+    found = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
     for one in held:
         one.close()
     return found
