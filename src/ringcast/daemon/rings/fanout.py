@@ -182,8 +182,8 @@ class FanOut:
                 return _PACKET.pack(_REMOVE_LINK, 0, number), (), sent
             return link.packet, tuple(fd.fileno() for fd in link.descriptors), sent
         for number, key in self._waiting_keys.items():
-            fds = tuple(fd.fileno() for fd in key.descriptors)
-            return key.packet, fds, partial(self._waiting_keys.pop, number)
+            page = tuple(fd.fileno() for fd in key.descriptors)
+            return key.packet, page, partial(self._waiting_keys.pop, number)
         return None
 
     def _forget_page(self) -> None:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import ringcast
 from ringcast.lab.measuring.round_trip import Echo, Ping
@@ -21,7 +22,7 @@ from ringcast.lab.security.meshes import Mesh
 SIZE, LARGE = 64, 1024
 WARM_UP = 200
 WAIT_S = 30.0
-DEPTH: dict[str, float] = {"depth": 4096, "capacity_bytes": 8 << 20, "max_wait_s": 10.0}
+DEPTH: dict[str, Any] = {"depth": 4096, "capacity_bytes": 8 << 20, "max_wait_s": 10.0}
 
 
 def round_trips(meshes: dict[str, Mesh], transport: str, rounds: int, count: int) -> dict[str, list[float]]:
