@@ -17,7 +17,7 @@ COUNTED = {
     "replayed": ("replayed", "old_key"),
     "reflected": ("reflected", "forged"),
     "old_key": ("old_key",),
-    "another_stream": ("forged",),
+    "another_stream": ("forged", "replayed"),
 }
 """Where a packet of each kind is counted."""
 
