@@ -37,7 +37,7 @@ struct GroupSpec {
     bool pumped = false;
     u64 pump_bytes_per_s = 100'000'000;
     Endpoint multicast;  // nowhere: each member by itself
-    std::shared_ptr<seal::ChannelSeal> seal;  // none on a mesh without identities
+    std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
     u32 sender = 0;                           // its own number among those who seal
 };
 

@@ -32,7 +32,7 @@ struct ChannelSpec {
     bool guarded = false;  // a recovery stack before it looks at the numbers
     bool whole = false;    // frames of a stream: nothing is put together
     u64 kept_bytes = 0;    // by what comes before it
-    std::shared_ptr<seal::ChannelSeal> seal;  // none on a mesh without identities
+    std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
     u32 sender = UINT32_MAX;                  // its own number among those who seal
 };
 

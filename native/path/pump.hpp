@@ -29,7 +29,7 @@ struct PumpSpec {
     bool stream = true;
     std::uint16_t chunk = 0;
     u64 most_bytes_per_s = 0;  // datagrams only; 0 is unpaced
-    std::shared_ptr<seal::ChannelSeal> seal;  // none on a mesh without identities
+    std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
     u32 sender = 0;                           // its own number among those who seal
 };
 
