@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ringcast.control.peering import MAX_ADDRESSES, NAME_PATTERN
-from ringcast.daemon.operate.toml_lines import Path, line_of, line_of_error, lines_of
+from ringcast.model.toml_lines import Path, line_of, line_of_error, lines_of
 from ringcast.daemon.table.attributes import resolve
 from ringcast.errors import BadConfiguration, BadTagName, BadTransport, QosMismatch
 from ringcast.model import addresses
