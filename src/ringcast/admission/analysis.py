@@ -123,6 +123,4 @@ class _Rounds:
         return Work(step.rank, step.compute_ns, step.period_ns, self._jitter[i], step.thread, self._delay[i])
 
     def _flow(self, step: Step) -> Flow:
-        return queueing.bucket(
-            step.rank.below, step.wire_bytes, step.period_ns, self._jitter[step.number], step.losses
-        )
+        return queueing.bucket(step.rank.below, step.wire_bytes, step.period_ns, self._jitter[step.number], step.losses)

@@ -1,4 +1,4 @@
-"""Whether a system makes sense beyond its types: names that exist once, places that are nodes, ways between them. Pure."""
+"""Whether a system makes sense beyond its types: names that exist once, places that are nodes. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Iterable, Sequence
 
-from ringcast.admission.model import AdmissionError, Stream, System
+from ringcast.admission.model import AdmissionError, Pull, Stream, Subscriber, System
 from ringcast.admission.recovery import check_transport
 
 _PLACES = ("publisher", "subscriber")
@@ -33,10 +33,13 @@ def _stream(where: str, stream: Stream, nodes: set[str]) -> None:
     check_transport(f"{where}.transport", stream.transport)
     _once(where + ".subscribers[{}].name", [one.name for one in stream.subscribers])
     _once(where + ".pulls[{}].name", [one.name for one in stream.pulls])
-    for kind, ones in (("subscribers", stream.subscribers), ("pulls", stream.pulls)):
-        for j, one in enumerate(ones):
-            _known(f"{where}.{kind}[{j}].node", one.node, nodes)
-            _place(f"{where}.{kind}[{j}].at", one.at, nodes)
+    found: list[tuple[str, Subscriber | Pull]] = [
+        *((f"subscribers[{j}]", one) for j, one in enumerate(stream.subscribers)),
+        *((f"pulls[{j}]", pull) for j, pull in enumerate(stream.pulls)),
+    ]
+    for name, one in found:
+        _known(f"{where}.{name}.node", one.node, nodes)
+        _place(f"{where}.{name}.at", one.at, nodes)
 
 
 def _place(where: str, at: str, nodes: set[str]) -> None:

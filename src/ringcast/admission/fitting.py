@@ -109,8 +109,8 @@ def _most(good: Callable[[float], bool], low: float, high: float) -> float | Non
 
 def _upwards(value: float) -> float:
     """To three digits, for people."""
-    digits = 2 - math.floor(math.log10(value))
-    return math.ceil(value * 10**digits - 1e-9) / 10**digits
+    scale = 10.0 ** (2 - math.floor(math.log10(value)))
+    return math.ceil(value * scale - 1e-9) / scale
 
 
 def _key(one: Judged) -> tuple[str, str, str]:

@@ -40,11 +40,7 @@ class AdmissionError(RingcastError, ValueError):
         super().__init__(f"{field}: {reason}" if field else reason)
 
 
-class _Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pass
-
-
-class Cost(_Declared):
+class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Processor time of one stage: so much for each message, and so much for each of its bytes."""
 
     fixed_s: Some = 0.0
@@ -54,7 +50,7 @@ class Cost(_Declared):
         return math.ceil((self.fixed_s + self.per_byte_s * size) * NS)
 
 
-class Costs(_Declared):
+class Costs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a node's stages take: into the ring; one copy to another node; out of the network into a ring; out of a ring
     to the program that waits; making a smaller one; answering a pull."""
 
@@ -66,7 +62,7 @@ class Costs(_Declared):
     pull: Cost = Cost()
 
 
-class Node(_Declared):
+class Node(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`blocking_s`: the longest that a thread which is ready waits though no thread of higher priority runs."""
 
     name: Name
@@ -75,7 +71,7 @@ class Node(_Declared):
     costs: Costs | None = None
 
 
-class Link(_Declared):
+class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Joins two nodes, both ways at `bandwidth` bytes per second each. `losses` is how often in a row it may lose the
     same message. `other_rate` and `other_burst` are traffic that nobody declared. Without `priorities` the link serves
     all packets in the order in which they come."""
@@ -102,7 +98,7 @@ class Link(_Declared):
         return self.mtu + ETHERNET_BYTES
 
 
-class Subscriber(_Declared):
+class Subscriber(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Gets every n-th message, of `scaled_bytes` if given; `at` is where that is done. `deadline_s` is from the
     publisher's release until the subscriber has handled it, which takes it `compute_s`."""
 
@@ -119,7 +115,7 @@ class Subscriber(_Declared):
         return self.every > 1 or self.scaled_bytes is not None
 
 
-class Pull(_Declared):
+class Pull(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A client that asks at most every `period_s` for the newest message, where `at` says that a buffer is. What it
     gets is at most `max_age_s` old when it has it."""
 
@@ -130,7 +126,7 @@ class Pull(_Declared):
     at: str = "publisher"
 
 
-class Stream(_Declared):
+class Stream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A publisher on `node`: at most `bytes` every `period_s`, after computing for `compute_s`. `jitter_s` is how much
     later than its period the publisher may begin. Without `priority` the deadlines decide."""
 
@@ -152,7 +148,7 @@ class Stream(_Declared):
         return min((one for one in wanted if one is not None), default=math.inf)
 
 
-class OtherTask(_Declared):
+class OtherTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something else that computes on a node, by its own priority."""
 
     name: Name
@@ -163,7 +159,7 @@ class OtherTask(_Declared):
     priority: Class | None = None
 
 
-class System(_Declared):
+class System(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`costs` are those of nodes that give none themselves."""
 
     nodes: tuple[Node, ...]

@@ -51,12 +51,13 @@ def delay_ns(transport: str, losses: int, period_ns: int, one_way_ns: float) -> 
         return math.inf
     trip = 2 * one_way_ns
     if transport == "tcp":
-        return sum(max(TCP_LEAST_RTO_NS, trip) * 2**i for i in range(losses)) + losses * trip
+        return max(TCP_LEAST_RTO_NS, trip) * ((1 << losses) - 1) + losses * trip
     found = recipe(transport)
     tuning = {**_core.recovery_tuning(), **found.tuning}
     stages = found.shape.stages
     if "ack" in stages:
-        return sum(tuning["ack_timeout_ns"] * 2 ** min(i, MOST_DOUBLINGS) for i in range(losses)) + losses * trip
+        waits = [tuning["ack_timeout_ns"] << min(i, MOST_DOUBLINGS) for i in range(losses)]
+        return sum(waits) + losses * trip
     if "nak" in stages:
         return _nak_ns(tuning, losses, period_ns, trip)
     if "lateral" in stages:
@@ -74,6 +75,6 @@ def _nak_ns(tuning: dict[str, int], losses: int, period_ns: int, trip: float) ->
     backoff = tuning["backoff_k"] * grtt if tuning["group"] > 1 else 0
     grace = min(tuning["grace_gaps"] * period_ns, tuning["grace_most_ns"])
     first = min(period_ns, tuning["heartbeat_ns"]) + max(tuning["reorder_ns"], grace) + backoff + trip
-    later = [2 * grtt if i == 0 else min(max(2 * grtt, LEAST_HOLD_NS) * 2 ** min(i, MOST_DOUBLINGS),
-             max(2 * grtt, MOST_HOLD_NS)) for i in range(losses - 1)]  # fmt: skip
+    hold, most = max(2 * grtt, LEAST_HOLD_NS), max(2 * grtt, MOST_HOLD_NS)
+    later = [2 * grtt if i == 0 else min(hold * (1 << min(i, MOST_DOUBLINGS)), most) for i in range(losses - 1)]
     return first + sum(wait + backoff + trip for wait in later)

@@ -1,11 +1,14 @@
 """How long work takes on a node whose processors always run the threads of highest priority. Pure, in nanoseconds.
 
-One core: the exact response-time analysis with jitter and blocking, over all jobs of a busy period (Tindell). Several
-cores: threads go to any core, and at most (cores - 1) pieces of work that began before the job delay it more than they
-would from a standing start (Guan et al.); that needs every job to end before the next of its kind begins.
+Three bounds, of which the smallest counts:
 
-A thread that serves several streams in the order of their messages (`thread`) makes each wait for one job of every
-other. Infinite means: no bound.
+- As if there were one core: the exact response-time analysis with jitter and blocking, over all jobs of a busy period
+  (Tindell). It holds for several cores too, because while something is to be done at least one core does it.
+- Several cores: threads go to any core, and at most (cores - 1) pieces of work that began before the job delay it more
+  than they would from a standing start (Guan et al.).
+- A thread that serves several streams in the order of their messages (`thread`): each waits for one job of every other.
+
+The last two need every job to end before the next of its kind begins. Infinite means: no bound.
 """
 
 from __future__ import annotations
@@ -39,19 +42,21 @@ def response_ns(own: Work, others: Sequence[Work], cores: int = 1, blocking_ns: 
     above = [one for one in others if one.rank <= own.rank and not (own.thread and one.thread == own.thread)]
     if any(math.isinf(one.jitter_ns) or math.isinf(one.response_ns) for one in (own, *beside, *above)):
         return math.inf
-    # In a queue that is served in order, one job of each other stream can be before this one.
-    at_once = blocking_ns + sum(one.compute_ns for one in beside)
-    if _is_over([own, *above], cores):
-        found = math.inf
-    elif cores == 1:
-        found = _one_core(own, above, at_once)
-    else:
-        found = _several_cores(own, above, at_once, cores)
-    needs_room = own.thread or cores > 1
-    return math.inf if needs_room and found + own.jitter_ns > own.period_ns else found
+    found = _one_core(own, [*above, *beside], blocking_ns)
+    if (cores == 1 and not beside) or not all(_ends_in_time(one) for one in (*above, *beside)):
+        return found
+    in_order = blocking_ns + sum(one.compute_ns for one in beside)
+    other = (_one_core if cores == 1 else partial(_several_cores, cores=cores))(own, above, in_order)
+    return min(found, other) if other + own.jitter_ns <= own.period_ns else found
+
+
+def _ends_in_time(one: Work) -> bool:
+    return one.response_ns + one.jitter_ns <= one.period_ns
 
 
 def _one_core(own: Work, above: Sequence[Work], at_once: int) -> float:
+    if _is_over([own, *above], 1):
+        return math.inf
     worst: float = 0
     begun: float = 0
     for job in range(_MOST_JOBS):
@@ -60,13 +65,16 @@ def _one_core(own: Work, above: Sequence[Work], at_once: int) -> float:
         if math.isinf(busy):
             return busy
         worst = max(worst, busy - job * own.period_ns)
-        if own.thread or busy <= (job + 1) * own.period_ns - own.jitter_ns:
+        if busy <= (job + 1) * own.period_ns - own.jitter_ns:
             return worst
         begun = busy
     return math.inf
 
 
 def _several_cores(own: Work, above: Sequence[Work], at_once: int, cores: int) -> float:
+    if _is_over([own, *above], cores):
+        return math.inf
+
     def longer(x: float) -> float:
         room = x - own.compute_ns + 1
         done = [(_fresh_ns(one, x), _carried_ns(one, x)) for one in above]
@@ -115,7 +123,7 @@ def _carried_ns(one: Work, window: float) -> float:
 
 
 def _is_over(all_: Sequence[Work], cores: int) -> bool:
-    """Whether more is asked for than there is. By integers: a sum of floats would decide a full core by its last bit."""
+    """Whether more is asked for than there is. By integers: of floats, the last bit would decide about a full core."""
     numerator, denominator = 0, 1
     for one in all_:
         numerator = numerator * one.period_ns + one.compute_ns * denominator

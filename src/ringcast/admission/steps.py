@@ -28,7 +28,7 @@ OWN_THREAD = ("high", "critical")
 @dataclass(frozen=True)
 class Step:
     """`what` and `where` are for people. Of work: `node`, `compute_ns` and `thread` ('' is one of its own). Of a link:
-    its number, its `direction`, `wire_bytes`, and `losses`. Of a wait: the steps of the path whose losses are repaired."""
+    its number, its `direction`, `wire_bytes`, and `losses`. Of a wait: the steps whose losses are repaired."""
 
     number: int
     before: int
@@ -151,13 +151,7 @@ class _Planner:
                 leg(place).onward.setdefault((one.node, one.every, size), []).append(one)
         for pull in stream.pulls:
             leg(_place(pull.at, stream.node, pull.node))
-        return [
-            _Leg(
-                one.node, one.every, one.size, one.scaled_here, one.subscribers,
-                {key: names for key, names in one.onward.items()},
-            )
-            for one in legs.values()
-        ]  # fmt: skip
+        return list(legs.values())
 
     def _leg(self, where: str, stream: Stream, leg: _Leg, order: Rank, before: int, period: int) -> int:
         """A copy to a node, and into the ring there; the number of its last step."""
@@ -223,7 +217,8 @@ class _Planner:
             asked = self._work("ask", pull.node, order, period, costs.send.ns(REQUEST_BYTES), -1)
             there = self._network(where, pull.node, holder, REQUEST_BYTES, order, asked, period, "tcp")
             answering = self._costs[self._number[holder]]
-            work = answering.receive.ns(REQUEST_BYTES) + answering.pull.ns(stream.bytes) + answering.send.ns(stream.bytes)
+            work = answering.receive.ns(REQUEST_BYTES) + answering.pull.ns(stream.bytes)
+            work += answering.send.ns(stream.bytes)
             answered = self._work("pull", holder, order, period, work, there)
             back = self._network(where, holder, pull.node, stream.bytes, order, answered, period, "tcp")
             taking = costs.receive.ns(stream.bytes) + costs.deliver.ns(stream.bytes)

@@ -68,7 +68,8 @@ class Judged(msgspec.Struct, frozen=True):
             full = next(part for part in self.parts if math.isinf(part.worst_s))
             return f"{self.who}: no bound, because more is asked for than {full.where} can do ({full.what})"
         return (
-            f"{self.who}: {_time(self.bound_s)} at worst, {limit} {_time(self.limit_s)}, missed by {_time(self.over_s)}; "
+            f"{self.who}: {_time(self.bound_s)} at worst, {limit} {_time(self.limit_s)}, missed by "
+            f"{_time(self.over_s)}; "
             f"longest is {part.what} ({part.where}) with {_time(part.worst_s)}, {_time(part.alone_s)} of it its own"
         )
 

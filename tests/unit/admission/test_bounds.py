@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import msgspec
+from admission_simulator import Simulator
+from admission_systems import streams, systems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringcast.admission import System
 from ringcast.admission.analysis import analyse
 from ringcast.admission.verdict import judge
-from unit.admission.simulator import Simulator
-from unit.admission.systems import streams, systems
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)

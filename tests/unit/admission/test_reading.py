@@ -50,7 +50,7 @@ def test_toml_and_json_say_the_same():
         ("bytes = 1000", 'bytes = "1k"', r"line 11, streams\[0\].bytes: expected `float`, got `str`"),
         ("bytes = 1000", "bytes = inf", r"line 11, streams\[0\].bytes: is inf"),
         ("bytes = 1000", "bytes = nan", r"line 11, streams\[0\].bytes: .*"),
-        ('name = "s", node = "b"', 'name = "s", node = "B2"', r"line 12, .*subscribers\[0\].node: there is no node 'B2'"),
+        ('name = "s", node = "b"', 'name = "s", node = "B2"', r"line 12, .*\[0\].node: there is no node 'B2'"),
         ('at = "subscriber"', 'at = "there"', r"line 12, .*at: is 'there'; it is 'publisher', 'subscriber'"),
         ('tag = "x"', 'tag = "x"\ntransport = "nack"', r"line 9, streams\[0\].transport: .*nack"),
         ('{name = "b"}]', '{name = "a"}]', r"line 1, nodes\[1\].name: 'a' is there twice"),

@@ -106,7 +106,9 @@ def test_a_refusal_says_what_is_missed_and_what_would_fit():
 
 
 def test_a_longer_period_is_proposed_where_it_helps():
-    busy = stream("busy", period_s=0.001, compute_s=2e-3, subscribers=(Subscriber(name="s", node="a", deadline_s=0.01),))
+    busy = stream(
+        "busy", period_s=0.001, compute_s=2e-3, subscribers=(Subscriber(name="s", node="a", deadline_s=0.01),)
+    )
     found = judge(system(busy))
     assert "no bound" in found.refused[0].sentence()
     (fit,) = [fit for fit in fits(system(busy), found) if fit.change == "period_s"]
@@ -138,7 +140,9 @@ def test_priorities_follow_deadlines():
     assert [class_of(one) for one in (0.001, 0.01, 0.05, 1.0, math.inf)] == [
         "critical", "critical", "high", "normal", "low",
     ]  # fmt: skip
-    made = [stream(f"t{i}", subscribers=(Subscriber(name="s", node="b", deadline_s=d),)) for i, d in enumerate((2, 1, 3))]
+    made = [
+        stream(f"t{i}", subscribers=(Subscriber(name="s", node="b", deadline_s=d),)) for i, d in enumerate((2, 1, 3))
+    ]
     given = fifo_priorities(system(*made, stream("none")))
     assert given["t1"] > given["t0"] > given["t2"]
     assert "none" not in given
