@@ -42,6 +42,10 @@ EXPERIMENTS = {
         "ringcast.lab.placement.experiment",
         "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
     ),
+    "bounds": (
+        "ringcast.lab.bounds.experiment",
+        "papers 000 and 001: measured maximum beside the computed bound, over random task sets (real-time priorities)",
+    ),
     "conference": (
         "ringcast.lab.conference.experiment",
         "paper 000, section 4: RT-Conference; mixing, 32 participants, pages in Chromium and behind bad links (root)",
