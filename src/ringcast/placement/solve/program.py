@@ -1,4 +1,4 @@
-"""A mixed-integer program and the solver HiGHS (the extra `placement`). The only module that knows `highspy`.
+"""A mixed-integer program and the solver HiGHS (the extra `placement`). Only this module and `linear` know `highspy`.
 
 Costs are scaled to at most 1 before they are handed over, so that tolerances mean the same in every problem.
 """
@@ -54,6 +54,31 @@ class Solution:
         if over <= _TOLERANCE * max(abs(self.cost), 1e-300):
             return 0.0
         return over / self.bound if self.bound > 0 else math.inf
+
+
+def library() -> Any:
+    """The module `highspy`. Raises SolverMissing."""
+    try:
+        import highspy
+    except ImportError as exc:
+        raise SolverMissing from exc
+    return highspy
+
+
+def run(limit_s: float, options: dict[str, Any], *model: Any) -> Any:
+    """The solver after it ran. `model` is what its `passModel` takes. Raises SolverMissing."""
+    solver = library().Highs()
+    always = {
+        "output_flag": False, "random_seed": 0, "primal_feasibility_tolerance": _TOLERANCE, "parallel": "off",
+    }  # fmt: skip
+    options = always | options
+    if math.isfinite(limit_s):
+        options["time_limit"] = max(0.0, limit_s)
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(*model)
+    solver.run()
+    return solver
 
 
 class Program:
@@ -135,22 +160,10 @@ class Program:
 
     def solve(self, gap: float = 0.0, limit_s: float = math.inf) -> Solution | None:
         """None when nothing fulfils all rows. Raises SolverMissing, SolverStopped."""
-        try:
-            import highspy
-        except ImportError as exc:
-            raise SolverMissing from exc
+        highspy = library()
         unit = max((abs(cost) for cost in self._costs), default=0.0) or 1.0
-        solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        options: dict[str, Any] = {
-            "output_flag": False, "mip_rel_gap": max(gap, 1e-12), "mip_abs_gap": _TOLERANCE, "random_seed": 0,
-            "mip_feasibility_tolerance": _TOLERANCE, "primal_feasibility_tolerance": _TOLERANCE, "parallel": "off",
-        }  # fmt: skip
-        if math.isfinite(limit_s):
-            options["time_limit"] = limit_s
-        for name, value in options.items():
-            solver.setOptionValue(name, value)
-        solver.passModel(self._model(highspy, unit))
-        solver.run()
+        options = {"mip_rel_gap": max(gap, 1e-12), "mip_abs_gap": _TOLERANCE, "mip_feasibility_tolerance": _TOLERANCE}
+        solver = run(limit_s, options, self._model(highspy, unit))
         status, known = solver.getModelStatus(), highspy.HighsModelStatus
         if status in (known.kInfeasible, known.kUnboundedOrInfeasible):
             return None

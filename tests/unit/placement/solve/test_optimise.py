@@ -99,7 +99,7 @@ def test_a_large_network_goes_round_full_links(monkeypatch):
     plan = optimise.optimise_case(case)
     assert plan.feasible
     assert plan.gap < 0.01
-    assert plan.scope == "nodes on the way, and near it where links are full"
+    assert plan.scope == "all nodes"
     assert any(place not in case.on_the_way(stream) for stream, place in zip(case.streams, plan.places, strict=True))
     assert loads(case, plan.places).fits(problem)
     assert all(in_time(one.delay.total_s, one.deadline_s) for one in plan.streams)
