@@ -26,7 +26,7 @@ from ringcast.placement.solve.program import Program, Solution, SolverStopped
 from ringcast.placement.solve.relaxed import Served
 from ringcast.placement.solve.ways import Figures, Numbers, Ways
 
-ROUNDS = 40
+ROUNDS = 15
 _ENOUGH = 5e-4
 """Prices are good when the bound is this near to the mixed plans, as a share."""
 _OVER = 1e3

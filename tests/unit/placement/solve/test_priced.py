@@ -91,7 +91,7 @@ def loads_of(case: Case, index: int, place: int) -> np.ndarray:
 
 
 def ring(*, capacity: float = math.inf) -> Problem:
-    """p - a - b - c - d - e - p: with a link from b to its right neighbour c, the ways to b and c part at p."""
+    """p - a - b - c - d - p: the routes from p to b and to c part at p, though b and c are neighbours."""
     names = "pabcd"
     links = tuple(Link(x, y, capacity) for x, y in zip(names, names[1:] + "p", strict=True))
     wanted = (Subscriber("left", "b", 2), Subscriber("right", "c", 2))
