@@ -16,8 +16,9 @@ import numpy as np
 from ringcast.errors import RingcastError
 
 _TOLERANCE = 1e-9
-_SMALLEST = 1e-9
-"""What a capacity of nothing is divided by."""
+_SMALLEST = 1e-6
+"""A capacity below this share of what it is for counts as this share when it is the unit: HiGHS takes no factors from
+1e15 on."""
 _OVER = 1e-7
 """The share from which on a capacity counts as exceeded."""
 What = tuple[str, int]
@@ -128,7 +129,7 @@ class Program:
         """What a link or node may carry, of which `already` is taken. Infinity is no row."""
         if math.isfinite(capacity) and (found := list(terms)):
             # Scaled to 1, so that a large capacity is held as exactly as a small one.
-            unit = max(capacity, _SMALLEST)
+            unit = max(capacity, _SMALLEST * max(abs(factor) for _, factor in found)) or 1.0
             self.row(-math.inf, (capacity - already) / unit, [(column, factor / unit) for column, factor in found])
             self._capacities.append((what, unit, len(self._row_high) - 1))
 
