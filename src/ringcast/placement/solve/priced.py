@@ -120,7 +120,8 @@ class _Search:
         if whole is not None and above(self._cost(whole), self.bound) <= gap:
             return whole
         other = self._recombined(gap)
-        return min((one for one in (whole, other) if one is not None), key=self._cost, default=None)
+        fitting = [one for one in (whole, other) if one is not None and self._cost(one) < math.inf]
+        return min(fitting, key=self._cost, default=None)
 
     def _serve(self, tag: int, prices: Figures, *, keep: bool = True) -> Served:
         # Most tags are asked once, and a tag's rows are megabytes.
@@ -220,4 +221,6 @@ class _Search:
         return all(charges.within(load, limit) for load, limit in zip(loads, self._capacity, strict=True))
 
     def _cost(self, places: list[int]) -> float:
-        return charges.loads(self._case, places).cost(self._case.problem)
+        """Infinite where a capacity is exceeded: the solver has tolerances of its own."""
+        loads, problem = charges.loads(self._case, places), self._case.problem
+        return loads.cost(problem) if loads.fits(problem) else math.inf
