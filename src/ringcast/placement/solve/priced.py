@@ -62,10 +62,9 @@ def place(case: Case, gap: float, limit_s: float = math.inf) -> Found:
 
 def above(cost: float, bound: float) -> float:
     """By which share a cost is above a bound; 0 where sums of floats differ."""
-    over = cost - bound
-    if over <= 1e-9 * abs(cost):
+    if math.isclose(cost, bound, rel_tol=1e-9) or cost < bound:
         return 0.0
-    return over / bound if bound > 0 else math.inf
+    return (cost - bound) / bound if bound > 0 else math.inf
 
 
 class _Search:

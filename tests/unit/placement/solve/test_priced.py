@@ -140,6 +140,14 @@ def test_only_a_node_beside_the_way_is_in_time(monkeypatch, charge, capacity):
     assert plan.streams[0].path == ("p", "q", "s")
 
 
+@pytest.mark.parametrize(
+    ("cost", "bound", "gap"),
+    [(2.0, 2.0, 0.0), (2.0, 2.0 + 1e-12, 0.0), (3.0, 2.0, 0.5), (1.0, 0.0, math.inf), (math.inf, 2.0, math.inf)],
+)
+def test_how_far_a_cost_is_above_a_bound(cost, bound, gap):
+    assert priced.above(cost, bound) == gap
+
+
 def test_time_that_is_over_before_there_is_a_plan():
     with pytest.raises(SolverStopped):
         priced.place(Case(large(60, 240, 24, full=2, seed=1)), 0.0, limit_s=0.0)
