@@ -17,7 +17,7 @@ SELDOM_NEEDED = [
 ]  # fmt: skip
 
 
-SELDOM_NEEDED_BY_A_DAEMON = ["importlib.metadata", "numpy", "ringcast.daemon.network", "ringcast.placement"]
+SELDOM_NEEDED_BY_A_DAEMON = ["numpy", "ringcast.daemon.network", "ringcast.placement"]
 
 
 def loaded_with(module: str) -> set[str]:

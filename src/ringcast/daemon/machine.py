@@ -10,6 +10,7 @@ import re
 import resource
 import socket
 import struct
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,8 +107,6 @@ def _user(uid: int) -> str:
 @functools.cache
 def package_version() -> str:
     """Of this package; looked up once, since that reads files."""
-    from importlib import metadata  # loads as much as all of asyncio does, and few daemons are ever asked
-
     try:
         return metadata.version("ringcast")
     except metadata.PackageNotFoundError:

@@ -15,7 +15,6 @@ from concurrent.futures import CancelledError
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-from ringcast.daemon.machine import package_version
 from ringcast.daemon.observe import snapshot
 from ringcast.daemon.operate.configuration import METRICS_PORT
 from ringcast.daemon.server import Server
@@ -45,7 +44,6 @@ class MetricsServer:
             ) from exc
         self._server = server
         self._loop = asyncio.get_running_loop()
-        package_version()  # reads files the first time: not within a scrape
         registry = CollectorRegistry()
         registry.register(DaemonCollector(self._take))
         ProcessCollector(registry=registry)
