@@ -8,6 +8,7 @@ import itertools
 import os
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -199,21 +200,14 @@ def empty(daemons: list[Daemon]) -> None:
         wait_until(lambda: not any(session.tags() or session.channels() for session in sessions))
 
 
-@pytest.fixture(scope="module")
-def daemon_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    daemons = Daemons(tmp_path_factory.mktemp("daemon"))
-    yield daemons()
-    daemons.stop()
-
-
 @pytest.fixture
-def shared_daemon(daemon_of_the_module: Daemon) -> Iterator[Daemon]:
+def shared_daemon(module_daemon: Daemon) -> Iterator[Daemon]:
     """A daemon that the tests of a module use one after the other. Each finds no tags; who kills it starts it again.
 
     A module whose tests do not mind what the daemon did before overrides `daemon` by it.
     """
-    yield daemon_of_the_module
-    empty([daemon_of_the_module])
+    yield module_daemon
+    empty([module_daemon])
 
 
 class SharedMeshes:
@@ -282,6 +276,37 @@ def take() -> Callable[..., list[Any]]:
         return found
 
     return take
+
+
+@pytest.fixture
+def flow() -> Iterator[Any]:
+    """Sends on a publisher from a thread of its own, until the end."""
+    stop = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def start(pub: Any, pause_s: float = 0.0005, data: bytes = b"x") -> None:
+        def send() -> None:
+            while not stop.wait(pause_s):
+                pub.send(data)
+
+        threads.append(threading.Thread(target=send))
+        threads[-1].start()
+
+    def halt() -> None:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+    def end(pub: Any, every: int) -> None:
+        """Send a last message, which whoever gets one in `every` gets too."""
+        halt()
+        while (pub.send(b"x") + 1) % every:
+            pass
+        assert pub.send(b"end") % every == 0
+
+    start.end = end  # type: ignore[attr-defined]
+    yield start
+    halt()
 
 
 @pytest.fixture
