@@ -22,7 +22,7 @@ from ringcast.model.policy import EveryCycle, Policy, view
 from ringcast.tag import Tag
 from ringcast.variables.following import VariablesSubscription
 from ringcast.variables.owner import Owner
-from ringcast.variables.requests import Requests
+from ringcast.variables.requests import Browsed, OwnerInfo, Requests
 
 if TYPE_CHECKING:
     from ringcast.client.attachment import Attachment
@@ -140,7 +140,7 @@ class Variables(Closing):
                 self._owner = Owner(
                     self._tag, period_s=period_s, frame_s=frame_s, on_join=on_join, chunk_bytes=chunk_bytes
                 )
-                self._requests.serve()
+                self._requests.serve(self._owner.publisher.incarnation)
             return self._owner
 
     # ---------------------------------------------------------------- what is others'
@@ -201,6 +201,15 @@ class Variables(Closing):
         """Have the owner of each variable change it; returns when they have. Raises KeyError (nobody has one),
         TypeError and ValueError (the owner's words), TimeoutError, BrokenError (the owner died meanwhile)."""
         self._requests.set(values, timeout)
+
+    def browse(self, *patterns: str, timeout: float = 2.0) -> list[Browsed]:
+        """Which variables owners have now, of that name or wildcard: asked of each owner, not read from the mirror.
+        Raises TimeoutError, BrokenError (an owner died meanwhile)."""
+        return self._requests.browse(list(patterns or EVERYTHING), timeout)
+
+    def owners(self, timeout: float = 2.0) -> list[OwnerInfo]:
+        """Who has variables, how many, and how they are sent: asked of each. Raises TimeoutError, BrokenError."""
+        return self._requests.info(timeout)
 
     # ---------------------------------------------------------------- as a mapping
 

@@ -25,7 +25,8 @@ TRANSPORTS = ("tcp", "multicast+nak")
 LOADS = ("idle", "stress")
 REPETITIONS = 3
 CYCLES = 100
-QUICK_SIZES, QUICK_PERIODS_S, QUICK_NODES = (100, 2000), (0.01, 0.05), (1, 5)
+QUICK_SIZES, QUICK_PERIODS_S, QUICK_NODES = (400, 2000), (0.01, 0.05), (1, 5)
+"""Two of these have one n/dt."""
 
 
 def settings(quick: bool) -> list[Setting]:
