@@ -98,13 +98,13 @@ class VariablesSubscription(Closing):
 
     def __init__(
         self, attachment: Attachment, tag: Tag[Any], patterns: tuple[str, ...], *, at: str, transport: str,
-        reliable: bool,
+        reliable: bool, busy_poll: bool,
     ) -> None:  # fmt: skip
         self.patterns = patterns
         self.conflicts = 0
         """Names that a second owner has too; the first one's count."""
         self._rings = SubscribedRings(
-            attachment, tag.name, Undecoded(), start="new", reliable=reliable,
+            attachment, tag.name, Undecoded(), start="new", reliable=reliable, busy_poll=busy_poll,
             scaling=Scaling(at=at, transport=transport), tag=tag,
         )  # fmt: skip
         self._owners: dict[int, _Owned] = {}

@@ -162,7 +162,7 @@ def test_whatever_is_lost_a_reader_of_a_view_is_right_after_full_packets(
         bench.owner.put(name, value, bench.now)
         chunks = bench.owner.packet(False)
         if to_view:
-            bench.view.feed(chunks, bench.now)
+            bench.view.feed(chunks)
         sent = bench.view.poll(bench.now)
         if to_reader:
             bench.reader.apply(sent)

@@ -85,13 +85,15 @@ class Observer:
 
     def __init__(
         self, session: ringcast.Session, tag: str, transport: str = "", select: list[str] | None = None,
-        policy: dict[str, Any] | None = None, wait: bool = True,
+        policy: dict[str, Any] | None = None, wait: bool = True, busy_poll: bool = False,
     ) -> None:  # fmt: skip
         options: dict[str, Any] = {"depth": DEPTH, "capacity_bytes": CAPACITY_BYTES}
         begun = time.monotonic()
         self._variables = session.variables(tag, **options)
         made = _policy(policy)
-        self._subscription = self._variables.subscribe(*(select or ()), policy=made, transport=transport)
+        self._subscription = self._variables.subscribe(
+            *(select or ()), policy=made, transport=transport, busy_poll=busy_poll
+        )
         self._stamps: list[tuple[int, int, int, int, int]] = []
         self._wrong = 0
         self._seen = 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 _TRIES = 10
@@ -43,6 +44,22 @@ def _each_thread(pid: int, do: Callable[[int], None]) -> None:
             except ProcessLookupError:  # it has ended
                 continue
         done |= found
+
+
+@contextlib.contextmanager
+def awake() -> Iterator[bool]:
+    """Keep idle cores from sleeping while the block runs, as measurements of real-time systems do: how long a core
+    takes to wake up is the machine's. False where the system does not let us."""
+    try:
+        held = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        os.write(held, bytes(4))
+        yield True
+    finally:
+        os.close(held)
 
 
 def cpu_ns(pid: int, task: int | None = None) -> int:
