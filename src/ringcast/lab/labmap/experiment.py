@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ringcast.lab.labmap import asked, clocks, grid, joining, peers_asked, results, snooping, statements
+from ringcast.lab.labmap import asked, clocks, figures, grid, joining, peers_asked, results, snooping, statements
 from ringcast.lab.labmap.field import LabMapNetwork
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
@@ -52,6 +52,9 @@ def run(quick: bool, steps: Steps) -> Findings:
     known = clocks.run(quick, steps)
     findings.add(known)
     findings.add(statements.rows(found, clocks.absolute_ms(known)))
+    findings.pictures += figures.pictures(found)
+    if (left_over := figures.left_over(found)) is not None:
+        findings.tables.append(left_over)
     findings.add(peers_asked.run(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append(machine())

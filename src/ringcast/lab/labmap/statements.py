@@ -47,7 +47,7 @@ def rows(found: Sequence[Result], far_ms: float | None = None) -> Findings:
 def line(some: Sequence[Result]) -> tuple[float, float, float] | None:
     """a, b and R squared of T = a + b n/dt over runs without loss, in ms; None for too few."""
     kept = _kept(some)
-    rates = np.array([_rate(one) for one in kept])
+    rates = np.array([rate(one) for one in kept])
     if len(set(rates.tolist())) < 2:
         return None
     values = np.array([one.metrics["latency_ms"] for one in kept])
@@ -75,11 +75,13 @@ def _kept(some: Sequence[Result]) -> list[Result]:
     return [one for one in some if one.metrics["lost"] == 0]
 
 
-def _rate(one: Result) -> float:
+def rate(one: Result) -> float:
+    """n/dt: changes per second."""
     return float(one.configuration["n"]) / float(one.configuration["dt_s"])
 
 
-def _of(some: Sequence[Result], **wanted: object) -> list[Result]:
+def selected(some: Sequence[Result], **wanted: object) -> list[Result]:
+    """Those of that configuration."""
     return [one for one in some if all(one.configuration[name] == value for name, value in wanted.items())]
 
 
@@ -91,7 +93,7 @@ def _before_loss(some: Sequence[Result], load: str) -> list[Row]:
     """The latency at the paper's greatest rate, 10^4 changes a second: here loss has not begun by then."""
     found = []
     for transport, said in NAMES.items():
-        if fit := line(_of(some, transport=transport, subscribers=1)):
+        if fit := line(selected(some, transport=transport, subscribers=1)):
             value, paper = fit[0] + fit[1] * PAPER_RATE, BEFORE_LOSS_MS[transport, load]
             name = f"latency at 10^4 changes/s, where the paper's loss begins, {said}, {load}"
             found.append(_shape(at_most(name, value, "ms", paper, paper)))
@@ -101,7 +103,7 @@ def _before_loss(some: Sequence[Result], load: str) -> list[Row]:
 def _jitter(some: Sequence[Result], load: str) -> list[Row]:
     found = []
     for transport, said in NAMES.items():
-        kept = _kept(_of(some, transport=transport))
+        kept = _kept(selected(some, transport=transport))
         if not kept:
             continue
         value = float(np.median([one.metrics["jitter_ms"] for one in kept]))
@@ -115,7 +117,7 @@ def _slopes(some: Sequence[Result], load: str) -> list[Row]:
     """b against the number of subscribers: by unicast as 1/s in the paper, by multicast not at all."""
     found = []
     for transport, said in NAMES.items():
-        fits = {s: fit for s in range(1, 6) if (fit := line(_of(some, transport=transport, subscribers=s)))}
+        fits = {s: fit for s in range(1, 6) if (fit := line(selected(some, transport=transport, subscribers=s)))}
         if len(fits) < 2:
             continue
         first, last = fits[min(fits)][1], fits[max(fits)][1]
@@ -131,14 +133,14 @@ def _abrupt(some: Sequence[Result]) -> list[Row]:
     """The share lost in the first setting that loses, by n/dt, against those before it, which lose nothing."""
     found = []
     for transport, said in NAMES.items():
-        ordered = sorted(_of(some, transport=transport), key=_rate)
+        ordered = sorted(selected(some, transport=transport), key=rate)
         losing = [one for one in ordered if one.metrics["lost"] > 0]
         name = f"share of changes late where loss begins, {said}"
         if not losing:
-            most = f": nothing was lost up to {_rate(ordered[-1]):.3g} changes/s" if ordered else ""
+            most = f": nothing was lost up to {rate(ordered[-1]):.3g} changes/s" if ordered else ""
             found.append(figure(name + most, 0.0 if ordered else None, "1"))
             continue
-        found.append(figure(f"{name}, at {_rate(losing[0]):.3g} changes/s", losing[0].metrics["lost_share"], "1"))
+        found.append(figure(f"{name}, at {rate(losing[0]):.3g} changes/s", losing[0].metrics["lost_share"], "1"))
     return found
 
 
@@ -165,7 +167,7 @@ def _stress(some: Sequence[Result]) -> list[Row]:
         medians = {
             load: float(np.median([one.metrics["latency_ms"] for one in kept]))
             for load in ("idle", "stress")
-            if (kept := _kept(_of(some, transport=transport, load=load)))
+            if (kept := _kept(selected(some, transport=transport, load=load)))
         }
         if len(medians) == 2:
             ratio = medians["stress"] / medians["idle"]
@@ -183,7 +185,7 @@ def _regressions(some: Sequence[Result]) -> Table:
     keys = sorted({(str(c["transport"]), int(c["subscribers"]), str(c["load"])) for c in configurations})
     made = []
     for transport, subscribers, load in keys:
-        chosen = _of(some, transport=transport, subscribers=subscribers, load=load)
+        chosen = selected(some, transport=transport, subscribers=subscribers, load=load)
         one, other = line(chosen), plane(chosen)
         values = [*(one or (None,) * 3), *(other or (None,) * 4)[1:]]
         made.append([transport, str(subscribers), load, *map(_cell, values)])
@@ -195,14 +197,14 @@ def _pairs(some: Sequence[Result]) -> Table:
     groups: dict[tuple[str, int, str, float], list[Result]] = {}
     for one in _kept(some):
         c = one.configuration
-        key = (str(c["transport"]), int(c["subscribers"]), str(c["load"]), round(_rate(one), 6))
+        key = (str(c["transport"]), int(c["subscribers"]), str(c["load"]), round(rate(one), 6))
         groups.setdefault(key, []).append(one)
     made = []
-    for (transport, subscribers, load, rate), members in sorted(groups.items()):
-        means = {n: _mean(_of(members, n=n)) for n in sorted({float(one.configuration["n"]) for one in members})}
+    for (transport, subscribers, load, each), members in sorted(groups.items()):
+        means = {n: _mean(selected(members, n=n)) for n in sorted({float(one.configuration["n"]) for one in members})}
         if len(means) > 1:
             said = ", ".join(f"{n:g}: {value:.3g}" for n, value in means.items())
-            made.append([transport, str(subscribers), load, f"{rate:g}", said])
+            made.append([transport, str(subscribers), load, f"{each:g}", said])
     heads = ("transport", "nodes", "load", "n/dt", "n: latency")
     return Table("Equal n/dt, different n: mean latency (ms)", heads, made)
 
