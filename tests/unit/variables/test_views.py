@@ -185,3 +185,17 @@ def test_a_view_hands_on_its_own_nodes_times() -> None:
     again = bench.owner.packet(full=True)
     bench.view.feed(again, [5_000 + 90] * len(again))
     assert bench.told() == []
+
+
+def test_a_full_packet_comes_before_the_frame_ends() -> None:
+    """A fifth of the frame is left to repair what is lost of it."""
+    owner = Model()
+    owner.put("engine/rpm0", 1.0, T0)
+    view = _core.VariableView(["**"], mode="on_change", frame_s=1.0)
+    view.feed(owner.packet(True))
+    assert view.poll(T0, True)
+    assert view.wake_at_ns == T0 + 800 * MS
+    assert view.poll(T0 + 799 * MS) == []
+    reader = _core.VariableTable()
+    reader.apply(view.poll(T0 + 800 * MS))
+    agrees(reader, {"engine/rpm0": (1.0, T0)})
