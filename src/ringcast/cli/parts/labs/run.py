@@ -42,9 +42,17 @@ EXPERIMENTS = {
         "ringcast.lab.placement.experiment",
         "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
     ),
+    "bounds": (
+        "ringcast.lab.bounds.experiment",
+        "papers 000 and 001: measured maximum beside the computed bound, over random task sets (real-time priorities)",
+    ),
     "conference": (
         "ringcast.lab.conference.experiment",
         "paper 000, section 4: RT-Conference; mixing, 32 participants, pages in Chromium and behind bad links (root)",
+    ),
+    "security": (
+        "ringcast.lab.security.experiment",
+        "sealed streams attacked by a million packets of each kind, and what seals cost beside a mesh without them",
     ),
 }
 """Name: (module with run(quick, steps), conclude(findings, analysed) and write(findings, folder, words), what it is).
@@ -64,6 +72,7 @@ examples:
   ringcast lab run adamant --quick --json        about a minute, one list of rows
   ringcast lab run labmap --quick --json         about a minute, one list of rows
   ringcast lab run placement --quick             about a minute, no root needed
+  ringcast lab run security --json               attacks on sealed packets and the cost of seals; no root needed
   ringcast lab run all --quick                   all of them, some ten minutes; out/report/index.html has every table
                                                  and figure of the papers beside ours; goes on where it was stopped
   ringcast lab run adamant --out /tmp/figures    report.md, rows.json and pictures go there
