@@ -55,8 +55,9 @@ class Drive(NamedTuple):
     @property
     def lost(self) -> int:
         """State changes that were not sent within their period, or did not arrive everywhere."""
-        missing = max((int(self.sent["changes"]) - heard["values"] for heard in self.heard), default=0)
-        return int(self.sent["lost"]) + max(0, missing)
+        # A full packet repeats values: it makes up for a chunk that was lost, and hides it in their number.
+        missing = [max(int(self.sent["changes"]) - heard["values"], heard["lost"]) for heard in self.heard]
+        return int(self.sent["lost"]) + max(0, *missing, 0)
 
     @property
     def wrong(self) -> int:
@@ -65,7 +66,8 @@ class Drive(NamedTuple):
     @property
     def achieved(self) -> float:
         """State changes per second at the slowest subscriber."""
-        return float(min(heard["values"] for heard in self.heard)) / self.sent["seconds"]
+        came = min(heard["values"] for heard in self.heard)
+        return float(min(came, self.sent["changes"])) / self.sent["seconds"]
 
     def mean(self, what: str) -> float | None:
         values = [heard[what] for heard in self.heard if heard[what] is not None]

@@ -8,9 +8,9 @@ from ringcast.lab.labmap import results
 from ringcast.lab.labmap.field import Drive, Setting
 
 
-def drive(values: int = 100, late: int = 0) -> Drive:
+def drive(values: int = 100, late: int = 0, chunks: int = 0) -> Drive:
     heard = {
-        "values": values, "wrong": 0, "mean_us": 200.0, "p50_us": 180.0, "most_us": 900.0, "deviation_us": 10.0,
+        "values": values, "lost": chunks, "wrong": 0, "mean_us": 200.0, "p50_us": 180.0, "most_us": 900.0, "deviation_us": 10.0,
         "period_jitter_us": None,
     }  # fmt: skip
     sent = {"lost": late, "seconds": 2.0, "changes": 100, "cpu_s": 0.1, "bytes": 1000}
@@ -21,6 +21,8 @@ def test_loss_is_what_was_late_and_what_did_not_come() -> None:
     assert drive().lost == 0
     assert drive(values=90, late=10).lost == 20
     assert drive(values=120).lost == 0, "a full packet repeats"
+    assert drive(values=120, chunks=1).lost == 1, "and hides nothing"
+    assert drive(values=120).achieved == 50.0
 
 
 def test_metrics_have_units_and_both_sides_of_a_load() -> None:
