@@ -10,8 +10,8 @@ from ringcast.lab.labmap.field import Drive, Setting
 
 def drive(values: int = 100, late: int = 0, chunks: int = 0) -> Drive:
     heard = {
-        "values": values, "lost": chunks, "wrong": 0, "mean_us": 200.0, "p50_us": 180.0, "most_us": 900.0, "deviation_us": 10.0,
-        "period_jitter_us": None,
+        "values": values, "lost": chunks, "wrong": 0, "mean_us": 200.0, "p50_us": 180.0, "most_us": 900.0,
+        "deviation_us": 10.0, "period_jitter_us": None,
     }  # fmt: skip
     sent = {"lost": late, "seconds": 2.0, "changes": 100, "cpu_s": 0.1, "bytes": 1000}
     return Drive(Setting(10, 0.2), sent, [heard], 0.1, 12, 3400, 0.02)
