@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sys
+import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
@@ -55,6 +58,15 @@ def patiently() -> Callable[[Callable[[], object]], None]:
     return partial(wait_until, patience_s=PATIENCE_S)
 
 
+@pytest.fixture
+def command_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that this process runs take the tests' session, and leave it open."""
+    module = types.ModuleType("ringcast.spark.session")
+    module.open_session = lambda *args, **settings: spark  # type: ignore[attr-defined]
+    module.opened = lambda *args, **settings: contextlib.nullcontext(spark)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ringcast.spark.session", module)
+
+
 @pytest.fixture(scope="session")
 def classes() -> Path:
     """Where Java keeps the classes it has loaded, for those who run these tests often: Spark loads thousands before it
@@ -82,7 +94,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory, classes: Path) -> Iterator[S
             "spark.driver.extraJavaOptions": f"{JAVA} -Xshare:auto -Xlog:disable {kept}",
         }  # fmt: skip
         session = open_session("local[2]", "tests", settings)
-    session.sparkContext.setLogLevel("ERROR")
     yield session
     gateway = SparkContext._gateway
     session.stop()

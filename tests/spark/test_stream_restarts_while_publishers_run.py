@@ -149,10 +149,11 @@ def test_driver_killed_while_it_publishes(
 ) -> None:  # fmt: skip
     program = tmp_path / "driver.py"
     program.write_text(textwrap.dedent(DRIVER))
-    driver = subprocess.Popen(
-        [sys.executable, str(program), daemon.socket_path, str(tmp_path / "c")], stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
+    with open(tmp_path / "said", "wb") as said:
+        driver = subprocess.Popen(
+            [sys.executable, str(program), daemon.socket_path, str(tmp_path / "c")], stdout=said, stderr=said,
+            start_new_session=True,
+        )  # fmt: skip
     try:
         # Nobody reads the results: the ring is full and the publisher waits, in the middle of a batch.
         patiently(lambda: driver.poll() is not None or [p for p in results.tag.publishers() if p.counters["waits"]])
@@ -168,3 +169,4 @@ def test_driver_killed_while_it_publishes(
     sent = sending.stop()
     finish(spark, daemon, tmp_path / "c", results)
     assert sorted(results.found) == sorted(sent)
+    assert (tmp_path / "said").read_text() == "", "workers whose Java is gone, and Java itself, write to no terminal"

@@ -53,7 +53,7 @@ def left_behind(directory: Path) -> list[str]:
 def test_survivors_are_found_and_a_page_is_left(start: Start, tmp_path: Path) -> None:
     process = start("--seconds", "2", "--json")
     out, errors = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, errors
+    assert (process.returncode, errors) == (0, "")
     told = json.loads(out)
     found = told["concluded"]
     assert found["survivors_found"] == found["survivors"] == 6
