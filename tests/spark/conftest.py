@@ -42,6 +42,17 @@ SETTINGS = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    # Every query and every batch is planned anew: nothing that pays on more rows only.
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.propagateDistinctKeys.enabled": "false",
+    "spark.sql.subexpressionElimination.enabled": "false",
+    "spark.sql.parquet.compression.codec": "uncompressed",
+    "spark.shuffle.compress": "false",
+    "spark.broadcast.compress": "false",
 }
 
 

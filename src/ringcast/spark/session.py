@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringcast.spark.jvm.java import java_home
 from ringcast.spark.jvm.launch import launch, log_level
+from ringcast.spark.jvm.local_files import write_plainly
 from ringcast.spark.jvm.workers import Workers
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def open_session(
     for name, value in chosen.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
+    if local:
+        write_plainly(spark)
     spark.dataSource.register(RingcastSource)
     return spark
 

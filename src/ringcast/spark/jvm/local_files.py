@@ -9,7 +9,7 @@ any other program, and disks check themselves what they hold.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,20 +38,19 @@ public class LocalFiles extends LocalFileSystem {
 
 
 def write_plainly(spark: SparkSession) -> bool:
-    """From now on, in this process's Java. Says whether it is so: where Java's own classes are closed to us, files are
-    written as Hadoop does it."""
-    jvm = spark._jvm
+    """From now on, in this process's Java. Says whether it is so: where it is not, files are written as Hadoop does."""
+    jvm: Any = spark._jvm
     with contextlib.suppress(Exception):
-        # The compiler is the one by which Spark compiles queries.
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.cook(_SOURCE)
-        conf = jvm.org.apache.hadoop.conf.Configuration(spark.sparkContext._jsc.hadoopConfiguration())
-        conf.setClassLoader(compiler.getClassLoader())
-        conf.set("fs.file.impl", _NAME)
-        # Java keeps one object for all files of a scheme: the first that is asked for stays.
         files = jvm.org.apache.hadoop.fs.FileSystem
-        before = files.getLocal(conf)
-        if before.getClass().getName() != _NAME:
-            before.close()
-        return bool(files.getLocal(conf).getClass().getName() == _NAME)
+        conf = jvm.org.apache.hadoop.conf.Configuration(spark.sparkContext._jsc.hadoopConfiguration())
+        # Java keeps one object for all local files: what is asked for first stays until it is closed.
+        kept = files.getLocal(conf)
+        if kept.getClass().getName() != _NAME:
+            compiler = jvm.org.codehaus.janino.SimpleCompiler()  # by which Spark compiles queries
+            compiler.cook(_SOURCE)
+            conf.setClassLoader(compiler.getClassLoader())
+            conf.set("fs.file.impl", _NAME)
+            kept.close()
+            kept = files.getLocal(conf)
+        return bool(kept.getClass().getName() == _NAME)
     return False
