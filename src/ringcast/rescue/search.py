@@ -208,5 +208,6 @@ def _settings(scratch: Path) -> dict[str, str]:
         "spark.sql.optimizer.propagateDistinctKeys.enabled": "false",
         "spark.sql.subexpressionElimination.enabled": "false",
         "spark.sql.streaming.pollingDelay": "50ms",
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={scratch}",
     }
