@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from spark_programs import quick
 
 import ringcast
 
@@ -131,10 +132,7 @@ DRIVER = """
     from ringcast.spark.session import open_session
 
     socket, checkpoint = sys.argv[1:]
-    spark = open_session("local[2]", settings={
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.adaptive.enabled": "false",
-    })
+    spark = open_session("local[2]")
     df = spark.readStream.format("ringcast").option("tag", "in/*").option("socket", socket)
     df = df.option("startingOffsets", "earliest").option("maxMessagesPerTrigger", "200").load()
     out = df.selectExpr("tag", "seq", "value.n AS n", "event_time").writeStream.format("ringcast")
@@ -152,7 +150,7 @@ def test_driver_killed_while_it_publishes(
     with open(tmp_path / "said", "wb") as said:
         driver = subprocess.Popen(
             [sys.executable, str(program), daemon.socket_path, str(tmp_path / "c")], stdout=said, stderr=said,
-            start_new_session=True,
+            start_new_session=True, env={**os.environ, **quick()},
         )  # fmt: skip
     try:
         # Nobody reads the results: the ring is full and the publisher waits, in the middle of a batch.

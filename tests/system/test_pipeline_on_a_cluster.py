@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_programs import quick
 
 from ringcast.rescue import Mission, Settings
 from ringcast.rescue.live import open_publishers, publish
@@ -30,12 +31,10 @@ def environment() -> dict[str, str]:
     from ringcast.spark.jvm.java import java_home
 
     home = java_home()
-    sizes = "--conf spark.executor.memory=512m --conf spark.driver.memory=512m"
-    submit = f"{sizes} --conf spark.sql.shuffle.partitions=2 pyspark-shell"
+    sizes = {"spark_executor_memory": "512m", "spark_driver_memory": "512m", "spark_sql_shuffle_partitions": "2"}
     return {
         **os.environ, **({} if home is None else {"JAVA_HOME": home}), "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "PYSPARK_SUBMIT_ARGS": submit,
+        "SPARK_DAEMON_MEMORY": "256m", **quick(**sizes),
     }  # fmt: skip
 
 
