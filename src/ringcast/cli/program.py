@@ -56,6 +56,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "change": ("change a mesh", {
         "set": "choose where a tag's proxies sit and which transport carries it, while messages flow",
+        "adapt": "have the mesh choose transports by a model that 'pipeline run train' wrote",
         "delete": "remove a tag and its history from every node",
     }),
     "record": ("record", {
@@ -69,6 +70,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "experiment": ("experiment", {
         "bench": "measure this library beside others",
         "place": "plan where proxies belong in a network, from a file",
+        "admit": "say whether declared streams meet their deadlines, and where the time goes",
         "lab": "build a network of several nodes on this machine, and run the papers' experiments on it",
     }),
 }  # fmt: skip

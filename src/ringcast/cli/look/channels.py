@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from ringcast.control.placing import SubscriberPlace
     from ringcast.control.status import ChannelStatus
     from ringcast.measure.channel import Reading
+    from ringcast.model.carrier import Chosen
     from ringcast.session import Session
 
 HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
 
 _EPILOG = """\
 'in' comes to this node, 'out' leaves it. Publishers send datagrams themselves, so only the receiving node counts them.
+'sealed' channels are encrypted and authenticated: in a mesh with identities all are ('ringcast secure').
 'every' n carries the messages whose number is a multiple of n; with a 'rate', n follows the publisher. 'size' is what
 messages are scaled to. 'repeated' are fragments that came twice or too late; 'recovered' came from repairs; 'naks' are
 retransmission requests, sent ('in') or answered ('out'); 'repairs' were received or sent. Delay and jitter are of the
@@ -42,21 +44,22 @@ deviation, the bandwidth and its deviation. Less is better. --json has them as '
 second, and without --watch since the channel began.
 Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
 programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
-(absurd, forged, mismatched). For tcp, refused connections: crowded (more than 128 named no channel) and no_room (the
-daemon had no descriptor left). 'mesh' counts messages and requests of other daemons that this one refused.
+(absurd, forged, mismatched), or is not (replayed, old_key). For tcp, refused connections: crowded (more than 128 named
+no channel) and no_room (the daemon had no descriptor left). 'mesh' counts messages and requests of other daemons that
+this one refused.
 
 examples:
   ringcast channels                 all channels
-  ringcast channels --why           and of each proxy for subscribers here: where it sits, by whose word, and why
+  ringcast channels --why           and why: where proxies sit, which transport the mesh chose
   ringcast channels --watch         what flows and how well, again every second
   ringcast channels --watch --json  the same, an object a line
 """
 
 _HEADS = (
-    "tag", "direction", "node", "transport", "every", "rate", "size", "reliable", "messages", "bytes",
+    "tag", "direction", "node", "transport", "sealed", "every", "rate", "size", "reliable", "messages", "bytes",
     "lost", "repeated", "recovered", "naks", "repairs", "delay", "jitter", "relate", "relate2",
 )  # fmt: skip
-_FORGED = ("malformed", "absurd", "forged", "mismatched")
+_FORGED = ("malformed", "absurd", "forged", "replayed", "old_key", "mismatched")
 """What came under a channel's own key and cannot be its sender's."""
 REMEMBERED_NS = 15_000_000_000
 _DROPPED_HEADS = ("transport", "reason", "dropped")
@@ -65,7 +68,7 @@ _DROPPED_HEADS = ("transport", "reason", "dropped")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add_watch(parser)
-    parser.add_argument("--why", action="store_true", help="say of every proxy for subscribers here why it sits there")
+    parser.add_argument("--why", action="store_true", help="say why proxies sit and transports were chosen")
     add_access(parser)
     add_json(parser, "one JSON document (with --watch: one object per line)")
 
@@ -80,8 +83,13 @@ def run(args: argparse.Namespace) -> int:
             watch(output, args.watch, lambda: _look(session, gauges), _watched, _record)
         seen = _look(session, gauges)
         places = _places(session) if args.why else []
+        choices = _choices(session, seen.rows) if args.why else []
         if args.json:
-            output.document(_document(seen) | ({"why": [words.document(one) for one in places]} if args.why else {}))
+            reasons = {
+                "why": [words.document(one) for one in places],
+                "chosen": [{"tag": tag, "asked": asked, **msgspec.structs.asdict(one)} for tag, asked, one in choices],
+            }  # fmt: skip
+            output.document(_document(seen) | (reasons if args.why else {}))
             return 0
         for title, heads, cells in _sheets(seen):
             output.table(heads, cells, title)
@@ -93,12 +101,21 @@ def run(args: argparse.Namespace) -> int:
                 output.line(words.why(one))
             if not places:
                 output.line("nobody here wants a scaled stream, so there is no proxy")
+            for tag, asked, chosen in choices:
+                output.line(words.carried(tag, asked, chosen, time.time_ns()))
     return 0
 
 
 def _places(session: Session) -> list[SubscriberPlace]:
     here = session.observe(measured=False).subscribers
     return [one for one in here if one.node == session.node and one.wanted.scales]
+
+
+def _choices(session: Session, rows: list[ChannelStatus]) -> list[tuple[str, str, Chosen]]:
+    """Transports that the mesh chose for tags with channels here: (tag, what was asked for, what was chosen)."""
+    tags = sorted({row.tag for row in rows})
+    found = [row for tag in tags for row in session.tags(tag)]
+    return [(row.name, asked, chosen) for row in found for asked, chosen in sorted(row.chosen.items())]
 
 
 class _Seen(NamedTuple):
@@ -142,8 +159,8 @@ def _sheets(seen: _Seen) -> list[Sheet]:
     if seen.rows:
         cells = [
             [
-                row.tag, row.direction, row.node, carrier(row), str(row.every),
-                show_hz(row.rate_hz or None), show_size(row.size), "yes" if row.reliable else "no",
+                row.tag, row.direction, row.node, carrier(row), _yes(row.counters.get("sealed")), str(row.every),
+                show_hz(row.rate_hz or None), show_size(row.size), _yes(row.reliable),
                 _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), _number(row.lost),
                 str(sum(row.counters.get(name, 0) for name in ("duplicates", "late", "again"))),
                 *(_number(row.counters.get(name)) for name in ("recovered", "naks", "repairs")),
@@ -166,6 +183,10 @@ def _dropped(seen: _Seen) -> list[Sheet]:
         for transport, reasons in seen.dropped.items() for reason, count in reasons.items() if count
     ]  # fmt: skip
     return [("\ndropped", _DROPPED_HEADS, dropped)] if dropped else []
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "no"
 
 
 def _number(value: int | None) -> str:
