@@ -316,8 +316,7 @@ class Session(Closing, OpensVariables):
         With `planned` a plan chose `at`, and the next plan may choose again; otherwise 'ringcast place' keeps it.
 
         Raises UnknownTag, QosMismatch (no such transport, node or subscriber; some asked for more than it promises),
-        BrokenError (the node that keeps the tag does not answer), ValueError, DaemonUnavailable, ClosedError,
-        ForkedError.
+        BrokenError (the tag's keeper does not answer), ValueError, DaemonUnavailable, ClosedError, ForkedError.
         """
         administration.set_channel(self._attachment.connection, tag, node, subscriber, at, transport, planned)
 

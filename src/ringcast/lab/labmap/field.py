@@ -57,7 +57,7 @@ class Drive(NamedTuple):
         """State changes that were not sent within their period, or did not arrive everywhere."""
         # A full packet repeats values: it makes up for a chunk that was lost, and hides it in their number.
         missing = [max(int(self.sent["changes"]) - heard["values"], heard["lost"]) for heard in self.heard]
-        return int(self.sent["lost"]) + max(0, *missing, 0)
+        return int(self.sent["lost"]) + int(max(missing, default=0))
 
     @property
     def wrong(self) -> int:
