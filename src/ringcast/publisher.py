@@ -62,11 +62,11 @@ class Publisher(Closing, Generic[T_contra]):
         without SlowSubscriber."""
         return self._ring.send_nowait(data, event_ns, discardable)
 
-    def send_many(self, items: Sequence[T_contra]) -> int:
+    def send_many(self, items: Sequence[T_contra], event_ns: int | None = None) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one. All have the
-        same send time. When an item cannot be sent, those before it were. Raises as `send` does, and ValueError for
-        none."""
-        return self._ring.send_many(items)
+        same send time, and the same event time. When an item cannot be sent, those before it were. Raises as `send`
+        does, and ValueError for none."""
+        return self._ring.send_many(items, event_ns)
 
     def reserve(self, length: int) -> Reservation:
         """Room for `length` bytes inside the ring, to be written in place: `with pub.reserve(n) as view:` sends it. One

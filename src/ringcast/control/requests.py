@@ -117,13 +117,14 @@ class Move(ControlMessage, frozen=True, tag="move"):
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
     """Administrative override for the channels of a tag to a node, or with `NODE#NUMBER` to one subscriber there ('' is
-    every node): None leaves a value, '' removes it."""
+    every node): None leaves a value, '' removes it. `planned`: `at` is what a plan chose."""
 
     id: int
     tag: str
     node: Annotated[str, msgspec.Meta(max_length=255)] = ""
     at: Place | None = None
     transport: TransportName | None = None
+    planned: bool = False
 
 
 class UseMailbox(ControlMessage, frozen=True, tag="mailbox"):

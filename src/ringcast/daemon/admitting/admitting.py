@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from ringcast.admission.calibration import Calibration, default_path, load, this_machine
-from ringcast.admission.fitting import fits
 from ringcast.admission.model import AdmissionError, System
-from ringcast.admission.verdict import Judged, judge
-from ringcast.daemon.admitting.declared_system import declared_system
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import AdmissionRefused
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Wanted
+
+if TYPE_CHECKING:
+    from ringcast.admission.verdict import Judged
 
 _NEW = 0
 """The number of one that has none yet."""
@@ -61,6 +62,9 @@ class Admitting:
         self._judge(f"a subscriber to {pattern!r} with a deadline of {deadline_s:g} s", [], rows)
 
     def _judge(self, what: str, publishers: list[PublisherRow], subscribers: list[SubscriberRow]) -> None:
+        from ringcast.admission.verdict import judge  # the analysis, which few daemons ever need
+        from ringcast.daemon.admitting.declared_system import declared_system
+
         try:
             found = self._calibration()
             before = judge(declared_system(self._table, found, [], []))
@@ -75,6 +79,9 @@ class Admitting:
             raise AdmissionRefused(what, tuple(one.sentence() for one in hurt), self._fits(system, publishers))
 
     def _fits(self, system: System, publishers: list[PublisherRow]) -> tuple[str, ...]:
+        from ringcast.admission.fitting import fits
+        from ringcast.admission.verdict import judge
+
         own = {f" of {self._table.node}#{row.info.id}" for row in publishers}
         found = fits(system, judge(system))
         chosen = [fit for fit in found if not own or any(fit.tag.endswith(one) for one in own)]
