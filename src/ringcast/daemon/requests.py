@@ -47,7 +47,7 @@ from ringcast.daemon.pull.buffers import without_network
 from ringcast.daemon.pull.pulls import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams import routes
-from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
+from ringcast.errors import AdmissionRefused, BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
 
 if TYPE_CHECKING:
     from ringcast.daemon.network import Network
@@ -110,7 +110,8 @@ class Requests:
                 routes.check_options(
                     options_of(request), self._local.table.tag(request.pattern), self._local.table.node
                 )
-            except QosMismatch as exc:
+                self._local.admit(request)
+            except (QosMismatch, AdmissionRefused) as exc:
                 connection.push(refuse(request.id, exc))
                 return
             self._begin(connection, request, self._subscribe(connection, request, fds))
