@@ -24,6 +24,7 @@ def analysis(lake: str | os.PathLike[str]) -> Iterator[Analysis]:
     with opened(app="experiments") as spark:
         yield Analysis(Lake(spark, lake))
 
+
 NOTICEABLE = 0.05
 
 
