@@ -12,11 +12,12 @@ from __future__ import annotations
 from ringcast.errors.asking import AlreadyServed, AskFailed, NobodyServes, ServerGone
 from ringcast.errors.base import BrokenError, RingcastError
 from ringcast.errors.recording import CheckpointMismatch, DataLoss, DiskFull, NoJava, RecordingError
+from ringcast.errors.rights import NotAllowed
 from ringcast.errors.time import ClocksDisagree
 
 __all__ = [
     "AlreadyServed", "AskFailed", "BrokenError", "CheckpointMismatch", "ClocksDisagree", "DataLoss", "DiskFull",
-    "NoJava", "NobodyServes", "RecordingError", "RingcastError", "ServerGone",
+    "NoJava", "NobodyServes", "NotAllowed", "RecordingError", "RingcastError", "ServerGone",
 ]  # fmt: skip
 
 

@@ -99,8 +99,9 @@ class Publishers:
         self._effects.note(self._table.put(ring.row))
         self._sharing.show(ring)
 
-    def retire(self, ring: Ring, *, linger: bool = True) -> None:
-        """Its publisher left. Subscribers are told; histories keep it as long as this node does."""
+    def retire(self, ring: Ring, *, linger: bool = True, end: int | None = None) -> None:
+        """Its publisher left. Subscribers are told; histories keep it as long as this node does. With `end`, nothing
+        from that number on is read, whatever is written."""
         owner = self._clients.get(ring.owner) if ring.owner is not None else None
         if owner is not None:
             del owner.rings[ring.number]
@@ -109,7 +110,7 @@ class Publishers:
         ring.fanout.close()
         for subscription in self._sharing.subscriptions.matching(ring.tag):
             if subscription.counts:
-                self._sharing.ring_down(subscription, ring)
+                self._sharing.ring_down(subscription, ring, end)
         if not linger or not ring.monitor.counters().get("sent", 0):
             self._sharing.forget(ring)
         elif ring.untaken:  # other nodes may have no channel yet: stay listed for a moment

@@ -72,6 +72,10 @@ class Buffers:
         if self._reminding is None:
             self._reminding = asyncio.get_running_loop().call_later(REMIND_S, self._remind)
 
+    def wanted_by(self, client: int) -> list[tuple[int, str]]:
+        """A client's own numbers of its buffers, and their tags."""
+        return [(one.number, one.buffer.tag) for one in self._wanted.values() if one.client == client]
+
     def unwant(self, client: int, buffer: int | None = None) -> None:
         """A history was closed, or its client left."""
         for number, wanted in list(self._wanted.items()):
