@@ -106,6 +106,7 @@ class Server:
                 self._watchers,
                 self._named,
                 self._background,
+                self.audit,
             )
             self._stages = self.network.stages
             self.network.placing.reporting.cpu_share = settings.values["limits.cpu_share"]
@@ -163,6 +164,7 @@ class Server:
             )
         )
         if self.network is not None:
+            self.network.enforce()
             self.network.mesh.seek(values["peers"])
             self.network.mesh.reload_identity()
             self.network.placing.reporting.cpu_share = values["limits.cpu_share"]

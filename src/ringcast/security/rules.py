@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from ringcast.model.policy import PREFIX as VIEWS
-from ringcast.model.tag import covers
+from ringcast.model.tag import covers, overlap
 
 ACTIONS = ("publish", "subscribe", "pull", "create", "destroy", "set")
 READING = ("subscribe", "pull")
@@ -98,6 +98,17 @@ class Rules:
         action, pattern = subject(action, pattern)
         return any(
             rule.allows(action, pattern) for rule in self._for_nodes if {node, EVERYBODY} & set(rule.nodes or ())
+        )
+
+    def node_reaches(self, node: str, pattern: str) -> bool:
+        """Whether some tag of a pattern may go to a node."""
+        if not self._for_nodes:
+            return True
+        _, pattern = subject("subscribe", pattern)
+        return any(
+            "subscribe" in rule.may and any(overlap(tags, pattern) for tags in rule.tags)
+            for rule in self._for_nodes
+            if {node, EVERYBODY} & set(rule.nodes or ())
         )
 
     def allows_token(self, token: str, action: str, pattern: str) -> bool:

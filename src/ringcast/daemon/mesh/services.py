@@ -42,6 +42,10 @@ class LinkLost(BrokenError):
 Handler = Callable[[str, bytes], Awaitable[bytes]]
 """Is given the name of the node that asks and what it sent; returns the reply, or raises a RingcastError."""
 
+Gate = Callable[[str, str, bytes], None]
+"""Is given the name of the node that asks, the service and what it sent, before the handler; raises a RingcastError for
+what that node may not ask."""
+
 asking: ContextVar[PeerLink | None] = ContextVar("asking", default=None)
 """While a handler runs, the link by which it was asked: what a node says of itself may be said by anybody."""
 
@@ -75,6 +79,7 @@ class Services:
 
     def __init__(self, background: Background, on_done: Callable[[PeerLink], None]) -> None:
         self.handlers: dict[str, Handler] = {}
+        self.gate: Gate = lambda node, service, payload: None
         self._complaints = Complaints(logger)
         self._background = background
         self._on_done = on_done
@@ -191,6 +196,7 @@ class Services:
         asking.set(link)
         try:
             payload, inbound.data = bytes(inbound.data), bytearray()
+            self.gate(node, inbound.service, payload)
             reply = await self.handlers[inbound.service](node, payload)
             if len(reply) > MAX_PAYLOAD_BYTES:
                 raise MessageTooLarge(len(reply), MAX_PAYLOAD_BYTES)
