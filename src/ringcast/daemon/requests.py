@@ -35,6 +35,7 @@ from ringcast.control.requests import (
 )
 from ringcast.control.status import NodeStatus
 from ringcast.daemon.access.audit import Audit
+from ringcast.daemon.access.limits import Limits
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.local import Local
@@ -61,7 +62,7 @@ class Requests:
         self, local: Local, network: Network | None, stages: Stages, watchers: Watchers,
         deliver: Callable[[list[Send]], None], background: Background, *,
         on_bad: Callable[[Connection, BadMessage], None], on_mistake: Callable[[Connection, Request], None],
-        on_done: Callable[[], None], audit: Audit,
+        on_done: Callable[[], None], audit: Audit, limits: Limits,
     ) -> None:  # fmt: skip
         self._local = local
         self._network = network
@@ -73,6 +74,7 @@ class Requests:
         self._on_done = on_done
         self._background = background
         self._audit = audit
+        self._limits = limits
         self._pulls = network.pulls if network is not None else Pulls(local, None)
         self._pulling: Counter[int] = Counter()
 
@@ -80,10 +82,14 @@ class Requests:
         self._pulls.close()
 
     def allows(self, connection: Connection, request: Request) -> bool:
-        """Whether the client has the right; if not it is told."""
+        """Whether the client has the right, and takes no more than it may; if not it is told."""
         client = self._local.clients[connection.number]
         try:
             self._local.rights.check(client.who, request, lambda name: self._local.table.tag(name) is not None)
+            self._limits.check(client, request)
+        except ResourceLimit as exc:
+            connection.push(refuse(request.id, exc))
+            return False
         except NotAllowed as exc:
             if client.who is not None:
                 self._audit.client(client.who, client.pid, exc)

@@ -21,8 +21,9 @@ from ringcast.control.descriptor import own
 from ringcast.control.refusal import failed, refuse
 from ringcast.control.requests import Bye, GetSettings, GetStatus, Request
 from ringcast.daemon.access.audit import Audit
+from ringcast.daemon.access.limits import Limits
 from ringcast.daemon.access.rights import Rights
-from ringcast.daemon.access.taking import Taking
+from ringcast.daemon.access.taking import Remade, Taking
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
@@ -95,7 +96,8 @@ class Server:
         self._flushing = Flushing(self._retry)
         self._pacing: asyncio.TimerHandle | None = None
         self._unused_tags = UnusedTags(settings.values["limits.tag_lease_s"], self._unused, self._expire)
-        self._greeting = Greeting(self.local, self._processes, self.audit)
+        self.limits = Limits(self.local, core, self.audit, settings.values, os.geteuid())
+        self._greeting = Greeting(self.local, self._processes, self.audit, self.limits)
         self._watchers = Watchers(Liveliness(node))
         self.network: Network | None = None
         if settings.values["listen"]:
@@ -116,9 +118,9 @@ class Server:
         self._stages.on_follow = self._views.follow
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
-            on_bad=self._refuse, on_mistake=self._failed, on_done=self._follow, audit=self.audit,
+            on_bad=self._refuse, on_mistake=self._failed, on_done=self._follow, audit=self.audit, limits=self.limits,
         )  # fmt: skip
-        remade = [self._stages] if self.network is None else [self._stages, self.network.incoming]
+        remade: list[Remade] = [self._stages] if self.network is None else [self._stages, self.network.incoming]
         buffers = self.network.buffers if self.network is not None else None
         self._taking = Taking(self.local, remade, buffers, self._watchers, self.audit, self._deliver)
         self._claim = claim
@@ -155,6 +157,7 @@ class Server:
         """Put other settings in force, as far as that can be done while running; the caller says what cannot."""
         values = settings.values
         self.settings = settings
+        self.limits.values = values
         self.local.rights.rules = rules_of(settings)
         self._claim.open_to_others(self.local.rights.rules.shared)
         self._taking.enforce()
@@ -178,22 +181,28 @@ class Server:
         connection = Connection(next(self._numbers), sock, self._loop, self._read, self._broken)
         peer = peer_of(sock)
         try:
+            if not self.limits.enter(connection.number, peer):
+                connection.close()
+                return
             self._processes.watch(sock, peer.pid)
-        except ProcessLookupError:
-            connection.close()
-            return
-        except OSError as exc:
-            connection.push(refuse(0, no_descriptors(exc)))
+        except OSError as exc:  # or it is dead already
+            self.limits.leave(connection.number, peer)
+            if not isinstance(exc, ProcessLookupError):
+                connection.push(refuse(0, no_descriptors(exc)))
             connection.close()
             return
         self._peers[connection.number] = peer
         self._connections[connection.number] = connection
+        self._greeting.expect(connection, peer, self._broken)
 
     # ------------------------------------------------------------------ requests
 
     def _read(self, connection: Connection) -> None:
         for _ in range(PACKETS_PER_TURN):
             if not connection.reading:
+                return
+            if rest_s := self.limits.rest_s(connection.number):
+                connection.rest(rest_s)
                 return
             received = None
             try:
@@ -353,6 +362,7 @@ class Server:
         if self._connections.pop(connection.number, None) is None:
             return
         peer = self._peers.pop(connection.number)
+        self.limits.leave(connection.number, peer)
         logger.info("client %d left: %s", connection.number, reason)
         self._watchers.leave(connection.number)
         self._deliver(self.local.leave(connection.number))

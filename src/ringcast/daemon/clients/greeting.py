@@ -5,8 +5,10 @@ Invariant: nobody joins who speaks another protocol, or for whom there is no rul
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+from collections.abc import Callable
 
 from ringcast.control.answers import Welcome
 from ringcast.control.descriptor import Descriptor
@@ -14,6 +16,7 @@ from ringcast.control.refusal import refuse
 from ringcast.control.requests import Hello, Request
 from ringcast.control.wire import PROTOCOL_VERSION
 from ringcast.daemon.access.audit import Audit
+from ringcast.daemon.access.limits import Limits
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.processes import Processes
@@ -24,13 +27,27 @@ from ringcast.security.rules import Who
 logger = logging.getLogger("ringcast.daemon")
 
 
+HELLO_S = 10.0
+"""How long a connection may say nothing before its first word."""
+
+
 class Greeting:
-    def __init__(self, local: Local, processes: Processes, audit: Audit) -> None:
+    def __init__(self, local: Local, processes: Processes, audit: Audit, limits: Limits) -> None:
         self.name_taken: NameTaken | None = None
         """While another daemon has this one's name, nobody is served."""
         self._local = local
         self._processes = processes
         self._audit = audit
+        self._limits = limits
+
+    def expect(self, connection: Connection, peer: Peer, drop: Callable[[Connection, str], None]) -> None:
+        """Have a connection dropped that does not say hello in time."""
+        asyncio.get_running_loop().call_later(HELLO_S, self._look, connection, peer, drop)
+
+    def _look(self, connection: Connection, peer: Peer, drop: Callable[[Connection, str], None]) -> None:
+        if not connection.greeted and not connection.closed:
+            self._audit.note("client", f"user {peer.user}", "connect", "", "it says nothing", peer.pid)
+            drop(connection, "silent")
 
     def greet(self, connection: Connection, peer: Peer, hello: Request, fds: list[Descriptor]) -> None:
         """Raises BadMessage."""
@@ -44,8 +61,9 @@ class Greeting:
             connection.push(refuse(hello.id, BadMessage(reason)))
             connection.end()
             return
-        if self.name_taken is not None:
-            connection.push(refuse(hello.id, self.name_taken))
+        refused = self.name_taken or self._limits.too_many.get(connection.number)
+        if refused is not None:
+            connection.push(refuse(hello.id, refused))
             connection.end()
             return
         who = Who(peer.uid, peer.gids, program_of(peer.pid, self._processes.pidfd(peer.pid)), peer.user)

@@ -231,7 +231,7 @@ class Mesh:
         )  # fmt: skip
 
     def _refused(self) -> dict[str, int]:
-        unsaid = {"unsaid in the log": self._complaints.suppressed}
+        unsaid = {"unsaid in the log": self._complaints.suppressed, "asked too fast": self._services.throttled}
         return {reason: count for reason, count in (dict(self.refused) | unsaid).items() if count}
 
     def serve(self, service: str, handler: Handler) -> None:

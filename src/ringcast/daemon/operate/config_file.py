@@ -138,6 +138,8 @@ def defaults() -> dict[str, Any]:
         "metrics": None, "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
         "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
         "limits.tag_lease_s": DEFAULT_LEASE_S, "limits.cpu_share": None,
+        "limits.user_connections": 4096, "limits.requests_per_s": 10_000, "limits.user_tags": 8192,
+        "limits.user_rings": 16_384, "limits.user_memory": None,
         "clock.source": "own", "clock.probe_s": PERIOD_S,
         "tags": {}, "transports": (), "rules": (),
     }  # fmt: skip

@@ -29,6 +29,11 @@ lingering_rings = 10
 lingering_rings_per_tag = 2
 tag_lease_s = 3600
 cpu_share = 0.5
+user_connections = 5
+requests_per_s = 6
+user_tags = 7
+user_rings = 8
+user_memory = "9K"
 
 [clock]
 source = "common"
