@@ -3,9 +3,10 @@ reliable stream beside them stays complete."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from outsiders import Outsider, RuledNode
@@ -36,25 +37,31 @@ def actions(node: RuledNode) -> str:
     return node.audit.read_text() if node.audit.exists() else ""
 
 
-def test_connections_without_end(node: RuledNode) -> None:
+def connected(stack: contextlib.ExitStack, node: RuledNode) -> None:
+    sock = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    sock.connect(node.socket_path)
+
+
+def test_connections_without_end(node: RuledNode, eventually: Callable[..., None]) -> None:
     session = node.session()
     tag = session.tag("a")
     publisher, reading = tag.publisher(), tag.subscribe(reliable=True)
-    opened: list[socket.socket] = []
-    try:
+    with contextlib.ExitStack() as stack:
         for number in range(500):
-            sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            opened.append(sock)
-            sock.connect(node.socket_path)
+            connected(stack, node)
             publisher.send(b"%d" % number)
         assert [bytes(reading.recv(PATIENCE_S).data) for _ in range(500)] == [b"%d" % n for n in range(500)]
+    assert '"action":"connect"' in actions(node)
+    eventually(lambda: session.status().clients == 1)
+
+
+def test_one_connection_too_many_is_told_why(node: RuledNode) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            connected(stack, node)
         with pytest.raises(ringcast.ResourceLimit, match="20 connections of one user"):
             node.session()
-    finally:
-        for sock in opened:
-            sock.close()
-    assert '"action":"connect"' in actions(node)
-    assert session.status().clients == 1
+    assert node.session().status().clients == 1  # as soon as they are gone
 
 
 def test_requests_without_end(node: RuledNode) -> None:

@@ -147,6 +147,8 @@ class Mesh:
         own = [row for row in self.table.tags() if row.primary == self.table.node]
         self._happened(LocalChanges([Change(ChangeKind.ADDED, row) for row in own]))
         self._happened(Tick())
+        if self._revocations is not None:
+            self._revocations.warn()
         if self._settings is not None:
             listening = [(host, port) for (host, _), port in zip(self._listen, ports, strict=True)]
             self._scouting = Scouting(
@@ -178,6 +180,8 @@ class Mesh:
         if self._scouting is not None:
             self._scouting.close()
         self._reaching.close()
+        if self._revocations is not None:
+            self._revocations.close()
 
     # ------------------------------------------------------------------ what the daemon asks
 
