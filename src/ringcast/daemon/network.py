@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ringcast import _core
 from ringcast.clock.probe import PERIOD_S
 from ringcast.control import service
 from ringcast.control.service import Nothing, RingTaken
@@ -21,6 +22,9 @@ from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, Node
 from ringcast.daemon.access.audit import Audit
 from ringcast.daemon.access.node_rights import NodeRights
 from ringcast.daemon.background import Background
+from ringcast.daemon.choosing.chooser import Choosing
+from ringcast.daemon.choosing.hearing import Hearing
+from ringcast.daemon.choosing.models import Models
 from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clocks.clocks import Clocks
@@ -139,6 +143,11 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
+        self.models = Models(self.mesh)
+        hearing = Hearing(local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions)
+        self.choosing = Choosing(
+            local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background
+        )
         self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
 
     async def start(self) -> None:
@@ -151,6 +160,7 @@ class Network:
         self._complaints.close()
         self.buffers.close()
         self.placing.close()
+        self.choosing.close()
         self.clocks.close()
         self._clock_events.close()
         self._telemetry.close()
@@ -182,6 +192,7 @@ class Network:
                 self.outgoing.ring_left(change.row.info.incarnation)
         self.incoming.follow_soon()
         self.placing.changed(changes)
+        self.choosing.changed(changes)
 
     def taken(self, row: PublisherRow) -> None:
         """All subscribers here have the stream of another node's publisher."""
@@ -205,6 +216,7 @@ class Network:
         self.local_changed()
         self.incoming.follow_soon()
         self.placing.changed(changes)
+        self.choosing.changed(changes)
         self.tags.changed(changes)
 
     def _presence(self, presences: list[Presence]) -> None:

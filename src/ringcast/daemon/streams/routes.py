@@ -14,6 +14,7 @@ from ringcast.control.requests import SetChannel
 from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
+from ringcast.model.carrier import automatic, choice_key, is_automatic
 from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, decided, keys_for, node_of, subscriber_key
 from ringcast.transport import find
 from ringcast.transport.recipe import unordered
@@ -35,9 +36,8 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber:
     whole = options.size is None and not options.rate_hz and (at == PUBLISHER or options.every == 1)
     in_order = options.ordered or options.reliable or not whole
     carriers = (setting.transport, options.transport, attributes.transport if attributes else "")
-    transport = next(
-        (name for name in carriers if name and _serves(name, options, in_order)), _DEFAULT[options.reliable]
-    )
+    chosen = (_chosen(name, row, options.reliable, in_order) for name in carriers)
+    transport = next((name for name in chosen if name and _serves(name, options, in_order)), _DEFAULT[options.reliable])
     if not in_order:
         transport = unordered(transport)
     # At the subscriber the reader itself scales, so such subscriptions share the full stream. On this node
@@ -54,6 +54,14 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber:
         size=options.size,
         rate_hz=options.rate_hz,
     )
+
+
+def _chosen(transport: str, row: TagRow | None, reliable: bool, in_order: bool) -> str:
+    """What the keeper chose where the choice was left to it; '' while it has not."""
+    if not is_automatic(transport):
+        return transport
+    choice = row.chosen.get(choice_key(transport, reliable, in_order)) if row is not None else None
+    return choice.transport if choice is not None else ""
 
 
 def setting_for(row: TagRow | None, node: str, subscriber: int = 0) -> Setting:
@@ -90,7 +98,9 @@ def changed(row: TagRow, node: str, at: str | None, transport: str | None) -> di
 def check_setting(at: str | None, transport: str | None, nodes: Collection[str], reliable: int) -> None:
     """Raises QosMismatch when there is no such transport or node, or when the transport is unreliable and the tag has
     `reliable` reliable subscribers."""
-    if transport and not find(transport).promises.reliable and reliable:
+    if transport and is_automatic(transport):
+        check_automatic(transport)
+    elif transport and not find(transport).promises.reliable and reliable:
         raise QosMismatch(
             f"transport {transport!r}", f"{reliable} of the tag's subscribers asked for reliable delivery",
             f"use {' or '.join(reliable_names())}, or let them subscribe with reliable=False",
@@ -98,6 +108,14 @@ def check_setting(at: str | None, transport: str | None, nodes: Collection[str],
     if at and node_of(at) and node_of(at) not in nodes:
         known = ", ".join(sorted(nodes)) or "none"
         raise QosMismatch(f"a proxy at {at!r}", "there is no such node now", f"the nodes are {known}")
+
+
+def check_automatic(transport: str) -> None:
+    """Raises QosMismatch."""
+    try:
+        automatic(transport)
+    except ValueError as exc:
+        raise QosMismatch(f"transport {transport!r}", str(exc), "as 'auto:relate2', or name a transport") from exc
 
 
 def check_receiver(request: SetChannel, subscribers: Collection[SubscriberRow]) -> None:
@@ -112,12 +130,15 @@ def check_options(options: SubscribeOptions, row: TagRow | None, node: str) -> N
     """Raises QosMismatch when the transport that the options or an override name cannot keep what the options ask
     for."""
     for said, name in (("", options.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
-        if name and not find(name).promises.reliable and options.reliable:
+        if is_automatic(name):
+            check_automatic(name)
+        elif name and not find(name).promises.reliable and options.reliable:
             raise QosMismatch(
                 "reliable delivery", f"{said}transport {name!r} does not promise it",
                 f"use {' or '.join(reliable_names())}, or subscribe with reliable=False",
             )  # fmt: skip
-    if options.transport and options.ordered and not find(options.transport).promises.ordered:
+    named = options.transport and not is_automatic(options.transport)
+    if named and options.ordered and not find(options.transport).promises.ordered:
         raise QosMismatch(
             "ordered delivery", f"transport {options.transport!r} does not promise it", "subscribe with ordered=False"
         )
