@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from outsiders import RuledNode, is_refused, needs_root
+from processes import run_ringcast
 
 import ringcast
 from ringcast.control.requests import (
@@ -106,6 +107,10 @@ def test_refusals_are_on_record_and_nothing_of_a_message_is(
     assert any(line["action"] == "subscribe" and line["what"] == "closed/a" for line in lines)
     assert all("secret" not in json.dumps(line) for line in lines)
     assert os.stat(node.audit).st_mode & 0o077 == 0
+    shown = run_ringcast("audit", "--json", "--socket", node.socket_path)
+    assert shown.returncode == 0, shown.stderr
+    assert any(json.loads(line)["what"] == "closed/a" for line in shown.stdout.splitlines())
+    assert "no rule allows it" in run_ringcast("audit", "--socket", node.socket_path).stdout
 
 
 def test_a_user_without_any_rule_is_refused_at_hello() -> None:
