@@ -99,10 +99,10 @@ def test_a_token_reads_what_its_rules_say_and_no_more(visit: Callable[[Visit], N
                 await said(socket, op="watch", id=10, watch=1),
             ]
             assert [answer["op"] for answer in refused] == ["error"] * len(refused)
-            assert {answer["kind"] for answer in refused} == {"NotAllowed"}
+            assert {answer["error"] for answer in refused} == {"NotAllowed"}
             assert (await said(socket, op="pull", id=11, tag="open/a", what="latest"))["op"] == "pulled"
             made = await said(socket, op="tag", id=12, name="open/new")
-            assert made["kind"] == "UnknownTag"  # it has no right to make one
+            assert made["error"] == "UnknownTag"  # it has no right to make one
 
     visit(visitor)
 
@@ -137,6 +137,6 @@ def test_a_page_is_not_taken_over_with_another_token(visit: Callable[[Visit], No
             async with client.ws_connect(url, headers=bearer(OTHER)) as thief:
                 welcome = await said(thief, op="hello", id=1, version=1, token=page)
                 assert not welcome["resumed"]
-                assert (await said(thief, op="pull", id=2, tag="open/a", what="latest"))["kind"] == "NotAllowed"
+                assert (await said(thief, op="pull", id=2, tag="open/a", what="latest"))["error"] == "NotAllowed"
 
     visit(visitor)

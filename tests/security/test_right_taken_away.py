@@ -39,12 +39,13 @@ def test_the_ring_that_a_reader_kept_carries_nothing_new(node: RuledNode, eventu
     kept = outsider.reader()
     publisher.send(b"before")
     assert bytes(kept.recv(30).data) == b"before"
+    assert bytes(honest.recv(30).data) == b"before"
     first = publisher.incarnation
     node.rule("")
     eventually(lambda: publisher.incarnation != first)
     for number in range(100):
         publisher.send(b"%d" % number)
-    assert [bytes(honest.recv(30).data) for _ in range(101)] == [b"before", *(b"%d" % n for n in range(100))]
+    assert [bytes(honest.recv(30).data) for _ in range(100)] == [b"%d" % n for n in range(100)]
     with pytest.raises(TimeoutError):
         kept.recv(0)
     assert not [up for up, _ in outsider.rings if up.ring == publisher.incarnation]

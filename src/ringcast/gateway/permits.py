@@ -25,8 +25,8 @@ from pathlib import Path
 
 from ringcast.daemon.operate.mistakes import Wrong, unknown
 from ringcast.daemon.operate.rule_tables import rules
-from ringcast.daemon.operate.toml_lines import line_of, line_of_error, lines_of
 from ringcast.errors import BadConfiguration, NotAllowed
+from ringcast.model.toml_lines import line_of, line_of_error, lines_of
 from ringcast.security.rules import ACTIONS, Rule, Rules, missing
 
 _FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")

@@ -21,9 +21,10 @@ from ringcast.control.service import Seat
 from ringcast.model import addresses
 from ringcast.transport import multicast
 from ringcast.transport.addressing import HEADER_BYTES, bound, connected_datagrams, payload_room, widen_receive_buffer
-from ringcast.transport.interface import Channel, Source
+from ringcast.transport.interface import Channel, LinkSeal, Source
 from ringcast.transport.member import PACE_BYTES_PER_S, MemberSending
 from ringcast.transport.recipe import Recipe, Shape
+from ringcast.transport.sealing import Sealing, fresh_seal
 
 logger = logging.getLogger("ringcast.transport")
 
@@ -39,6 +40,7 @@ class Identity(NamedTuple):
     every: int
     reliable: bool
     local: str
+    sealed: bool = False
 
 
 class Member(msgspec.Struct):
@@ -72,6 +74,9 @@ class SendingGroup:
         self.chunk = chunk
         self.answering = answering
         self.members: list[Member | None] = []
+        self.sealing = Sealing(self.key, fresh_seal()) if identity.sealed else None
+        # The repair thread and the multicast link.
+        self._senders = (self.sealing.sender(), self.sealing.sender()) if self.sealing is not None else (0, 0)
         self.pumped_from: int | None = 0 if identity.shape.pumped else None
         self.address = ""
         self._socket: socket.socket | None = None
@@ -138,7 +143,8 @@ class SendingGroup:
                 stages=list(self.identity.shape.stages), tuning=self.recipe.tuning, chunk=self.chunk,
                 reliable=channel.reliable, pumped=self.identity.shape.pumped, most_bytes_per_s=PACE_BYTES_PER_S,
                 multicast=multicast.with_port(self.address) if self.multicasts else "",
-                loss=self.recipe.native_loss(0),
+                loss=self.recipe.native_loss(0), seal=self.sealing.native if self.sealing is not None else None,
+                sender=self._senders[0],
             )  # fmt: skip
         self._tell_members()
         member.sending = MemberSending(self, channel, source, member.host, member.port)
@@ -149,8 +155,21 @@ class SendingGroup:
             self._pushed = True
             self._source.links.add_link(
                 self.key, self._socket.fileno(), key=self.key, every=self.identity.every, chunk=self.chunk,
-                first_seq=self._source.next_seq,
+                first_seq=self._source.next_seq, seal=self._seal(),
             )  # fmt: skip
+
+    def renew_keys(self) -> None:
+        if self.sealing is None or not self.sealing.renew():
+            return
+        seal = self._seal()
+        if self._pushed and self._source is not None and seal is not None:
+            self._source.links.rekey_link(self.key, seal)
+        for member in self.members:
+            if member and member.sending:
+                member.sending.rekey()
+
+    def _seal(self) -> LinkSeal | None:
+        return self.sealing.link(self._senders[1]) if self.sealing is not None else None
 
     def hand_over(self, seq: int) -> None:
         if self.pumped_from is None:
@@ -165,7 +184,7 @@ class SendingGroup:
 
     def counters(self) -> dict[str, int]:
         if self._native is None:
-            return {}
+            return {"sealed": int(self.sealing is not None)}
         found = self._native.counters()
         if self.pumped_from is None:  # the publisher sends by itself, and counts for itself
             del found["messages"], found["bytes"]
@@ -234,11 +253,13 @@ class Groups:
         with connected_datagrams(host, port, channel.dscp) as probe:
             local: str = probe.getsockname()[0]
             room = min(payload_room(probe), MOST_PAYLOAD_BYTES)
-        identity = Identity(source.ring, recipe.shape, channel.every, channel.reliable, local)
+        sealed = channel.seal is not None
+        identity = Identity(source.ring, recipe.shape, channel.every, channel.reliable, local, sealed)
         known = [] if recipe.shape.pumped else self._groups.get(identity, [])
         group = next((group for group in known if not group.empty and not group.has(host, port)), None)
         if group is None:
             chunk = room - HEADER_BYTES - (REPAIR_BYTES if recipe.shape.codes else 0)
+            chunk -= _core.SEAL_BYTES if sealed else 0
             taken = {group.address for groups in self._groups.values() for group in groups}
             group = SendingGroup(identity, recipe, self._answer_from(local), chunk, taken)
             self._groups.setdefault(identity, []).append(group)
@@ -248,6 +269,7 @@ class Groups:
             key=group.key, number=number, feedback=group.answering.port, chunk=group.chunk,
             multicast=multicast.with_port(group.address) if group.multicasts else "", next_seq=source.next_seq,
             peers=group.peers() if recipe.shape.knows_peers else [""] * number + [group.peers()[number]],
+            seal=group.sealing.receiver() if group.sealing is not None else None,
         )  # fmt: skip
 
     def start(self, channel: Channel, source: Source) -> MemberSending:

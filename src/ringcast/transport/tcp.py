@@ -17,6 +17,7 @@ from ringcast import _core
 from ringcast.errors import RingcastError
 from ringcast.transport.addressing import bound, family_of, mark
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
+from ringcast.transport.sealing import native_seal
 from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
 
 CONNECT_TIMEOUT_S = 5.0
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 class Tcp:
     name = "tcp"
+    seals = True
     promises = Promises(reliable=True, ordered=True)
 
     def receive(self, host: str, port: int = 0) -> TcpReceiving:
@@ -48,7 +50,7 @@ class TcpReceiving:
     def open(self, channel: Channel) -> Mirror:
         return self._streams.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
-            first_seq=channel.first_seq, reliable=channel.reliable,
+            first_seq=channel.first_seq, reliable=channel.reliable, seal=native_seal(channel.key, channel.seal),
         )  # fmt: skip
 
     def close_channel(self, key: int) -> None:
@@ -146,6 +148,7 @@ class TcpSending:
                 source.ring_fd, source.bell_fd, self._socket.fileno(), depth=source.depth,
                 capacity_bytes=source.capacity_bytes, incarnation=source.ring, key=channel.key, every=channel.every,
                 first_seq=channel.first_seq, reliable=channel.reliable, stream=True,
+                seal=native_seal(channel.key, channel.seal),
             )  # fmt: skip
         except RingcastError as exc:  # no thread, no mapping, or a ring that is damaged
             logger.warning("a channel to %s cannot be sent: %s", host, exc)

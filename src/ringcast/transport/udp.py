@@ -12,6 +12,7 @@ from ringcast import _core
 from ringcast.transport.addressing import HEADER_BYTES, bound, connected_datagrams, payload_room, widen_receive_buffer
 from ringcast.transport.handover import Handover
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
+from ringcast.transport.sealing import Sealing, native_seal
 
 PACE_BYTES_PER_S = 100_000_000
 PATIENCE_NS = 2_000_000
@@ -20,6 +21,7 @@ PATIENCE_NS = 2_000_000
 
 class Udp:
     name = "udp"
+    seals = True
     promises = Promises(reliable=False, ordered=True)
 
     def receive(self, host: str, port: int = 0) -> UdpReceiving:
@@ -42,6 +44,7 @@ class UdpReceiving:
         return self._delivery.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
             first_seq=channel.first_seq, reliable=channel.reliable, patience_ns=PATIENCE_NS,
+            seal=native_seal(channel.key, channel.seal),
         )  # fmt: skip
 
     def close_channel(self, key: int) -> None:
@@ -66,6 +69,12 @@ class UdpSending:
         self._source = source
         self._socket = connected_datagrams(host, port, channel.dscp)
         self._chunk = payload_room(self._socket) - HEADER_BYTES
+        self._sealing: Sealing | None = None
+        if channel.seal is not None:
+            self._chunk -= _core.SEAL_BYTES
+            self._sealing = Sealing(channel.key, channel.seal)
+            # The publisher's thread and the pump's: each counts by itself, or one that is late would look replayed.
+            self._link, self._pump = self._sealing.sender(), self._sealing.sender()
         self._given_back = False
         self._released = False
         self._handover = Handover(source, self._make_pump, self._push_from)
@@ -98,7 +107,8 @@ class UdpSending:
             self._handover.behind(seq)
 
     def counters(self) -> dict[str, int]:
-        return self._handover.pump.counters() if self._handover.pump is not None else {}
+        sealed = {"sealed": int(self._sealing is not None)}
+        return self._handover.pump.counters() if self._handover.pump is not None else sealed
 
     def release(self) -> None:
         self._released = True
@@ -117,12 +127,18 @@ class UdpSending:
         self._source.links.add_link(
             self._channel.key, self._socket.fileno(), key=self._channel.key, every=self._channel.every,
             chunk=self._chunk, first_seq=first_seq,
+            seal=self._sealing.link(self._link) if self._sealing is not None else None,
         )  # fmt: skip
+
+    def renew_keys(self) -> None:
+        if self._sealing is not None and self._sealing.renew():
+            self._source.links.rekey_link(self._channel.key, self._sealing.link(self._link))
 
     def _make_pump(self, first_seq: int) -> _core.Pump:
         return _core.Pump(
             self._source.ring_fd, self._source.bell_fd, self._socket.fileno(), depth=self._source.depth,
             capacity_bytes=self._source.capacity_bytes, incarnation=self._source.ring, key=self._channel.key,
             every=self._channel.every, first_seq=first_seq, stream=False, chunk=self._chunk,
-            most_bytes_per_s=PACE_BYTES_PER_S,
+            most_bytes_per_s=PACE_BYTES_PER_S, seal=self._sealing.native if self._sealing is not None else None,
+            sender=self._pump if self._sealing is not None else 0,
         )  # fmt: skip

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from ringcast.daemon.operate.toml_lines import Path
+from ringcast.model.toml_lines import Path
 
 _KINDS = {
     bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list", dict: "a table"

@@ -11,7 +11,7 @@ from ringcast import _core
 from ringcast.daemon.rings.pacing import Paces
 from ringcast.daemon.rings.ring import Hold, Ring
 from ringcast.daemon.stages.derivation import oldest_seq
-from ringcast.transport.interface import FanOutLinks
+from ringcast.transport.interface import FanOutLinks, LinkSeal
 
 
 class RingSource:
@@ -78,8 +78,14 @@ class RingSource:
     def links(self) -> FanOutLinks:
         return self
 
-    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None:
-        self._ring.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq)
+    def add_link(
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None
+    ) -> None:  # fmt: skip
+        self._ring.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq, seal=seal)
+        self._flush(self._ring)
+
+    def rekey_link(self, number: int, seal: LinkSeal) -> None:
+        self._ring.fanout.rekey_link(number, seal)
         self._flush(self._ring)
 
     def remove_link(self, number: int) -> None:
