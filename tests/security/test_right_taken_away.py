@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from outsiders import RuledNode, needs_root
+from addresses import free_addresses
+from outsiders import Outsider, RuledNode, needs_root
 
 import ringcast
 from ringcast import _core
@@ -112,3 +113,47 @@ def test_those_who_keep_their_right_notice_nothing(node: RuledNode, eventually: 
     publisher.send(b"x")
     assert bytes(reading.recv(30).data) == b"x"
     assert publisher.incarnation == first
+
+
+def test_the_mirror_that_a_reader_kept_carries_nothing_new(eventually: Callable[..., None]) -> None:
+    """The publisher is on another node, whose rules say nothing of it."""
+    here, there = free_addresses(2)
+    alone = ("--no-scout", "--identity", "none")
+    near = RuledNode(ALL, "--name", "near", "--listen", here, *alone)
+    far = RuledNode("", "--name", "far", "--listen", there, "--peer", here, *alone)
+    try:
+        publisher, session = far.session().tag("lab/a").publisher(), near.session()
+        eventually(lambda: any(row.name == "lab/a" and row.publishers for row in session.tags("**")))
+        honest = session.subscribe("lab/a")  # as the outsider does: they share one mirror
+        outsider = near.outsider()
+        outsider.hello()
+        outsider.subscribe("lab/a")
+        eventually(lambda: mirror(near) is not None)
+        publisher.send(b"before")
+        assert bytes(honest.recv(30).data) == b"before"
+        kept, first = outsider.reader(), mirror(near)
+        near.rule("")
+        eventually(lambda: mirror(near) not in (None, first))
+        for number in range(100):
+            publisher.send(b"%d" % number)
+        assert [bytes(honest.recv(30).data) for _ in range(100)] == [b"%d" % n for n in range(100)]
+        assert honest.stats().lost == 0
+        while True:  # what it had before, and nothing else
+            try:
+                assert bytes(kept.recv(0).data) == b"before"
+            except TimeoutError:
+                break
+        outsider.close()
+    finally:
+        far.close()
+        near.close()
+
+
+def mirror(node: RuledNode) -> int | None:
+    """The ring that readers of the node are shown now, by its incarnation."""
+    looker = Outsider(node.socket_path)
+    looker.hello()
+    looker.subscribe("lab/a")
+    found = looker.rings[0][0].ring if looker.rings else None
+    looker.close()
+    return found
