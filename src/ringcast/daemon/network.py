@@ -134,6 +134,7 @@ class Network:
         self.outgoing = OutgoingChannels(
             sources, background, receivers.regrouped, receivers.open_again, refused=self.mesh.refused, sealed=sealed
         )
+        self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
         self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed)
         self.pulls = Pulls(local, self.mesh, self.clocks.known)

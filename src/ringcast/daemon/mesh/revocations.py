@@ -28,18 +28,19 @@ DAY_S = 86_400.0
 
 
 class Revocations:
-    """`request(node, service, payload, timeout)` asks a neighbour."""
+    """`request(node, service, payload, timeout)` asks a neighbour; `on_news` hears that more was revoked."""
 
     def __init__(
         self, identity: Identity, link_pool: LinkPool, request: Callable[[str, str, bytes, float], Awaitable[bytes]],
-        background: Background, complaints: Complaints,
+        background: Background, complaints: Complaints, on_news: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._identity = identity
         self._link_pool = link_pool
         self._request = request
         self._background = background
         self._complaints = complaints
-        self._again: asyncio.TimerHandle | None = None
+        self._again: asyncio.Handle = asyncio.get_running_loop().call_soon(self.warn)
+        self._on_news = on_news
 
     def linked(self, node: str) -> None:
         if self._identity.revocations:
@@ -66,8 +67,7 @@ class Revocations:
         self._again = asyncio.get_running_loop().call_later(DAY_S, self.warn)
 
     def close(self) -> None:
-        if self._again is not None:
-            self._again.cancel()
+        self._again.cancel()
 
     async def told(self, node: str, payload: bytes) -> bytes:
         """A neighbour's list. Raises BadMessage."""
@@ -91,6 +91,7 @@ class Revocations:
                 neighbours.add(link.proof.name)
         for node in neighbours:
             self.linked(node)
+        self._on_news()
 
     async def _tell(self, node: str) -> None:
         try:

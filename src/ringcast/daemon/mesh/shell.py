@@ -132,9 +132,13 @@ class Mesh:
         )
         self._complaints = Complaints(logger)
         self._turned_away = TurnedAway(self._complaints)
+        self.on_revoked: Callable[[], None] = lambda: None
+        """Told when a newer list of revoked certificates counts."""
         self._revocations = None
         if identity is not None:
-            self._revocations = Revocations(identity, self._link_pool, self.request, self._background, self._complaints)
+            self._revocations = Revocations(
+                identity, self._link_pool, self.request, self._background, self._complaints, lambda: self.on_revoked()
+            )
             self.serve(REVOKED, self._revocations.told)
 
     # ------------------------------------------------------------------ life
@@ -147,8 +151,6 @@ class Mesh:
         own = [row for row in self.table.tags() if row.primary == self.table.node]
         self._happened(LocalChanges([Change(ChangeKind.ADDED, row) for row in own]))
         self._happened(Tick())
-        if self._revocations is not None:
-            self._revocations.warn()
         if self._settings is not None:
             listening = [(host, port) for (host, _), port in zip(self._listen, ports, strict=True)]
             self._scouting = Scouting(
