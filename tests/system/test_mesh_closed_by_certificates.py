@@ -151,6 +151,7 @@ def test_a_certificate_is_renewed_while_the_daemon_runs(tmp_path: Path, make_dae
         with socket.create_connection((host, int(port)), 30) as plain, context.wrap_socket(plain) as secured:
             return secured.getpeercert(binary_form=True)
 
+    ringcast.connect(socket=daemon.socket_path, start=False).close()  # it serves, so it listens
     before = presented()
     words = ("--renew", "--name", "robot2", "--host", "127.0.0.1", "--port", "0", "--identity", str(base), "--json")
     with subprocess.Popen([*RINGCAST, "secure", "invite", *words], stdout=subprocess.PIPE, text=True) as host:
