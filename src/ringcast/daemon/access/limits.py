@@ -19,6 +19,7 @@ from ringcast.daemon.machine import Peer
 from ringcast.daemon.rings.registrations import Client
 from ringcast.daemon.rings.ring import Core
 from ringcast.errors import ResourceLimit
+from ringcast.security.rules import ROOT
 
 MOST_REFUSED = 64
 """Connections beyond a limit that are kept until they can be told."""
@@ -105,8 +106,10 @@ class Limits:
             most = f"{publishers} publishers of one user"
             self._refuse(client.user, client.pid, "publish", request.tag, most, "close some of them")
         memory = self.values["limits.user_memory"]
+        if memory is None and uid in (self._own, ROOT):
+            return  # all rings together have a budget
         if memory is None:
-            memory = self._local.budget.total_bytes // (1 if uid == self._own else 2)
+            memory = self._local.budget.total_bytes // 2
         try:
             asked = self._core.ring_memory_bytes(request.depth, request.capacity_bytes)
         except (ValueError, TypeError, OverflowError):
