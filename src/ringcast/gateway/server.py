@@ -36,7 +36,7 @@ STATIC = Path(__file__).parent / "static"
 SOCKET, ALIVE, ENTER = "/ringcast/socket", "/ringcast/alive", "/ringcast/enter"
 COOKIE = "ringcast_token"
 COOKIE_S = 30 * 86_400
-MODULES = ("ringcast.js", "codecs.js", "ringcast.d.ts")
+MODULES = sorted(path.name for path in STATIC.iterdir())
 DEFAULT_PORT = 7480
 _CLOSE_S = 2.0
 

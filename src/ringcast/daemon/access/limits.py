@@ -83,7 +83,7 @@ class Limits:
             return
         if isinstance(request, OpenTag):
             self._check_tag(client, client.who.uid, request)
-        elif isinstance(request, Publish):
+        elif isinstance(request, Publish) and not request.instead:
             self._check_ring(client, client.who.uid, request)
 
     def _check_tag(self, client: Client, uid: int, request: OpenTag) -> None:

@@ -116,7 +116,10 @@ class Tags:
         if row is None or row.primary != self._table.node:
             raise UnknownTag(request.tag)
         here = {subscriber_key(one.owner, one.info.id) for one in self._table.subscribers(row.name)}
-        self._effects.note(self._table.put(settings.changed(row, request.node, request.at, request.transport, here)))
+        changed = settings.changed(
+            row, request.node, request.at, request.transport, here, planned=request.planned
+        )  # fmt: skip
+        self._effects.note(self._table.put(changed))
         self._sharing.rematch(row.name)
 
     def _destroy(self, client: Client, request: DestroyTag, fds: list[Descriptor]) -> None:
