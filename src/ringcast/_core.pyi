@@ -880,3 +880,13 @@ def area_average(
     colours: int,
 ) -> None:
     """Fill `result` with the means of `source`, C-order buffers of `kind` B, H, h, f or d. Lets the GIL go."""
+
+def set_schedule(thread: int, values: tuple[int, int, int, int, int]) -> None:
+    """Give a thread (0: the caller's) a policy of Linux: its number, priority, runtime, deadline, period in ns. Raises
+    OSError."""
+
+def schedule_of(thread: int) -> tuple[int, int, int, int, int]:
+    """What the kernel has. Raises OSError."""
+
+def try_schedule(values: tuple[int, int, int, int, int]) -> None:
+    """Whether the kernel would grant it, by a thread that asks for it and ends. Raises OSError."""

@@ -21,6 +21,7 @@ from ringcast.message import Message, T_co
 from ringcast.model.closing import Closing
 from ringcast.model.options import Start
 from ringcast.model.place import check_place
+from ringcast.model.priority import Change
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
 
 if TYPE_CHECKING:
@@ -124,6 +125,21 @@ class Subscriber(Closing, Generic[T_co]):
         if at is not None:
             check_place(at)
         self._rings.registration.move(at, transport)
+
+    def prioritise(
+        self, priority: str | None = None, *, dscp: str | int | None = None, sched: str | None = None
+    ) -> None:
+        """Make the channels that bring this subscriber messages of other nodes more or less urgent, while messages
+        flow: none is lost, repeated or put out of order. `priority` is a class ("low", "normal", "high", "critical"),
+        `dscp` another code point for their packets, `sched` the policy of the threads that send and deliver
+        ("fifo:30", "deadline:1ms/10ms"). None leaves one as it is, "" takes it back. What a kernel refuses is not in
+        force, and `session.channels()` says so. Returns when it is in force, or later if it cannot be yet. An
+        administrator's setting ('ringcast set') counts before this.
+
+        Raises ValueError, DaemonUnavailable, ClosedError, ForkedError.
+        """
+        self._attachment.check()
+        self._rings.registration.move(None, None, Change(priority, dscp if dscp is None else str(dscp), sched).check())
 
     # ---------------------------------------------------------------- loops and event loops
 

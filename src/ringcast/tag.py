@@ -107,6 +107,7 @@ class Tag(Generic[T]):
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
+        priority: str = "",
         policy: Policy | None = None,
     ) -> Subscriber[T]:
         """Receive from every publisher of the tag: those that are there are attached on return, later ones as they
@@ -130,6 +131,8 @@ class Tag(Generic[T]):
         `ordered=False`: a message may be received before those that are missing, where the transport recovers losses
         without asking for them ("lateral", "parity", "multicast" alone); others go on delivering in order. `lost` then
         counts what was given up since the message before, wherever it would have been. Not with `reliable`.
+        `priority`: how urgently other nodes send it here: a class ("high"), a DSCP, a schedule for its threads, or
+        several ("critical fifo:30"; docs/priorities.md); `Subscriber.prioritise` changes it.
         `policy`: Periodic(...) or OnChange(...), applied by a proxy at `at` (docs/variables.md). What comes is a stream
         of the proxy's own, with its numbers; event times are the publisher's, and a repeated message is marked
         `discardable`. Not with `every`, `rate_hz` or `size`.
@@ -139,7 +142,7 @@ class Tag(Generic[T]):
         """
         if reliable:
             check_reliable(self._name, self._attributes)
-        options = Scaling(every, at, transport, size, rate_hz, ordered).check()
+        options = Scaling(every, at, transport, size, rate_hz, ordered, priority).check()
         if policy is not None and policy != EveryCycle():
             return self._under(policy, start, reliable, busy_poll, options)
         if size is not None:
@@ -157,7 +160,10 @@ class Tag(Generic[T]):
         node = self._attachment.connection.welcome.node
         wanted = view(self._name, policy, (), options.at, node, self._attributes.at)
         shown: Tag[T] = Tag(self._attachment, open_view(self._attachment, wanted, self._attributes), None)
-        return shown.subscribe(start, reliable, busy_poll, transport=options.transport, ordered=options.ordered)
+        return shown.subscribe(
+            start, reliable, busy_poll, transport=options.transport, ordered=options.ordered,
+            priority=options.priority,
+        )  # fmt: skip
 
     def history(
         self,

@@ -192,11 +192,20 @@ class AsyncSession(AsyncClosing):
     # ---------------------------------------------------------------- the network and the daemon
 
     async def set_channel(
-        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None
-    ) -> None:
+        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
+        priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
+    ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
         await self._threads.run(
-            self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport
+            self._session.set_channel,
+            tag,
+            node=node,
+            subscriber=subscriber,
+            at=at,
+            transport=transport,
+            priority=priority,
+            dscp=dscp,
+            sched=sched,
         )
 
     async def nodes(self) -> list[NodeStatus]:

@@ -29,8 +29,10 @@ from ringcast.control.link import close_all
 from ringcast.control.notices import RingUp
 from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
+from ringcast.model import priority
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO, check_place, node_of
+from ringcast.model.priority import Change
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size, check_size
 from ringcast.scaling.temporal import check_rate, first_due
@@ -64,6 +66,7 @@ class Scaling(NamedTuple):
     size: Size | None = None
     rate_hz: float | None = None
     ordered: bool = True
+    priority: str = ""
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -76,6 +79,8 @@ class Scaling(NamedTuple):
             check_rate(self.rate_hz)
             if self.every != 1:
                 raise ValueError("every and rate_hz both say how many messages to leave out: choose one")
+        if self.priority:
+            priority.read(self.priority)
         return self
 
 
@@ -130,6 +135,7 @@ class RingFollowing(Subscription):
             start="earliest" if self.standing or isinstance(self._start, Mapping) else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
+            priority=self.scaling.priority,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -185,14 +191,19 @@ class RingFollowing(Subscription):
             case first:
                 return first
 
-    def move(self, at: str | None, transport: str | None) -> None:
+    def move(self, at: str | None, transport: str | None, urgency: Change = Change()) -> None:
         """Have the streams come another way. Raises what `Connection.call` does, and QosMismatch."""
-        self._connection.call(Move(id=0, subscription=self.number, at=at, transport=transport), Done)
+        level, dscp, sched = urgency
+        request = Move(
+            id=0, subscription=self.number, at=at, transport=transport, priority=level, dscp=dscp, sched=sched
+        )  # fmt: skip
+        self._connection.call(request, Done)
         with self.lock:  # what a restarted daemon is asked for
             scaling = self.scaling
             self.scaling = scaling._replace(
-                at=scaling.at if at is None else at, transport=scaling.transport if transport is None else transport
-            )
+                at=scaling.at if at is None else at, transport=scaling.transport if transport is None else transport,
+                priority=urgency.applied(scaling.priority),
+            )  # fmt: skip
 
     def paced(self, ring: int, every: int) -> None:
         """The publisher sends faster or slower than before."""

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ringcast.control.service import Extent, Pull, Rate
+from ringcast.control.service import Extent, Pull, Rate, Urgency
 from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
 from ringcast.model.identity import PresenceKind
+from ringcast.model.priority import Change
 
 Place = Annotated[str, msgspec.Meta(max_length=255)]
 TransportName = Annotated[str, msgspec.Meta(max_length=255)]
@@ -73,6 +74,7 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     size: tuple[Extent, Extent] | None = None
     rate_hz: Rate = 0.0
     ordered: bool = True
+    priority: Urgency = ""
 
 
 class StageUp(ControlMessage, frozen=True, tag="stage_up"):
@@ -109,6 +111,13 @@ class Move(ControlMessage, frozen=True, tag="move"):
     subscription: int
     at: Place | None = None
     transport: TransportName | None = None
+    priority: Urgency | None = None
+    dscp: Urgency | None = None
+    sched: Urgency | None = None
+
+    @property
+    def urgency(self) -> Change:
+        return Change(self.priority, self.dscp, self.sched)
 
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
@@ -120,6 +129,13 @@ class SetChannel(ControlMessage, frozen=True, tag="set"):
     node: Annotated[str, msgspec.Meta(max_length=255)] = ""
     at: Place | None = None
     transport: TransportName | None = None
+    priority: Urgency | None = None
+    dscp: Urgency | None = None
+    sched: Urgency | None = None
+
+    @property
+    def urgency(self) -> Change:
+        return Change(self.priority, self.dscp, self.sched)
 
 
 class UseMailbox(ControlMessage, frozen=True, tag="mailbox"):

@@ -31,6 +31,7 @@ class TagOptions(TypedDict, total=False):
     prefault: bool
     at: str
     transport: str
+    priority: str
 
 
 class PublisherOptions(RingOptions, total=False):
@@ -39,6 +40,7 @@ class PublisherOptions(RingOptions, total=False):
     on_slow: Literal["raise", "skip"]
     at: str
     transport: str
+    priority: str
 
 
 class SubscriptionOptions(TypedDict, total=False):
@@ -53,6 +55,7 @@ class SubscriptionOptions(TypedDict, total=False):
     at: str
     transport: str
     ordered: bool
+    priority: str
     policy: Policy | None
 
 

@@ -22,6 +22,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     at: str = ""
     transport: str = ""
+    priority: str = ""
+    """Class, DSCP and schedule as words (`ringcast.model.priority`)."""
 
 
 class Placed(msgspec.Struct, frozen=True):

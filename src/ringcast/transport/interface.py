@@ -14,6 +14,7 @@ import msgspec
 
 from ringcast import _core
 from ringcast.control.service import Seat
+from ringcast.control.status import InForce
 
 
 class Promises(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +35,8 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     first_seq: int
     every: int = 1
     reliable: bool = False
-    dscp: int = 0
+    priority: str = ""
+    """How urgent it is, in the words of `ringcast.model.priority`."""
     transport: str = ""
     """The text it was asked for with, parameters and all."""
     sender: str = ""
@@ -42,6 +44,21 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     seat: Seat | None = None
     direct: bool = False
     """Multicast does not reach the receiver."""
+
+
+@runtime_checkable
+class Urgent(Protocol):
+    """An end that takes part in priorities. A sending end is given the channel's with the channel; a receiving end of a
+    channel of its own is told. Ends without this carry prioritised channels like others."""
+
+    def in_force(self) -> InForce:
+        """What the kernel has of its socket and its threads."""
+
+
+@runtime_checkable
+class UrgentReceiving(Urgent, Protocol):
+    def prioritise(self, priority: str) -> None:
+        """Mark what it sends and give its threads the schedule. What the kernel refuses is in `in_force`."""
 
 
 class Mirror(Protocol):
@@ -163,6 +180,7 @@ class Transport(Protocol):
 # ---------------------------------------------------------------------- transports whose receivers share a stream
 
 
+@runtime_checkable
 class GroupReceiving(Receiving, Protocol):
     """A receiving end whose channels know of each other's nodes and can be tuned."""
 

@@ -99,6 +99,7 @@ class Tags:
         """Of a daemon without a network."""
         expect(fds, 0, request)
         routes.check_setting(request.at, request.transport, {self._table.node}, 0)
+        routes.check_urgency(request.urgency)
         self._put_setting(request)
         self._effects.send(client.number, Done(id=request.id))
 
@@ -107,7 +108,8 @@ class Tags:
         if row is None or row.primary != self._table.node:
             raise UnknownTag(request.tag)
         here = {subscriber_key(one.owner, one.info.id) for one in self._table.subscribers(row.name)}
-        self._effects.note(self._table.put(settings.changed(row, request.node, request.at, request.transport, here)))
+        changed = settings.changed(row, request.node, request.at, request.transport, here, request.urgency)
+        self._effects.note(self._table.put(changed))
         self._sharing.rematch(row.name)
 
     def _destroy(self, client: Client, request: DestroyTag, fds: list[Descriptor]) -> None:

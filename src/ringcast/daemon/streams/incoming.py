@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
+from typing import cast
 
 from ringcast.control.service import RegroupChannel, Start
 from ringcast.daemon.background import Background
@@ -32,6 +33,7 @@ from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.model.place import node_of
 from ringcast.model.tag import matches
+from ringcast.transport.interface import GroupReceiving
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -169,7 +171,7 @@ class IncomingChannels:
         else:
             return
         transport = wanted.demand.transport
-        self._ends.group_end(transport).retune(incoming.key, transport)
+        cast(GroupReceiving, incoming.receiving).retune(incoming.key, transport)
         del self.channels[stream]
         self.channels[wanted] = incoming
         incoming.transport = transport
@@ -180,7 +182,7 @@ class IncomingChannels:
         """Somebody else shares a stream with a channel here, or left."""
         for incoming in self.channels.values():
             if incoming.key == request.key:
-                self._ends.group_end(incoming.transport).regroup(request.key, request.peers)
+                cast(GroupReceiving, incoming.receiving).regroup(request.key, request.peers)
 
     def _continuing(self, incarnation: int, otherwise: Start) -> Start:
         """Where a stream begins: where the streams of the same publisher that come here already have got to."""
@@ -329,7 +331,8 @@ class IncomingChannels:
 
     def _end_channel(self, incoming: IncomingChannel, *, tell: bool = True) -> None:
         incoming.life.on(Event.CLOSED)
-        self._ends.end(incoming.transport).close_channel(incoming.key)
+        incoming.receiving.close_channel(incoming.key)
+        self._ends.release(incoming.receiving)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.sharing.drop_mirror(incoming.ring))
         if tell:
@@ -373,7 +376,7 @@ class IncomingChannels:
     def _watch(self) -> None:
         """Poll the transports: some notice before the mesh does that a sender is gone, or that multicast no longer
         reaches us."""
-        deaf = self._ends.take_deaf({incoming.transport for incoming in self.channels.values()})
+        deaf = self._ends.take_deaf()
         for incoming in [incoming for incoming in self.channels.values() if incoming.key in deaf]:
             self._senders.direct(incoming)
         ended = self._ends.ended()

@@ -15,7 +15,7 @@ from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.daemon.streams.state import Life, State
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
-from ringcast.transport import find
+from ringcast.transport import Receiving, find
 from ringcast.transport.interface import GroupTransport, Mirror
 
 SETTLE_S = 0.001
@@ -47,6 +47,7 @@ class IncomingChannel(msgspec.Struct):
     ring: MirrorRing
     first_seq: int
     life: Life
+    receiving: Receiving
     leaves_at: float | None = None
     """When it is closed although its publisher's last message has not come."""
 

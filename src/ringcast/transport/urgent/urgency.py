@@ -1,0 +1,60 @@
+"""The priority of one end of a channel: its socket's marking, its threads' schedule, and what the kernel made of both.
+
+Invariant: what cannot be put in force is told, and the channel works without it.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+
+from ringcast.control.status import InForce
+from ringcast.model import priority
+from ringcast.model.schedule import DEADLINE
+from ringcast.transport.addressing import mark, marking_of
+from ringcast.transport.urgent import scheduling
+
+logger = logging.getLogger("ringcast.transport")
+
+
+class Urgency:
+    """Of one end. Raises ValueError when `text` is no priority."""
+
+    def __init__(self, text: str) -> None:
+        self.asked = priority.read(text)
+        self.marking = self.asked.marking
+        self._schedule = self.asked.schedule
+        self._refused: dict[str, str] = {}
+
+    @property
+    def dedicated(self) -> bool:
+        """Whether the channel has a thread of its own, with a schedule."""
+        return bool(self.asked.sched)
+
+    def schedule(self, thread: int, *, helper: bool = False) -> None:
+        """Give a thread of this end the channel's schedule. A `helper` gets no reservation beside that of the thread
+        that carries the messages."""
+        if not self.asked.sched or (helper and self._schedule.policy == DEADLINE):
+            return
+        self._note("schedule", scheduling.give(thread, self._schedule))
+
+    def mark(self, sock: socket.socket) -> None:
+        try:
+            mark(sock, self.marking)
+        except OSError as exc:
+            self._note("marking", f"the kernel does not mark its packets: {exc.strerror}")
+
+    def in_force(self, sock: socket.socket | None, thread: int, *, own: bool) -> InForce:
+        """`thread` is the one that carries the messages; 0 is a publisher's own."""
+        marking = marking_of(sock) if sock is not None else None
+        return InForce(
+            dscp="" if marking is None else priority.name_of(marking.dscp),
+            queue=None if marking is None else marking.queue,
+            sched=scheduling.of(thread), thread=thread, own=own, refused="; ".join(self._refused.values()),
+        )  # fmt: skip
+
+    def _note(self, what: str, refused: str) -> None:
+        self._refused.pop(what, None)
+        if refused:
+            self._refused[what] = refused
+            logger.warning("a channel's priority %r is not in force: %s", self.asked.text, refused)
