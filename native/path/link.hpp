@@ -30,11 +30,13 @@ class Link {
 public:
     static constexpr std::size_t kBatch = 32;
 
-    Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq = UINT64_MAX);
+    Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq = UINT64_MAX, int rank = 0);
     Link(Link&&) = default;
     Link& operator=(Link&&) = default;
 
     u64 id() const { return id_; }
+    // Of several links the one of the larger rank is pushed to first.
+    int rank() const { return rank_; }
     // Given back to the daemon, which has not been told yet: nothing is pushed on it until it has.
     struct Owed {
         u64 op = 0;
@@ -58,7 +60,11 @@ private:
     u64 key_;
     u64 every_;
     std::uint16_t chunk_;
+    int family();
+
     u64 first_seq_;
+    int rank_;
+    int family_ = 0;  // of the socket, once it is known
     Owed owed_;
 };
 

@@ -165,8 +165,12 @@ class RingWriter:
     def unread(self) -> int:
         """The number of the first message that a reliable reader has not read; `next_seq` when there is none."""
 
-    def send(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int: ...
-    def send_nowait(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int:
+    def send(
+        self, data: Any, event_ns: int | None = None, discardable: bool = False, priority: str | None = None
+    ) -> int: ...
+    def send_nowait(
+        self, data: Any, event_ns: int | None = None, discardable: bool = False, priority: str | None = None
+    ) -> int:
         """As `send`, or WouldBlock where `send` would wait for a reliable reader."""
 
     def send_many(self, items: Sequence[Any]) -> int:

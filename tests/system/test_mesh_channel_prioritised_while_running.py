@@ -1,6 +1,7 @@
 """Channels are made urgent and usual again while messages flow: nothing is lost, repeated or put out of order, and what
 is shown is what the kernels have."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import threading
 import pytest
 
 from ringcast.errors import QosMismatch
+from ringcast.model import schedule
 from ringcast.transport.urgent import scheduling
 
 
@@ -29,6 +31,28 @@ def ringcast(node, *words):
     return subprocess.run(
         [sys.executable, "-m", "ringcast", *words], env=environment, capture_output=True, text=True, check=False
     )
+
+
+@contextlib.contextmanager
+def reserved(text, threads):
+    """So many threads here have that reservation, asleep."""
+    stop, ready = threading.Event(), threading.Barrier(threads + 1)
+
+    def hold():
+        assert scheduling.give(threading.get_native_id(), schedule.read(text)) == ""
+        ready.wait()
+        stop.wait()
+
+    held = [threading.Thread(target=hold) for _ in range(threads)]
+    for thread in held:
+        thread.start()
+    ready.wait()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in held:
+            thread.join()
 
 
 class Flow:
@@ -151,9 +175,9 @@ def test_subscribers_of_one_node_with_different_classes_have_channels_apart(make
 def test_the_tags_own_priority_and_what_counts_before_it(make_mesh, eventually):
     a, b = make_mesh(2)
     tag = a.session.tag("x", priority="low")
-    tag.publisher()
+    pub = tag.publisher()
     eventually(lambda: b.knows("x"))
-    b.session.subscribe("x")
+    usual = b.session.subscribe("x")
     assert [row.priority for row in b.incoming(tag="x")] == ["low"]
     sub = b.session.subscribe("x", priority="high")
     assert sorted(row.priority for row in b.incoming(tag="x")) == ["high", "low"]
@@ -161,11 +185,13 @@ def test_the_tags_own_priority_and_what_counts_before_it(make_mesh, eventually):
     eventually(lambda: sorted(row.in_force.dscp for row in b.incoming(tag="x")) == ["CS0", "EF"])
     sub.prioritise("")
     eventually(lambda: [row.priority for row in b.incoming(tag="x")] == ["low EF"])
+    for one in (usual, sub, pub):
+        one.close()
 
 
 def test_what_cannot_be_is_refused_and_changes_nothing(make_mesh, eventually):
     a, b = make_mesh(2)
-    a.session.publisher("x")
+    pub = a.session.publisher("x")
     eventually(lambda: b.knows("x"))
     sub = b.session.subscribe("x", priority="high")
     for wrong, said in (
@@ -183,8 +209,9 @@ def test_what_cannot_be_is_refused_and_changes_nothing(make_mesh, eventually):
     refused = ringcast(a, "set", "x", "--sched", "fifo:100")
     assert refused.returncode == 2
     assert "1 to 99" in refused.stderr
-    if DEADLINE:  # more than all cores have
-        with pytest.raises(QosMismatch, match="does not fit"):
-            a.session.set_channel("x", sched="deadline:4s/4s")
+    if DEADLINE:
+        with reserved("deadline:3900ms/4s", os.cpu_count() - 1), pytest.raises(QosMismatch, match="does not fit"):
+            a.session.set_channel("x", sched="deadline:3900ms/4s")
     assert a.session.tags("x")[0].settings == {}
     assert [row.priority for row in b.incoming(tag="x")] == ["high"]
+    pub.close()

@@ -196,7 +196,7 @@ class AsyncSession(AsyncClosing):
         priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
-        await self._threads.run(
+        return await self._threads.run(
             self._session.set_channel,
             tag,
             node=node,

@@ -24,6 +24,7 @@ from ringcast.client.connection import Connection
 from ringcast.client.decoding import Decoders
 from ringcast.client.descriptors import copies
 from ringcast.client.registration import Subscription
+from ringcast.client.rings.urgent_threads import UrgentThreads
 from ringcast.control.answers import Done
 from ringcast.control.link import close_all
 from ringcast.control.notices import RingUp
@@ -126,6 +127,7 @@ class RingFollowing(Subscription):
         self._consumer: object = None
         self._rings: dict[int, int] = {}  # by publisher, the last one that was its ring here
         self._since_ns = time.monotonic_ns()
+        self.threads = UrgentThreads(scaling.priority)
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
@@ -157,6 +159,7 @@ class RingFollowing(Subscription):
             after=before, step=up.every, first=up.first_seq, unordered=up.unordered,
         )  # fmt: skip
         self._rings[up.info.incarnation] = up.ring
+        self.threads.channel(up.info.incarnation, up.priority)
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
             self.mailbox_fd = reader.use_mailbox()
             # Publishers ring it from their next send on; what they sent before is found by looking once more.
@@ -204,6 +207,7 @@ class RingFollowing(Subscription):
                 at=scaling.at if at is None else at, transport=scaling.transport if transport is None else transport,
                 priority=urgency.applied(scaling.priority),
             )  # fmt: skip
+        self.threads.asked(self.scaling.priority)
 
     def paced(self, ring: int, every: int) -> None:
         """The publisher sends faster or slower than before."""

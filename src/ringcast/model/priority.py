@@ -9,12 +9,13 @@ channel without any.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ringcast.model import schedule
 
 LOW, NORMAL, HIGH, CRITICAL = "low", "normal", "high", "critical"
 CLASSES = (LOW, NORMAL, HIGH, CRITICAL)
+Level = Literal["low", "normal", "high", "critical"]
 MAX_CHARS = 128
 MAX_DSCP = 63
 

@@ -163,7 +163,7 @@ class SendingGroup:
             self._pushed = True
             self._source.links.add_link(
                 self.key, self._socket.fileno(), key=self.key, every=self.identity.every, chunk=self.chunk,
-                first_seq=self._source.next_seq,
+                first_seq=self._source.next_seq, rank=self._urgency.rank,
             )  # fmt: skip
 
     def hand_over(self, seq: int) -> None:

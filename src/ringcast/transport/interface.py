@@ -87,7 +87,11 @@ class Mirror(Protocol):
 class FanOutLinks(Protocol):
     """Telling whoever writes a ring to push what it writes to a socket too."""
 
-    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None: ...
+    def add_link(
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, rank: int = 0
+    ) -> None:
+        """Links of a higher rank are pushed to first."""
+
     def remove_link(self, number: int) -> None: ...
 
 

@@ -59,7 +59,7 @@ def without_port(text: str) -> str:
 
 def local_address(host: str, port: int) -> str:
     """The address of ours from which datagrams to `host` leave. Raises OSError."""
-    with connected_datagrams(host, port, 0) as probe:
+    with connected_datagrams(host, port, Marking()) as probe:
         found: str = probe.getsockname()[0]
         return found
 

@@ -137,7 +137,7 @@ class UdpSending:
     def _push_from(self, first_seq: int) -> None:
         self._source.links.add_link(
             self._channel.key, self._socket.fileno(), key=self._channel.key, every=self._channel.every,
-            chunk=self._chunk, first_seq=first_seq,
+            chunk=self._chunk, first_seq=first_seq, rank=self._urgency.rank,
         )  # fmt: skip
 
     def _make_pump(self, first_seq: int) -> _core.Pump:

@@ -3,7 +3,7 @@ that it reads inside `send`.
 
     0       4          8           16       24       32          40
     +-------+----------+-----------+--------+--------+-----------+
-    | op    | chunk    | number    | key    | every  | first seq |   native byte order, one packet each; the last three
+    | op    | rank,chk | number    | key    | every  | first seq |   native byte order, one packet each; the last three
     +-------+----------+-----------+--------+--------+-----------+   are a link's. `add` carries a descriptor
 
 The very first packet carries the page with the version, which `bump` raises and the publisher compares in `send`.
@@ -119,9 +119,11 @@ class FanOut:
             else:
                 self._waiting[mailbox.id] = None
 
-    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None:
-        """Push to this socket, from `first_seq` on. The descriptor stays the caller's."""
-        packet = _LINK_PACKET.pack(_ADD_LINK, chunk, number, key, every, first_seq)
+    def add_link(
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, rank: int = 0
+    ) -> None:
+        """Push to this socket, from `first_seq` on, before links of a lower rank. The descriptor stays the caller's."""
+        packet = _LINK_PACKET.pack(_ADD_LINK, chunk | (rank & 0xFFFF) << 16, number, key, every, first_seq)
         self._waiting_links[number] = _Link(packet, Descriptor(os.dup(fd)))
 
     def remove_link(self, number: int) -> None:

@@ -78,8 +78,10 @@ class RingSource:
     def links(self) -> FanOutLinks:
         return self
 
-    def add_link(self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int) -> None:
-        self._ring.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq)
+    def add_link(
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, rank: int = 0
+    ) -> None:
+        self._ring.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq, rank=rank)
         self._flush(self._ring)
 
     def remove_link(self, number: int) -> None:

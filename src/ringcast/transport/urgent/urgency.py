@@ -10,11 +10,16 @@ import socket
 
 from ringcast.control.status import InForce
 from ringcast.model import priority
+from ringcast.model.priority import MAX_DSCP
 from ringcast.model.schedule import DEADLINE
 from ringcast.transport.addressing import mark, marking_of
 from ringcast.transport.urgent import scheduling
 
 logger = logging.getLogger("ringcast.transport")
+
+
+RANKS = {2: -2, 0: 0, 6: 1}
+"""By the socket's priority: bulk after all others, urgent before them."""
 
 
 class Urgency:
@@ -30,6 +35,11 @@ class Urgency:
     def dedicated(self) -> bool:
         """Whether the channel has a thread of its own, with a schedule."""
         return bool(self.asked.sched)
+
+    @property
+    def rank(self) -> int:
+        """Among the links that a publisher pushes to: 0 of a usual one, more of an urgent one."""
+        return RANKS.get(self.marking.queue, 0) * (MAX_DSCP + 1) + (self.marking.dscp if self.marking.queue else 0)
 
     def schedule(self, thread: int, *, helper: bool = False) -> None:
         """Give a thread of this end the channel's schedule. A `helper` gets no reservation beside that of the thread

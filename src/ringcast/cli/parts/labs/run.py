@@ -41,6 +41,10 @@ EXPERIMENTS = {
         "ringcast.lab.placement.experiment",
         "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
     ),
+    "yarp": (
+        "ringcast.lab.yarp.experiment",
+        "paper 003: priorities of threads and packets at a loaded card and a loaded switch (root)",
+    ),
     "conference": (
         "ringcast.lab.conference.experiment",
         "paper 000, section 4: RT-Conference; mixing, 32 participants, pages in Chromium and behind bad links (root)",
