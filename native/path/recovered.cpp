@@ -212,6 +212,8 @@ void Recovered::note() const {
     put(c.malformed, s.malformed);
     put(c.absurd, s.absurd);
     put(c.gone, w.gone);
+    put(c.skipped, w.skipped);
+    put(c.gaps, w.gaps);
     put(c.full, w.full + s.ahead);
     put(c.again, w.duplicates);
     put(c.credits, credits_);

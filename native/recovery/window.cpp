@@ -34,6 +34,7 @@ void Window::slide(u64 index) {
             ++counters_.gone;
         }
     if (target > end_) {
+        skip(end_, target);
         counters_.gone += target - end_;
         end_ = target;
     }
@@ -42,6 +43,19 @@ void Window::slide(u64 index) {
 }
 
 void Window::extend(u64 end, i64 now_ns) {
+    skip(end_, end);
+    open(end, now_ns);
+}
+
+// A run may be noticed in parts: by a heartbeat, and then by the message after it.
+void Window::skip(u64 from, u64 to) {
+    if (from >= to) return;
+    counters_.skipped += to - from;
+    if (from != after_skipped_) ++counters_.gaps;
+    after_skipped_ = to;
+}
+
+void Window::open(u64 end, i64 now_ns) {
     for (; end_ < end; ++end_) {
         Slot& fresh = slot(end_);
         for (u32 at = fresh.head; at != kNone; at = cells_[at].next) cells_[at].index = kNoIndex;
@@ -77,7 +91,8 @@ Window::Put Window::put(const wire::Header& header, Bytes datagram, bool hold, i
     // What leaves at once needs no cell: were it refused for want of one, those held behind it would wait for ever.
     const bool room = !cells_[turn_].held;
     if (hold && !room) return refuse(counters_.full, Put::full);
-    extend(index + 1, now_ns);
+    skip(end_, index);
+    open(index + 1, now_ns);
     if (!reached(index)) measure_gap(index, now_ns);
     Slot& message = slot(index);
     if (!agrees(message, header)) return refuse(counters_.mismatched, Put::mismatched);

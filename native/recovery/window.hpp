@@ -41,6 +41,8 @@ struct WindowCounters {
     u64 mismatched = 0;  // not of this stream, or contradicting what is here
     u64 full = 0;        // no cell to keep it in
     u64 gone = 0;        // messages given up
+    u64 skipped = 0;     // messages of which nothing had come when a later one was heard of: lost, before any repair
+    u64 gaps = 0;        // runs of them
 };
 
 class Window {
@@ -63,7 +65,7 @@ public:
 
     // A packet that is not beyond. Held ones keep their cell until `release`.
     Put put(const wire::Header& header, Bytes datagram, bool hold, i64 now_ns);
-    // The stream is known to reach up to, not including, this message.
+    // The stream is known to reach up to, not including, this message. What was not heard of before is missing.
     void extend(u64 end, i64 now_ns);
     void give_up(u64 index);
 
@@ -126,9 +128,11 @@ private:
     const u64* bits(u64 index) const { return bits_.data() + index % spec_.messages * words_; }
     const std::byte* memory(u32 cell) const { return memory_.get() + std::size_t{cell} * spec_.cell_bytes; }
     bool agrees(Slot& slot, const wire::Header& header);
+    void open(u64 end, i64 now_ns);
     void store(u64 index, u32 piece, Bytes datagram, bool hold);
     void empty(u32 cell);
     void advance_base();
+    void skip(u64 from, u64 to);
     void measure_gap(u64 index, i64 now_ns);
 
     WindowSpec spec_;
@@ -143,6 +147,7 @@ private:
     i64 gap_ns_ = 0;
     i64 last_ns_ = 0;
     u64 last_index_ = kNoIndex;
+    u64 after_skipped_ = kNoIndex;
     WindowCounters counters_;
 };
 

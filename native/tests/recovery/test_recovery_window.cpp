@@ -33,6 +33,19 @@ TEST(recovery_window, missing_is_read_off_what_is_here) {
     CHECK(put(window, make_packet(1)) == Window::Put::duplicate);
 }
 
+TEST(recovery_window, what_the_network_lost_is_counted_before_repairs_and_by_runs) {
+    Window window(small());
+    put(window, make_packet(0));
+    put(window, make_packet(3));   // 1 and 2 are skipped
+    put(window, make_packet(1));   // a repair changes nothing of that
+    window.extend(6, 0);           // a heartbeat tells of 4 and 5
+    put(window, make_packet(7));   // 6 belongs to the same run
+    put(window, make_packet(8));
+    window.slide(40);              // everything between is lost, and whatever is before it given up
+    CHECK_EQ(window.counters().skipped, 2u + 3u + (33u - 9u));
+    CHECK_EQ(window.counters().gaps, 3u);
+}
+
 TEST(recovery_window, pieces_make_a_message) {
     Window window(small());
     CHECK(put(window, make_packet(0, 150, 2)) == Window::Put::fresh);

@@ -2,7 +2,8 @@
 
 The model is a small JSON file. `features` says what is looked at (see `features`), `labels` the choices, and one of
 `trees` (inner nodes are [feature, threshold, left, right], leaves [shares of the labels]; shares of several trees are
-added) or `weights` and `constants` decides; of equals the first label wins. The rest says how good it is: `share` of
+added) or `weights` and `constants` decides; of equals the first label wins. With `predicts` "costs" they give the
+logarithm of the metric for each label instead, and the lowest wins. The rest says how good it is: `share` of
 environments it never saw in which its choice was nearly the best, `constant` the same of the one transport that is best
 on the whole, and `spans`, from where to where the environments reached it learned from.
 Invariant: a model that loads can be evaluated; nothing in the file is executed.
@@ -14,6 +15,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +24,7 @@ from ringcast.errors import RingcastError
 
 Leaf = tuple[list[float]]
 Inner = tuple[int, float, int, int]
+_MOST_LOG = 700.0
 
 
 class ModelError(RingcastError, ValueError):
@@ -43,6 +46,7 @@ class _Model(msgspec.Struct, frozen=True):
     spans: dict[str, tuple[float, float]] = {}
     wins: dict[str, int] = {}
     logarithms: bool = False
+    predicts: Literal["shares", "costs"] = "shares"
     trees: list[list[list[float | list[float]]]] = []
     weights: list[list[float]] = []
     constants: list[float] = []
@@ -55,6 +59,7 @@ class Chooser:
         self.metric, self.family, self.labels = model.metric, model.family, model.labels
         self.features, self.share, self.constant = model.features, model.share, model.constant
         self.spans, self.wins = model.spans, model.wins
+        self._costs = model.predicts == "costs"
         try:
             self.inputs = inputs(model.features)
             self._values = evaluator(model.features, model.logarithms)
@@ -80,14 +85,30 @@ class Chooser:
 
     def choose(self, environment: Mapping[str, float]) -> str:
         """The label for these numbers; others than `inputs` are not looked at. Raises NumbersMissing."""
+        scores = self._scores(environment)
+        return self.labels[scores.index(min(scores) if self._costs else max(scores))]
+
+    def ranked(self, environment: Mapping[str, float]) -> list[tuple[str, float]]:
+        """The labels, best first, each with a score that is better the lower it is: the metric as it is predicted, or
+        the share of evidence against the label. Raises NumbersMissing."""
+        scores = self._scores(environment)
+        if self._costs:
+            rated = [math.exp(min(score, _MOST_LOG)) for score in scores]
+        elif self._trees:
+            rated = [1 - score / len(self._trees) for score in scores]
+        else:
+            highest = max(scores)
+            total = sum(math.exp(score - highest) for score in scores)
+            rated = [1 - math.exp(score - highest) / total for score in scores]
+        return sorted(zip(self.labels, rated, strict=True), key=lambda pair: pair[1])
+
+    def _scores(self, environment: Mapping[str, float]) -> list[float]:
         values = self._values(environment)
         if len(self._trees) == 1:
-            scores = _leaf(self._trees[0], values)
-        elif self._trees:
-            scores = list(map(sum, zip(*(_leaf(nodes, values) for nodes in self._trees), strict=True)))
-        else:
-            scores = [constant + sum(map(float.__mul__, row, values)) for row, constant in self._lines]
-        return self.labels[scores.index(max(scores))]
+            return _leaf(self._trees[0], values)
+        if self._trees:
+            return list(map(sum, zip(*(_leaf(nodes, values) for nodes in self._trees), strict=True)))
+        return [constant + sum(map(float.__mul__, row, values)) for row, constant in self._lines]
 
     def beyond(self, environment: Mapping[str, float]) -> list[str]:
         """Names of numbers that lie outside what the model learned from: there it only guesses."""

@@ -57,6 +57,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "change": ("change a mesh", {
         "set": "choose where a tag's proxies sit and which transport carries it, while messages flow",
+        "adapt": "have the mesh choose transports by a model that 'pipeline run train' wrote",
         "delete": "remove a tag and its history from every node",
     }),
     "record": ("record", {

@@ -42,6 +42,8 @@ MAX_LABEL_CHARS = 255
 MAX_SETTINGS_PER_TAG = 256
 MAX_PLACED_PER_TAG = 512
 """Subscribers whose proxies the keeper of a tag places; those beyond have theirs at the publisher."""
+MAX_CHOICES_PER_TAG = 16
+"""Of ways in which subscribers of a tag leave the transport to its keeper; those beyond have the default."""
 MAX_WHY_CHARS = 400
 
 # ------------------------------------------------------------------ dialling

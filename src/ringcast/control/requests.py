@@ -200,6 +200,12 @@ class ObserveMesh(ControlMessage, frozen=True, tag="observe_mesh"):
     measured: bool = True
 
 
+class LoadModel(ControlMessage, frozen=True, tag="load_model"):
+    """Choose transports by this model from now on, on every node that has none later. Descriptors: the file."""
+
+    id: int
+
+
 class ListHistories(ControlMessage, frozen=True, tag="list_histories"):
     """Whose messages of a tag can be pulled, on whichever node; answered with a PublisherListing."""
 
@@ -248,5 +254,5 @@ Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
     | SetChannel | Watch | Unwatch | StageUp | StageDown
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
-    | PullHistory | HoldBuffer | DropBuffer | ObserveMesh | GetStatus | GetSettings | Bye
+    | PullHistory | HoldBuffer | DropBuffer | ObserveMesh | LoadModel | GetStatus | GetSettings | Bye
 )  # fmt: skip

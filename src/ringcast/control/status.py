@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from ringcast.model.carrier import Chosen
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, Wanted
 from ringcast.model.tag import TagAttributes
@@ -28,6 +29,8 @@ class TagStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Administrative overrides by receiving node, or by one subscriber there (`NODE#NUMBER`); '' is every node."""
     placed: dict[str, Placed] = {}
     """Where the daemon that keeps the tag put the proxies of those who left it to it, by subscriber."""
+    chosen: dict[str, Chosen] = {}
+    """Which transport it chose for those who left it to it, by what they asked for."""
 
 
 class PublisherStatus(msgspec.Struct, frozen=True, kw_only=True):

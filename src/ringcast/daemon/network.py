@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ringcast import _core
 from ringcast.clock.probe import PERIOD_S
 from ringcast.control import service
 from ringcast.control.service import Nothing, RingTaken
 from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, NodeStatus
 from ringcast.daemon.background import Background
+from ringcast.daemon.choosing.chooser import Choosing
+from ringcast.daemon.choosing.hearing import Hearing
+from ringcast.daemon.choosing.models import Models
 from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clocks.clocks import Clocks
@@ -135,6 +139,11 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
+        self.models = Models(self.mesh)
+        hearing = Hearing(local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions)
+        self.choosing = Choosing(
+            local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background
+        )
         self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
 
     async def start(self) -> None:
@@ -147,6 +156,7 @@ class Network:
         self._complaints.close()
         self.buffers.close()
         self.placing.close()
+        self.choosing.close()
         self.clocks.close()
         self._clock_events.close()
         self._telemetry.close()
@@ -169,6 +179,7 @@ class Network:
                 self.outgoing.ring_left(change.row.info.incarnation)
         self.incoming.follow_soon()
         self.placing.changed(changes)
+        self.choosing.changed(changes)
 
     def taken(self, row: PublisherRow) -> None:
         """All subscribers here have the stream of another node's publisher."""
@@ -192,6 +203,7 @@ class Network:
         self.local_changed()
         self.incoming.follow_soon()
         self.placing.changed(changes)
+        self.choosing.changed(changes)
         self.tags.changed(changes)
 
     def _presence(self, presences: list[Presence]) -> None:

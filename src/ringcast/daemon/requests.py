@@ -6,6 +6,7 @@ this client's other requests nor anybody's.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
@@ -13,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ringcast.control.answers import Done
-from ringcast.control.descriptor import Descriptor
+from ringcast.control.descriptor import Descriptor, expect
 from ringcast.control.refusal import refuse
 from ringcast.control.requests import (
     DestroyTag,
@@ -22,6 +23,7 @@ from ringcast.control.requests import (
     ListChannels,
     ListHistories,
     ListNodes,
+    LoadModel,
     Move,
     ObserveMesh,
     PullHistory,
@@ -88,6 +90,8 @@ class Requests:
                 connection.push(listed)
         elif isinstance(request, ObserveMesh):
             self._begin(connection, request, self._observe(connection, request))
+        elif isinstance(request, LoadModel):
+            self._begin(connection, request, self._answer(connection, request.id, self._load(request, fds)))
         elif isinstance(request, ListHistories):
             self._list_histories(connection, request)
         elif isinstance(request, PullHistory):
@@ -189,6 +193,14 @@ class Requests:
         except TimeoutError:
             slow = BrokenError("the node that was to do it did not answer in time; 'ringcast nodes' shows who is here")
             connection.push(refuse(request_id, slow))
+
+    async def _load(self, request: LoadModel, fds: list[Descriptor]) -> None:
+        if self._network is None:
+            raise BrokenError(
+                "this daemon has no network, so it chooses no transport; start it with --listen HOST:PORT"
+            )
+        expect(fds, 1, request)
+        await asyncio.to_thread(self._network.models.load_from, fds[0].fileno())
 
     async def _hold(self, client: int, request: HoldBuffer) -> None:
         if self._network is None:

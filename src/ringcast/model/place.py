@@ -40,6 +40,9 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
     at: str = AUTO
     size: tuple[int, int] | None = None
     rate_hz: float = 0.0
+    transport: str = ""
+    """Only one that is to be chosen (`ringcast.model.carrier`)."""
+    ordered: bool = True
 
     @property
     def scales(self) -> bool:

@@ -46,6 +46,7 @@ REQUESTS: list[Any] = [
     requests.ListNodes(id=1),
     requests.ListChannels(id=1),
     requests.ObserveMesh(id=1),
+    requests.LoadModel(id=1),
     requests.GetStatus(id=1),
     requests.GetSettings(id=1),
     requests.Bye(id=1),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ringcast.control.placing import SubscriberPlace
     from ringcast.control.status import ChannelStatus
     from ringcast.measure.channel import Reading
+    from ringcast.model.carrier import Chosen
     from ringcast.session import Session
 
 HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
@@ -51,7 +52,7 @@ daemon had no descriptor left). 'mesh' counts messages and requests of other dae
 
 examples:
   ringcast channels                 all channels
-  ringcast channels --why           and of each proxy for subscribers here: where it sits, by whose word, and why
+  ringcast channels --why           and why: where proxies sit, which transport the mesh chose
   ringcast channels --watch         what flows and how well, again every second
   ringcast channels --watch --json  the same, an object a line
 """
@@ -70,7 +71,7 @@ _DROPPED_HEADS = ("transport", "reason", "dropped")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add_watch(parser)
-    parser.add_argument("--why", action="store_true", help="say of every proxy for subscribers here why it sits there")
+    parser.add_argument("--why", action="store_true", help="say why proxies sit and transports were chosen")
     add_access(parser)
     add_json(parser, "one JSON document (with --watch: one object per line)")
 
@@ -85,8 +86,13 @@ def run(args: argparse.Namespace) -> int:
             watch(output, args.watch, lambda: _look(session, gauges), _watched, _record)
         seen = _look(session, gauges)
         places = _places(session) if args.why else []
+        choices = _choices(session, seen.rows) if args.why else []
         if args.json:
-            output.document(_document(seen) | ({"why": [words.document(one) for one in places]} if args.why else {}))
+            reasons = {
+                "why": [words.document(one) for one in places],
+                "chosen": [{"tag": tag, "asked": asked, **msgspec.structs.asdict(one)} for tag, asked, one in choices],
+            }  # fmt: skip
+            output.document(_document(seen) | (reasons if args.why else {}))
             return 0
         for title, heads, cells in _sheets(seen):
             output.table(heads, cells, title)
@@ -98,12 +104,21 @@ def run(args: argparse.Namespace) -> int:
                 output.line(words.why(one))
             if not places:
                 output.line("nobody here wants a scaled stream, so there is no proxy")
+            for tag, asked, chosen in choices:
+                output.line(words.carried(tag, asked, chosen, time.time_ns()))
     return 0
 
 
 def _places(session: Session) -> list[SubscriberPlace]:
     here = session.observe(measured=False).subscribers
     return [one for one in here if one.node == session.node and one.wanted.scales]
+
+
+def _choices(session: Session, rows: list[ChannelStatus]) -> list[tuple[str, str, Chosen]]:
+    """Transports that the mesh chose for tags with channels here: (tag, what was asked for, what was chosen)."""
+    tags = sorted({row.tag for row in rows})
+    found = [row for tag in tags for row in session.tags(tag)]
+    return [(row.name, asked, chosen) for row in found for asked, chosen in sorted(row.chosen.items())]
 
 
 class _Seen(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ringcast.client.attachment import Attachment
 from ringcast.client.connection import Connection
 from ringcast.control.answers import Done, MeshObserved, NodeListing
-from ringcast.control.requests import DestroyTag, ListNodes, ObserveMesh, SetChannel
+from ringcast.control.requests import DestroyTag, ListNodes, LoadModel, ObserveMesh, SetChannel
 from ringcast.control.service import decode_untrusted
 from ringcast.control.status import ClockStatus, NodeStatus
 from ringcast.errors import BrokenError, ClocksDisagree
@@ -17,6 +18,7 @@ from ringcast.model.tag import check_name
 
 if TYPE_CHECKING:
     from ringcast.control.placing import Observation
+    from ringcast.session import Session
 
 
 def set_channel(
@@ -48,6 +50,13 @@ def observe(connection: Connection, *, measured: bool) -> Observation:
 
     pages = connection.call_pages(ObserveMesh(id=0, measured=measured), MeshObserved)
     return decode_untrusted(b"".join(page.piece for page in pages), Observation)
+
+
+def load_model(session: Session, path: str | os.PathLike[str]) -> None:
+    """Have the mesh choose transports by this model. Raises QosMismatch (it is none), BrokenError (the daemon has no
+    network), OSError, DaemonUnavailable, ClosedError, ForkedError."""
+    with open(path, "rb") as file:
+        session._attachment.connection.call(LoadModel(id=0), Done, (file.fileno(),))
 
 
 def nodes(connection: Connection) -> list[NodeStatus]:

@@ -27,6 +27,7 @@ from ringcast.daemon.table.rows import TagRow
 from ringcast.daemon.table.system_tags import check_opened, check_published
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import TagConflict, TagInUse, UnknownTag
+from ringcast.model.carrier import Chosen
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, subscriber_key
 from ringcast.model.tag import check_name, check_pattern, tag_id
@@ -87,6 +88,12 @@ class Tags:
     def put_placed(self, row: TagRow, placed: dict[str, Placed]) -> list[Send]:
         """Put proxies of a tag that this node keeps elsewhere."""
         self._effects.note(self._table.put(msgspec.structs.replace(row, placed=placed)))
+        self._sharing.rematch(row.name)
+        return self._effects.finish()
+
+    def put_chosen(self, row: TagRow, chosen: dict[str, Chosen]) -> list[Send]:
+        """Have a tag that this node keeps carried by other transports, where that was left to it."""
+        self._effects.note(self._table.put(msgspec.structs.replace(row, chosen=chosen)))
         self._sharing.rematch(row.name)
         return self._effects.finish()
 

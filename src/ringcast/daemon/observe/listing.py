@@ -51,7 +51,7 @@ def tag_status(
     return TagStatus(
         name=row.name, id=tag_id(row.name), attributes=row.attributes, publishers=sum(p.alive for p in publishers),
         subscribers=len(subscribers), sent=sent, bytes=size, last_sent_ns=last,
-        settings=row.settings, placed=row.placed,
+        settings=row.settings, placed=row.placed, chosen=row.chosen,
     )  # fmt: skip
 
 

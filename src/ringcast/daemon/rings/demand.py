@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ringcast.daemon.table.rows import PublisherRow
+from ringcast.model.carrier import is_automatic
 from ringcast.model.place import AUTO, Wanted
 
 
@@ -23,7 +24,10 @@ class SubscribeOptions(NamedTuple):
     @property
     def wanted(self) -> Wanted:
         """What other nodes are told of it."""
-        return Wanted(every=self.every, at=self.at, size=self.size, rate_hz=self.rate_hz)
+        chosen = self.transport if is_automatic(self.transport) else ""
+        return Wanted(
+            every=self.every, at=self.at, size=self.size, rate_hz=self.rate_hz, transport=chosen, ordered=self.ordered
+        )
 
 
 class Demand(NamedTuple):

@@ -14,6 +14,7 @@ from ringcast.control.requests import SetChannel
 from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
+from ringcast.model.carrier import automatic, choice_key, is_automatic
 from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, decided, keys_for, node_of, subscriber_key
 from ringcast.model.priority import Change, read, settled, settled_parts
 from ringcast.transport import find
@@ -36,9 +37,8 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber:
     whole = options.size is None and not options.rate_hz and (at == PUBLISHER or options.every == 1)
     in_order = options.ordered or options.reliable or not whole
     carriers = (setting.transport, options.transport, attributes.transport if attributes else "")
-    transport = next(
-        (name for name in carriers if name and _serves(name, options, in_order)), _DEFAULT[options.reliable]
-    )
+    chosen = (_chosen(name, row, options.reliable, in_order) for name in carriers)
+    transport = next((name for name in chosen if name and _serves(name, options, in_order)), _DEFAULT[options.reliable])
     if not in_order:
         transport = unordered(transport)
     urgency = settled((setting.priority, options.priority, attributes.priority if attributes else ""))
@@ -57,6 +57,14 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber:
         rate_hz=options.rate_hz,
         priority=urgency,
     )
+
+
+def _chosen(transport: str, row: TagRow | None, reliable: bool, in_order: bool) -> str:
+    """What the keeper chose where the choice was left to it; '' while it has not."""
+    if not is_automatic(transport):
+        return transport
+    choice = row.chosen.get(choice_key(transport, reliable, in_order)) if row is not None else None
+    return choice.transport if choice is not None else ""
 
 
 def setting_for(row: TagRow | None, node: str, subscriber: int = 0) -> Setting:
@@ -103,7 +111,9 @@ def changed(
 def check_setting(at: str | None, transport: str | None, nodes: Collection[str], reliable: int) -> None:
     """Raises QosMismatch when there is no such transport or node, or when the transport is unreliable and the tag has
     `reliable` reliable subscribers."""
-    if transport and not find(transport).promises.reliable and reliable:
+    if transport and is_automatic(transport):
+        check_automatic(transport)
+    elif transport and not find(transport).promises.reliable and reliable:
         raise QosMismatch(
             f"transport {transport!r}", f"{reliable} of the tag's subscribers asked for reliable delivery",
             f"use {' or '.join(reliable_names())}, or let them subscribe with reliable=False",
@@ -123,6 +133,14 @@ def check_urgency(change: Change, words: str = "") -> None:
         raise QosMismatch(f"the priority {asked!r}", str(exc), "give such a value, or leave it out") from exc
 
 
+def check_automatic(transport: str) -> None:
+    """Raises QosMismatch."""
+    try:
+        automatic(transport)
+    except ValueError as exc:
+        raise QosMismatch(f"transport {transport!r}", str(exc), "as 'auto:relate2', or name a transport") from exc
+
+
 def check_receiver(request: SetChannel, subscribers: Collection[SubscriberRow]) -> None:
     """Raises QosMismatch when the setting is for one subscriber, and there is none of that number."""
     known = sorted(subscriber_key(row.owner, row.info.id) for row in subscribers)
@@ -136,12 +154,15 @@ def check_options(options: SubscribeOptions, row: TagRow | None, node: str) -> N
     for."""
     check_urgency(Change(), options.priority)
     for said, name in (("", options.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
-        if name and not find(name).promises.reliable and options.reliable:
+        if is_automatic(name):
+            check_automatic(name)
+        elif name and not find(name).promises.reliable and options.reliable:
             raise QosMismatch(
                 "reliable delivery", f"{said}transport {name!r} does not promise it",
                 f"use {' or '.join(reliable_names())}, or subscribe with reliable=False",
             )  # fmt: skip
-    if options.transport and options.ordered and not find(options.transport).promises.ordered:
+    named = options.transport and not is_automatic(options.transport)
+    if named and options.ordered and not find(options.transport).promises.ordered:
         raise QosMismatch(
             "ordered delivery", f"transport {options.transport!r} does not promise it", "subscribe with ordered=False"
         )

@@ -13,6 +13,7 @@ import msgspec
 
 from ringcast.control.limits import (
     MAX_BORN,
+    MAX_CHOICES_PER_TAG,
     MAX_LABEL_CHARS,
     MAX_PLACED_PER_TAG,
     MAX_SETTINGS_PER_TAG,
@@ -29,6 +30,7 @@ from ringcast.daemon.table.attributes import (
 )
 from ringcast.daemon.table.rows import Delta, Entry, PublisherRow, Row, SubscriberRow, TagRow
 from ringcast.errors import RingcastError
+from ringcast.model.carrier import is_automatic
 from ringcast.model.place import Wanted
 from ringcast.model.tag import check_name, check_pattern
 
@@ -39,6 +41,7 @@ _MAX_PID = 2**31
 _MAX_SIDE = 2**20
 _MAX_HZ = 1e9
 _MAX_DIGITS = 19
+MAX_CHOICE_CHARS = MAX_TRANSPORT_CHARS + len(" unordered")
 
 
 def admit(delta: Delta, refused: Counter[str]) -> Delta:
@@ -89,7 +92,8 @@ def _well_named(row: Row) -> bool:
     try:
         if isinstance(row, TagRow):
             check_name(row.name)
-            return (not row.backup or _is_node(row.backup)) and _good_settings(row) and _good_places(row)
+            known = not row.backup or _is_node(row.backup)
+            return known and _good_settings(row) and _good_places(row) and _good_choices(row)
         if isinstance(row, PublisherRow):
             check_name(row.info.tag)
         else:
@@ -116,9 +120,22 @@ def _good_places(row: TagRow) -> bool:
     )
 
 
+def _good_choices(row: TagRow) -> bool:
+    return len(row.chosen) <= MAX_CHOICES_PER_TAG and all(
+        _is_carrier(key) and _is_carrier(one.transport) and not is_automatic(one.transport)
+        and len(one.why) <= MAX_WHY_CHARS and one.why.isprintable() and 0 <= one.since_ns < 2**63
+        for key, one in row.chosen.items()
+    )  # fmt: skip
+
+
+def _is_carrier(text: str) -> bool:
+    return len(text) <= MAX_CHOICE_CHARS and text.isprintable()
+
+
 def _good_wish(wanted: Wanted) -> bool:
     sides = wanted.size or (1, 1)
     fits = 1 <= wanted.every <= _MAX_ID and all(1 <= side <= _MAX_SIDE for side in sides)
+    fits = fits and (not wanted.transport or (is_automatic(wanted.transport) and _is_carrier(wanted.transport)))
     return fits and 0 <= wanted.rate_hz <= _MAX_HZ and _is_place(wanted.at)
 
 

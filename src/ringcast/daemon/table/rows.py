@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ringcast.model.carrier import Chosen
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, Wanted
 from ringcast.model.tag import TagAttributes
@@ -37,6 +38,8 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True, tag="tag"):
     destroyed: bool = False
     placed: dict[str, Placed] = {}
     """Where the primary put the proxies of those who left it to it, by subscriber."""
+    chosen: dict[str, Chosen] = {}
+    """Which transport the primary chose for those who left it to it, by `choice_key`."""
 
     @property
     def owner(self) -> str:

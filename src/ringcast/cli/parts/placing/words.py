@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringcast.control.placing import SubscriberPlace
+    from ringcast.model.carrier import Chosen
 
 _BY = {
     "subscriber setting": "an administrator set it for this subscriber",
@@ -18,6 +19,12 @@ _BY = {
 def why(one: SubscriberPlace) -> str:
     """A line of `ringcast channels --why`."""
     return f"{one.tag}, subscriber {one.node}#{one.id} ({wish(one)}): at {one.at}, because {_reason(one)}"
+
+
+def carried(tag: str, asked: str, chosen: Chosen, now_ns: int) -> str:
+    """The same of a transport that the mesh chose."""
+    since = max(0, now_ns - chosen.since_ns) // 1_000_000_000
+    return f"{tag}, {asked}: by {chosen.transport} for {since} s, because of {chosen.why or 'nothing that was said'}"
 
 
 def wish(one: SubscriberPlace) -> str:

@@ -1,0 +1,190 @@
+"""Which transport a tag is to be carried by now, and whether that is worth a change. Pure.
+
+Promises come first: what is not reliable, not ordered or loses more than was accepted is no candidate. Then a model
+ranks the candidates for the environment; outside what it learned from, and without one, a rule does. A change costs:
+the better one must be better by `MARGIN`, look after look (`SETTLED`), and the last change must be `REST_S` ago, or
+twice as long each time that it would go back to where it came from. So in a steady environment nothing wanders. When
+what carries the stream now is no candidate any more, the change is made at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ringcast.adapt.environment import Environment
+from ringcast.adapt.model import Chooser
+
+MARGIN = 0.1
+SETTLED = 3
+REST_S = 5.0
+LONGEST_REST_S = 600.0
+ENOUGH = 30
+"""Messages; fewer say nothing of a loss."""
+LOSSLESS_PERCENT = 0.05
+PERIODS = 4
+"""A round trip of more messages than that is too long to ask again for each loss."""
+
+
+class Wish(NamedTuple):
+    """What is asked for: the metric, the share of messages that may be missing, and promises."""
+
+    metric: str
+    loss: float = 1.0
+    reliable: bool = False
+    ordered: bool = True
+
+
+class Candidate(NamedTuple):
+    """`score`: the lower the better; a rule gives its rank."""
+
+    transport: str
+    score: float
+
+
+class Ranking(NamedTuple):
+    """Best first. `by` says who ranked them."""
+
+    candidates: list[Candidate]
+    by: str
+
+    def score(self, transport: str) -> float | None:
+        return next((one.score for one in self.candidates if one.transport == transport), None)
+
+
+Serves = Callable[[str, Wish], bool]
+"""Whether a transport keeps what is promised."""
+
+
+def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: Serves) -> Ranking:
+    """Of what serves, and can be expected to lose no more than is accepted."""
+    numbers = environment.numbers()
+    by = "no model is loaded, so by the rule"
+    if model is not None:
+        beyond = model.beyond(numbers)
+        if not beyond:
+            found = [Candidate(carried(label), score) for label, score in model.ranked(numbers)]
+            if fit := [one for one in found if _fits(one.transport, environment, wish, serves)]:
+                return Ranking(fit, f"the {model.family} for {wish.metric}")
+            by = "nothing that the model knows will do, so by the rule"
+        else:
+            by = f"{', '.join(beyond)} beyond what the model learned from, so by the rule"
+    names = [name for name in rule(environment, wish) if _fits(name, environment, wish, serves)]
+    return Ranking([Candidate(name, float(rank)) for rank, name in enumerate(names, 1)], by)
+
+
+def rule(environment: Environment, wish: Wish) -> list[str]:
+    """Transports from good to poor, by what is known without having tried."""
+    many = environment.receivers > 2
+    again = "multicast+nak" if many else "nak"
+    bare = "multicast" if many else "udp"
+    coded = "multicast+parity+nak:r=4,c=1,flush=1s"
+    if environment.loss_percent < LOSSLESS_PERCENT:
+        return [bare, again, "tcp"]
+    if wish.metric == "bandwidth":
+        return [bare, again, coded, "tcp"]
+    on_the_way = 2e-6 * environment.delay_us * environment.rate_hz
+    return [coded, again, bare, "tcp"] if on_the_way > PERIODS else [again, coded, bare, "tcp"]
+
+
+def carried(label: str) -> str:
+    """How daemons write what experiments call `label`: those order without being told, and multicast when asked to."""
+    names, colon, settings = label.partition(":")
+    words = [word for word in names.split("+") if word != "ordering"]
+    if not words:
+        words = ["multicast"]
+    if words[0] not in ("udp", "tcp", "ack", "multicast"):
+        words.insert(0, "multicast")
+    return "+".join(words) + colon + settings
+
+
+def expected_loss(transport: str, environment: Environment) -> float:
+    """The share of messages that will be missing, roughly: one repair in a burst is worth less than alone."""
+    loss = min(environment.loss_percent / 100, 1.0)
+    names, _, settings = transport.partition(":")
+    words = names.split("+")
+    if {"nak", "ack", "tcp"} & set(words):
+        return 0.0
+    numbers = dict(part.partition("=")[::2] for part in settings.split(",") if part)
+    r, c = float(numbers.get("r", 8)), float(numbers.get("c", 3))
+    if "lateral" in words:
+        # c repairs of it travel, each helps if the other r - 1 packets are here and it arrives itself.
+        helps = (1 - loss) ** r
+        return float(loss * (1 - helps) ** min(c, max(environment.receivers - 1, 0)))
+    if "parity" in words:
+        block = r + c
+        spare = max(c / environment.burst, 0.0)
+        lost_at_once = block * loss / environment.burst
+        # Poisson: more bursts hit the block than it can spare.
+        return loss * _poisson_above(lost_at_once, spare)
+    return loss
+
+
+def _poisson_above(mean: float, most: float) -> float:
+    """The chance of more than `most` besides one that happened."""
+    term, total, k = math.exp(-mean), 0.0, 0
+    while k + 1 <= most:
+        total += term
+        k += 1
+        term *= mean / k
+    return max(1 - total, 0.0)
+
+
+def _fits(transport: str, environment: Environment, wish: Wish, serves: Serves) -> bool:
+    return expected_loss(transport, environment) <= wish.loss and serves(transport, wish)
+
+
+class Decision(NamedTuple):
+    """`change` is whether to carry the stream differently from now on."""
+
+    transport: str
+    change: bool
+    why: str
+
+
+class Deciding:
+    """For one wish on one tag."""
+
+    def __init__(self, margin: float = MARGIN, settled: int = SETTLED, rest_s: float = REST_S) -> None:
+        self._margin, self._settled = margin, settled
+        self._first_rest_s = self._rest_s = rest_s
+        self._better = ("", 0)
+        """What was better than the present one, and in how many looks after each other."""
+        self._left: dict[str, float] = {}
+        """What carried it before, and until when."""
+        self._not_before = -math.inf
+
+    def decide(self, now_s: float, current: str, environment: Environment, ranking: Ranking) -> Decision:
+        """`current` is '' where nothing was chosen yet."""
+        if not ranking.candidates:
+            return Decision(current, False, "nothing keeps what was asked for")
+        best, present = ranking.candidates[0], ranking.score(current)
+        if best.transport == current:
+            self._better = ("", 0)
+            return Decision(current, False, "it is the best")
+        if not current or (present is None and environment.messages >= ENOUGH):
+            return self._change(now_s, current, best.transport, f"{ranking.by}: best for {environment}")
+        if environment.messages < ENOUGH:
+            return Decision(current, False, f"only {environment.messages} messages were seen")
+        assert present is not None
+        if best.score > present * (1 - self._margin):
+            self._better = ("", 0)
+            return Decision(current, False, f"{best.transport} would hardly be better")
+        times = self._better[1] + 1 if self._better[0] == best.transport else 1
+        self._better = best.transport, times
+        if times < self._settled:
+            return Decision(current, False, f"{best.transport} looks better; seen {times} of {self._settled} times")
+        if now_s < self._not_before:
+            return Decision(current, False, f"{best.transport} is better, and the last change was just now")
+        gain = f"{best.score:.3g} against {present:.3g} of {current}"
+        return self._change(now_s, current, best.transport, f"{ranking.by}: {gain}, for {environment}")
+
+    def _change(self, now_s: float, old: str, new: str, why: str) -> Decision:
+        # Going back to what was left a moment ago is a sign of an environment between two: wait longer each time.
+        back = now_s - self._left.get(new, -math.inf) < LONGEST_REST_S
+        self._rest_s = min(2 * self._rest_s, LONGEST_REST_S) if back else self._first_rest_s
+        self._not_before = now_s + self._rest_s
+        self._left[old] = now_s
+        self._better = ("", 0)
+        return Decision(new, True, why)

@@ -1,0 +1,138 @@
+"""In what environment a tag's streams live, from what receiving nodes counted lately. Pure.
+
+Counters only grow, so two looks give what happened between them; a channel that was opened again counts from 0. What a
+look brought is kept for a while (`LOOKS`), whichever transport carried it, so that a change of transport forgets
+nothing. A transport whose losses nobody sees (tcp repairs them in the kernel) adds messages and no losses: its looks
+are left out of the loss, which stays what it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from ringcast.control.between.choosing import Counted, Heard
+
+LOOKS = 10
+ENDLESS_MBIT = 1e6
+"""A line that does not say how fast it is, as models are told of it."""
+LEAST_BURST = 1.0
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """As models are told of it. `messages` is what the loss was seen on: few say little."""
+
+    receivers: int
+    loss_percent: float
+    burst: float
+    rate_hz: float
+    payload_bytes: float
+    delay_us: float
+    bandwidth_mbit: float
+    messages: int = 0
+
+    def numbers(self) -> dict[str, float]:
+        found = msgspec.structs.asdict(self)
+        del found["messages"]
+        return found
+
+    def __str__(self) -> str:
+        line = f", {self.bandwidth_mbit:g} Mbit/s" if self.bandwidth_mbit < ENDLESS_MBIT else ""
+        bursts = f" in bursts of {self.burst:.1f}" if self.burst > 1.05 else ""
+        return (
+            f"{self.receivers} receivers, {self.loss_percent:.2g} % loss{bursts}, {self.rate_hz:.3g} Hz of "
+            f"{self.payload_bytes:.0f} B, {self.delay_us:.0f} us{line}"
+        )
+
+
+_Key = tuple[int, str, int]
+
+
+class _Look(NamedTuple):
+    """What happened between two looks, at one node."""
+
+    elapsed_s: float
+    messages: int
+    bytes: int
+    seen: int
+    """Messages that came or did not, where losses are seen."""
+    skipped: int
+    gaps: int
+    streams: int
+
+
+class Surroundings:
+    """Of one tag. Give it every look; it knows the environment."""
+
+    def __init__(self, looks: int = LOOKS) -> None:
+        self._most = looks
+        self._before: dict[str, tuple[float, dict[_Key, Counted]]] = {}
+        self._looks: dict[str, deque[_Look]] = {}
+        self._ways: dict[str, tuple[float, float]] = {}
+
+    def look(self, now_s: float, heard: Iterable[Heard]) -> None:
+        """Nodes that are not among them receive nothing any more."""
+        told = {one.node: one for one in heard if one.channels}
+        for gone in self._before.keys() - told.keys():
+            del self._before[gone], self._looks[gone], self._ways[gone]
+        for node, one in told.items():
+            channels = {
+                (counted.incarnation, counted.transport, at): counted for at, counted in _numbered(one.channels)
+            }
+            if node in self._before:
+                then_s, before = self._before[node]
+                self._looks[node].append(_between(now_s - then_s, before, channels))
+            else:
+                self._looks[node] = deque(maxlen=self._most)
+            self._before[node] = now_s, channels
+            self._ways[node] = one.round_trip_s, one.bandwidth
+
+    def environment(self) -> Environment | None:
+        """None while nothing came."""
+        looks = [look for node in self._looks.values() for look in node]
+        messages, elapsed = sum(look.messages for look in looks), sum(look.elapsed_s for look in looks)
+        if not messages or elapsed <= 0:
+            return None
+        seen, skipped, gaps = (sum(getattr(look, name) for look in looks) for name in ("seen", "skipped", "gaps"))
+        # Of all publishers together a node gets so many; each sends its share of them.
+        streams = max((look.streams for look in looks), default=1) or 1
+        bandwidths = [bandwidth for _, bandwidth in self._ways.values() if bandwidth > 0]
+        return Environment(
+            receivers=len(self._looks),
+            loss_percent=100 * skipped / seen if seen else 0.0,
+            burst=max(skipped / gaps, LEAST_BURST) if gaps else LEAST_BURST,
+            rate_hz=messages / elapsed / streams,
+            payload_bytes=sum(look.bytes for look in looks) / messages,
+            delay_us=1e6 * max(round_trip for round_trip, _ in self._ways.values()) / 2,
+            bandwidth_mbit=8e-6 * min(bandwidths) if bandwidths else ENDLESS_MBIT,
+            messages=seen,
+        )
+
+
+def _numbered(channels: Iterable[Counted]) -> Iterator[tuple[int, Counted]]:
+    """A publisher's stream may come more than once by one transport, in other sizes."""
+    seen: Counter[tuple[int, str]] = Counter()
+    for one in channels:
+        yield seen[one.incarnation, one.transport], one
+        seen[one.incarnation, one.transport] += 1
+
+
+def _between(elapsed_s: float, before: dict[_Key, Counted], after: dict[_Key, Counted]) -> _Look:
+    messages = size = seen = skipped = gaps = 0
+    for key, now in after.items():
+        then = before.get(key)
+        if then is None or then.messages > now.messages:
+            then = Counted(now.incarnation, now.transport, 0, 0, 0)
+        came = now.messages - then.messages
+        messages += came
+        size += now.bytes - then.bytes
+        if not now.hidden:
+            # Without a stack that looks for gaps, what was lost in the end is all that is known.
+            missing = max(now.skipped - then.skipped, now.lost - then.lost, 0)
+            seen += max(came + now.lost - then.lost, missing)
+            skipped += missing
+            gaps += max(now.gaps - then.gaps, 1 if missing and not now.skipped else 0)
+    return _Look(elapsed_s, messages, size, seen, skipped, gaps, len(after))

@@ -1,0 +1,1 @@
+"""What daemons tell each other about streams that run, so that one of them can decide something. Values."""

@@ -1,0 +1,69 @@
+"""What daemons tell each other so that the keeper of a tag can choose its transport, and by which models. Values.
+
+Each daemon reports on what comes to its own node. Models travel whole: of two for the same metric, the later one is in
+force everywhere a moment after the nodes met.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ringcast.control.peering import Name
+
+HEARD = "choosing.heard"
+MODEL = "choosing.model"
+MOST_MODEL_BYTES = 4 << 20
+_MOST = 4096
+
+Count = Annotated[int, Meta(ge=0, le=2**62)]
+Amount = Annotated[float, Meta(ge=0.0, le=1e15)]
+Text = Annotated[str, Meta(max_length=300)]
+
+
+class Counted(msgspec.Struct, frozen=True, array_like=True):
+    """One receiving node's counters of one publisher's stream. `skipped` messages had not come when a later one was
+    heard of, in `gaps` runs; `hidden`: losses are repaired where nobody can count them."""
+
+    incarnation: Annotated[int, Meta(ge=0)]
+    transport: Text
+    messages: Count
+    bytes: Count
+    lost: Count
+    skipped: Count = 0
+    gaps: Count = 0
+    hidden: bool = False
+
+
+class Heard(msgspec.Struct, frozen=True, array_like=True):
+    """What a receiving node tells of a tag: its counters, the shortest round trip to the publishers' nodes, and bytes
+    per second of the interface that leads there; 0 where that is not known."""
+
+    node: Name
+    channels: Annotated[list[Counted], Meta(max_length=_MOST)]
+    round_trip_s: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.0
+    bandwidth: Amount = 0.0
+
+
+class AskHeard(msgspec.Struct, frozen=True, kw_only=True):
+    tags: Annotated[list[Text], Meta(max_length=_MOST)]
+
+
+class AllHeard(msgspec.Struct, frozen=True, kw_only=True):
+    """By tag; and which models are here: when each was loaded (UTC in ns), by metric."""
+
+    tags: Annotated[dict[Text, Heard], Meta(max_length=_MOST)]
+    models: Annotated[dict[Text, Count], Meta(max_length=64)] = {}
+
+
+class AskModel(msgspec.Struct, frozen=True, kw_only=True):
+    metric: Text
+
+
+class WholeModel(msgspec.Struct, frozen=True, kw_only=True):
+    """Without `data` there is none."""
+
+    loaded_ns: Count
+    data: Annotated[bytes, Meta(max_length=MOST_MODEL_BYTES)]

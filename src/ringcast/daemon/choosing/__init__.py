@@ -1,0 +1,1 @@
+"""Transports that choose themselves (`transport="auto:METRIC"`): what is heard on each node, models, the choice."""

@@ -1,0 +1,205 @@
+"""`transport="auto:METRIC"`: the daemon that keeps a tag chooses what carries it, and again when that is worth it.
+
+Every second it asks the nodes that receive such a tag what they counted, and decides (`ringcast.adapt.deciding`).
+Invariants: without such a subscriber nothing runs; only tags that this node keeps are written; a tag is written only
+when a choice changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+
+from ringcast.adapt.deciding import Deciding, Ranking, Wish, ranked
+from ringcast.adapt.environment import Environment, Surroundings
+from ringcast.control import service
+from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Heard
+from ringcast.control.limits import MAX_CHOICES_PER_TAG, MAX_WHY_CHARS
+from ringcast.daemon.background import Background
+from ringcast.daemon.choosing.hearing import Hearing
+from ringcast.daemon.choosing.models import Models
+from ringcast.daemon.clients.local import Local
+from ringcast.daemon.effects import Send
+from ringcast.daemon.mesh.interface import ServingMesh
+from ringcast.daemon.table.rows import Change, SubscriberRow, TagRow
+from ringcast.errors import QosMismatch, RingcastError
+from ringcast.model.carrier import METRICS, Chosen, automatic, choice_key, is_automatic
+from ringcast.transport import find
+
+logger = logging.getLogger("ringcast.daemon")
+
+PERIOD_S = 1.0
+SOON_S = 0.05
+TIMEOUT_S = 0.8
+
+
+class _Tag:
+    """What is known of a tag that this node chooses for."""
+
+    def __init__(self) -> None:
+        self.surroundings = Surroundings()
+        self.deciding: dict[str, Deciding] = defaultdict(Deciding)
+        self.rankings: dict[str, tuple[Environment, Ranking]] = {}
+
+
+class Choosing:
+    """`deliver` hands what clients are to be told to the shell; `on_chosen` is called when rows were written."""
+
+    def __init__(
+        self, local: Local, mesh: ServingMesh, hearing: Hearing, models: Models, now_ns: Callable[[], int],
+        deliver: Callable[[list[Send]], None], on_chosen: Callable[[], None], background: Background,
+    ) -> None:  # fmt: skip
+        self._local = local
+        self._mesh = mesh
+        self._hearing = hearing
+        self.models = models
+        self._now_ns = now_ns
+        self._deliver = deliver
+        self._on_chosen = on_chosen
+        self._background = background
+        self._loop = asyncio.get_running_loop()
+        self._tags: dict[str, _Tag] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._closed = False
+        mesh.serve(HEARD, self._serve)
+
+    def close(self) -> None:
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+
+    def changed(self, changes: Iterable[Change]) -> None:
+        """The table changed, here or elsewhere."""
+        if self._timer is None and self._looking is None and any(_asks(row) for _, row in changes):
+            self._plan(SOON_S)
+
+    # ------------------------------------------------------------------ when
+
+    def _plan(self, delay_s: float) -> None:
+        if not self._closed and self._timer is None:
+            self._timer = self._loop.call_later(delay_s, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        if mine := dict(self._mine()):
+            self._looking = self._background.start("choosing transports", self.look(mine), self._done)
+        else:
+            self._tags.clear()
+
+    def _done(self) -> None:
+        self._looking = None
+        self._plan(PERIOD_S)
+
+    # ------------------------------------------------------------------ what
+
+    def _mine(self) -> Iterator[tuple[str, dict[str, Wish]]]:
+        """Tags that this node keeps and whose transport is left to it, with who asked for what, by key."""
+        table = self._local.table
+        for row in table.tags():
+            if row.primary == table.node and (wishes := wishes_of(row, table.subscribers(row.name))):
+                yield row.name, wishes
+
+    async def look(self, mine: dict[str, dict[str, Wish]]) -> None:
+        """Once, now."""
+        for gone in self._tags.keys() - mine.keys():
+            del self._tags[gone]
+        heard = await self._heard(mine)
+        for name, wishes in mine.items():
+            tag = self._tags.setdefault(name, _Tag())
+            tag.surroundings.look(self._loop.time(), heard.get(name, []))
+            row = self._local.table.tag(name)
+            if row is not None and row.primary == self._local.table.node:
+                self._choose(row, tag, wishes)
+
+    async def _heard(self, mine: Iterable[str]) -> dict[str, list[Heard]]:
+        by_node: dict[str, list[str]] = defaultdict(list)
+        for name in mine:
+            for node in {row.owner for row in self._local.table.subscribers(name)}:
+                by_node[node].append(name)
+        found: dict[str, list[Heard]] = defaultdict(list)
+        answers = await asyncio.gather(*(self._ask(node, tags) for node, tags in by_node.items()))
+        for node, answer in zip(by_node, answers, strict=True):
+            for name, heard in answer.tags.items():
+                if heard.node == node:
+                    found[name].append(heard)
+        return found
+
+    async def _ask(self, node: str, tags: list[str]) -> AllHeard:
+        asked = AskHeard(tags=tags)
+        if node == self._local.table.node:
+            return await self._hearing.heard(asked)
+        try:
+            answer = await self._mesh.request(node, HEARD, service.encode(asked), TIMEOUT_S)
+            found = service.decode_untrusted(answer, AllHeard)
+            await self.models.follow(node, found.models, self._now_ns())
+        except (TimeoutError, RingcastError) as exc:
+            logger.debug("node %s does not say what it hears: %s", node, exc)
+            return AllHeard(tags={})
+        return found
+
+    async def _serve(self, node: str, payload: bytes) -> bytes:
+        return service.encode(await self._hearing.heard(service.decode_untrusted(payload, AskHeard)))
+
+    def _choose(self, row: TagRow, tag: _Tag, wishes: dict[str, Wish]) -> None:
+        environment = tag.surroundings.environment()
+        if environment is None:
+            return
+        chosen = {key: choice for key, choice in row.chosen.items() if key in wishes}
+        for key, wish in list(wishes.items())[:MAX_CHOICES_PER_TAG]:
+            ranking = ranked(environment, wish, self.models.of(METRICS[wish.metric]), serves)
+            tag.rankings[key] = environment, ranking
+            current = chosen[key].transport if key in chosen else ""
+            decision = tag.deciding[key].decide(self._loop.time(), current, environment, ranking)
+            if decision.change:
+                logger.info("tag %s (%s): %s, %s", row.name, key, decision.transport, decision.why)
+                chosen[key] = Chosen(decision.transport, printable(decision.why), self._now_ns())
+        if chosen != row.chosen:
+            self._deliver(self._local.tags.put_chosen(row, chosen))
+            self._on_chosen()
+
+
+def wishes_of(row: TagRow, subscribers: Iterable[SubscriberRow]) -> dict[str, Wish]:
+    """Who leaves the transport of this tag to its keeper, by `choice_key`. Pure."""
+    asked = {setting.transport for setting in row.settings.values()} | {row.attributes.transport}
+    general = [text for text in sorted(asked) if is_automatic(text)]
+    found: dict[str, Wish] = {}
+    for one in subscribers:
+        texts = [*general, *([one.wanted.transport] if one.wanted.transport else [])]
+        for text in texts:
+            # Whoever scales needs an order although it asked for none, so both are at hand.
+            for ordered in {True, one.wanted.ordered}:
+                try:
+                    metric, loss = automatic(text)
+                except ValueError:
+                    continue
+                wish = Wish(metric, loss, one.info.reliable, ordered or one.info.reliable)
+                found[choice_key(text, wish.reliable, wish.ordered)] = wish
+    return found
+
+
+def serves(transport: str, wish: Wish) -> bool:
+    """Whether a transport keeps what is promised."""
+    try:
+        promises = find(transport).promises
+    except QosMismatch:
+        return False
+    return (promises.reliable or not wish.reliable) and (promises.ordered or not wish.ordered)
+
+
+def printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:MAX_WHY_CHARS]
+
+
+def _asks(row: object) -> bool:
+    """Whether somebody may leave a transport to its keeper with this row."""
+    if isinstance(row, SubscriberRow):
+        return bool(row.wanted.transport)
+    if isinstance(row, TagRow):
+        texts = [row.attributes.transport, *(setting.transport for setting in row.settings.values())]
+        return any(map(is_automatic, texts))
+    return False

@@ -1,0 +1,69 @@
+"""What comes to this node, told to those who choose a tag's transport. Works only when it is asked.
+
+Invariant: it speaks of channels of this node alone. Messages that a proxy left out are not lost.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Heard
+from ringcast.control.status import ChannelStatus, ClockStatus
+from ringcast.daemon.placing import interfaces
+from ringcast.daemon.streams.resolving import resolved
+from ringcast.errors import RingcastError
+
+HIDDEN = ("tcp",)
+"""Transports whose losses are repaired where nobody can count them."""
+
+
+class Hearing:
+    """`channels` has what comes here, `clocks` how far other nodes are, `host_of` where they are."""
+
+    def __init__(
+        self, node: str, channels: Callable[[], Iterable[ChannelStatus]],
+        clocks: Callable[[], Mapping[str, ClockStatus]], host_of: Callable[[str], Awaitable[str]],
+        models: Callable[[], dict[str, int]],
+    ) -> None:  # fmt: skip
+        self._node = node
+        self._channels = channels
+        self._clocks = clocks
+        self._host_of = host_of
+        self._models = models
+        self._bandwidths: dict[str, float] = {}
+
+    async def heard(self, asked: AskHeard) -> AllHeard:
+        tags = set(asked.tags)
+        found: dict[str, list[ChannelStatus]] = defaultdict(list)
+        for row in self._channels():
+            if row.direction == "in" and row.tag in tags:
+                found[row.tag].append(row)
+        return AllHeard(tags={tag: await self._of(rows) for tag, rows in found.items()}, models=self._models())
+
+    async def _of(self, rows: list[ChannelStatus]) -> Heard:
+        nodes = {row.node for row in rows}
+        clocks = self._clocks()
+        trips = [clocks[node].fastest_ns * 1e-9 for node in nodes if node in clocks]
+        speeds = [speed for node in nodes if (speed := await self._bandwidth(node)) > 0]
+        return Heard(
+            node=self._node, channels=[counted(row) for row in rows], round_trip_s=max(trips, default=0.0),
+            bandwidth=min(speeds, default=0.0),
+        )  # fmt: skip
+
+    async def _bandwidth(self, node: str) -> float:
+        if node not in self._bandwidths:
+            try:
+                here = interfaces.local_address(await resolved(await self._host_of(node)))
+                self._bandwidths[node] = interfaces.bytes_per_second(here)
+            except (OSError, RingcastError):
+                return 0.0
+        return self._bandwidths[node]
+
+
+def counted(row: ChannelStatus) -> Counted:
+    return Counted(
+        row.incarnation, row.transport, row.messages or 0, row.bytes or 0, row.lost or 0,
+        skipped=row.counters.get("skipped", 0), gaps=row.counters.get("gaps", 0),
+        hidden=row.transport.partition(":")[0] in HIDDEN,
+    )  # fmt: skip

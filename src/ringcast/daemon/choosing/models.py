@@ -1,0 +1,87 @@
+"""The models of this node, by metric: loaded by its configuration, by a client, or taken from another node.
+
+Invariant: of two models for one metric the later one counts, on every node that met one that has it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import NamedTuple
+
+from ringcast import _core
+from ringcast.adapt import Chooser, ModelError
+from ringcast.control import service
+from ringcast.control.between.choosing import MODEL, MOST_MODEL_BYTES, AskModel, WholeModel
+from ringcast.daemon.mesh.interface import ServingMesh
+from ringcast.errors import BadMessage, QosMismatch
+
+logger = logging.getLogger("ringcast.daemon")
+
+TIMEOUT_S = 2.0
+AHEAD_NS = 3_600_000_000_000
+"""A model that comes from further in the future than this is not believed: it could never be replaced."""
+
+
+class Loaded(NamedTuple):
+    chooser: Chooser
+    data: bytes
+    loaded_ns: int
+
+
+class Models:
+    def __init__(self, mesh: ServingMesh) -> None:
+        self._mesh = mesh
+        self._models: dict[str, Loaded] = {}
+        self._refused: set[tuple[str, str, int]] = set()
+        mesh.serve(MODEL, self._serve)
+
+    def of(self, metric: str) -> Chooser | None:
+        found = self._models.get(metric)
+        return found.chooser if found is not None else None
+
+    def versions(self) -> dict[str, int]:
+        return {metric: model.loaded_ns for metric, model in self._models.items()}
+
+    def load(self, data: bytes, loaded_ns: int, origin: str = "the model") -> str:
+        """Take it into use; return its metric. Raises ModelError."""
+        if len(data) > MOST_MODEL_BYTES:
+            raise ModelError(origin, f"it has {len(data)} bytes, more than the {MOST_MODEL_BYTES} that a daemon takes")
+        chooser = Chooser.parse(data, origin)
+        self._models[chooser.metric] = Loaded(chooser, data, loaded_ns)
+        logger.info("transports for %s are chosen by a model from %s", chooser.metric, origin)
+        return chooser.metric
+
+    def load_from(self, fd: int) -> None:
+        """Take a client's file into use, for the whole mesh. Raises QosMismatch."""
+        try:
+            data = os.pread(fd, MOST_MODEL_BYTES + 1, 0)
+            self.load(data, _core.utc_ns(), "a client")
+        except (OSError, ModelError) as exc:
+            reason = exc.reason if isinstance(exc, ModelError) else exc.strerror or str(exc)
+            raise QosMismatch("this model", reason, "'ringcast pipeline run train' writes one") from exc
+
+    async def follow(self, node: str, versions: dict[str, int], now_ns: int) -> None:
+        """Take what another node has later than we have. Raises TimeoutError, RingcastError."""
+        for metric, loaded_ns in versions.items():
+            known = self._models.get(metric)
+            late = known is not None and known.loaded_ns >= loaded_ns
+            if late or loaded_ns > now_ns + AHEAD_NS or (node, metric, loaded_ns) in self._refused:
+                continue
+            try:
+                self.load(await self._fetch(node, metric, loaded_ns), loaded_ns, f"node {node}")
+            except ModelError as exc:
+                self._refused.add((node, metric, loaded_ns))
+                logger.warning("a model of node %s is not taken: %s", node, exc.reason)
+
+    async def _fetch(self, node: str, metric: str, loaded_ns: int) -> bytes:
+        answer = await self._mesh.request(node, MODEL, service.encode(AskModel(metric=metric)), TIMEOUT_S)
+        found = service.decode_untrusted(answer, WholeModel)
+        if found.loaded_ns != loaded_ns:
+            raise BadMessage(f"node {node} exchanged its model for {metric!r} meanwhile")
+        return found.data
+
+    async def _serve(self, node: str, payload: bytes) -> bytes:
+        found = self._models.get(service.decode_untrusted(payload, AskModel).metric)
+        loaded_ns, data = (found.loaded_ns, found.data) if found is not None else (0, b"")
+        return service.encode(WholeModel(loaded_ns=loaded_ns, data=data))

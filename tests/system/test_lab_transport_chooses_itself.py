@@ -1,0 +1,118 @@
+"""Subscribers leave the transport to the mesh: it is chosen by what their nodes lose, and again when that changes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import ringcast
+from ringcast.client.mesh.administration import load_model
+from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.network import Testbed, unavailable
+from ringcast.lab.testbed.topology import star
+
+pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
+
+TAG, ASKED = "chosen", "auto:relate2"
+PERIOD_S = 0.005
+
+
+class Stream:
+    """A publisher that sends numbers until it is stopped, and what a subscriber got of them."""
+
+    def __init__(self, mesh: MeshNodes, names: list[str]) -> None:
+        self.mesh, (self.home, *self.others) = mesh, names
+        self._ended = threading.Event()
+        self.publisher = mesh.sessions[self.home].publisher(TAG, depth=4096)
+        mesh.wait_for_publisher(TAG)
+        self.subscribers = [mesh.sessions[name].subscribe(TAG, transport=ASKED) for name in self.others]
+        self.received: list[list[ringcast.Message]] = [[] for _ in self.subscribers]
+        self._threads = [threading.Thread(target=self._send)] + [
+            threading.Thread(target=self._read, args=pair) for pair in zip(self.subscribers, self.received, strict=True)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _send(self) -> None:
+        while not self._ended.wait(PERIOD_S):
+            self.publisher.send(b"x" * 64)
+
+    def _read(self, subscriber: ringcast.Subscriber, into: list[ringcast.Message]) -> None:
+        while not self._ended.is_set():
+            with suppress(TimeoutError):
+                into += subscriber.recv_many(64, timeout=0.2)
+
+    def close(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def chosen(self) -> str:
+        (row,) = self.mesh.sessions[self.others[-1]].tags(TAG)
+        return row.chosen[ASKED].transport if ASKED in row.chosen else ""
+
+    def carried_by(self) -> set[str]:
+        channels = [row for name in self.others for row in self.mesh.sessions[name].channels()]
+        return {row.transport for row in channels if row.tag == TAG and row.direction == "in"}
+
+
+@pytest.fixture
+def stream() -> Iterator[Stream]:
+    with Testbed(star(3)) as bed:
+        names = [node.name for node in bed.nodes if node.kind == "host"]
+        with MeshNodes(bed, names) as mesh:
+            stream = Stream(mesh, names)
+            try:
+                yield stream
+            finally:
+                stream.close()
+
+
+def test_by_the_loss_and_by_a_model_and_pinned(stream: Stream, eventually: Callable[..., None], tmp_path: Path) -> None:
+    bed, mesh = stream.mesh.bed, stream.mesh
+    eventually(lambda: stream.chosen() == "udp" and stream.carried_by() == {"udp"})
+
+    for link in bed.links:
+        link.set_loss("5%")
+    eventually(lambda: stream.chosen() == "nak" and stream.carried_by() == {"nak"})
+    told = subprocess.run(
+        [sys.executable, "-m", "ringcast", "adapt", "--json"], capture_output=True, text=True, check=True,
+        env=bed.node(stream.others[0]).environment,
+    )  # fmt: skip
+    (choice,) = json.loads(told.stdout)
+    assert (choice["tag"], choice["asked"], choice["transport"]) == (TAG, ASKED, "nak")
+    assert "rule" in choice["why"]
+    assert "% loss" in choice["why"]
+
+    # Loaded on a node that does not keep the tag, it is used by the one that does.
+    labels = ["nak", "parity+nak:r=4,c=1,flush=1s"]
+    (tmp_path / "model.json").write_text(
+        json.dumps(
+            {
+                "metric": "relate2", "family": "costs", "share": 1.0, "features": ["loss_percent"], "labels": labels,
+                "predicts": "costs", "weights": [[0.0], [0.0]], "constants": [5.0, 1.0],
+            }
+        )
+    )  # fmt: skip
+    load_model(mesh.sessions[stream.others[0]], tmp_path / "model.json")
+    coded = f"multicast+{labels[1]}"
+    eventually(lambda: stream.chosen() == coded and stream.carried_by() == {coded})
+
+    mesh.sessions[stream.home].set_channel(TAG, transport="tcp")
+    eventually(lambda: stream.carried_by() == {"tcp"})
+    for link in bed.links:
+        link.set_loss(None)
+    before = [len(got) for got in stream.received]
+    eventually(lambda: all(len(got) > n + 100 for got, n in zip(stream.received, before, strict=True)))
+    stream.close()
+    for got in stream.received:
+        numbers = [message.seq for message in got]
+        assert numbers == sorted(set(numbers)), "in order, and nothing twice"
+        assert numbers[-1] - numbers[0] + 1 - len(numbers) == sum(message.lost for message in got[1:])

@@ -1,0 +1,159 @@
+"""Which transport carries a tag, and when that changes."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringcast.adapt import Chooser
+from ringcast.adapt.deciding import (
+    REST_S,
+    Candidate,
+    Deciding,
+    Ranking,
+    Wish,
+    carried,
+    expected_loss,
+    ranked,
+    rule,
+)
+from ringcast.adapt.environment import Environment
+from ringcast.daemon.choosing.chooser import serves
+from ringcast.transport import find
+
+CALM = Environment(
+    receivers=3, loss_percent=1.0, burst=1.0, rate_hz=100.0, payload_bytes=12.0, delay_us=150.0, bandwidth_mbit=100.0,
+    messages=1_000,
+)  # fmt: skip
+
+
+def around(**numbers: float) -> Environment:
+    return msgspec.structs.replace(CALM, **numbers)
+
+
+def model(labels: list[str], costs: list[float], **spans: tuple[float, float]) -> Chooser:
+    """Predicts the same costs everywhere within its spans."""
+    return Chooser.parse(
+        msgspec.json.encode(
+            {
+                "metric": "relate2", "family": "costs", "share": 1.0, "features": ["loss_percent"], "labels": labels,
+                "predicts": "costs", "weights": [[0.0]] * len(labels), "constants": costs,
+                "spans": {"loss_percent": (0.0, 10.0), **spans},
+            }
+        )
+    )  # fmt: skip
+
+
+def test_the_model_ranks_what_serves() -> None:
+    known = model(["udp", "parity:r=4,c=1", "nak"], [0.0, 1.0, 2.0])
+    assert [one.transport for one in ranked(CALM, Wish("relate2"), known, serves).candidates] == [
+        "udp", "multicast+parity:r=4,c=1", "multicast+nak",
+    ]  # fmt: skip
+    reliable = ranked(CALM, Wish("relate2", reliable=True), known, serves)
+    assert [one.transport for one in reliable.candidates] == ["multicast+nak"]
+
+
+def test_what_would_lose_more_than_is_accepted_is_no_candidate() -> None:
+    known = model(["udp", "nak"], [0.0, 1.0])
+    found = ranked(around(loss_percent=3.0), Wish("relate2", loss=0.02), known, serves)
+    assert [one.transport for one in found.candidates] == ["multicast+nak"]
+
+
+@pytest.mark.parametrize("known", [None, model(["udp"], [0.0])])
+def test_beyond_what_was_learned_and_without_a_model_a_rule_decides_and_says_so(known: Chooser | None) -> None:
+    found = ranked(around(loss_percent=30.0), Wish("relate2"), known, serves)
+    assert found.candidates[0].transport == "multicast+nak"
+    assert "rule" in found.by
+
+
+@given(
+    st.builds(
+        around, receivers=st.integers(1, 50), loss_percent=st.floats(0, 100), burst=st.floats(1, 10),
+        rate_hz=st.floats(0.1, 1e5), delay_us=st.floats(0, 1e6),
+    ),
+    st.sampled_from(["relate2", "p99", "bandwidth", "delivered", "deadline"]),
+    st.booleans(),
+    st.floats(0, 1),
+)  # fmt: skip
+def test_a_rule_always_finds_something_that_keeps_the_promise(
+    environment: Environment, metric: str, reliable: bool, loss: float
+) -> None:
+    wish = Wish(metric, loss, reliable)
+    found = ranked(environment, wish, None, serves).candidates
+    assert found
+    for one in found:
+        assert serves(one.transport, wish)
+        assert expected_loss(one.transport, environment) <= loss
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("udp", "udp"),
+        ("tcp", "tcp"),
+        ("multicast", "multicast"),
+        ("nak", "multicast+nak"),
+        ("ordering+parity:r=4,c=3,patience=10ms", "multicast+parity:r=4,c=3,patience=10ms"),
+        ("lateral+nak:r=4,c=3", "multicast+lateral+nak:r=4,c=3"),
+        ("ordering", "multicast"),
+    ],
+)
+def test_experiments_and_daemons_name_the_same(label: str, text: str) -> None:
+    assert carried(label) == text
+    find(text)
+
+
+def test_more_repairs_lose_less_and_longer_bursts_more() -> None:
+    lossy = around(loss_percent=3.0)
+    assert expected_loss("udp", lossy) == pytest.approx(0.03)
+    assert expected_loss("multicast+nak", lossy) == 0.0
+    one, three = (expected_loss(f"multicast+parity:r=4,c={c}", lossy) for c in (1, 3))
+    assert 0 < three < one < 0.03
+    assert expected_loss("multicast+parity:r=4,c=3", around(loss_percent=3.0, burst=3.0)) > three
+    assert expected_loss("lateral:r=4,c=3", around(loss_percent=3.0, receivers=25)) < 0.03
+    assert all(find(name) for wish in (Wish("relate2"), Wish("bandwidth")) for name in rule(lossy, wish))
+
+
+def ranking(**scores: float) -> Ranking:
+    return Ranking([Candidate(name, score) for name, score in sorted(scores.items(), key=lambda one: one[1])], "a test")
+
+
+def test_the_first_choice_is_made_at_once_and_later_ones_only_when_they_last() -> None:
+    deciding = Deciding(settled=3, rest_s=5.0)
+    first = deciding.decide(0.0, "", CALM, ranking(udp=1.0, nak=2.0))
+    assert first.change
+    assert first.transport == "udp"
+    now = ranking(nak=1.0, udp=2.0)
+    assert [deciding.decide(10.0 + second, "udp", CALM, now).change for second in range(3)] == [False, False, True]
+
+
+def test_a_little_better_is_not_worth_a_change() -> None:
+    deciding = Deciding(margin=0.1, settled=1, rest_s=0.0)
+    assert not deciding.decide(0.0, "udp", CALM, ranking(nak=0.95, udp=1.0)).change
+
+
+def test_what_serves_no_longer_is_left_at_once() -> None:
+    deciding = Deciding()
+    deciding.decide(0.0, "", CALM, ranking(udp=1.0))
+    assert deciding.decide(0.1, "udp", CALM, ranking(nak=1.0)).change
+
+
+def test_few_messages_say_nothing() -> None:
+    deciding = Deciding(settled=1, rest_s=0.0)
+    assert not deciding.decide(0.0, "udp", around(messages=3), ranking(nak=1.0, udp=9.0)).change
+
+
+@given(st.lists(st.booleans(), min_size=600, max_size=600))
+def test_whatever_the_noise_changes_become_rare(better: list[bool]) -> None:
+    deciding, current, changes = Deciding(settled=1), "udp", 0
+    for second, nak in enumerate(better):
+        found = deciding.decide(
+            float(second), current, CALM, ranking(nak=1.0, udp=9.0) if nak else ranking(nak=9.0, udp=1.0)
+        )
+        changes += found.change
+        current = found.transport
+    # Rests of 5, 10, 20, ... seconds: within 600 s there is room for seven.
+    assert changes <= 8
+    assert REST_S == 5.0

@@ -1,0 +1,75 @@
+"""In what environment a tag lives, from what nodes counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.adapt.environment import ENDLESS_MBIT, Surroundings
+from ringcast.control.between.choosing import Counted, Heard
+
+
+def counted(messages: int, skipped: int = 0, gaps: int = 0, transport: str = "nak", **more: int) -> Counted:
+    return Counted(7, transport, messages, 100 * messages, more.get("lost", 0), skipped, gaps, transport == "tcp")
+
+
+def test_nothing_is_known_before_the_second_look() -> None:
+    around = Surroundings()
+    around.look(0.0, [Heard("a", [counted(1_000)])])
+    assert around.environment() is None
+
+
+def test_loss_rate_size_and_the_way_follow_from_what_was_counted_between_looks() -> None:
+    around = Surroundings()
+    for second in (0, 1, 2):
+        around.look(
+            float(second),
+            [
+                Heard("a", [counted(500 + 50 * second, 3 * second, second)], 0.001, 1.25e7),
+                Heard("b", [counted(50 * second)], 0.004, 0.0),
+            ],
+        )
+    found = around.environment()
+    assert found is not None
+    assert (found.receivers, found.rate_hz, found.payload_bytes) == (2, 50.0, 100.0)
+    assert found.loss_percent == pytest.approx(100 * 6 / 200)
+    assert (found.burst, found.delay_us, found.bandwidth_mbit) == (3.0, 2_000.0, 100.0)
+
+
+def test_a_change_of_transport_forgets_nothing() -> None:
+    around = Surroundings()
+    around.look(0.0, [Heard("a", [counted(0)])])
+    around.look(1.0, [Heard("a", [counted(100, 10, 10)])])
+    around.look(2.0, [Heard("a", [counted(100, 10, 10, transport="parity")])])
+    found = around.environment()
+    assert found is not None
+    assert found.loss_percent == pytest.approx(10.0)
+
+
+def test_losses_that_nobody_sees_leave_the_loss_as_it_was() -> None:
+    around = Surroundings()
+    around.look(0.0, [Heard("a", [counted(0)])])
+    around.look(1.0, [Heard("a", [counted(100, 10, 10)])])
+    around.look(2.0, [Heard("a", [counted(10_000, transport="tcp")])])
+    found = around.environment()
+    assert found is not None
+    assert found.loss_percent == pytest.approx(10.0)
+    assert found.bandwidth_mbit == ENDLESS_MBIT
+
+
+def test_without_a_stack_what_was_lost_in_the_end_is_the_loss() -> None:
+    around = Surroundings()
+    around.look(0.0, [Heard("a", [counted(0, transport="udp")])])
+    around.look(1.0, [Heard("a", [counted(90, transport="udp", lost=10)])])
+    found = around.environment()
+    assert found is not None
+    assert (found.loss_percent, found.burst) == (10.0, 10.0)
+
+
+def test_old_looks_and_nodes_that_left_do_not_count() -> None:
+    around = Surroundings(looks=2)
+    heard = [counted(0), counted(100, 50, 50), counted(200, 50, 50), counted(300, 50, 50)]
+    for second, one in enumerate(heard):
+        around.look(float(second), [Heard("a", [one]), *([Heard("b", [one])] if second < 2 else [])])
+    found = around.environment()
+    assert found is not None
+    assert (found.receivers, found.loss_percent) == (1, 0.0)

@@ -1,0 +1,92 @@
+"""Models travel between nodes: the later one counts, and what is no model is left where it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from ringcast.adapt import ModelError
+from ringcast.control.between.choosing import MODEL, MOST_MODEL_BYTES
+from ringcast.daemon.choosing.models import AHEAD_NS, Models
+from ringcast.errors import QosMismatch
+
+
+class Mesh:
+    """Two nodes: what one asks of the other."""
+
+    def __init__(self) -> None:
+        self.refused: Counter[str] = Counter()
+        self.other: Mesh | None = None
+        self.handlers: dict[str, Callable[[str, bytes], Awaitable[bytes]]] = {}
+        self.asked = 0
+
+    def node(self, name: str) -> object | None:
+        return self.other
+
+    def serve(self, service: str, handler: Callable[[str, bytes], Awaitable[bytes]]) -> None:
+        self.handlers[service] = handler
+
+    async def request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes:
+        self.asked += 1
+        assert self.other is not None
+        return await self.other.handlers[service]("me", payload)
+
+
+@pytest.fixture
+def pair() -> tuple[Models, Models, Mesh]:
+    one, two = Mesh(), Mesh()
+    one.other, two.other = two, one
+    return Models(one), Models(two), one
+
+
+def model(label: str) -> bytes:
+    return msgspec.json.encode(
+        {
+            "metric": "relate2", "family": "linear", "share": 1.0, "features": ["loss_percent"], "labels": [label],
+            "weights": [[0.0]], "constants": [0.0],
+        }
+    )  # fmt: skip
+
+
+def test_a_later_model_is_taken_from_the_other_node(pair: tuple[Models, Models, Mesh]) -> None:
+    here, there, mesh = pair
+    here.load(model("udp"), 10)
+    there.load(model("nak"), 20)
+    asyncio.run(here.follow("b", there.versions(), 30))
+    found = here.of("relate2")
+    assert found is not None
+    assert found.labels == ["nak"]
+    assert here.versions() == {"relate2": 20}
+    asyncio.run(here.follow("b", there.versions(), 30))
+    assert mesh.asked == 1, "what is known is not asked for again"
+
+
+def test_an_older_one_and_one_from_far_in_the_future_are_not(pair: tuple[Models, Models, Mesh]) -> None:
+    here, there, mesh = pair
+    here.load(model("udp"), 10)
+    there.load(model("nak"), 5)
+    asyncio.run(here.follow("b", there.versions(), 30))
+    there.load(model("nak"), AHEAD_NS + 31)
+    asyncio.run(here.follow("b", there.versions(), 30))
+    assert mesh.asked == 0
+
+
+def test_what_is_no_model_is_refused_once(pair: tuple[Models, Models, Mesh]) -> None:
+    here, _, mesh = pair
+    for _ in range(2):
+        asyncio.run(here.follow("b", {"relate2": 0}, 30))
+    assert mesh.asked == 1
+    assert here.of("relate2") is None
+    with pytest.raises(ModelError):
+        here.load(b"x" * (MOST_MODEL_BYTES + 1), 1)
+
+
+def test_a_client_is_told_what_is_wrong_with_its_file(pair: tuple[Models, Models, Mesh], tmp_path) -> None:
+    (tmp_path / "model").write_bytes(b"{}")
+    with open(tmp_path / "model", "rb") as file, pytest.raises(QosMismatch, match="metric"):
+        pair[0].load_from(file.fileno())
+    assert MODEL in pair[2].handlers

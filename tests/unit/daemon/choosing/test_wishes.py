@@ -1,0 +1,86 @@
+"""Who leaves a tag's transport to its keeper, and what is promised to them meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.adapt.deciding import Wish
+from ringcast.daemon.choosing.chooser import serves, wishes_of
+from ringcast.daemon.rings.demand import SubscribeOptions
+from ringcast.daemon.streams.routes import check_options, check_setting, demand
+from ringcast.daemon.table.rows import SubscriberRow, TagRow
+from ringcast.errors import QosMismatch
+from ringcast.model.carrier import Automatic, Chosen, automatic
+from ringcast.model.identity import SubscriberInfo
+from ringcast.model.place import Setting, Wanted
+from ringcast.model.tag import TagAttributes
+
+
+def row(transport: str = "", setting: str = "", **chosen: str) -> TagRow:
+    return TagRow(
+        name="t", attributes=TagAttributes(transport=transport), primary="a",
+        settings={"": Setting(transport=setting)} if setting else {},
+        chosen={key.replace("_", ":", 1).replace("__", " "): Chosen(to) for key, to in chosen.items()},
+    )  # fmt: skip
+
+
+def subscriber(number: int, transport: str = "", *, reliable: bool = False, ordered: bool = True) -> SubscriberRow:
+    info = SubscriberInfo(id=number, node="b", pattern="t", pid=1, user="u", reliable=reliable)
+    return SubscriberRow(info=info, wanted=Wanted(transport=transport, ordered=ordered))
+
+
+def test_nobody_leaves_it_to_the_keeper() -> None:
+    assert wishes_of(row("nak", "tcp"), [subscriber(1)]) == {}
+
+
+def test_a_tag_an_administrator_or_a_subscriber_may() -> None:
+    asked = Wish("p99", 0.02)
+    assert wishes_of(row("auto:p99,loss=2%"), [subscriber(1)]) == {"auto:p99,loss=2%": asked}
+    assert wishes_of(row(setting="auto:p99,loss=2%"), [subscriber(1)]) == {"auto:p99,loss=2%": asked}
+    assert wishes_of(row(), [subscriber(1, "auto:p99,loss=2%"), subscriber(2)]) == {"auto:p99,loss=2%": asked}
+
+
+def test_those_who_were_promised_something_else_are_chosen_for_apart() -> None:
+    found = wishes_of(row("auto:relate2"), [subscriber(1), subscriber(2, reliable=True), subscriber(3, ordered=False)])
+    assert found == {
+        "auto:relate2": Wish("relate2"),
+        "auto:relate2 reliable": Wish("relate2", reliable=True),
+        "auto:relate2 unordered": Wish("relate2", ordered=False),
+    }
+
+
+def test_until_it_is_chosen_and_where_it_does_not_serve_the_default_carries_it() -> None:
+    options = SubscribeOptions(transport="auto:relate2")
+    assert demand(options, row(), "b").transport == "nak"
+    assert demand(options, row(auto_relate2="multicast+nak"), "b").transport == "multicast+nak"
+    reliable = options._replace(reliable=True)
+    assert demand(reliable, row(auto_relate2="udp"), "b").transport == "tcp"
+    assert demand(reliable, row(auto_relate2__reliable="udp"), "b").transport == "tcp"
+    assert demand(reliable, row(auto_relate2__reliable="nak"), "b").transport == "nak"
+
+
+def test_a_transport_by_name_pins_it() -> None:
+    pinned = row(setting="ack", auto_relate2="udp")
+    assert demand(SubscribeOptions(transport="auto:relate2"), pinned, "b").transport == "ack"
+
+
+@pytest.mark.parametrize(
+    "text", ["auto", "auto:", "auto:speed", "auto:p99,loss=2,loss=x", "auto:p99,patience=3", "auto:p99,loss=120%"]
+)
+def test_what_cannot_be_asked_for_is_refused_with_what_can(text: str) -> None:
+    with pytest.raises(ValueError, match=r"auto:METRIC|loss=NUMBER"):
+        automatic(text)
+    with pytest.raises(QosMismatch):
+        check_options(SubscribeOptions(transport=text), None, "b")
+    with pytest.raises(QosMismatch):
+        check_setting(None, text, [], 0)
+
+
+def test_how_much_may_be_missing_is_a_share() -> None:
+    assert automatic("auto:relate2") == Automatic("relate2", 1.0)
+    assert automatic("auto:p99,loss=2%") == Automatic("p99", 0.02)
+    assert automatic("auto:p99,loss=0.5") == Automatic("p99", 0.5)
+
+
+def test_a_transport_that_is_not_installed_serves_nobody() -> None:
+    assert not serves("pigeons", Wish("relate2"))
