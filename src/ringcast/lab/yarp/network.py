@@ -1,9 +1,11 @@
-"""The two networks of paper 003's Figure 4, with daemons: congestion at the sender's card, and at a switch.
+"""The two networks of paper 003's Figure 4, with daemons: congestion at the sender's card, and at a switch. And that of
+paper 001's experiment 5: a router between two hosts.
 
     card:    a ==100 Mbit/s== b           load and measured channel both leave by a's card, whose queue has three bands
     switch:  a --- hub ==100 Mbit/s== b   load comes from c; the hub's queue towards b serves code points in order
                     |
                     c
+    router:  a ==100 Mbit/s== r ==100 Mbit/s== b
 
 The card's queue is htb at 100 Mbit/s with pfifo_fast in it, which goes by the packet's priority. The switch's is htb
 with a class for each code point of higher classes, by u32, for IPv4 and IPv6: a bridge zeroes the packet's priority.
@@ -21,7 +23,7 @@ from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.topology import Topology, Wire
 from ringcast.model.priority import CRITICAL, HIGH, TABLE
 
-Case = Literal["card", "switch"]
+Case = Literal["card", "switch", "router"]
 RATE = "100mbit"
 LINK_BYTES_PER_S = 12_500_000
 BURST_S = 0.02
@@ -35,11 +37,16 @@ PRIORITIES: dict[str, dict[str, Any]] = {
     "packet": {"priority": "high", "sched": ""},
     "both": {"priority": "high", "sched": "fifo:30"},
 }
+"""By the name of a bar."""
+RESERVED: dict[str, Any] = {"priority": "high", "sched": "deadline:1ms/5ms"}
+"""A part of a core for each thread; the link's, by the class that queues have for the code point."""
 _ENDS = "ringcast.lab.yarp.ends"
 _WIRES: dict[Case, Topology] = {
     "card": Topology((Wire(("a", "b"), rate=RATE, shaper="htb"),)),
     "switch": Topology((Wire(("a", "hub")), Wire(("c", "hub")), Wire(("hub", "b"), rate=RATE, shaper="htb")),
                        {"hub": "switch"}),
+    "router": Topology((Wire(("a", "r"), rate=RATE, shaper="htb"), Wire(("r", "b"), rate=RATE, shaper="htb")),
+                       {"r": "router"}),
 }  # fmt: skip
 
 
@@ -64,7 +71,7 @@ class PriorityNetwork:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self._loader = "a" if case == "card" else "c"
+        self._loader = "c" if case == "switch" else "a"
         self._stack = ExitStack()
         self._names = itertools.count()
         self._pairs: dict[str, tuple[str, Actor]] = {}
@@ -74,8 +81,8 @@ class PriorityNetwork:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             bed = stack.enter_context(Testbed(_WIRES[self.case]))
-            bed.run_scripts({"a" if self.case == "card" else "hub": _queue(self.case)}, "cannot set up the queue")
-            nodes = ["a", "b"] if self.case == "card" else ["a", "b", "c"]
+            bed.run_scripts(_queues(self.case), "cannot set up the queues")
+            nodes = ["a", "b", "c"] if self.case == "switch" else ["a", "b"]
             self.mesh = stack.enter_context(MeshNodes(bed, nodes))
             self._stack = stack.pop_all()
         return self
@@ -87,7 +94,9 @@ class PriorityNetwork:
         """Raises ActorFailed, LabError."""
         name, ping = self._pair(cell.measured)
         for tag in (f"{name}/there", f"{name}/back"):
-            self.mesh.sessions["a"].set_channel(tag, **PRIORITIES[cell.priority])
+            self.mesh.sessions["a"].set_channel(
+                tag, **(RESERVED if cell.priority == "reserved" else PRIORITIES[cell.priority])
+            )
         if not cell.share:
             return self._ping(ping, name, cell, count)
         load, source, _ = self._load(cell.load)
@@ -157,10 +166,18 @@ class PriorityNetwork:
         return self._stack.enter_context(Actor(self.mesh.bed.node(node)))
 
 
-def _queue(case: Case) -> str:
-    """Before b, on the node whose queue it is."""
+def _queues(case: Case) -> dict[str, str]:
+    """By node."""
     if case == "card":
-        return "tc qdisc replace dev to-b parent 1:10 handle 10: pfifo_fast"
+        return {"a": _CARD.format("b")}
+    return {"hub": _switch()} if case == "switch" else {"a": _CARD.format("r"), "r": _switch()}
+
+
+_CARD = "tc qdisc replace dev to-{} parent 1:10 handle 10: pfifo_fast"
+
+
+def _switch() -> str:
+    """Towards b: what has the code points of higher classes goes first."""
     shape = "burst 1600 cburst 1600 quantum 1514"
     lines = [
         "tc qdisc replace dev to-b root handle 1: htb default 20",

@@ -45,6 +45,10 @@ EXPERIMENTS = {
         "ringcast.lab.yarp.experiment",
         "paper 003: priorities of threads and packets at a loaded card and a loaded switch (root)",
     ),
+    "reservation": (
+        "ringcast.lab.reservation.experiment",
+        "paper 001, experiment 5: round trips beside hogs and traffic, without and with reservations (root)",
+    ),
     "conference": (
         "ringcast.lab.conference.experiment",
         "paper 000, section 4: RT-Conference; mixing, 32 participants, pages in Chromium and behind bad links (root)",
