@@ -894,3 +894,11 @@ def schedule_of(thread: int) -> tuple[int, int, int, int, int]:
 
 def try_schedule(values: tuple[int, int, int, int, int]) -> None:
     """Whether the kernel would grant it, by a thread that asks for it and ends. Raises OSError."""
+
+class LockedMemory:
+    """A file of shared memory, all of it in memory and kept there until `close`. Raises OSError."""
+
+    def __init__(self, fd: int) -> None: ...
+    @property
+    def bytes(self) -> int: ...
+    def close(self) -> None: ...

@@ -119,6 +119,8 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     thread: int = 0
     own: bool = False
     """It shares neither its thread nor its socket with other channels."""
+    locked_bytes: int = 0
+    """Of its ring, kept in memory."""
     refused: str = ""
     """What of the priority is not in force, and why."""
 

@@ -57,6 +57,7 @@ class MemberSending:
         self._source = source
         self._urgency = Urgency(channel.priority)
         self._socket = connected_datagrams(host, port, self._urgency.marking)
+        self._urgency.lock(source.ring_fd)
         self._handover = Handover(source, self._make_pump, self._push_from)
         self._direct = channel.direct or not group.multicasts
         if group.pumped_from is not None and channel.first_seq >= group.pumped_from:
@@ -143,6 +144,7 @@ class MemberSending:
         except OSError:
             pass
         self._socket.close()
+        self._urgency.close()
         self._group.end()
 
     def _end_at(self, handed_over: int | None) -> None:

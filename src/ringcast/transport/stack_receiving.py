@@ -57,6 +57,7 @@ class StackReceiving:
             peers=list(seat.peers), gate_seq=seat.next_seq, patient=recipe.patient,
             loss=recipe.native_loss(seat.number + 1),
         )  # fmt: skip
+        self._urgency.lock(mirror.ring_fd)
         self._seats[channel.key] = (seat.key, seat.number, joined)
         if joined:
             self._mirrors[channel.key] = mirror
@@ -115,6 +116,7 @@ class StackReceiving:
         self._delivery.close()
         self._ears.close()
         self._socket.close()
+        self._urgency.close()
 
     def _join(self, key: int, multicast: str, sender: str) -> tuple[str, str] | None:
         address = without_port(multicast)

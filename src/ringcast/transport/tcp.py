@@ -49,10 +49,12 @@ class TcpReceiving:
         self._intake = StreamIntake(listener, self._streams.add_stream)
 
     def open(self, channel: Channel) -> Mirror:
-        return self._streams.open(
+        mirror = self._streams.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
             first_seq=channel.first_seq, reliable=channel.reliable,
         )  # fmt: skip
+        self._urgency.lock(mirror.ring_fd)
+        return mirror
 
     def close_channel(self, key: int) -> None:
         self._streams.close_channel(key)
@@ -77,6 +79,7 @@ class TcpReceiving:
     def close(self) -> None:
         self._intake.close()
         self._streams.close()
+        self._urgency.close()
 
 
 class TcpSending:
@@ -87,6 +90,7 @@ class TcpSending:
         self._socket = socket.socket(family_of(host), socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._urgency = Urgency(channel.priority)
         self._urgency.mark(self._socket)
+        self._urgency.lock(source.ring_fd)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.settimeout(CONNECT_TIMEOUT_S)
         # Connecting waits for the other node, and the daemon's loop may not.
@@ -136,6 +140,7 @@ class TcpSending:
         if self._pump is not None:
             self._pump.close()
         self._socket.close()
+        self._urgency.close()
 
     def _begin(self, channel: Channel, source: Source, host: str, port: int) -> None:
         try:

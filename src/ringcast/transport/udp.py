@@ -43,10 +43,12 @@ class UdpReceiving:
         self._delivery = _core.Delivery(self._socket.fileno())
 
     def open(self, channel: Channel) -> Mirror:
-        return self._delivery.open(
+        mirror = self._delivery.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
             first_seq=channel.first_seq, reliable=channel.reliable, patience_ns=PATIENCE_NS,
         )  # fmt: skip
+        self._urgency.lock(mirror.ring_fd)
+        return mirror
 
     def close_channel(self, key: int) -> None:
         self._delivery.close_channel(key)
@@ -71,6 +73,7 @@ class UdpReceiving:
     def close(self) -> None:
         self._delivery.close()
         self._socket.close()
+        self._urgency.close()
 
 
 class UdpSending:
@@ -83,6 +86,7 @@ class UdpSending:
         self._given_back = self._urgency.dedicated
         self._released = False
         self._handover = Handover(source, self._make_pump, self._push_from)
+        self._urgency.lock(source.ring_fd)
         if self._urgency.dedicated:
             self._handover.follow(channel.first_seq)
         else:
@@ -133,6 +137,7 @@ class UdpSending:
         except OSError:
             pass
         self._socket.close()
+        self._urgency.close()
 
     def _push_from(self, first_seq: int) -> None:
         self._source.links.add_link(

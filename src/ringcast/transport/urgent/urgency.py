@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import socket
 
+from ringcast import _core
 from ringcast.control.status import InForce
 from ringcast.model import priority
 from ringcast.model.priority import MAX_DSCP
@@ -30,6 +31,7 @@ class Urgency:
         self.marking = self.asked.marking
         self._schedule = self.asked.schedule
         self._refused: dict[str, str] = {}
+        self._locked: list[_core.LockedMemory] = []
 
     @property
     def dedicated(self) -> bool:
@@ -54,13 +56,31 @@ class Urgency:
         except OSError as exc:
             self._note("marking", f"the kernel does not mark its packets: {exc.strerror}")
 
+    def lock(self, fd: int) -> None:
+        """Keep a ring in memory for as long as this end lives, all of it from now on: a page that was missing would
+        hold up a thread with a schedule. Usual channels take memory as they need it."""
+        if not self.asked.sched:
+            return
+        try:
+            self._locked.append(_core.LockedMemory(fd))
+            self._note("memory", "")
+        except OSError as exc:
+            self._note("memory", f"its memory is not locked ({exc.strerror}): raise LimitMEMLOCK=")
+
+    def close(self) -> None:
+        """Release what is held for it."""
+        for memory in self._locked:
+            memory.close()
+        self._locked.clear()
+
     def in_force(self, sock: socket.socket | None, thread: int, *, own: bool) -> InForce:
         """`thread` is the one that carries the messages; 0 is a publisher's own."""
         marking = marking_of(sock) if sock is not None else None
         return InForce(
             dscp="" if marking is None else priority.name_of(marking.dscp),
             queue=None if marking is None else marking.queue,
-            sched=scheduling.of(thread), thread=thread, own=own, refused="; ".join(self._refused.values()),
+            sched=scheduling.of(thread), thread=thread, own=own,
+            locked_bytes=sum(memory.bytes for memory in self._locked), refused="; ".join(self._refused.values()),
         )  # fmt: skip
 
     def _note(self, what: str, refused: str) -> None:
