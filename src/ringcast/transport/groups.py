@@ -249,7 +249,9 @@ class Groups:
             local: str = probe.getsockname()[0]
             room = min(payload_room(probe), MOST_PAYLOAD_BYTES)
         identity = Identity(source.ring, recipe.shape, channel.every, channel.reliable, local, channel.priority)
-        known = [] if recipe.shape.pumped else self._groups.get(identity, [])
+        # What the repair thread carries it carries from one message on, the same for all.
+        alone = recipe.shape.pumped or (recipe.shape.multicast and Urgency(channel.priority).dedicated)
+        known = [] if alone else self._groups.get(identity, [])
         group = next((group for group in known if not group.empty and not group.has(host, port)), None)
         if group is None:
             chunk = room - HEADER_BYTES - (REPAIR_BYTES if recipe.shape.codes else 0)
