@@ -91,10 +91,8 @@ class Publisher:
     def links(self) -> FanOutLinks:
         return self
 
-    def add_link(
-        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, rank: int = 0
-    ) -> None:
-        self.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq, rank=rank)
+    def add_link(self, number: int, fd: int, **how: int) -> None:
+        self.fanout.add_link(number, fd, **how)
         self.fanout.flush()
 
     def remove_link(self, number: int) -> None:
