@@ -13,9 +13,9 @@ from conferences import TONES, Person, screenshot
 from processes import Daemon
 
 import ringcast
-from ringcast.cli.parts.local_mesh import local_mesh
 from ringcast.conference.media import BY_NAME, tag_name
 from ringcast.conference.together.drawing import Drawn
+from ringcast.lab.testbed.local_mesh import local_mesh
 
 NAMES = ("Ada", "Bob", "Eve", "Kim")
 

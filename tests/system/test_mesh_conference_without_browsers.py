@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ringcast.cli.parts.local_mesh import local_mesh
 from ringcast.conference import crowd
+from ringcast.lab.testbed.local_mesh import local_mesh
 
 
 def ringcast(*words: str) -> subprocess.CompletedProcess[str]:

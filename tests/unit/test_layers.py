@@ -20,7 +20,7 @@ SRC = Path(__file__).resolve().parents[2] / "src" / "ringcast"
 ORDER = """
 errors model
 _core codec control
-message measure scaling transport qos clock placement adapt security
+message measure scaling transport qos clock placement adapt admission security
 client session tag publisher subscriber history notify watch asking serving variables aio daemon
 record views
 _lab lab spark testing gateway console conference

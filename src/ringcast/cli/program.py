@@ -71,6 +71,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "experiment": ("experiment", {
         "bench": "measure this library beside others",
         "place": "plan where proxies belong in a network, from a file",
+        "admit": "say whether declared streams meet their deadlines, and where the time goes",
         "lab": "build a network of several nodes on this machine, and run the papers' experiments on it",
     }),
 }  # fmt: skip

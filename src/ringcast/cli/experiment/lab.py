@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 
+from ringcast.cli.parts.labs import everything
 from ringcast.cli.parts.labs import net as lab_net
 from ringcast.cli.parts.labs import run as lab_run
 from ringcast.lab.testbed.cleanup import LabUnavailable
@@ -19,8 +20,10 @@ examples:
   ringcast lab net check                                   delay, loss and throughput between all nodes
   ringcast lab run placement --quick                       a paper's experiment; this one needs no root
   ringcast lab run --help                                  all experiments
+  ringcast lab run all --quick                             all of them, and one page of what they found
+  ringcast lab compare A B                                 what changed between two of these
 """
-_PARTS = {"net": lab_net, "run": lab_run}
+_PARTS = {"net": lab_net, "run": lab_run, "compare": everything}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +43,11 @@ def run(args: argparse.Namespace) -> int:
         raise LabUnavailable(reason)
     # As Ctrl-C: what is being built is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if args.what == "compare":
+        return everything.compare(args)
     code: int = _PARTS[args.what].run(args)
     return code
 
 
 def _needs_network(args: argparse.Namespace) -> bool:
-    return args.what != "run" or lab_run.needs_network(args)
+    return args.what == "net" or (args.what == "run" and lab_run.needs_network(args))

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from ringcast.cli.parts.ending import terminable
-from ringcast.cli.parts.local_mesh import local_mesh
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import count, positive
+from ringcast.lab.testbed.local_mesh import local_mesh
 
 HELP = "Run several nodes on this machine, joined to each other, until Ctrl-C."
 

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ringcast.control.peering import MAX_ADDRESSES, NAME_PATTERN
-from ringcast.daemon.operate.toml_lines import Path, line_of, line_of_error, lines_of
 from ringcast.daemon.table.attributes import resolve
 from ringcast.errors import BadConfiguration, BadTagName, BadTransport, QosMismatch
 from ringcast.model import addresses, priority
 from ringcast.model.place import AUTO, Setting, check_place
 from ringcast.model.tag import check_name, check_pattern, matches
+from ringcast.model.toml_lines import Path, line_of, line_of_error, lines_of
 from ringcast.transport import find
 
 CONTROL_PORT = 7417

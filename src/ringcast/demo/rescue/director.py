@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import ringcast
-from ringcast.cli.parts.local_mesh import LocalNode, local_mesh
 from ringcast.demo.rescue.actor import Sight
 from ringcast.demo.rescue.crew import Crew
 from ringcast.demo.rescue.gauge import Found, Gauge, Stream
 from ringcast.demo.rescue.roles import BASE, DETECTIONS, HANDHELD, NODES, RECORDER, SENDERS, SETTINGS, STREET, WEAK_TAG
+from ringcast.lab.testbed.local_mesh import LocalNode, local_mesh
 
 if TYPE_CHECKING:
     from ringcast.rescue.search import Concluded, Search

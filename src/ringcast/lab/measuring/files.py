@@ -1,4 +1,5 @@
-"""What an experiment leaves in a folder: `report.md` with its tables, `rows.json` with every row, pictures as SVG."""
+"""What an experiment leaves in a folder: `report.md` with its tables, `rows.json` with every row, pictures as SVG, and
+`figures.json` with tables and pictures as data."""
 
 from __future__ import annotations
 
@@ -21,6 +22,8 @@ def write(
         report, rows = folder / "report.md", folder / "rows.json"
         report.write_text(findings.markdown(command))
         rows.write_bytes(msgspec.json.format(msgspec.json.encode([row.document() for row in findings.rows])))
+        data = {"tables": findings.tables, "pictures": findings.pictures, "notes": findings.notes}
+        (folder / "figures.json").write_bytes(msgspec.json.encode(data))
         return [report, rows, *more(folder), *(picture.draw(one, folder) for one in findings.pictures)]
     except OSError as exc:
         raise LabError(f"cannot write the results into {folder}: {exc}; choose another place with --out") from exc

@@ -10,10 +10,14 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+from pyspark.sql import functions as F
+
 from ringcast.spark import catalog, jobs
 from ringcast.spark.declaration import find
 from ringcast.spark.lake import Lake
 from ringcast.spark.session import close_session, open_session
+
+NOTICEABLE = 0.05
 
 
 class Analysis:
@@ -40,3 +44,14 @@ class Analysis:
     def rows(self, table: str) -> list[dict[str, Any]]:
         """All of a gold table, by its name. Raises NoSuchTable."""
         return [row.asDict() for row in self._lake.read(catalog.find(table)).collect()]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Of each experiment's latest figures: how many there are, are judged, are met, and differ by more than
+        `NOTICEABLE` from the run before on this machine."""
+        last = self._lake.read(catalog.find("gold.benchmarks")).where("latest")
+        found = last.groupBy("experiment").agg(
+            F.count("*").alias("rows"), F.count("met").alias("judged"),
+            F.coalesce(F.sum(F.col("met").cast("int")), F.lit(0)).alias("met"),
+            F.count(F.when(F.abs(F.col("change")) > NOTICEABLE, True)).alias("changed"),
+        )  # fmt: skip
+        return [row.asDict() for row in found.orderBy("experiment").collect()]

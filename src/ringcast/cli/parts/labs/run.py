@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Self
 
+from ringcast.cli.parts.labs import everything
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.lab.measuring.report import Findings
 from ringcast.lab.testbed.cleanup import LabError
@@ -49,6 +50,10 @@ EXPERIMENTS = {
         "ringcast.lab.reservation.experiment",
         "paper 001, experiment 5: round trips beside hogs and traffic, without and with reservations (root)",
     ),
+    "bounds": (
+        "ringcast.lab.bounds.experiment",
+        "papers 000 and 001: measured maximum beside the computed bound, over random task sets (real-time priorities)",
+    ),
     "conference": (
         "ringcast.lab.conference.experiment",
         "paper 000, section 4: RT-Conference; mixing, 32 participants, pages in Chromium and behind bad links (root)",
@@ -56,6 +61,7 @@ EXPERIMENTS = {
 }
 """Name: (module with run(quick, steps), conclude(findings, analysed) and write(findings, folder, words), what it is).
 Its PIPELINES are run between the first two, over the values that were measured."""
+ALL = "all"
 _INSTALL = "pip install 'ringcast[spark]'"
 
 _EXAMPLES = """\
@@ -70,6 +76,8 @@ examples:
   ringcast lab run adamant --quick --json        about a minute, one list of rows
   ringcast lab run labmap --quick --json         about a minute, one list of rows
   ringcast lab run placement --quick             about a minute, no root needed
+  ringcast lab run all --quick                   all of them, some ten minutes; out/report/index.html has every table
+                                                 and figure of the papers beside ours; goes on where it was stopped
   ringcast lab run adamant --out /tmp/figures    report.md, rows.json and pictures go there
 
 The peers are those of the benchmarks: 'sh bench/setup_peers.sh' in a source checkout installs them. Without them the
@@ -82,7 +90,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES.format(
         listing="\n".join(f"  {name:{width}}  {what}" for name, (_, what) in EXPERIMENTS.items())
     )
-    parser.add_argument("experiment", metavar="NAME", choices=sorted(EXPERIMENTS), help=", ".join(EXPERIMENTS))
+    parser.add_argument("experiment", metavar="NAME", choices=[*sorted(EXPERIMENTS), ALL],
+                        help=f"{', '.join(EXPERIMENTS)}, or {ALL} of them, into one report")  # fmt: skip
+    parser.add_argument("--again", action="store_true", help=f"{ALL}: also those that this version has run already")
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
     parser.add_argument("--lake", metavar="DIR", type=Path,
@@ -94,15 +104,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def needs_network(args: argparse.Namespace) -> bool:
     """Whether the experiment runs in network namespaces, and so needs root."""
+    if args.experiment == ALL:
+        return False  # those that need it say so in the report
     needed: bool = getattr(importlib.import_module(EXPERIMENTS[args.experiment][0]), "NEEDS_ROOT", True)
     return needed
 
 
 def run(args: argparse.Namespace) -> int:
     """Raises LabError, TableError."""
+    lake = args.lake or Path(os.environ.get("RINGCAST_LAKE", "out/lake"))
+    if args.experiment == ALL:
+        return everything.run(args, list(EXPERIMENTS), lake)
     experiment = importlib.import_module(EXPERIMENTS[args.experiment][0])
     output = Output(args.json)
-    lake = args.lake or Path(os.environ.get("RINGCAST_LAKE", "out/lake"))
     with Bar() as bar:
         findings = experiment.run(args.quick, bar)
         pipelines = getattr(experiment, "PIPELINES", ())

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from ringcast.daemon.operate.toml_lines import line_of, line_of_error, lines_of
+from ringcast.model.toml_lines import line_of, line_of_error, lines_of
 
 TEXT = '''\
 # a comment

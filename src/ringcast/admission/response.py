@@ -1,0 +1,136 @@
+"""How long work takes on a node whose processors always run the threads of highest priority. Pure, in nanoseconds.
+
+Three bounds, of which the smallest counts:
+
+- As if there were one core: the exact response-time analysis with jitter and blocking, over all jobs of a busy period
+  (Tindell). It holds for several cores too, because while something is to be done at least one core does it.
+- Several cores: threads go to any core, and at most (cores - 1) pieces of work that began before the job delay it more
+  than they would from a standing start (Guan et al.).
+- A thread that serves several streams in the order of their messages (`thread`): each waits for one job of every other.
+
+The last two need every job to end before the next of its kind begins. Infinite means: no bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from ringcast.admission.priorities import Rank
+
+HORIZON_NS = 10**11
+"""What takes longer than this has no bound that is of use to anybody."""
+_MOST_JOBS = 10_000
+
+
+class Work(NamedTuple):
+    """One recurring piece of work. `response_ns` is how long it takes at most as far as that is known."""
+
+    rank: Rank
+    compute_ns: int
+    period_ns: int
+    jitter_ns: float = 0
+    thread: str = ""
+    response_ns: float = 0
+
+
+def response_ns(own: Work, others: Sequence[Work], cores: int = 1, blocking_ns: int = 0) -> float:
+    """From when a job is ready until it is done, at most."""
+    beside = [one for one in others if own.thread and one.thread == own.thread]
+    above = [one for one in others if one.rank <= own.rank and not (own.thread and one.thread == own.thread)]
+    if any(math.isinf(one.jitter_ns) or math.isinf(one.response_ns) for one in (own, *beside, *above)):
+        return math.inf
+    found = _one_core(own, [*above, *beside], blocking_ns)
+    if (cores == 1 and not beside) or not all(_ends_in_time(one) for one in (*above, *beside)):
+        return found
+    in_order = blocking_ns + sum(one.compute_ns for one in beside)
+    other = (_one_core if cores == 1 else partial(_several_cores, cores=cores))(own, above, in_order)
+    return min(found, other) if other + own.jitter_ns <= own.period_ns else found
+
+
+def _ends_in_time(one: Work) -> bool:
+    return one.response_ns + one.jitter_ns <= one.period_ns
+
+
+def _one_core(own: Work, above: Sequence[Work], at_once: int) -> float:
+    if _is_over([own, *above], 1):
+        return math.inf
+    worst: float = 0
+    begun: float = 0
+    for job in range(_MOST_JOBS):
+        own_ns = (job + 1) * own.compute_ns + at_once
+        busy = _until_stable(max(begun, own_ns), partial(_with_released, own_ns, above))
+        if math.isinf(busy):
+            return busy
+        worst = max(worst, busy - job * own.period_ns)
+        if busy <= (job + 1) * own.period_ns - own.jitter_ns:
+            return worst
+        begun = busy
+    return math.inf
+
+
+def _several_cores(own: Work, above: Sequence[Work], at_once: int, cores: int) -> float:
+    if _is_over([own, *above], cores):
+        return math.inf
+
+    def longer(x: float) -> float:
+        room = x - own.compute_ns + 1
+        done = [(_fresh_ns(one, x), _carried_ns(one, x)) for one in above]
+        done.sort(key=lambda pair: min(pair[1], room) - min(pair[0], room), reverse=True)
+        most = [max(pair) if i < cores - 1 else pair[0] for i, pair in enumerate(done)]
+        found = own.compute_ns + at_once + sum(min(one, room) for one in most) // cores
+        if len(most) < cores:
+            return found
+        # As long as that many can keep all cores busy the window grows by single nanoseconds: go to where they cannot.
+        busy = sorted(most, reverse=True)[cores - 1]
+        return max(found, own.compute_ns + busy) if busy >= room else found
+
+    return _until_stable(own.compute_ns + at_once, longer)
+
+
+def _until_stable(start: float, longer: Callable[[float], float]) -> float:
+    x = start
+    while x <= HORIZON_NS:
+        new = longer(x)
+        if new <= x:
+            return x
+        x = new
+    return math.inf
+
+
+def _with_released(own_ns: float, above: Sequence[Work], window: float) -> float:
+    return own_ns + sum(_released_ns(one, window) for one in above)
+
+
+def _released_ns(one: Work, window: float) -> float:
+    """Work that is released in a window which begins with everything at once."""
+    return -(-(window + one.jitter_ns) // one.period_ns) * one.compute_ns
+
+
+def _fresh_ns(one: Work, window: float) -> float:
+    """Work done in a window of work that had nothing unfinished at its beginning."""
+    whole, rest = divmod(window + one.jitter_ns, one.period_ns)
+    return whole * one.compute_ns + min(one.compute_ns, rest)
+
+
+def _carried_ns(one: Work, window: float) -> float:
+    """The same when its first job was released before, and is done as late as it ever is."""
+    reach = max(0, window + one.jitter_ns + one.response_ns - one.compute_ns)
+    whole, rest = divmod(reach, one.period_ns)
+    return whole * one.compute_ns + min(one.compute_ns, rest)
+
+
+def _is_over(all_: Sequence[Work], cores: int) -> bool:
+    """Whether more is asked for than there is. By integers: of floats, the last bit would decide about a full core."""
+    numerator, denominator = 0, 1
+    for one in all_:
+        numerator = numerator * one.period_ns + one.compute_ns * denominator
+        denominator *= one.period_ns
+    return numerator > cores * denominator
+
+
+def utilisation(all_: Sequence[Work]) -> float:
+    """Cores that are busy on average."""
+    return math.fsum(one.compute_ns / one.period_ns for one in all_)

@@ -1,0 +1,134 @@
+"""`ringcast lab run all`: every experiment, and one page of what they found; `ringcast lab compare`: two of these."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ringcast.cli.parts.output import Output, add_json
+from ringcast.lab.measuring.report import Picture
+from ringcast.lab.report import comparing
+from ringcast.lab.report.gathering import Ran, found, ran
+from ringcast.lab.report.page import page, rows_of
+from ringcast.lab.report.running import run_all
+from ringcast.lab.testbed.cleanup import LabError
+
+HELP = "compare what two 'ringcast lab run all' found"
+REPORT = Path("out") / "report"
+PAGE = "index.html"
+
+_EXAMPLES = """\
+examples:
+  ringcast lab compare out/report-monday out/report    what changed by more than 5 %, and which verdicts
+  ringcast lab compare A B --json                      the same as one list
+"""
+
+
+def run(args: argparse.Namespace, experiments: Sequence[str], lake: Path) -> int:
+    """Raises LabError."""
+    import ringcast
+    from ringcast.record.results import this_machine
+
+    output = Output(args.json)
+    folder = args.out or REPORT
+    try:
+        run_all(
+            experiments, folder, lake, quick=args.quick, again=args.again, version=str(ringcast.__version__),
+            machine=this_machine(), say=output.note,
+        )  # fmt: skip
+        everything = ran(folder)
+        text = page(found(everything), everything, _by_spark(lake, output), *_charts())
+        (folder / PAGE).write_text(text)
+    except OSError as exc:
+        raise LabError(f"cannot write the report into {folder}: {exc}; choose another place with --out") from exc
+    _tell(output, everything, folder / PAGE)
+    return 1 if any(one.run.problem for one in everything.values()) else 0
+
+
+def _tell(output: Output, everything: dict[str, Ran], path: Path) -> None:
+    judged = {name: [row.met for row in one.rows if row.met is not None] for name, one in everything.items()}
+    if output.json:
+        output.document(
+            [
+                {"experiment": name, "met": sum(judged[name]), "judged": len(judged[name]),
+                 "seconds": round(one.run.seconds, 1), "problem": one.run.problem}
+                for name, one in everything.items()
+            ]
+        )  # fmt: skip
+    else:
+        output.table(
+            ("experiment", "met", "of", "seconds", "problem"),
+            [
+                [name, str(sum(judged[name])), str(len(judged[name])), f"{one.run.seconds:.0f}", one.run.problem]
+                for name, one in everything.items()
+            ],
+        )
+    output.note(f"the report is {path}")
+
+
+def _by_spark(lake: Path, output: Output) -> list[dict[str, Any]]:
+    """How the figures of each experiment's last run compare with the run before, computed by Spark from the lake."""
+    try:
+        analysing = importlib.import_module("ringcast.spark.experiments.analysing")
+    except ImportError as exc:
+        output.note(f"without {exc.name} the report has no history: pip install 'ringcast[spark]'")
+        return []
+    with analysing.Analysis(lake) as analysis:
+        analysis.run(["history"])
+        summary: list[dict[str, Any]] = analysis.summary()
+        return summary
+
+
+def _charts() -> tuple[Any, str]:
+    try:
+        drawn = importlib.import_module("ringcast.spark.analyst.charts")
+    except ImportError:
+        return (lambda picture, name: ""), ""
+
+    def chart(picture: Picture, name: str) -> str:
+        series = {
+            f"{one.label}{' (paper)' if one.paper else ''}": one.points for one in picture.series if one.points
+        }  # fmt: skip
+        if picture.kind == "bars" and picture.labels:
+            values = {label: _by_label(points, len(picture.labels)) for label, points in series.items()}
+            figure = drawn.bars(picture.title, picture.labels, values, picture.y)
+        else:
+            figure = drawn.lines(picture.title, series, picture.x, picture.y)
+        text: str = drawn.html(figure, name)
+        return text
+
+    return chart, drawn.script()
+
+
+def _by_label(points: Sequence[tuple[float, float]], labels: int) -> list[float | None]:
+    known = {round(x): y for x, y in points}
+    return [known.get(at) for at in range(labels)]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EXAMPLES
+    parser.add_argument("before", metavar="A", type=Path, help="the folder of a report")
+    parser.add_argument("after", metavar="B", type=Path, help="the folder of another")
+    add_json(parser)
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Raises LabError."""
+    output = Output(args.json)
+    sides = []
+    for folder in (args.before, args.after):
+        everything = ran(folder)
+        if not everything:
+            raise LabError(f"{folder} holds no report; 'ringcast lab run all --out {folder}' writes one")
+        sides.append(rows_of(everything))
+    changed = comparing.compared(sides[0], sides[1])
+    if output.json:
+        output.document([dict(zip(comparing.HEADS, line, strict=True)) for line in comparing.cells(changed)])
+    elif changed:
+        output.table(comparing.HEADS, comparing.cells(changed))
+    else:
+        output.line("nothing changed by more than 5 %, and no verdict")
+    return 0

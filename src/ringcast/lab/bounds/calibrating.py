@@ -1,0 +1,180 @@
+"""What stages take on this machine: two daemons of our own, a publisher on one, readers on both.
+
+Each stage is timed many times and its cost is the slowest of a thousand; what is slower still is the hypervisor's or
+another program's. The share of a byte comes from a second, larger size. Invariant: no daemon or reader outlives it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+import ringcast
+from ringcast.admission.calibration import Calibration, this_machine
+from ringcast.admission.model import Cost, Costs
+from ringcast.lab.testbed import affinity
+from ringcast.lab.testbed.local_mesh import LocalNode, local_mesh
+from ringcast.scaling.averaging import averaged
+
+SMALL, LARGE = 64, 32 * 1024
+COUNT = 1000
+GAP_NS = 100_000
+SLEEP_S = 0.0005
+FIFO = 40
+SLOWEST = 0.999
+_TAG = "ringcast/calibration"
+_READER = """
+import sys, ringcast
+with ringcast.connect(sys.argv[1]) as session:
+    sub = session.tag(sys.argv[2]).subscribe()
+    print("ready", flush=True)
+    for message in sub:
+        pass
+"""
+
+
+def calibrate(say: Callable[[str], None] = lambda text: None) -> Calibration:
+    """Some seconds. Raises RingcastError."""
+    with tempfile.TemporaryDirectory(prefix="ringcast-calibrate-") as place:
+        say("starting two nodes")
+        with local_mesh(("here", "there"), Path(place), say) as nodes, _urgent() as realtime:
+            costs = _costs(nodes, say)
+            say("how long a ready thread waits")
+            blocking_ns = _quantile(_waits(), SLOWEST)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return Calibration(this_machine(metadata.version("ringcast")), costs, blocking_ns * 1e-9, now, realtime)
+
+
+def _costs(nodes: list[LocalNode], say: Callable[[str], None]) -> Costs:
+    here, there = nodes
+    with ringcast.connect(here.socket) as session, ringcast.connect(there.socket) as other:
+        say("publishing")
+        tag = session.tag(f"{_TAG}/local", depth=256)
+        publisher = tag.publisher()
+        with _reader(here, tag.name):
+            publisher.wait_for_subscribers(1, timeout=10)
+            local = {size: _timed(partial(publisher.send, bytes(size))) for size in (SMALL, LARGE)}
+        say("pulling")
+        history = tag.history()
+        pulled = {}
+        for size in (SMALL, LARGE):
+            publisher.send(bytes(size))
+            pulled[size] = _timed(history.latest)
+        say("receiving")
+        taken = {size: _taking(session, size) for size in (SMALL, LARGE)}
+        say("sending to another node")
+        sent, received = _sending(session, other, there)
+    say("scaling")
+    image = {size: np.zeros((int(size**0.5), int(size**0.5)), np.uint8) for size in (SMALL, LARGE)}
+    scaled = {size: _timed(partial(averaged, one, one.shape[0] // 2, one.shape[1] // 2)) for size, one in image.items()}
+    publish = _cost(local)
+    alone = {size: _quantile(local[size], 0.5) for size in local}
+    send = _cost({size: [max(0.0, one - alone[size]) for one in sent[size]] for size in sent})
+    # Of what the daemon takes only the mean is seen; its slowest is to its mean as the sender's is.
+    tail = {size: _quantile(sent[size], SLOWEST) / max(1.0, _quantile(sent[size], 0.5)) for size in sent}
+    receive = _cost({size: [received[size] * tail[size]] for size in received})
+    return Costs(
+        publish=publish, send=send, receive=receive, deliver=_cost(taken), scale=_cost(scaled), pull=_cost(pulled)
+    )
+
+
+def _sending(
+    session: ringcast.Session, other: ringcast.Session, there: LocalNode
+) -> tuple[dict[int, list[float]], dict[int, float]]:
+    """What `send` takes with a subscriber on another node, and the processor time of that node's daemon per message."""
+    name = f"{_TAG}/remote"
+    publisher = session.tag(name, depth=256).publisher()
+    sent: dict[int, list[float]] = {}
+    received: dict[int, float] = {}
+    # Two: the process of a lone subscriber would receive by itself.
+    with other.tag(name).subscribe(), other.tag(name).subscribe():
+        publisher.wait_for_subscribers(2, timeout=10)
+        for size in (SMALL, LARGE):
+            body = bytes(size)
+            before = affinity.cpu_ns(there.pid)
+            sent[size] = _timed(partial(publisher.send, body))
+            received[size] = (affinity.cpu_ns(there.pid) - before) / COUNT
+    return sent, received
+
+
+def _taking(session: ringcast.Session, size: int) -> list[float]:
+    tag = session.tag(f"{_TAG}/taken/{size}", depth=256)
+    publisher, body = tag.publisher(), bytes(size)
+    times: list[float] = []
+    with tag.subscribe() as sub:
+        for _ in range(COUNT):
+            publisher.send(body)
+            start = time.perf_counter_ns()
+            sub.recv_nowait().data  # noqa: B018 - taking the payload is part of receiving
+            times.append(time.perf_counter_ns() - start)
+    return times
+
+
+def _timed(call: Callable[[], object]) -> list[float]:
+    """Nanoseconds of each call; between two, readers fall asleep again."""
+    clock = time.perf_counter_ns
+    times: list[float] = []
+    for _ in range(COUNT):
+        time.sleep(GAP_NS * 1e-9)
+        start = clock()
+        call()
+        times.append(clock() - start)
+    return times
+
+
+def _waits() -> list[float]:
+    """How much later than asked for a sleeping thread runs again."""
+    clock = time.perf_counter_ns
+    times = []
+    for _ in range(COUNT):
+        start = clock()
+        time.sleep(SLEEP_S)
+        times.append(clock() - start - SLEEP_S * 1e9)
+    return times
+
+
+def _cost(times: dict[int, list[float]]) -> Cost:
+    small, large = (_quantile(times[size], SLOWEST) for size in (SMALL, LARGE))
+    return Cost(fixed_s=small * 1e-9, per_byte_s=max(0.0, large - small) / (LARGE - SMALL) * 1e-9)
+
+
+def _quantile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+@contextlib.contextmanager
+def _reader(node: LocalNode, tag: str) -> Iterator[None]:
+    """A process that sleeps until something comes, as subscribers do."""
+    with subprocess.Popen([sys.executable, "-c", _READER, node.socket, tag], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def _urgent() -> Iterator[bool]:
+    """This thread before all programs, where that is allowed."""
+    before, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO))
+    except PermissionError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.sched_setscheduler(0, before, parameters)

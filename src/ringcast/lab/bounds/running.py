@@ -1,0 +1,141 @@
+"""Task sets that run: a daemon of our own and a set of processes, used again for every set.
+
+Invariant: none of them outlives the `with` block.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from ringcast.admission.model import NS, System
+from ringcast.admission.priorities import fifo_priorities
+from ringcast.lab.bounds.task_sets import MOST_STREAMS
+from ringcast.lab.testbed import affinity
+from ringcast.lab.testbed.cleanup import LabError
+from ringcast.lab.testbed.local_mesh import local_mesh
+
+WITNESS_FIFO = 90
+WITNESS_EVERY_NS, WITNESS_LATE_NS = 500_000, 300_000
+_LEAD_NS = 200_000_000
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """Of one stream: delays of the messages that count, how many were left out because the witness saw a core taken
+    away meanwhile, and how many never came."""
+
+    tag: str
+    delays_ns: tuple[int, ...]
+    disturbed: int
+    missing: int
+
+    @property
+    def longest_s(self) -> float:
+        return max(self.delays_ns, default=0) / NS
+
+
+class Process:
+    def __init__(self, socket: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "ringcast.lab.bounds.worker", socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+
+    def post(self, do: str, **what: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"do": do, **what}) + "\n")
+        self._process.stdin.flush()
+
+    def reply(self) -> Any:
+        """Raises LabError."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise LabError("a process of the task set has ended")
+        answer = json.loads(line)
+        if "failed" in answer:
+            raise LabError(f"a process of the task set cannot go on: {answer['failed']}")
+        return answer["done"]
+
+    def ask(self, do: str, **what: Any) -> Any:
+        self.post(do, **what)
+        return self.reply()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for end in (self._process.stdin, self._process.stdout):
+            if end is not None:
+                end.close()
+
+
+class Runner:
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="ringcast-bounds-"))
+            (node,) = stack.enter_context(local_mesh(("here",), Path(place)))
+            self._ends = [stack.enter_context(_closing(Process(node.socket))) for _ in range(2 * MOST_STREAMS)]
+            self._witnesses = [stack.enter_context(_closing(Process(node.socket))) for _ in affinity.cores()]
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def run(self, system: System, seconds: float) -> list[Measured]:
+        """All streams begin a period at once: the worst that can happen. Raises LabError."""
+        given = fifo_priorities(system)
+        pairs = [(stream, self._ends[2 * i], self._ends[2 * i + 1]) for i, stream in enumerate(system.streams)]
+        for stream, sender, receiver in pairs:
+            receiver.ask("prepare", role="subscriber", tag=stream.tag)
+            sender.ask("prepare", role="publisher", tag=stream.tag)
+        begin = time.monotonic_ns() + _LEAD_NS
+        end = begin + round((seconds + 0.5) * NS)
+        for core, witness in zip(affinity.cores(), self._witnesses, strict=True):
+            witness.post("witness", core=core, end_ns=end, every_ns=WITNESS_EVERY_NS, late_ns=WITNESS_LATE_NS,
+                         fifo=WITNESS_FIFO)  # fmt: skip
+        counts = [math.ceil(seconds / stream.period_s) for stream, _, _ in pairs]
+        for (stream, sender, receiver), count in zip(pairs, counts, strict=True):
+            (reader,) = stream.subscribers
+            receiver.post("subscribe", compute_ns=round(reader.compute_s * NS), count=count, fifo=given[stream.tag],
+                          timeout_s=seconds + 2.0)  # fmt: skip
+            sender.post("publish", period_ns=round(stream.period_s * NS), compute_ns=round(stream.compute_s * NS),
+                        size=round(stream.bytes), begin_ns=begin, count=count, fifo=given[stream.tag])  # fmt: skip
+        for _, sender, _ in pairs:
+            sender.reply()
+        seen = [receiver.reply() for _, _, receiver in pairs]
+        taken = [tuple(one) for witness in self._witnesses for one in witness.reply()]
+        for _, sender, receiver in pairs:
+            sender.ask("finish")
+            receiver.ask("finish")
+        tags = [stream.tag for stream, _, _ in pairs]
+        return [judged(tag, rows, taken, count) for tag, rows, count in zip(tags, seen, counts, strict=True)]
+
+
+def judged(tag: str, rows: list[list[int]], taken: list[tuple[int, ...]], count: int) -> Measured:
+    """Pure. Without the messages during which a core was taken away."""
+    kept = [done - began for began, done in rows if not any(a < done and b > began for a, b in taken)]
+    return Measured(tag, tuple(kept), len(rows) - len(kept), count - len(rows))
+
+
+class _closing:
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def __enter__(self) -> Process:
+        return self._process
+
+    def __exit__(self, *_: object) -> None:
+        self._process.close()

@@ -1,0 +1,44 @@
+"""Every table and figure of the five papers, and where in our experiments its like is found (`entries.toml`)."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+PAPERS = {
+    "000": "Push-pull: real-time push-pull communications for distributed systems",
+    "001": "Push-pull with quality of service: where proxies belong",
+    "002": "LabMap: a middleware for measuring and control",
+    "003": "YARP: priorities of channels",
+    "004": "ADAMANT: transports for search and rescue",
+}
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    paper: str
+    label: str
+    title: str
+    statement: str
+    experiment: str = ""
+    rows: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
+    instead: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.paper}-{self.label}".lower().replace(" ", "-")
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    data = tomllib.loads(Path(__file__).with_name("entries.toml").read_text())
+    return msgspec.convert(data["entry"], tuple[Entry, ...])
+
+
+def matches(name: str, wanted: tuple[str, ...]) -> bool:
+    """Whether a row, a table or a picture belongs to what is wanted."""
+    return any(one[1:].lower() in name.lower() if one.startswith("*") else name.startswith(one) for one in wanted)

@@ -1,0 +1,150 @@
+"""The report as one page that fetches nothing: contents by paper, every entry with its verdict, all rows."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ringcast.lab.measuring.report import Picture, Table
+from ringcast.lab.measuring.rows import HEADS, Row, cells
+from ringcast.lab.report.entries import PAPERS
+from ringcast.lab.report.gathering import Found, Ran
+
+Charts = Callable[[Picture, str], str]
+"""A picture as HTML, interactive, as an element of that name."""
+
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;color:#1f2937}
+table{border-collapse:collapse;margin:.5rem 0 1rem;font-size:13px}
+td,th{border-bottom:1px solid #e5e7eb;padding:.2rem .6rem;text-align:left}
+h2{margin-top:3rem;border-bottom:2px solid #2563eb}h3{margin-top:2rem}nav td a{text-decoration:none;color:#2563eb}
+.yes{color:#15803d}.no{color:#b91c1c;font-weight:600}.said{color:#6b7280}code{background:#f3f4f6;padding:.1rem .3rem}
+svg{max-width:100%;height:auto}details summary{cursor:pointer}
+"""
+
+
+def page(
+    found: Sequence[Found], ran: dict[str, Ran], spark_rows: Sequence[dict[str, object]], charts: Charts, script: str
+) -> str:
+    """`spark_rows` are the latest figures as Spark reads them from the lake."""
+    parts = [
+        "<!doctype html><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+        f"<title>Ringcast: the papers and what was found</title><style>{_STYLE}</style>{script}",
+        "<h1>The five papers, and what was found here</h1>", _machine(ran), _contents(found, ran),
+        _missed(ran), _by_spark(spark_rows),
+    ]  # fmt: skip
+    for paper, title in PAPERS.items():
+        parts.append(f"<h2 id=p{paper}>{paper} {html.escape(title)}</h2>")
+        parts += [_entry(one, ran, charts) for one in found if one.entry.paper == paper]
+    parts.append("<h2 id=all>All rows, by experiment</h2>")
+    for name, one in ran.items():
+        parts.append(f"<h3>{html.escape(name)}</h3>{_command(one.run.command)}")
+        parts.append(_table(Table("", HEADS, cells(one.rows))))
+        parts += [f"<p class=said>{html.escape(note)}</p>" for note in one.figures.notes]
+    return "\n".join(parts)
+
+
+def _machine(ran: dict[str, Ran]) -> str:
+    machines = sorted({one.run.machine for one in ran.values()})
+    versions = sorted({one.run.version for one in ran.values()})
+    quick = "quick forms" if any(one.run.quick for one in ran.values()) else "full forms"
+    said = f"{quick}, version {', '.join(versions)}, on {'; '.join(machines)}" if ran else "nothing was run"
+    return f"<p class=said>{html.escape(said)}</p>"
+
+
+def _contents(found: Sequence[Found], ran: dict[str, Ran]) -> str:
+    lines = ["<nav><table><tr><th>paper<th>entry<th>title<th>here"]
+    for one in found:
+        entry = one.entry
+        lines.append(
+            f"<tr><td>{entry.paper}<td><a href='#{entry.key}'>{entry.label}</a>"
+            f"<td>{html.escape(entry.title)}<td>{_verdict(one, ran)}"
+        )
+    return "\n".join([*lines, "</table></nav>"])
+
+
+def _verdict(one: Found, ran: dict[str, Ran]) -> str:
+    if one.empty and one.entry.experiment and not one.entry.instead:
+        state = ran.get(one.entry.experiment)
+        why = "failed" if state is not None and state.run.problem else "not run" if state is None else "nothing found"
+        return f"<span class=no>{why}</span>"
+    missed = any(row.met is False for row in one.rows)
+    return f"<span class={'no' if missed else 'yes'}>{html.escape(one.verdict)}</span>"
+
+
+def _missed(ran: dict[str, Ran]) -> str:
+    missed = [(name, row) for name, one in ran.items() for row in one.rows if row.met is False]
+    failed = [one for one in ran.values() if one.run.problem]
+    parts = ["<h2>What is not as it should be</h2>"]
+    parts += [
+        f"<p class=no>{html.escape(one.run.experiment)} failed: {html.escape(one.run.problem)}</p>" for one in failed
+    ]
+    if missed:
+        rows = [[name, *line] for (name, _), line in zip(missed, cells([row for _, row in missed]), strict=True)]
+        parts.append(_table(Table("", ["experiment", *HEADS], rows)))
+    elif not failed:
+        parts.append("<p>Every row that asks for something is met.</p>")
+    return "\n".join(parts)
+
+
+def _by_spark(rows: Sequence[dict[str, object]]) -> str:
+    if not rows:
+        return ""
+    names = ("experiment", "rows", "judged", "met", "changed")
+    lines = [[str(row[name]) for name in names] for row in rows]
+    heads = ("experiment", "figures", "judged", "met", "changed by more than 5 % since the run before")
+    return "<h2>By Spark, from the lake</h2>" + _table(Table("", heads, lines))
+
+
+def _entry(one: Found, ran: dict[str, Ran], charts: Charts) -> str:
+    entry = one.entry
+    parts = [f"<h3 id={entry.key}>{entry.label}: {html.escape(entry.title)}</h3>"]
+    parts.append(f"<p class=said>The paper: {html.escape(entry.statement)}</p>")
+    state = ran.get(entry.experiment)
+    if state is not None:
+        parts.append(_command(state.run.command))
+    if one.rows:
+        parts.append(_table(Table("", HEADS, cells(one.rows))))
+    parts += [f"<p><b>{html.escape(table.title)}</b></p>{_table(table)}" for table in one.tables]
+    parts += [charts(picture, f"{entry.key}-{picture.name}") for picture in one.pictures]
+    parts += [_drawing(path) for path in one.drawn]
+    if one.empty:
+        parts.append(f"<p>{html.escape(_why_empty(one, state))}</p>")
+    return "\n".join(parts)
+
+
+def _why_empty(one: Found, state: Ran | None) -> str:
+    entry = one.entry
+    if entry.instead:
+        return entry.instead
+    if state is None:
+        return f"'ringcast lab run {entry.experiment}' was not run, or is not there."
+    return (
+        f"'{state.run.command}' failed: {state.run.problem}"
+        if state.run.problem
+        else "This form of the experiment leaves it out."
+    )
+
+
+def _command(command: str) -> str:
+    return f"<p><code>{html.escape(command)}</code></p>"
+
+
+def _drawing(path: Path) -> str:
+    text = path.read_text()
+    return text[text.find("<svg") :]
+
+
+def _table(table: Table) -> str:
+    lines = ["<table><tr>" + "".join(f"<th>{html.escape(head)}" for head in table.heads)]
+    for cells_ in table.rows:
+        last = cells_[-1] if cells_ else ""
+        mark = f" class={last}" if last in ("yes", "no") else ""
+        lines.append(f"<tr{mark}>" + "".join(f"<td>{html.escape(str(cell))}" for cell in cells_))
+    return "\n".join([*lines, "</table>"])
+
+
+def rows_of(ran: dict[str, Ran]) -> dict[tuple[str, str], Row]:
+    """By experiment and name."""
+    return {(name, row.name): row for name, one in ran.items() for row in one.rows}

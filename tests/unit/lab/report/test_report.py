@@ -1,0 +1,119 @@
+"""One page of everything: what is matched, what is said of what is missing, and how two reports differ."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ringcast.lab.measuring.report import Picture, Series, Table
+from ringcast.lab.measuring.rows import Row
+from ringcast.lab.report import comparing, running
+from ringcast.lab.report.entries import PAPERS, entries, matches
+from ringcast.lab.report.gathering import FIGURES, ROWS, STATE, Figures, Run, found, ran
+from ringcast.lab.report.page import page, rows_of
+
+RUN = Run("placement", "ringcast lab run placement --quick --json", True, 12.0, "1.0", "a machine")
+ROW = Row("Table 1 (unicast): cells as in the paper", 17.0, "cells", 17.0, 17.0, True)
+
+
+def left(folder: Path, run: Run = RUN, rows: tuple[Row, ...] = (ROW,)) -> None:
+    place = folder / run.experiment
+    place.mkdir(parents=True)
+    (place / STATE).write_bytes(msgspec.json.encode(run))
+    (place / ROWS).write_bytes(msgspec.json.encode([row.document() for row in rows]))
+    figures = Figures(
+        [Table("Table 1: adversity <derived>", ("a",), [["b & c"]])],
+        [Picture("vbns", "Time", "x", "y", [Series("here", [(1.0, 2.0)])])],
+    )
+    (place / FIGURES).write_bytes(msgspec.json.encode(figures))
+    (place / "star.svg").write_text("<?xml version='1.0'?><svg>a star</svg>")
+
+
+def made(folder: Path) -> str:
+    everything = ran(folder)
+    return page(found(everything), everything, [], lambda picture, name: f"[{picture.name} as {name}]", "")
+
+
+def test_every_table_and_figure_of_the_papers_has_an_entry_that_says_something() -> None:
+    numbers = {paper: {"Table": set(), "Figure": set()} for paper in PAPERS}
+    for entry in entries():
+        kind, number = entry.label.split()
+        numbers[entry.paper][kind].add(int(number))
+        assert entry.experiment or entry.instead, entry.key
+        assert bool(entry.experiment) == bool(entry.rows or entry.tables or entry.pictures), entry.key
+    counted = {paper: (max(kinds["Table"], default=0), max(kinds["Figure"])) for paper, kinds in numbers.items()}
+    assert counted == {"000": (3, 18), "001": (4, 12), "002": (2, 7), "003": (1, 5), "004": (3, 22)}
+    for kinds in numbers.values():
+        for found_ in kinds.values():
+            assert found_ == set(range(1, len(found_) + 1)), "none is left out"
+    assert len({entry.key for entry in entries()}) == len(entries())
+
+
+def test_names_match_by_their_beginning_or_with_a_star_anywhere() -> None:
+    assert matches("Table 1: x", ("Table 1",))
+    assert not matches("the Table 1", ("Table 1",))
+    assert matches("round trips of TCP", ("*tcp",))
+    assert not matches("x", ())
+
+
+def test_the_page_has_what_was_found_where_the_paper_has_it(tmp_path: Path) -> None:
+    left(tmp_path)
+    text = made(tmp_path)
+    entry = text[text.index("<h3 id=001-table-1>") : text.index("<h3 id=001-table-2>")]
+    assert "ringcast lab run placement --quick --json" in entry
+    assert "Table 1: adversity &lt;derived&gt;" in entry
+    assert "<td>b &amp; c" in entry
+    assert "[vbns as 001-table-3-vbns]" in text
+    assert "<svg>a star</svg>" in text
+    assert "<?xml" not in text
+    assert not re.findall(r"(?:src|href)=['\"]?https?:", text), "it fetches nothing"
+
+
+def test_what_was_not_run_and_what_failed_is_said(tmp_path: Path) -> None:
+    left(tmp_path)
+    left(tmp_path, msgspec.structs.replace(RUN, experiment="labmap", problem="no <root>"), ())
+    text = made(tmp_path)
+    assert "labmap failed: no &lt;root&gt;" in text
+    assert "&#x27;ringcast lab run adamant&#x27; was not run, or is not there." in text
+    missed = msgspec.structs.replace(ROW, name="Table 2: cells", met=False)
+    left(tmp_path / "other", rows=(missed,))
+    assert "<tr class=no><td>placement<td>Table 2: cells" in made(tmp_path / "other")
+
+
+def test_what_cannot_be_read_was_not_run(tmp_path: Path) -> None:
+    left(tmp_path)
+    (tmp_path / "placement" / STATE).write_text("{")
+    assert ran(tmp_path) == {}
+
+
+def test_two_reports_differ_in_verdicts_first(tmp_path: Path) -> None:
+    slower = msgspec.structs.replace(ROW, name="b", value=30.0)
+    left(
+        tmp_path / "a", rows=(ROW, msgspec.structs.replace(slower, value=10.0), msgspec.structs.replace(ROW, name="c"))
+    )
+    left(tmp_path / "b", rows=(msgspec.structs.replace(ROW, met=False), slower, msgspec.structs.replace(ROW, name="c")))
+    before, after = (rows_of(ran(tmp_path / side)) for side in "ab")
+    lines = comparing.cells(comparing.compared(before, after))
+    assert [(line[1], line[-2], line[-1]) for line in lines] == [(ROW.name, "1.00", "no longer met"), ("b", "3.00", "")]
+
+
+@pytest.mark.parametrize(("problem", "runs"), [("", 0), ("it broke", 1)])
+def test_only_what_did_not_end_well_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str, runs: int
+) -> None:
+    left(tmp_path, msgspec.structs.replace(RUN, problem=problem))
+    called: list[str] = []
+
+    def run(name: str, *_: object, **__: object) -> Run:
+        called.append(name)
+        return RUN
+
+    monkeypatch.setattr(running, "_run", run)
+    running.run_all(
+        ["placement"], tmp_path, tmp_path / "lake", quick=True, again=False, version="1.0", machine="m", say=print
+    )
+    assert len(called) == runs
+    assert ran(tmp_path)["placement"].run.problem == ""
