@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ring/clock.hpp"
+#include "seal/cipher.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -41,6 +42,8 @@ void translate(const std::exception_ptr& p, void*) {
         set("ResourceLimit", what.c_str(), remedy(e.error));
     } catch (const NoReliableSlot& e) {
         set("QosMismatch", "reliable delivery", e.what(), "close another reliable subscriber, or subscribe with reliable=False");
+    } catch (const seal::NoCipher& e) {
+        set("QosMismatch", "a sealed stream", e.what(), "install OpenSSL 3.0 or newer, or run without an identity");
     }
 }
 

@@ -18,6 +18,7 @@ void bind_reader(nb::module_& m);
 void bind_history(nb::module_& m);
 void bind_monitor(nb::module_& m);
 void bind_path(nb::module_& m);
+void bind_seal(nb::module_& m);
 void bind_wire(nb::module_& m);
 void bind_stage(nb::module_& m);
 void bind_area(nb::module_& m);

@@ -23,12 +23,15 @@ struct Bundle::Run {
 
 Bundle::Bundle(int socket) : socket_(socket), bytes_(new std::byte[kBytes]), queued_(new Queued[kMost]) {}
 
-void Bundle::add(wire::Bytes datagram) {
-    if (datagram.size() > kMostDatagram) datagram = {};
-    if (filled_ + datagram.size() > kBytes) flush();
+void Bundle::add(wire::Bytes datagram, seal::Sealer* sealer) {
+    const std::size_t room = datagram.size() + (sealer != nullptr ? seal::kSealBytes : 0);
+    if (room > kMostDatagram) datagram = {};
+    if (filled_ + room > kBytes) flush();
     last_ = filled_;
     std::copy(datagram.begin(), datagram.end(), bytes_.get() + last_);
     filled_ += datagram.size();
+    // One that cannot be sealed is none.
+    if (sealer != nullptr && !datagram.empty()) filled_ = last_ + sealer->seal(bytes_.get() + last_, datagram.size());
 }
 
 void Bundle::to(const Endpoint& place, Author* author, bool by_group) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "path/endpoint.hpp"
+#include "seal/sealer.hpp"
 #include "wire/control.hpp"
 
 namespace ringcast {
@@ -25,7 +26,7 @@ public:
     explicit Bundle(int socket);
 
     // Both may flush. The author, if there is one, lives until the next `flush`.
-    void add(wire::Bytes datagram);
+    void add(wire::Bytes datagram, seal::Sealer* sealer = nullptr);
     // The one added last goes there; nowhere is no place.
     void to(const Endpoint& place, Author* author = nullptr, bool by_group = false);
     void flush();

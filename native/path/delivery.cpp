@@ -193,7 +193,7 @@ bool Delivery::receive(int socket, int flags) {
     return true;
 }
 
-void Delivery::handle(std::span<const std::byte> datagram, const Moment& moment, bool by_group) {
+void Delivery::handle(std::span<std::byte> datagram, const Moment& moment, bool by_group) {
     if (datagram.empty()) return;
     wire::Control control;
     switch (wire::parse_control_untrusted(datagram, control)) {
@@ -204,6 +204,11 @@ void Delivery::handle(std::span<const std::byte> datagram, const Moment& moment,
         case wire::Parse::malformed: return add(counters_.malformed, 1);
     }
     const auto found = channels_.find(control.key);
+    if (seal::Opener* const opener = found == channels_.end() ? nullptr : found->second.mirror->opener()) {
+        std::size_t length = datagram.size();
+        if (opener->open(datagram.data(), length) != seal::Verdict::ok) return;
+        datagram = datagram.first(length);
+    }
     if (found != channels_.end()) found->second.mirror->in_hand(moment.kernel_ns);
     if (found != channels_.end() && found->second.recovered) {
         found->second.recovered->on_datagram(datagram, moment.now_ns, by_group);

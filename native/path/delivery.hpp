@@ -81,7 +81,7 @@ private:
         i64 now_ns;     // steady
         i64 kernel_ns;  // UTC
     };
-    void handle(std::span<const std::byte> datagram, const Moment& moment, bool by_group);
+    void handle(std::span<std::byte> datagram, const Moment& moment, bool by_group);
     void tick();
 
     Descriptor socket_;

@@ -15,6 +15,10 @@ namespace ringcast {
 //  +-------+--------+--------+--------+--------+-----------+
 //  | op    |rank,chk| id     | key    | every  | first seq |   one packet each; the last three only for a link.
 //  +-------+--------+--------+--------+--------+-----------+   `add` carries the mailbox's or the link's descriptor
+//  40       44          48      52    56    64         96
+//  +--------+-----------+-------+-----+-----+----------+
+//  | sender | algorithm | epoch | 0   | end | key      |       only where streams are sealed; the counter's page comes as a
+//  +--------+-----------+-------+-----+-----+----------+       second descriptor
 struct Fanout::Announcement {
     u32 op;
     u32 chunk;
@@ -22,6 +26,12 @@ struct Fanout::Announcement {
     u64 key;
     u64 every;
     u64 first_seq;
+    u32 sender;
+    u32 algorithm;
+    u32 epoch;
+    u32 zero;
+    u64 end;
+    std::byte secret[seal::kSecretBytes];
 };
 
 namespace {
@@ -31,14 +41,17 @@ constexpr u32 kRemoveMailbox = 2;
 constexpr u32 kAddLink = 3;
 constexpr u32 kRemoveLink = 4;
 constexpr u32 kVersionPage = 7;
+constexpr u32 kAddSealedLink = 8;
+constexpr u32 kRekeyLink = 9;
 // Answers to the daemon: op, id, seq, eight bytes each.
 constexpr u64 kTooLong = 5;
 constexpr u64 kBehind = 6;
 
 constexpr ssize_t kShort = 16;
 constexpr ssize_t kLong = 40;
+constexpr ssize_t kSealed = 96;
 
-// An announcement brings one at most. More are asked for than that, so that a damaged one is seen as such.
+// An announcement brings one at most, or two with a seal. More are asked for than that, so that a damaged one is seen as such.
 constexpr std::size_t kMostDescriptors = 4;
 
 // Nothing was read: the end, or an empty packet with others behind it.
@@ -49,8 +62,8 @@ bool hung_up(int socket) {
 
 }  // namespace
 
-bool Fanout::receive(int socket, Announcement& out, Descriptor& fd) {
-    static_assert(sizeof(Announcement) == kLong);
+bool Fanout::receive(int socket, Announcement& out, Descriptor& fd, Descriptor& counter) {
+    static_assert(sizeof(Announcement) == kSealed);
     out = {};
     iovec iov{&out, sizeof out};
     alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
@@ -71,11 +84,12 @@ bool Fanout::receive(int socket, Announcement& out, Descriptor& fd) {
         for (std::size_t i = 0; i < count; ++i) {
             int received;
             std::memcpy(&received, CMSG_DATA(c) + i * sizeof received, sizeof received);
-            several |= fd.get() >= 0;
-            fd = Descriptor(received);
+            several |= counter.get() >= 0 || (fd.get() >= 0 && n != kSealed);
+            (fd.get() < 0 ? fd : counter) = Descriptor(received);
         }
     }
-    if ((n != kShort && n != kLong) || several) out.op = 0;
+    const bool sealed = out.op == kAddSealedLink || out.op == kRekeyLink;
+    if ((n != kShort && n != kLong && n != kSealed) || several || sealed != (n == kSealed)) out.op = 0;
     return true;
 }
 
@@ -90,25 +104,34 @@ bool Fanout::refresh() {
     if (socket_.get() < 0) return false;
     const std::atomic<u32>* const before = version_;
     Announcement a;
-    Descriptor fd;
-    while (receive(socket_.get(), a, fd)) {
+    Descriptor fd, counter;
+    while (receive(socket_.get(), a, fd, counter)) {
         // The first word of a new daemon retires what the one before had announced. That its page comes says nothing yet.
         if (a.op != kVersionPage && std::exchange(fresh_, false)) {
             mailboxes_.clear();
             links_.clear();
         }
         try {
-            take(a, std::move(fd));
+            take(a, std::move(fd), std::move(counter));
         } catch (const Corrupt&) {
         } catch (const OsRefused&) {
+        } catch (const seal::NoCipher&) {
         }
         fd.reset();
+        counter.reset();
+        explicit_bzero(a.secret, sizeof a.secret);
     }
     // What was announced just before the page was seen is not in the version that was compared.
     return version_ != before || (!page_ && !hung_up(socket_.get()));
 }
 
-void Fanout::take(const Announcement& a, Descriptor fd) {
+// Throws Corrupt, NoCipher.
+std::unique_ptr<seal::Sealer> Fanout::sealer_of(const Announcement& a, Descriptor counter) {
+    const seal::SenderKey key{static_cast<seal::Algorithm>(a.algorithm), a.sender, a.epoch, a.end, seal::Secret(std::span<const std::byte, seal::kSecretBytes>(a.secret))};
+    return std::make_unique<seal::Sealer>(key, std::make_shared<seal::Counter>(std::move(counter)));
+}
+
+void Fanout::take(const Announcement& a, Descriptor fd, Descriptor counter) {
     const auto remove = [&](auto& from) { std::erase_if(from, [&](const auto& e) { return id_of(e) == a.id; }); };
     switch (a.op) {
         case kRemoveMailbox: return remove(mailboxes_);
@@ -126,15 +149,20 @@ void Fanout::take(const Announcement& a, Descriptor fd) {
             mailboxes_.push_back({a.id, std::move(map)});
             return;
         }
-        case kAddLink:
+        case kAddSealedLink:
+        case kAddLink: {
             if (fd.get() < 0) return;
+            auto sealer = a.op == kAddSealedLink ? sealer_of(a, std::move(counter)) : nullptr;
             remove(links_);
-            {
-                // The upper half of the word is the rank: those of higher classes are served first.
-                Link link(std::move(fd), a.id, a.key, a.every, static_cast<std::uint16_t>(a.chunk), a.first_seq, static_cast<std::int16_t>(a.chunk >> 16));
-                const auto at = std::find_if(links_.begin(), links_.end(), [&](const Link& other) { return other.rank() < link.rank(); });
-                links_.insert(at, std::move(link));
-            }
+            // The upper half of the word is the rank: those of higher classes are served first.
+            Link link(std::move(fd), a.id, a.key, a.every, static_cast<std::uint16_t>(a.chunk), a.first_seq, std::move(sealer), static_cast<std::int16_t>(a.chunk >> 16));
+            const auto at = std::find_if(links_.begin(), links_.end(), [&](const Link& other) { return other.rank() < link.rank(); });
+            links_.insert(at, std::move(link));
+            return;
+        }
+        case kRekeyLink:
+            for (Link& link : links_)
+                if (link.id() == a.id) link.rekey(sealer_of(a, std::move(fd)));
             return;
     }
 }

@@ -63,8 +63,9 @@ private:
 
     static u64 id_of(const Mailbox& box) { return box.id; }
     static u64 id_of(const Link& link) { return link.id(); }
-    static bool receive(int socket, Announcement& out, Descriptor& fd);
-    void take(const Announcement& a, Descriptor fd);
+    static bool receive(int socket, Announcement& out, Descriptor& fd, Descriptor& counter);
+    void take(const Announcement& a, Descriptor fd, Descriptor counter);
+    static std::unique_ptr<seal::Sealer> sealer_of(const Announcement& a, Descriptor counter);
     Told answer(const Link::Owed& owed, const Link& link);
     bool give_back(Link& link, Link::Owed owed);
     void answer_owed();

@@ -44,6 +44,10 @@ Group::Group(RingPtr ring, Mapping bell, Mapping credit_bell, const GroupSpec& s
     if (spec.reliable)
         credit_ = std::make_unique<Cursor>(ring, std::move(credit_bell),
                                            CursorSpec{.start = static_cast<i64>(spec.stack.window.first), .reliable = true, .owner = static_cast<u32>(getpid()) | kForOthers});
+    if (spec.seal) {
+        sealer_ = spec.seal->sealer(spec.sender);
+        opener_ = std::make_unique<seal::Opener>(spec.seal->schedule(), seal::Opener::Side::publisher);
+    }
 }
 
 // ------------------------------------------------------------------------------------------------- what came
@@ -198,12 +202,12 @@ bool Group::idle(i64 now_ns) const { return !broken_ && (spec_.pumped || now_ns 
 void Group::send(recovery::To to, u32 peer, wire::Bytes datagram) {
     if (to == recovery::To::group) return to_group(datagram);
     if (peer >= members_.size()) return;
-    outgoing_.add(datagram);
+    outgoing_.add(datagram, sealer_.get());
     outgoing_.to(members_[peer].is.at, this);
 }
 
 void Group::to_group(wire::Bytes datagram) {
-    outgoing_.add(datagram);
+    outgoing_.add(datagram, sealer_.get());
     outgoing_.to(spec_.multicast, this, true);
     for (const Member& member : members_)
         if (!spec_.multicast || member.is.direct) outgoing_.to(member.is.at, this);

@@ -18,6 +18,8 @@
 #include "recovery/filter.hpp"
 #include "recovery/stack.hpp"
 #include "ring/cursor.hpp"
+#include "seal/channel_seal.hpp"
+#include "seal/opener.hpp"
 
 namespace ringcast::recovery {
 class NakSender;
@@ -35,6 +37,8 @@ struct GroupSpec {
     bool pumped = false;
     u64 pump_bytes_per_s = 100'000'000;
     Endpoint multicast;  // nowhere: each member by itself
+    std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
+    u32 sender = 0;                           // its own number among those who seal
 };
 
 struct GroupMember {
@@ -68,6 +72,10 @@ public:
 
     u64 key() const { return spec_.stack.key; }
     const GroupCounters& counters() const { return counters_; }
+
+    // What opens what receivers send; none where it is not sealed.
+    seal::Opener* opener() const { return opener_.get(); }
+    const std::shared_ptr<seal::ChannelSeal>& seal() const { return spec_.seal; }
 
     // ---- the repair thread
     void on_datagram(wire::Bytes datagram, i64 now_ns);
@@ -129,6 +137,8 @@ private:
     u64 sent_up_to_;  // the number after the last one that went out
     u64 absurd_ = 0;
     bool broken_ = false;
+    std::unique_ptr<seal::Sealer> sealer_;
+    std::unique_ptr<seal::Opener> opener_;
     GroupCounters counters_;
 };
 

@@ -39,7 +39,7 @@ public:
         }
         return came;
     }
-    wire::Bytes at(std::size_t i) const { return {room_.get() + i * datagram_bytes_, lengths_[i]}; }
+    std::span<std::byte> at(std::size_t i) const { return {room_.get() + i * datagram_bytes_, lengths_[i]}; }
     // When the kernel took it, UTC; 0 where the socket was not told to stamp.
     i64 kernel_ns(std::size_t i) const { return kernel_ns_[i]; }
 

@@ -8,15 +8,36 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include "ring/memory.hpp"
+#include "seal/sealer.hpp"
 #include "wire/datagram.hpp"
 
 namespace ringcast {
 
 using wire::Outgoing;
+
+// Packets sealed one behind the other, until they were sent.
+class SealedBatch {
+public:
+    explicit SealedBatch(std::unique_ptr<seal::Sealer> sealer) : sealer_(std::move(sealer)), room_(new std::byte[kBytes]) {}
+
+    bool fits(std::size_t length) const { return filled_ + wire::kHeaderBytes + length + seal::kSealBytes <= kBytes; }
+    // Empty when the key is used up.
+    iovec add(const wire::Header& header, const std::byte* bytes, std::size_t length);
+    void clear() { filled_ = 0; }
+    void rekey(std::unique_ptr<seal::Sealer> sealer) { sealer_ = std::move(sealer); }
+
+private:
+    static constexpr std::size_t kBytes = 128 * 1024;
+
+    std::unique_ptr<seal::Sealer> sealer_;
+    std::unique_ptr<std::byte[]> room_;
+    std::size_t filled_ = 0;
+};
 
 struct LinkCounters {
     std::atomic<u64> messages{0};
@@ -30,13 +51,18 @@ class Link {
 public:
     static constexpr std::size_t kBatch = 32;
 
-    Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq = UINT64_MAX, int rank = 0);
+    Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq = UINT64_MAX,
+         std::unique_ptr<seal::Sealer> sealer = nullptr, int rank = 0);
     Link(Link&&) = default;
     Link& operator=(Link&&) = default;
 
     u64 id() const { return id_; }
     // Of several links the one of the larger rank is pushed to first.
     int rank() const { return rank_; }
+    // Go on with another key. A link that is not sealed stays so.
+    void rekey(std::unique_ptr<seal::Sealer> sealer) {
+        if (sealed_) sealed_->rekey(std::move(sealer));
+    }
     // Given back to the daemon, which has not been told yet: nothing is pushed on it until it has.
     struct Owed {
         u64 op = 0;
@@ -66,6 +92,7 @@ private:
     int rank_;
     int family_ = 0;  // of the socket, once it is known
     Owed owed_;
+    std::unique_ptr<SealedBatch> sealed_;  // none on a mesh without identities
 };
 
 }  // namespace ringcast

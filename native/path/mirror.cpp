@@ -26,6 +26,11 @@ Mirror::Mirror(const ChannelSpec& spec)
       stream_next_(reassembly_.next()),
       stream_progress_(spec.depth, spec.every) {
     counters_.next_seq.store(stream_next_);
+    if (spec.seal == nullptr) return;
+    if (spec.whole)
+        records_ = std::make_unique<seal::RecordOpener>(spec.seal->schedule());
+    else
+        opener_ = std::make_unique<seal::Opener>(spec.seal->schedule(), seal::Opener::Side::receiver, spec.sender);
 }
 
 void Mirror::follow(std::shared_ptr<const TimeBase> sender) {

@@ -12,6 +12,9 @@
 #include "path/sender.hpp"
 #include "path/time_base.hpp"
 #include "ring/counters.hpp"
+#include "seal/channel_seal.hpp"
+#include "seal/opener.hpp"
+#include "seal/records.hpp"
 #include "wire/reassembly.hpp"
 
 namespace ringcast {
@@ -29,6 +32,8 @@ struct ChannelSpec {
     bool guarded = false;  // a recovery stack before it looks at the numbers
     bool whole = false;    // frames of a stream: nothing is put together
     u64 kept_bytes = 0;    // by what comes before it
+    std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
+    u32 sender = UINT32_MAX;                  // its own number among those who seal
 };
 
 struct MirrorCounters {
@@ -38,6 +43,7 @@ struct MirrorCounters {
     std::atomic<u64> datagrams{0};
     std::atomic<u64> refused{0};  // streams beside the one it has
     std::atomic<u64> absurd{0};   // frames whose numbers the stream cannot have reached
+    std::atomic<u64> forged{0};   // records that do not open
     std::atomic<i64> last_delay_ns{0};
     std::atomic<i64> most_delay_ns{0};  // the longest of late: it fades by a sixteenth with each shorter one
     std::atomic<i64> delay_ns{0};   // mean of the last sixteen or so
@@ -91,6 +97,11 @@ public:
     void came(u64 wire_bytes) { add(counters_.wire_bytes, wire_bytes); }
     RecoveryCounters& recovery() { return recovery_; }
     wire::Reassembly& reassembly() { return reassembly_; }
+    // What opens its datagrams, or its stream's records; none where they are not sealed.
+    seal::Opener* opener() const { return opener_.get(); }
+    seal::RecordOpener* records() const { return records_.get(); }
+    // A record that is not the stream's.
+    void forged() { add(counters_.forged, 1); }
 
     // Times that come are by this clock; those in the ring are by ours. Once, before anything comes. Any thread.
     void follow(std::shared_ptr<const TimeBase> sender);
@@ -137,6 +148,8 @@ private:
     wire::Reassembly reassembly_;
     MirrorCounters counters_;
     RecoveryCounters recovery_;
+    std::unique_ptr<seal::Opener> opener_;
+    std::unique_ptr<seal::RecordOpener> records_;
     std::shared_ptr<const TimeBase> kept_base_;
     std::atomic<const TimeBase*> base_{nullptr};
     i64 kernel_ns_ = 0;

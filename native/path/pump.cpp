@@ -14,6 +14,8 @@ namespace ringcast {
 namespace {
 
 constexpr std::size_t kBatchBytes = 256 * 1024;
+// So many are sent at once: the receiver opens one while the next is on its way.
+constexpr std::size_t kSealedRecords = 2;
 
 // A reliable publisher waits for what a batch holds: with a quarter of the ring it goes on while that is sent.
 std::size_t most_of(const RingPtr& ring, const PumpSpec& spec) {
@@ -28,13 +30,18 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       socket_(std::move(socket)),
       reader_(false, nullptr),
       most_(most_of(ring, spec)),
-      link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk),
+      link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk, UINT64_MAX,
+            spec.seal && !spec.stream ? spec.seal->sealer(spec.sender) : nullptr),
       next_seq_(spec.first_seq),
       buffer_(kBatchBytes),
       thread_([this] {
           if (spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
           reader_.close();
       }) {
+    if (spec.seal && spec.stream) {
+        records_ = std::make_unique<seal::RecordSealer>(spec.seal->schedule());
+        sealed_.resize(kSealedRecords * (seal::kMostRecord + seal::kRecordBytes));
+    }
     auto member = std::make_shared<Reader::Member>();
     member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell),
                                               CursorSpec{.start = static_cast<i64>(spec.first_seq), .reliable = spec.reliable, .owner = static_cast<u32>(getpid()) | kForOthers, .keeps = true});
@@ -144,10 +151,31 @@ bool Pump::gone() const {
 }
 
 bool Pump::send_stream() {
-    if (gone()) return false;
+    if (gone() || !(records_ ? send_sealed() : send_all({buffer_.data(), filled_}))) return false;
+    add(counters_.messages, batch_.size());
+    add(counters_.bytes, filled_);
+    return true;
+}
+
+bool Pump::send_sealed() {
+    for (std::size_t at = 0; at < filled_;) {
+        std::size_t length = 0;
+        for (std::size_t i = 0; i < kSealedRecords && at < filled_; ++i) {
+            const std::size_t part = std::min(filled_ - at, seal::kMostRecord);
+            const std::size_t record = records_->seal({buffer_.data() + at, part}, sealed_.data() + length);
+            if (record == 0) return false;
+            length += record;
+            at += part;
+        }
+        if (!send_all({sealed_.data(), length})) return false;
+    }
+    return true;
+}
+
+bool Pump::send_all(std::span<const std::byte> bytes) {
     std::size_t done = 0;
-    while (done < filled_) {
-        const ssize_t n = ::send(socket_.get(), buffer_.data() + done, filled_ - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (done < bytes.size()) {
+        const ssize_t n = ::send(socket_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n > 0) {
             done += static_cast<std::size_t>(n);
             continue;
@@ -159,8 +187,6 @@ bool Pump::send_stream() {
         ::poll(&fd, 1, 250);
         if (thread_.stopping()) return false;
     }
-    add(counters_.messages, batch_.size());
-    add(counters_.bytes, filled_);
     return true;
 }
 

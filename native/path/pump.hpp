@@ -16,6 +16,8 @@
 #include "path/link.hpp"
 #include "ring/reader.hpp"
 #include "ring/thread.hpp"
+#include "seal/channel_seal.hpp"
+#include "seal/records.hpp"
 
 namespace ringcast {
 
@@ -27,6 +29,8 @@ struct PumpSpec {
     bool stream = true;
     std::uint16_t chunk = 0;
     u64 most_bytes_per_s = 0;  // datagrams only; 0 is unpaced
+    std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
+    u32 sender = 0;                           // its own number among those who seal
 };
 
 class Pump {
@@ -44,6 +48,7 @@ public:
     u64 next_seq() const { return next_seq_.load(std::memory_order_relaxed); }
     int thread_id() const { return thread_.id(); }
     const LinkCounters& counters() const { return counters_; }
+    bool sealed() const { return spec_.seal != nullptr; }
     u64 lost() const { return lost_.load(std::memory_order_relaxed); }
 
 private:
@@ -52,6 +57,8 @@ private:
     bool fill();   // false when there was nothing
     bool flush();  // false when the other side is gone
     bool send_stream();
+    bool send_sealed();
+    bool send_all(std::span<const std::byte> bytes);
     void pace(std::size_t bytes);
     bool finished() const { return next_seq_.load(std::memory_order_relaxed) >= stop_before_.load(); }
 
@@ -70,6 +77,8 @@ private:
     std::size_t filled_ = 0;
     std::vector<Outgoing> batch_;
     i64 paced_until_ns_ = 0;
+    std::unique_ptr<seal::RecordSealer> records_;
+    std::vector<std::byte> sealed_;
     bool corrupt_ = false;  // the ring is
     bool pressed_ = false;  // the receiver took less than was there, and this has not caught up since
     Thread thread_;

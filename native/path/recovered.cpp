@@ -37,7 +37,9 @@ Recovered::Recovered(std::shared_ptr<Mirror> mirror, RecoverySpec spec, Bundle& 
       gate_until_ns_(steady_ns() + kGateNs),
       gated_(spec_.gate_seq > spec_.stack.window.first),
       credited_(spec_.stack.window.first),
-      heard_group_ns_(steady_ns()) {}
+      heard_group_ns_(steady_ns()) {
+    if (const ChannelSpec& channel = mirror_->spec(); channel.seal) sealer_ = channel.seal->sealer(channel.sender);
+}
 
 void Recovered::on_datagram(wire::Bytes datagram, i64 now_ns, bool by_group) {
     now_ns_ = now_ns;
@@ -165,7 +167,7 @@ void Recovered::transmit(const Endpoint& to, wire::Bytes datagram, bool urgent) 
     add(mirror_->recovery().sent_datagrams, 1);
     add(mirror_->recovery().sent_bytes, datagram.size());
     urgent_ |= urgent;
-    outgoing_.add(datagram);
+    outgoing_.add(datagram, sealer_.get());
     outgoing_.to(to);
 }
 

@@ -99,6 +99,7 @@ private:
     bool urgent_ = false;             // something waits that is not to be held
     i64 held_since_ns_ = kForever;    // since when a repair waits
     i64 heard_group_ns_;
+    std::unique_ptr<seal::Sealer> sealer_;  // of what it sends
 };
 
 }  // namespace ringcast

@@ -147,7 +147,7 @@ void Retransmitter::receive() {
     const std::size_t n = intake_.receive(socket_.get(), MSG_DONTWAIT);
     const i64 now = steady_ns();
     for (std::size_t i = 0; i < n; ++i) {
-        const wire::Bytes datagram = intake_.at(i);
+        std::span<std::byte> datagram = intake_.at(i);
         if (datagram.empty()) continue;
         add(counters_.datagrams, 1);
         wire::Control control;
@@ -156,6 +156,11 @@ void Retransmitter::receive() {
             continue;
         }
         if (OpenGroup* entry = find(control.key)) {
+            if (seal::Opener* const opener = entry->group->opener()) {
+                std::size_t length = datagram.size();
+                if (opener->open(datagram.data(), length) != seal::Verdict::ok) continue;
+                datagram = datagram.first(length);
+            }
             entry->group->on_datagram(datagram, now);
             entry->due_ns = 0;
         } else {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 
+#include "path/sealed_stream.hpp"
 #include "ring/counters.hpp"
 #include "ring/failure.hpp"
 
@@ -22,6 +23,7 @@ constexpr std::size_t kStreamBuffer = 256 * 1024;
 // move are not to pay for a sign each time.
 constexpr long kShortestPauseNs = 50'000, kLongestPauseNs = 1'000'000;
 constexpr u32 kMostLooks = 16;
+constexpr std::ptrdiff_t kMostUnproven = 4;
 constexpr int kSliceMs = static_cast<int>(futex::kSliceNs / 1'000'000);
 
 // Until something is readable. Finer than the milliseconds of epoll_wait, and on kernels without epoll_pwait2.
@@ -38,11 +40,14 @@ class Streams::Stream {
 public:
     enum class Step { again, drained, paused, ended };
 
-    Stream(std::shared_ptr<Mirror> mirror_, Descriptor fd_) : mirror(std::move(mirror_)), fd(std::move(fd_)), buffer_(kStreamBuffer) {}
+    Stream(std::shared_ptr<Mirror> mirror_, Descriptor fd_) : mirror(std::move(mirror_)), fd(std::move(fd_)), buffer_(kStreamBuffer) {
+        if (mirror->records() != nullptr) sealed_ = std::make_unique<SealedStream>(*mirror->records());
+    }
 
     // Read until the kernel has no more (`drained`), the ring no room (`paused`), or the other side is gone.
     Step pump() {
-        for (int rounds = 0; rounds < 16; ++rounds) {
+        // What was read ahead is not told of again.
+        for (int rounds = 0; rounds < 16 || (sealed_ && sealed_->pending()); ++rounds) {
             const Step step = long_at_ != nullptr ? fill_long() : fill_buffer();
             if (step != Step::again) return step;
         }
@@ -55,6 +60,8 @@ public:
     bool awaits = false;   // its readers' doorbell, in the watch
     u32 fruitless = 0;     // looks that found no room
     u32 wants_bytes = 0;   // room for the message that waits
+    // Whether it comes from the channel's sender, as far as can be told.
+    bool proven() const { return !sealed_ || sealed_->proven(); }
 
 private:
     Step outcome(ssize_t n) const {
@@ -63,8 +70,15 @@ private:
         return Step::ended;
     }
 
+    ssize_t read(std::byte* to, std::size_t most) {
+        if (!sealed_) return ::read(fd.get(), to, most);
+        const ssize_t n = sealed_->read(fd.get(), to, most);
+        if (sealed_->forged()) mirror->forged();
+        return n;
+    }
+
     Step fill_long() {
-        const ssize_t n = ::read(fd.get(), long_at_ + long_have_, long_.length - long_have_);
+        const ssize_t n = read(long_at_ + long_have_, long_.length - long_have_);
         if (const Step step = outcome(n); step != Step::again) return step;
         long_have_ += static_cast<u32>(n);
         if (long_have_ == long_.length) {
@@ -77,7 +91,7 @@ private:
     Step fill_buffer() {
         if (const Step step = parse(); step != Step::again) return step;
         if (long_at_ != nullptr) return Step::again;
-        const ssize_t n = ::read(fd.get(), buffer_.data() + have_, buffer_.size() - have_);
+        const ssize_t n = read(buffer_.data() + have_, buffer_.size() - have_);
         if (const Step step = outcome(n); step != Step::again) return step;
         have_ += static_cast<std::size_t>(n);
         return parse();
@@ -124,6 +138,7 @@ private:
 
     std::vector<std::byte> buffer_;
     std::size_t have_ = 0;
+    std::unique_ptr<SealedStream> sealed_;  // none on a mesh without identities
     wire::Header long_;
     std::byte* long_at_ = nullptr;
     u32 long_have_ = 0;
@@ -202,12 +217,13 @@ void Streams::remove_if(Condition&& condition) {
 void Streams::take_stream(u64 key, Descriptor fd) {
     const auto found = mirrors_.find(key);
     if (found == mirrors_.end()) return;
-    const auto living = [&] {
-        return std::find_if(streams_.begin(), streams_.end(), [&](const auto& s) { return s->mirror->spec().key == key; });
-    };
+    const auto ours = [&](const auto& s) { return s->mirror->spec().key == key; };
     // The first may have ended without having been looked at since.
-    if (const auto first = living(); first != streams_.end()) serve(first->get());
-    if (living() != streams_.end()) return found->second->refuse();
+    if (const auto first = std::find_if(streams_.begin(), streams_.end(), ours); first != streams_.end()) serve(first->get());
+    // Of a sealed channel, anybody who saw its key can begin a stream, but only its sender can go on with it.
+    if (std::count_if(streams_.begin(), streams_.end(), ours) >= kMostUnproven ||
+        std::any_of(streams_.begin(), streams_.end(), [&](const auto& s) { return ours(s) && s->proven(); }))
+        return found->second->refuse();
     auto stream = std::make_unique<Stream>(found->second, std::move(fd));
     epoll_event event{EPOLLIN, {.ptr = stream.get()}};
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, stream->fd.get(), &event) != 0) throw OsRefused("cannot watch a stream", errno);
@@ -300,7 +316,8 @@ void Streams::look_for_dead_readers() {
 }
 
 void Streams::end(Stream* stream) {
-    {
+    // That a stranger's stream ended says nothing of the channel's.
+    if (stream->proven()) {
         std::lock_guard lock(mutex_);
         ended_.push_back(stream->mirror->spec().key);
     }

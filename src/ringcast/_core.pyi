@@ -564,6 +564,56 @@ class Mirror:
 
     def counters(self) -> dict[str, int]: ...
 
+SEAL_ALGORITHM: int
+"""The fastest of this machine: 1 is AES-256-GCM, 2 is ChaCha20-Poly1305."""
+SEAL_BYTES: int
+"""How much longer a datagram gets by being sealed."""
+SEAL_RECEIVER: int
+"""Numbers of receivers, among those who seal packets of a channel, begin here."""
+SEAL_EPOCH_PACKETS: int
+"""After so many packets of a sender the channel's next epoch is to begin."""
+
+class ChannelSeal:
+    """What a daemon knows of a channel's seal: its secret, and a counter for each sender of this node."""
+
+    def __init__(self, key: int, secret: bytes, epoch: int = 0, algorithm: int = ...) -> None:
+        """Raises ValueError (the secret has not 32 bytes), QosMismatch (there is no libcrypto)."""
+
+    @property
+    def algorithm(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    def newest(self) -> tuple[int, bytes]:
+        """The epoch and its secret, for whoever joins now."""
+
+    def link(self, sender: int) -> tuple[bytes, int]:
+        """The key of this epoch as a publisher is told it, and the descriptor of the counter's page."""
+
+    @property
+    def used(self) -> int:
+        """The most that one sender sealed since the epoch began."""
+
+    def advance(self) -> None:
+        """Begin the next epoch."""
+
+class Sealer:
+    """Seals packets as one sender of a channel; for tests."""
+
+    def __init__(self, seal: ChannelSeal, sender: int) -> None: ...
+    def seal(self, packet: bytes) -> bytes | None:
+        """None when the key is used up."""
+
+class Opener:
+    """Opens packets of a channel, at a receiver or at the publisher's node; for tests."""
+
+    def __init__(self, seal: ChannelSeal, publisher: bool = False, own: int = 4294967295) -> None: ...
+    def open(self, packet: bytes) -> tuple[str, bytes | None]:
+        """ "ok", "forged", "replayed", "old_key" or "reflected"."""
+
+    @property
+    def senders(self) -> int:
+        """Of how many it has opened something."""
+
 class Delivery:
     """A native thread that takes datagrams on one socket and writes mirrors."""
 
@@ -578,6 +628,7 @@ class Delivery:
         first_seq: int = 0,
         reliable: bool = False,
         patience_ns: int = 2000000,
+        seal: ChannelSeal | None = None,
     ) -> Mirror: ...
     def open_recovered(
         self,
@@ -601,6 +652,8 @@ class Delivery:
         gate_seq: int,
         patient: bool,
         loss: tuple[float, float, float, float, float, int],
+        seal: ChannelSeal | None = None,
+        sender: int = 4294967295,
     ) -> Mirror:
         """Behind a recovery stack. `loss` is (rate, enter, leave, duplicate, overtake, seed) of losses on purpose."""
 
@@ -630,6 +683,7 @@ class Streams:
         first_seq: int = 0,
         reliable: bool = False,
         patience_ns: int = 2000000,
+        seal: ChannelSeal | None = None,
     ) -> Mirror: ...
     def close_channel(self, key: int) -> None: ...
     def add_stream(self, key: int, socket_fd: int) -> None: ...
@@ -671,6 +725,8 @@ class Retransmitter:
         most_bytes_per_s: int,
         multicast: str,
         loss: tuple[float, float, float, float, float, int],
+        seal: ChannelSeal | None = None,
+        sender: int = 0,
     ) -> Group: ...
     def close_group(self, key: int) -> None: ...
     def set_members(self, key: int, members: list[tuple[str, int, bool]]) -> None:
@@ -704,6 +760,8 @@ class Pump:
         stream: bool = True,
         chunk: int = 0,
         most_bytes_per_s: int = 0,
+        seal: ChannelSeal | None = None,
+        sender: int = 0,
     ) -> None: ...
     def stop_before(self, seq: int) -> None:
         """Somebody else sends `seq` and what follows; the state is "done" once everything before it is sent."""

@@ -29,3 +29,7 @@ def simulate_loss(
     tuning: dict[str, int] = ...,
 ) -> dict[str, Any]:
     """A run in virtual time; see ringcast.lab.simulation.packet_loss."""
+
+def attack(kind: str, *, packets: int, seed: int = 1) -> dict[str, int]:
+    """So many packets as an attacker makes them, at the threads that receive sealed channels; see
+    ringcast.lab.security. Raises ValueError, RuntimeError."""

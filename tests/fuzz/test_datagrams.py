@@ -72,6 +72,42 @@ def test_the_next_stage_survives_what_is_let_through(datagrams: list[bytes]) -> 
     assert reassembly.held_bytes <= _core.REASSEMBLY_WINDOW * 4096
 
 
+@given(st.lists(st.binary(max_size=300) | packets | damaged(), max_size=30), st.booleans())
+@settings(max_examples=200)
+def test_an_opener_refuses_what_nobody_sealed(datagrams: list[bytes], publisher: bool) -> None:
+    opener = _core.Opener(_core.ChannelSeal(7, bytes(range(32))), publisher=publisher)
+    for datagram in datagrams:
+        verdict, opened = opener.open(datagram)
+        assert verdict in {"forged", "old_key"}
+        assert opened is None
+    assert opener.senders == 0
+
+
+@given(packets | damaged(), st.data())
+@settings(max_examples=300)
+def test_a_sealed_packet_opens_as_it_was_or_not_at_all(datagram: bytes, data: st.DataObject) -> None:
+    """What an authentic sender sealed may be anything; the decoder behind the seal says what it is."""
+    sealer = _core.Sealer(_core.ChannelSeal(7, bytes(range(32))), 0)
+    opener = _core.Opener(_core.ChannelSeal(7, bytes(range(32))))
+    sealed = sealer.seal(datagram)
+    if sealed is None:
+        assert len(datagram) < 16
+        return
+    assert len(sealed) == len(datagram) + _core.SEAL_BYTES
+    changed = bytearray(sealed)
+    at = data.draw(st.integers(0, len(sealed) - 1))
+    changed[at] ^= data.draw(st.integers(1, 255))
+    assert opener.open(bytes(changed))[1] is None
+    assert opener.open(sealed[: data.draw(st.integers(0, len(sealed) - 1))])[1] is None
+    verdict, opened = opener.open(sealed)
+    if verdict == "ok":
+        assert opened == datagram
+        assert _core.parse_datagram(opened)[0] in OUTCOMES
+        assert opener.open(sealed)[0] == "replayed"
+    else:  # a link sends data, confirmations, heartbeats and repairs alone
+        assert (verdict, datagram[3] in {1, 2, 4, 5}) == ("forged", False)
+
+
 def test_a_delivery_thread_goes_on(eventually: Callable[..., None]) -> None:
     chance = random.Random(11)
     with (

@@ -4,7 +4,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bindings/network/tuning.hpp"
+#include "lab/attack.hpp"
 #include "lab/loss_simulation.hpp"
 
 namespace ringcast::bindings {
@@ -52,6 +55,28 @@ nb::dict simulate(std::vector<std::string> stages, bool tcp, bool multicast, u32
     return out;
 }
 
+nb::dict attack(const std::string& kind, u64 packets, u64 seed) {
+    static constexpr const char* kKinds[] = {"forged", "truncated", "bit_flipped", "replayed", "reflected", "old_key", "another_stream"};
+    const auto found = std::find(std::begin(kKinds), std::end(kKinds), kind);
+    if (found == std::end(kKinds)) throw nb::value_error("no such attack");
+    lab::AttackOutcome outcome;
+    {
+        nb::gil_scoped_release release;
+        outcome = lab::attack(static_cast<lab::Attack>(found - kKinds), packets, seed);
+    }
+    nb::dict out;
+    out["sent"] = outcome.sent;
+    out["accepted"] = outcome.accepted;
+    out["forged"] = outcome.forged;
+    out["replayed"] = outcome.replayed;
+    out["old_key"] = outcome.old_key;
+    out["reflected"] = outcome.reflected;
+    out["unreadable"] = outcome.unreadable;
+    out["true_messages"] = outcome.true_messages;
+    out["memory_bytes"] = outcome.memory_bytes;
+    return out;
+}
+
 }  // namespace
 }  // namespace ringcast::bindings
 
@@ -64,4 +89,5 @@ NB_MODULE(_lab, m) {
           "payload"_a = 12, "loss"_a = 0.0, "loss_enter"_a = 0.0, "loss_leave"_a = 1.0, "feedback_loss"_a = 0.0, "delay_ns"_a = 150'000,
           "jitter_ns"_a = 100'000, "send_ns"_a = 5'000, "byte_ns"_a = 0.0, "rest_ns"_a = 5'000'000'000, "lost_by_all"_a = nb::none(), "seed"_a = 1,
           "tuning"_a = nb::dict());
+    m.def("attack", &attack, "kind"_a, nb::kw_only(), "packets"_a, "seed"_a = 1);
 }

@@ -16,6 +16,7 @@
 #include "path/pump.hpp"
 #include "path/retransmitter.hpp"
 #include "path/streams.hpp"
+#include "seal/channel_seal.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -25,6 +26,8 @@ Descriptor duplicate(int fd) {
     if (copy.get() < 0) throw OsRefused("cannot keep a socket", errno);
     return copy;
 }
+
+using Seal = std::shared_ptr<seal::ChannelSeal>;
 
 template <typename... Pairs>
 nb::dict counted(const Pairs&... pairs) {
@@ -36,6 +39,17 @@ nb::dict counted(const Pairs&... pairs) {
 template <typename T>
 std::pair<const char*, const std::atomic<T>&> named(const char* name, const std::atomic<T>& value) {
     return {name, value};
+}
+
+// What did not open is counted with what else was forged.
+void count_seal(nb::dict& out, const Seal& seal, const seal::Opener* opener) {
+    out["sealed"] = seal ? 1 : 0;
+    if (opener == nullptr) return;
+    const seal::OpenerCounters& c = opener->counters();
+    out["forged"] = (out.contains("forged") ? nb::cast<u64>(out["forged"]) : 0) + c.forged.load();
+    out["replayed"] = c.replayed.load();
+    out["old_key"] = c.old_key.load();
+    out["reflected"] = c.reflected.load();
 }
 
 nb::dict mirror_counters(Mirror& mirror) {
@@ -57,6 +71,8 @@ nb::dict mirror_counters(Mirror& mirror) {
                        named("forged", v.forged), named("deaf", v.deaf), named("grtt_ns", v.grtt_ns), named("sent_datagrams", v.sent_datagrams),
                        named("sent_bytes", v.sent_bytes)));
     out["absurd"] = v.absurd.load() + c.absurd.load() + u64{r.absurd};
+    out["forged"] = v.forged.load() + c.forged.load();
+    count_seal(out, mirror.spec().seal, mirror.opener());
     return out;
 }
 
@@ -69,16 +85,18 @@ nb::dict delivery_counters(const Delivery& delivery) {
 }
 
 std::unique_ptr<Pump> make_pump(int ring_fd, int bell_fd, int socket_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every,
-                                u64 first_seq, bool reliable, bool stream, u32 chunk, u64 most_bytes_per_s) {
+                                u64 first_seq, bool reliable, bool stream, u32 chunk, u64 most_bytes_per_s, Seal seal, u32 sender) {
     auto ring = std::make_shared<const RingView>(ring_fd, Geometry::of(depth, capacity_bytes), incarnation);
     check_page(bell_fd, kPage);
     return std::make_unique<Pump>(std::move(ring), map_plain(bell_fd, kPage, Access::write), duplicate(socket_fd),
-                                  PumpSpec{key, every, first_seq, reliable, stream, static_cast<std::uint16_t>(chunk), most_bytes_per_s});
+                                  PumpSpec{key, every, first_seq, reliable, stream, static_cast<std::uint16_t>(chunk), most_bytes_per_s, std::move(seal), sender});
 }
 
 template <typename Taker>
-std::shared_ptr<Mirror> open_channel(Taker& taker, u64 key, u64 depth, u64 capacity_bytes, u64 every, u64 first_seq, bool reliable, i64 patience_ns) {
-    return taker.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, patience_ns});
+std::shared_ptr<Mirror> open_channel(Taker& taker, u64 key, u64 depth, u64 capacity_bytes, u64 every, u64 first_seq, bool reliable, i64 patience_ns, Seal seal) {
+    ChannelSpec spec{key, 0, depth, capacity_bytes, every, first_seq, reliable, patience_ns};
+    spec.seal = std::move(seal);
+    return taker.open(spec);
 }
 
 // Joins a thread.
@@ -108,7 +126,7 @@ std::vector<Endpoint> endpoints(const std::vector<std::string>& texts, int famil
 
 std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capacity_bytes, u64 every, u64 first_seq, bool reliable, std::vector<std::string> stages,
                                        const nb::dict& tuning, u32 me, u32 messages, u32 most_pieces, u32 cells, u32 cell_bytes, const std::string& publisher,
-                                       const std::string& group, const std::vector<std::string>& peers, u64 gate_seq, bool patient, Loss loss) {
+                                       const std::string& group, const std::vector<std::string>& peers, u64 gate_seq, bool patient, Loss loss, Seal seal, u32 sender) {
     // Pieces of the message whose turn it is are kept until the stack says that the rest will not come.
     constexpr i64 kPatienceNs = 3'600'000'000'000;
     RecoverySpec spec;
@@ -123,12 +141,15 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     spec.peers = endpoints(peers, d.family());
     const bool unordered = std::ranges::find(spec.stack.stages, "ordering") == spec.stack.stages.end();
     spec.stack.by_message = unordered;
-    return d.open({key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs, unordered}, std::move(spec));
+    ChannelSpec channel{key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs, unordered};
+    channel.seal = std::move(seal);
+    channel.sender = sender;
+    return d.open(channel, std::move(spec));
 }
 
 std::shared_ptr<Group> open_group(Retransmitter& r, int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every, u64 first_seq,
                                   std::vector<std::string> stages, const nb::dict& tuning, u32 chunk, bool reliable, bool pumped, u64 most_bytes_per_s,
-                                  const std::string& multicast, Loss loss) {
+                                  const std::string& multicast, Loss loss, Seal seal, u32 sender) {
     GroupSpec spec;
     spec.stack = {std::move(stages), key, wire::kPublisher, 1, !multicast.empty(), key, {first_seq, every, 1, 1, 1, static_cast<u32>(wire::kHeaderBytes + chunk)}, tuned({}, tuning)};
     spec.filter = filter_of_sender(loss);
@@ -137,6 +158,8 @@ std::shared_ptr<Group> open_group(Retransmitter& r, int ring_fd, int bell_fd, u6
     spec.pumped = pumped;
     spec.pump_bytes_per_s = most_bytes_per_s;
     spec.multicast = endpoint(multicast, r.family());
+    spec.seal = std::move(seal);
+    spec.sender = sender;
     return r.open(ring_fd, bell_fd, Geometry::of(depth, capacity_bytes), incarnation, spec);
 }
 
@@ -148,10 +171,12 @@ void set_members(Retransmitter& r, u64 key, const std::vector<std::tuple<std::st
 
 nb::dict group_counters(const Group& group) {
     const GroupCounters& c = group.counters();
-    return counted(named("messages", c.messages), named("bytes", c.bytes), named("datagrams", c.datagrams), named("refused", c.refused),
+    nb::dict out = counted(named("messages", c.messages), named("bytes", c.bytes), named("datagrams", c.datagrams), named("refused", c.refused),
                    named("unroutable", c.unroutable), named("naks", c.naks), named("repairs", c.repairs), named("heartbeats", c.heartbeats),
                    named("acks", c.acks), named("credits", c.credits), named("gone", c.gone), named("malformed", c.malformed), named("absurd", c.absurd),
                    named("dropped", c.dropped), named("grtt_ns", c.grtt_ns), named("sent_bytes", c.sent_bytes));
+    count_seal(out, group.seal(), group.opener());
+    return out;
 }
 
 const char* state_name(const Pump& pump) {
@@ -185,10 +210,10 @@ void bind_path(nb::module_& m) {
     nb::class_<Delivery>(m, "Delivery")
         .def(nb::new_([](int fd) { return std::make_unique<Delivery>(duplicate(fd)); }), "socket_fd"_a)
         .def("open", &open_channel<Delivery>, nb::kw_only(), "key"_a, "depth"_a, "capacity_bytes"_a, "every"_a = 1, "first_seq"_a = 0,
-             "reliable"_a = false, "patience_ns"_a = 2'000'000)
+             "reliable"_a = false, "patience_ns"_a = 2'000'000, "seal"_a.none() = nb::none())
         .def("open_recovered", &open_recovered, nb::kw_only(), "key"_a, "depth"_a, "capacity_bytes"_a, "every"_a, "first_seq"_a, "reliable"_a, "stages"_a,
              "tuning"_a, "me"_a, "messages"_a, "most_pieces"_a, "cells"_a, "cell_bytes"_a, "publisher"_a, "group"_a, "peers"_a, "gate_seq"_a, "patient"_a,
-             "loss"_a)
+             "loss"_a, "seal"_a.none() = nb::none(), "sender"_a = UINT32_MAX)
         .def("retune",
              [](Delivery& d, u64 key, const nb::dict& tuning, bool patient, Loss loss) { d.retune(key, tuned({}, tuning), filter_of_receiver(loss), patient); },
              "key"_a, "tuning"_a, "patient"_a, "loss"_a)
@@ -203,7 +228,7 @@ void bind_path(nb::module_& m) {
     nb::class_<Streams>(m, "Streams")
         .def(nb::init<>())
         .def("open", &open_channel<Streams>, nb::kw_only(), "key"_a, "depth"_a, "capacity_bytes"_a, "every"_a = 1, "first_seq"_a = 0,
-             "reliable"_a = false, "patience_ns"_a = 2'000'000)
+             "reliable"_a = false, "patience_ns"_a = 2'000'000, "seal"_a.none() = nb::none())
         .def("close_channel", &Streams::close_channel, "key"_a)
         .def("add_stream", [](Streams& d, u64 key, int fd) { d.add_stream(key, duplicate(fd)); }, "key"_a, "socket_fd"_a)
         .def("attach_fanout", [](Streams& d, u64 key, int fd) { d.attach_fanout(key, duplicate(fd)); }, "key"_a, "socket_fd"_a)
@@ -217,7 +242,7 @@ void bind_path(nb::module_& m) {
     nb::class_<Retransmitter>(m, "Retransmitter")
         .def(nb::new_([](int fd) { return std::make_unique<Retransmitter>(duplicate(fd)); }), "socket_fd"_a)
         .def("open", &open_group, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a, "key"_a, "every"_a, "first_seq"_a,
-             "stages"_a, "tuning"_a, "chunk"_a, "reliable"_a, "pumped"_a, "most_bytes_per_s"_a, "multicast"_a, "loss"_a)
+             "stages"_a, "tuning"_a, "chunk"_a, "reliable"_a, "pumped"_a, "most_bytes_per_s"_a, "multicast"_a, "loss"_a, "seal"_a.none() = nb::none(), "sender"_a = 0)
         .def("close_group", &Retransmitter::close_group, "key"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("set_members", &set_members, "key"_a, "members"_a)
         .def("pump_from", &Retransmitter::pump_from, "key"_a, "seq"_a)
@@ -237,7 +262,8 @@ void bind_path(nb::module_& m) {
 
     nb::class_<Pump>(m, "Pump")
         .def(nb::new_(&make_pump), "ring_fd"_a, "bell_fd"_a, "socket_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
-             "key"_a, "every"_a = 1, "first_seq"_a = 0, "reliable"_a = false, "stream"_a = true, "chunk"_a = 0, "most_bytes_per_s"_a = 0)
+             "key"_a, "every"_a = 1, "first_seq"_a = 0, "reliable"_a = false, "stream"_a = true, "chunk"_a = 0, "most_bytes_per_s"_a = 0,
+             "seal"_a.none() = nb::none(), "sender"_a = 0)
         .def("stop_before", &Pump::stop_before, "seq"_a)
         .def("close", &closed<Pump>)
         .def_prop_ro("state", &state_name)
@@ -247,6 +273,7 @@ void bind_path(nb::module_& m) {
             const LinkCounters& c = p.counters();
             nb::dict out = counted(named("messages", c.messages), named("datagrams", c.datagrams), named("bytes", c.bytes), named("refused", c.refused), named("discarded", c.discarded));
             out["lost"] = p.lost();
+            out["sealed"] = p.sealed() ? 1 : 0;
             return out;
         });
 }

@@ -46,6 +46,17 @@ GRANT = "priority.grant"
 SETTLE = "priority.settle"
 
 
+class Seal(msgspec.Struct, frozen=True, kw_only=True):
+    """What a channel's packets are sealed with. It is told to the node that opens the channel, over a link between
+    daemons that is encrypted itself, and kept nowhere else."""
+
+    secret: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    epoch: Annotated[int, Meta(ge=0, lt=2**32)] = 0
+    algorithm: Annotated[int, Meta(ge=1, le=2)]
+    sender: Annotated[int, Meta(ge=0, lt=2**24)] = 0
+    """The receiver's own number among those who seal packets of this channel."""
+
+
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
     """I want the stream of publisher `incarnation`, every n-th message of it, from `start` on; scaled to `size`, in the
     publisher's own process or, with `here`, by a stage of your node. With `rate_hz` you choose n."""
@@ -79,6 +90,8 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     """The sequence number that the stream had reached: older messages come as history."""
     peers: list[ShortText] = []
     """Addresses of the receivers by number; '' where one left."""
+    seal: Seal | None = None
+    """The group's, in a mesh with identities."""
 
 
 class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +104,8 @@ class ChannelOpened(msgspec.Struct, frozen=True, kw_only=True):
     seat: Seat | None = None
     age_ns: Word | None = None
     """The publisher's age."""
+    seal: Seal | None = None
+    """In a mesh with identities, and where no group has one."""
 
 
 class StartChannel(msgspec.Struct, frozen=True, kw_only=True):

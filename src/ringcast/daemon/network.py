@@ -115,7 +115,8 @@ class Network:
         )
         # Streams come, stages and channels read them, streams go. Two arrows point back: `on_followed` and `on_gone`.
         self._senders = SenderNotices(self.mesh, background, self._complaints)
-        opening = Opening(local, self.mesh, self._ends, self._host_of, self.clocks.base)
+        sealed = bool(settings.identity)
+        opening = Opening(local, self.mesh, self._ends, self._host_of, self.clocks.base, sealed)
         self.incoming = IncomingChannels(
             local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
         )
@@ -126,7 +127,7 @@ class Network:
         sources = RingSources(self.incoming, self.stages, local.sharing, deliver, answers.listen)
         receivers = ReceiverNotices(self.mesh, background, self._complaints)
         self.outgoing = OutgoingChannels(
-            sources, background, receivers.regrouped, receivers.open_again, refused=self.mesh.refused
+            sources, background, receivers.regrouped, receivers.open_again, refused=self.mesh.refused, sealed=sealed
         )
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
         agreement = Agreement(local.table, self.mesh, self.incoming.settled)

@@ -8,199 +8,21 @@ is wrong or does not come within PATIENCE_S. Run them all by `check_all(transpor
 from __future__ import annotations
 
 import asyncio
-import itertools
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import msgspec
 
 from ringcast import _core
-from ringcast.control.descriptor import Descriptor
-from ringcast.daemon.rings.fanout import FanOut
-from ringcast.errors import SlowSubscriber, WouldBlock
+from ringcast.errors import SlowSubscriber
 from ringcast.message import Message
-from ringcast.model.closing import Closing
+from ringcast.testing.bench import HOST, POLL_S, Bench, Path, Violation, bench, expect, new_key, sealed
 from ringcast.testing.waiting import PATIENCE_S
-from ringcast.transport.interface import (
-    Channel,
-    FanOutLinks,
-    GroupTransport,
-    Mirror,
-    Receiving,
-    Sending,
-    Transport,
-)
+from ringcast.transport.interface import Channel, GroupTransport, Transport
 
-_HOST = "127.0.0.1"
-_POLL_S = 0.001
-_keys = itertools.count(0x5EED0001)
-
-
-class Violation(AssertionError):
-    """The transport does not do what the interface says."""
-
-
-def expect(condition: object, what: str) -> None:
-    if not condition:
-        raise Violation(what)
-
-
-class Publisher:
-    """A ring that is written here, with the daemon's end of its fan-out."""
-
-    def __init__(self, depth: int, capacity_bytes: int, max_wait_s: float) -> None:
-        self.writer = _core.RingWriter(depth=depth, capacity_bytes=capacity_bytes, max_wait_s=max_wait_s)
-        self._monitor = _core.RingMonitor(
-            self.ring_fd, self.bell_fd, depth=self.depth, capacity_bytes=self.capacity_bytes, incarnation=self.ring
-        )
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours:
-            self.writer.attach_fanout(ours.fileno())
-        self.fanout = FanOut(
-            Descriptor(theirs.detach()), self._monitor.bump_fanout, Descriptor(self._monitor.take_fanout_fd())
-        )
-
-    @property
-    def ring_fd(self) -> int:
-        return self.writer.ring_fd
-
-    @property
-    def bell_fd(self) -> int:
-        return self.writer.bell_fd
-
-    @property
-    def ring(self) -> int:
-        return self.writer.incarnation
-
-    @property
-    def depth(self) -> int:
-        return self.writer.depth
-
-    @property
-    def capacity_bytes(self) -> int:
-        return self.writer.capacity_bytes
-
-    @property
-    def next_seq(self) -> int:
-        return self._monitor.next_seq
-
-    @property
-    def links(self) -> FanOutLinks:
-        return self
-
-    def add_link(self, number: int, fd: int, **how: int) -> None:
-        self.fanout.add_link(number, fd, **how)
-        self.fanout.flush()
-
-    def remove_link(self, number: int) -> None:
-        self.fanout.remove_link(number)
-        self.fanout.flush()
-
-    def close(self) -> None:
-        self.fanout.close()
-        self._monitor.close()
-        self.writer.close()
-
-
-class Path(Closing):
-    """From a ring, by the transport, to a reader of the mirror. `settle` stands in for the daemon's event loop."""
-
-    def __init__(
-        self, transport: Transport, receiving: Receiving, publisher: Publisher, *, first_seq: int, every: int,
-        reliable: bool,
-    ) -> None:  # fmt: skip
-        self.publisher = publisher
-        self._receiving = receiving
-        self._transport = transport
-        self.channel = Channel(
-            key=next(_keys), incarnation=publisher.ring, depth=publisher.depth,
-            capacity_bytes=publisher.capacity_bytes, first_seq=-(-first_seq // every) * every, every=every,
-            reliable=reliable, transport=transport.name, sender=_HOST,
-        )  # fmt: skip
-        if isinstance(transport, GroupTransport):
-            seat = transport.admit(self.channel, publisher, _HOST, receiving.port)
-            self.channel = msgspec.structs.replace(self.channel, seat=seat)
-        self.mirror: Mirror = receiving.open(self.channel)
-        self.reader = _core.RingReader(reliable=reliable)
-        self.reader.attach(
-            self.mirror.ring_fd, self.mirror.bell_fd, depth=publisher.depth, capacity_bytes=publisher.capacity_bytes,
-            incarnation=self.mirror.incarnation, start=_core.START_EARLIEST, decode=bytes,
-        )  # fmt: skip
-        self.sending: Sending = transport.send(self.channel, publisher, _HOST, receiving.port)
-        asyncio.run(self.sending.ready())
-
-    def settle(self) -> None:
-        for answer in self.publisher.fanout.take_answers():
-            if answer.link in (self.channel.key, getattr(self.sending, "link", 0)):
-                give_back = self.sending.behind if answer.behind else self.sending.too_long
-                give_back(answer.seq)
-        if self.sending.unsettled:
-            self.sending.settle()
-
-    def receive(self, count: int, patience_s: float = PATIENCE_S, *, all_of_them: bool = True) -> list[Message]:
-        found: list[Message] = []
-        deadline = time.monotonic() + patience_s
-        while len(found) < count and time.monotonic() < deadline:
-            self.settle()
-            try:
-                found.append(self.reader.recv_nowait())
-            except WouldBlock:
-                time.sleep(_POLL_S)
-        expect(len(found) == count or not all_of_them, f"{len(found)} of {count} messages came; the rest never did")
-        return found
-
-    def expect_silence(self) -> None:
-        self.settle()
-        try:
-            message = self.reader.recv_nowait()
-        except WouldBlock:
-            return
-        raise Violation(f"message {message.seq} came, which was not due")
-
-    def close(self) -> None:
-        self.sending.release()
-        self.sending.close()
-        self.left()
-        self._receiving.close_channel(self.channel.key)
-        self.reader.close()
-
-    def left(self) -> None:
-        """Let a transport with groups see that the channel is gone."""
-        if isinstance(self._transport, GroupTransport):
-            self._transport.take_changes()
-
-
-class Bench:
-    """A receiving end and a publisher, to make paths between."""
-
-    def __init__(self, transport: Transport, receiving: Receiving, publisher: Publisher) -> None:
-        self.transport = transport
-        self.receiving = receiving
-        self.publisher = publisher
-
-    def path(self, first_seq: int | None = None, every: int = 1, reliable: bool = False) -> Path:
-        first = self.publisher.next_seq if first_seq is None else first_seq
-        return Path(self.transport, self.receiving, self.publisher, first_seq=first, every=every, reliable=reliable)
-
-    def send(self, *payloads: bytes) -> None:
-        for payload in payloads:
-            self.publisher.writer.send(payload)
-
-
-@contextmanager
-def bench(
-    transport: Transport, depth: int = 256, capacity_bytes: int = 1 << 20, max_wait_s: float = 0.1
-) -> Iterator[Bench]:
-    receiving = transport.receive(_HOST)
-    publisher = Publisher(depth, capacity_bytes, max_wait_s)
-    try:
-        yield Bench(transport, receiving, publisher)
-    finally:
-        receiving.close()
-        publisher.close()
+__all__ = ["CHECKS", "Bench", "Path", "Violation", "bench", "check_all", "sealed"]
 
 
 def _numbers(messages: list[Message]) -> list[int]:
@@ -333,18 +155,18 @@ def refuses_nobody_there(transport: Transport) -> None:
     """Sending to a port where nobody listens ends in an error or in silence; the publisher does not notice."""
     with bench(transport) as b:
         with socket.socket() as probe:
-            probe.bind((_HOST, 0))
+            probe.bind((HOST, 0))
             port = probe.getsockname()[1]
         channel = Channel(
-            key=next(_keys), incarnation=b.publisher.ring, depth=b.publisher.depth,
+            key=new_key(), incarnation=b.publisher.ring, depth=b.publisher.depth,
             capacity_bytes=b.publisher.capacity_bytes, first_seq=0,
         )  # fmt: skip
         if isinstance(transport, GroupTransport):
-            seat = transport.admit(channel, b.publisher, _HOST, port)
+            seat = transport.admit(channel, b.publisher, HOST, port)
             channel = msgspec.structs.replace(channel, seat=seat)
         sending = None
         try:
-            sending = transport.send(channel, b.publisher, _HOST, port)
+            sending = transport.send(channel, b.publisher, HOST, port)
             asyncio.run(sending.ready())
         except OSError:
             pass
@@ -375,7 +197,7 @@ def loses_nothing_under_back_pressure(transport: Transport) -> None:
         # The reader stands still until the publisher has to wait for it.
         while not b.publisher.writer.counters()["waits"]:
             expect(time.monotonic() < deadline, "a reliable channel holds back a publisher whose reader stands still")
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
         got = path.receive(count)
         sender.join()
         expect(not failures, f"the publisher waited in vain: {failures}")

@@ -22,9 +22,10 @@ from ringcast.model import addresses
 from ringcast.model.priority import Marking
 from ringcast.transport import multicast
 from ringcast.transport.addressing import HEADER_BYTES, bound, connected_datagrams, payload_room, widen_receive_buffer
-from ringcast.transport.interface import Channel, Source
+from ringcast.transport.interface import Channel, LinkSeal, Source
 from ringcast.transport.member import PACE_BYTES_PER_S, MemberSending
 from ringcast.transport.recipe import Recipe, Shape
+from ringcast.transport.sealing import Sealing, fresh_seal
 from ringcast.transport.urgent.urgency import Urgency
 
 logger = logging.getLogger("ringcast.transport")
@@ -41,6 +42,7 @@ class Identity(NamedTuple):
     every: int
     reliable: bool
     local: str
+    sealed: bool = False
     priority: str = ""
 
 
@@ -76,6 +78,9 @@ class SendingGroup:
         self.chunk = chunk
         self.answering = answering
         self.members: list[Member | None] = []
+        self.sealing = Sealing(self.key, fresh_seal()) if identity.sealed else None
+        # The repair thread and the multicast link.
+        self._senders = (self.sealing.sender(), self.sealing.sender()) if self.sealing is not None else (0, 0)
         self.pumped_from: int | None = 0 if identity.shape.pumped else None
         self.address = ""
         self._socket: socket.socket | None = None
@@ -149,7 +154,8 @@ class SendingGroup:
                 stages=list(self.identity.shape.stages), tuning=self.recipe.tuning, chunk=self.chunk,
                 reliable=channel.reliable, pumped=self.identity.shape.pumped, most_bytes_per_s=PACE_BYTES_PER_S,
                 multicast=multicast.with_port(self.address) if self.multicasts else "",
-                loss=self.recipe.native_loss(0),
+                loss=self.recipe.native_loss(0), seal=self.sealing.native if self.sealing is not None else None,
+                sender=self._senders[0],
             )  # fmt: skip
             if self._urgency.dedicated and self.multicasts:
                 self.hand_over(channel.first_seq)  # the publisher's thread does not have the schedule
@@ -163,8 +169,21 @@ class SendingGroup:
             self._pushed = True
             self._source.links.add_link(
                 self.key, self._socket.fileno(), key=self.key, every=self.identity.every, chunk=self.chunk,
-                first_seq=self._source.next_seq, rank=self._urgency.rank,
+                first_seq=self._source.next_seq, seal=self._seal(), rank=self._urgency.rank,
             )  # fmt: skip
+
+    def renew_keys(self) -> None:
+        if self.sealing is None or not self.sealing.renew():
+            return
+        seal = self._seal()
+        if self._pushed and self._source is not None and seal is not None:
+            self._source.links.rekey_link(self.key, seal)
+        for member in self.members:
+            if member and member.sending:
+                member.sending.rekey()
+
+    def _seal(self) -> LinkSeal | None:
+        return self.sealing.link(self._senders[1]) if self.sealing is not None else None
 
     def hand_over(self, seq: int) -> None:
         if self.pumped_from is None:
@@ -179,7 +198,7 @@ class SendingGroup:
 
     def counters(self) -> dict[str, int]:
         if self._native is None:
-            return {}
+            return {"sealed": int(self.sealing is not None)}
         found = self._native.counters()
         if self.pumped_from is None:  # the publisher sends by itself, and counts for itself
             del found["messages"], found["bytes"]
@@ -248,13 +267,17 @@ class Groups:
         with connected_datagrams(host, port, Marking()) as probe:
             local: str = probe.getsockname()[0]
             room = min(payload_room(probe), MOST_PAYLOAD_BYTES)
-        identity = Identity(source.ring, recipe.shape, channel.every, channel.reliable, local, channel.priority)
+        sealed = channel.seal is not None
+        identity = Identity(
+            source.ring, recipe.shape, channel.every, channel.reliable, local, sealed, channel.priority
+        )  # fmt: skip
         # What the repair thread carries it carries from one message on, the same for all.
         alone = recipe.shape.pumped or (recipe.shape.multicast and Urgency(channel.priority).dedicated)
         known = [] if alone else self._groups.get(identity, [])
         group = next((group for group in known if not group.empty and not group.has(host, port)), None)
         if group is None:
             chunk = room - HEADER_BYTES - (REPAIR_BYTES if recipe.shape.codes else 0)
+            chunk -= _core.SEAL_BYTES if sealed else 0
             taken = {group.address for groups in self._groups.values() for group in groups}
             group = SendingGroup(identity, recipe, self._answer_from(local, channel.priority), chunk, taken)
             self._groups.setdefault(identity, []).append(group)
@@ -264,6 +287,7 @@ class Groups:
             key=group.key, number=number, feedback=group.answering.port, chunk=group.chunk,
             multicast=multicast.with_port(group.address) if group.multicasts else "", next_seq=source.next_seq,
             peers=group.peers() if recipe.shape.knows_peers else [""] * number + [group.peers()[number]],
+            seal=group.sealing.receiver() if group.sealing is not None else None,
         )  # fmt: skip
 
     def start(self, channel: Channel, source: Source) -> MemberSending:

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from ringcast import _core
-from ringcast.control.service import Seat
+from ringcast.control.service import Seal, Seat
 from ringcast.control.status import InForce
 
 
@@ -44,6 +44,9 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     seat: Seat | None = None
     direct: bool = False
     """Multicast does not reach the receiver."""
+    seal: Seal | None = None
+    """What its packets are to be sealed with; None on a mesh without identities. Receivers of a group get the group's,
+    and a group that is to be sealed makes its own."""
 
 
 @runtime_checkable
@@ -84,13 +87,21 @@ class Mirror(Protocol):
     def counters(self) -> dict[str, int]: ...
 
 
+LinkSeal = tuple[bytes, int]
+"""What whoever pushes to a link seals with, as its process is told it, and the descriptor of the counter's page."""
+
+
 class FanOutLinks(Protocol):
     """Telling whoever writes a ring to push what it writes to a socket too."""
 
     def add_link(
-        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, rank: int = 0
-    ) -> None:
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None,
+        rank: int = 0,
+    ) -> None:  # fmt: skip
         """Links of a higher rank are pushed to first."""
+
+    def rekey_link(self, number: int, seal: LinkSeal) -> None:
+        """Seal with that key from now on; nothing where there is no such link."""
 
     def remove_link(self, number: int) -> None: ...
 
@@ -167,8 +178,17 @@ class Sending(Protocol):
         """May block for a moment; called on a separate thread."""
 
 
+@runtime_checkable
+class SealedSending(Protocol):
+    """A sending end that seals what it sends."""
+
+    def renew_keys(self) -> None:
+        """Called every second: begin the next epoch when the present key is worn."""
+
+
 class Transport(Protocol):
-    """A kind."""
+    """A kind. One that takes `Channel.seal` has an attribute `seals` that is true; others are refused in a mesh with
+    identities."""
 
     @property
     def name(self) -> str: ...

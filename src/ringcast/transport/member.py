@@ -12,7 +12,8 @@ from ringcast import _core
 from ringcast.control.status import InForce
 from ringcast.transport.addressing import connected_datagrams
 from ringcast.transport.handover import Handover
-from ringcast.transport.interface import Channel, Source
+from ringcast.transport.interface import Channel, LinkSeal, Source
+from ringcast.transport.sealing import Sealing
 from ringcast.transport.urgent.urgency import Urgency
 
 PACE_BYTES_PER_S = 100_000_000
@@ -39,6 +40,11 @@ class Membership(Protocol):
     def multicasts(self) -> bool: ...
     @property
     def wants_multicast(self) -> bool: ...
+    @property
+    def sealing(self) -> Sealing | None: ...
+    def renew_keys(self) -> None:
+        """Begin the next epoch when the group's key is worn, and tell all who push."""
+
     def push(self) -> None:
         """Make the publisher push to the group."""
 
@@ -58,6 +64,10 @@ class MemberSending:
         self._urgency = Urgency(channel.priority)
         self._socket = connected_datagrams(host, port, self._urgency.marking)
         self._urgency.lock(source.ring_fd)
+        # The publisher's thread and the pump's: each counts by itself, or one that is late would look replayed.
+        self._link_sender, self._pump_sender = (
+            (group.sealing.sender(), group.sealing.sender()) if group.sealing is not None else (0, 0)
+        )
         self._handover = Handover(source, self._make_pump, self._push_from)
         self._direct = channel.direct or not group.multicasts
         if group.pumped_from is not None and channel.first_seq >= group.pumped_from:
@@ -127,6 +137,15 @@ class MemberSending:
             self._direct = True
             self._handover.push(max(self._channel.first_seq, self._source.next_seq - OVERLAP * self._channel.every))
 
+    def renew_keys(self) -> None:
+        self._group.renew_keys()
+
+    def rekey(self) -> None:
+        """The group's next epoch has begun."""
+        seal = self._seal()
+        if self._handover.pushed and seal is not None:
+            self._source.links.rekey_link(self._channel.key, seal)
+
     def counters(self) -> dict[str, int]:
         found = self._group.counters()
         return found | {"fallen_back": int(self._direct)} if self._group.wants_multicast else found
@@ -164,8 +183,11 @@ class MemberSending:
     def _push_from(self, first_seq: int) -> None:
         self._source.links.add_link(
             self._channel.key, self._socket.fileno(), key=self._group.key, every=self._channel.every,
-            chunk=self._group.chunk, first_seq=first_seq, rank=self._urgency.rank,
+            chunk=self._group.chunk, first_seq=first_seq, seal=self._seal(), rank=self._urgency.rank,
         )  # fmt: skip
+
+    def _seal(self) -> LinkSeal | None:
+        return self._group.sealing.link(self._link_sender) if self._group.sealing is not None else None
 
     def _make_pump(self, first_seq: int) -> _core.Pump:
         pump = _core.Pump(
@@ -173,6 +195,7 @@ class MemberSending:
             capacity_bytes=self._source.capacity_bytes, incarnation=self._source.ring, key=self._group.key,
             every=self._channel.every, first_seq=first_seq, reliable=self._channel.reliable, stream=False,
             chunk=self._group.chunk, most_bytes_per_s=PACE_BYTES_PER_S,
+            seal=self._group.sealing.native if self._group.sealing is not None else None, sender=self._pump_sender,
         )  # fmt: skip
         self._urgency.schedule(pump.thread_id, helper=bool(self._group.carrier))
         return pump

@@ -16,6 +16,7 @@ from ringcast.transport.addressing import HEADER_BYTES, bound, widen_receive_buf
 from ringcast.transport.interface import Channel, Mirror
 from ringcast.transport.multicast import Ears, local_address, send_from, without_port
 from ringcast.transport.recipe import read
+from ringcast.transport.sealing import native_seal
 from ringcast.transport.urgent.urgency import Urgency
 
 logger = logging.getLogger("ringcast.transport")
@@ -55,7 +56,8 @@ class StackReceiving:
             most_pieces=most_pieces, cells=WINDOW_CELLS, cell_bytes=HEADER_BYTES + seat.chunk,
             publisher=addresses.join(channel.sender, seat.feedback), group=seat.multicast if joined else "",
             peers=list(seat.peers), gate_seq=seat.next_seq, patient=recipe.patient,
-            loss=recipe.native_loss(seat.number + 1),
+            loss=recipe.native_loss(seat.number + 1), seal=native_seal(seat.key, seat.seal),
+            sender=seat.seal.sender if seat.seal is not None else 0xFFFFFFFF,
         )  # fmt: skip
         self._urgency.lock(mirror.ring_fd)
         self._seats[channel.key] = (seat.key, seat.number, joined)

@@ -18,6 +18,8 @@ from ringcast.transport.stack_receiving import StackReceiving
 class Stacked:
     """Made by `of`."""
 
+    seals = True
+
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.name = recipe.text

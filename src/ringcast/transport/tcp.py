@@ -18,6 +18,7 @@ from ringcast.control.status import InForce
 from ringcast.errors import RingcastError
 from ringcast.transport.addressing import bound, family_of
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
+from ringcast.transport.sealing import native_seal
 from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
 from ringcast.transport.urgent.urgency import Urgency
 
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 class Tcp:
     name = "tcp"
+    seals = True
     promises = Promises(reliable=True, ordered=True)
 
     def receive(self, host: str, port: int = 0) -> TcpReceiving:
@@ -51,7 +53,7 @@ class TcpReceiving:
     def open(self, channel: Channel) -> Mirror:
         mirror = self._streams.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
-            first_seq=channel.first_seq, reliable=channel.reliable,
+            first_seq=channel.first_seq, reliable=channel.reliable, seal=native_seal(channel.key, channel.seal),
         )  # fmt: skip
         self._urgency.lock(mirror.ring_fd)
         return mirror
@@ -166,6 +168,7 @@ class TcpSending:
                 source.ring_fd, source.bell_fd, self._socket.fileno(), depth=source.depth,
                 capacity_bytes=source.capacity_bytes, incarnation=source.ring, key=channel.key, every=channel.every,
                 first_seq=channel.first_seq, reliable=channel.reliable, stream=True,
+                seal=native_seal(channel.key, channel.seal),
             )  # fmt: skip
             self._urgency.schedule(self._pump.thread_id)
         except RingcastError as exc:  # no thread, no mapping, or a ring that is damaged

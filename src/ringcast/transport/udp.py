@@ -14,6 +14,7 @@ from ringcast.control.status import InForce
 from ringcast.transport.addressing import HEADER_BYTES, bound, connected_datagrams, payload_room, widen_receive_buffer
 from ringcast.transport.handover import Handover
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
+from ringcast.transport.sealing import Sealing, native_seal
 from ringcast.transport.urgent.urgency import Urgency
 
 PACE_BYTES_PER_S = 100_000_000
@@ -23,6 +24,7 @@ PATIENCE_NS = 2_000_000
 
 class Udp:
     name = "udp"
+    seals = True
     promises = Promises(reliable=False, ordered=True)
 
     def receive(self, host: str, port: int = 0) -> UdpReceiving:
@@ -46,6 +48,7 @@ class UdpReceiving:
         mirror = self._delivery.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
             first_seq=channel.first_seq, reliable=channel.reliable, patience_ns=PATIENCE_NS,
+            seal=native_seal(channel.key, channel.seal),
         )  # fmt: skip
         self._urgency.lock(mirror.ring_fd)
         return mirror
@@ -83,6 +86,12 @@ class UdpSending:
         self._urgency = Urgency(channel.priority)
         self._socket = connected_datagrams(host, port, self._urgency.marking)
         self._chunk = payload_room(self._socket) - HEADER_BYTES
+        self._sealing: Sealing | None = None
+        if channel.seal is not None:
+            self._chunk -= _core.SEAL_BYTES
+            self._sealing = Sealing(channel.key, channel.seal)
+            # The publisher's thread and the pump's: each counts by itself, or one that is late would look replayed.
+            self._link, self._pump = self._sealing.sender(), self._sealing.sender()
         self._given_back = self._urgency.dedicated
         self._released = False
         self._handover = Handover(source, self._make_pump, self._push_from)
@@ -123,7 +132,8 @@ class UdpSending:
         return self._urgency.in_force(self._socket, pump.thread_id if pump else 0, own=self._urgency.dedicated)
 
     def counters(self) -> dict[str, int]:
-        return self._handover.pump.counters() if self._handover.pump is not None else {}
+        sealed = {"sealed": int(self._sealing is not None)}
+        return self._handover.pump.counters() if self._handover.pump is not None else sealed
 
     def release(self) -> None:
         self._released = True
@@ -143,14 +153,20 @@ class UdpSending:
         self._source.links.add_link(
             self._channel.key, self._socket.fileno(), key=self._channel.key, every=self._channel.every,
             chunk=self._chunk, first_seq=first_seq, rank=self._urgency.rank,
+            seal=self._sealing.link(self._link) if self._sealing is not None else None,
         )  # fmt: skip
+
+    def renew_keys(self) -> None:
+        if self._sealing is not None and self._sealing.renew():
+            self._source.links.rekey_link(self._channel.key, self._sealing.link(self._link))
 
     def _make_pump(self, first_seq: int) -> _core.Pump:
         pump = _core.Pump(
             self._source.ring_fd, self._source.bell_fd, self._socket.fileno(), depth=self._source.depth,
             capacity_bytes=self._source.capacity_bytes, incarnation=self._source.ring, key=self._channel.key,
             every=self._channel.every, first_seq=first_seq, stream=False, chunk=self._chunk,
-            most_bytes_per_s=PACE_BYTES_PER_S,
+            most_bytes_per_s=PACE_BYTES_PER_S, seal=self._sealing.native if self._sealing is not None else None,
+            sender=self._pump if self._sealing is not None else 0,
         )  # fmt: skip
         self._urgency.schedule(pump.thread_id)
         return pump

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from ringcast.model.priority import read
-from ringcast.testing.transports import Publisher
+from ringcast.testing.bench import Publisher
 from ringcast.transport.addressing import connected_datagrams
 
 _IP_RECVTOS, _IPV6_RECVTCLASS = 13, 66

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from ringcast.testing.transports import Path, Publisher
+from ringcast.testing.bench import Path, Publisher
 from ringcast.transport.tcp import Tcp
 
 

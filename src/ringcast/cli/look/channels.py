@@ -32,6 +32,7 @@ HELP = "List the streams between this node and others: what they carry, how much
 
 _EPILOG = """\
 'in' comes to this node, 'out' leaves it. Publishers send datagrams themselves, so only the receiving node counts them.
+'sealed' channels are encrypted and authenticated: in a mesh with identities all are ('ringcast secure').
 'every' n carries the messages whose number is a multiple of n; with a 'rate', n follows the publisher. 'size' is what
 messages are scaled to. 'repeated' are fragments that came twice or too late; 'recovered' came from repairs; 'naks' are
 retransmission requests, sent ('in') or answered ('out'); 'repairs' were received or sent. Delay and jitter are of the
@@ -47,8 +48,9 @@ and priority of the socket, the policy of the thread that sends ('out') or deliv
 for itself, and what is not in force.
 Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
 programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
-(absurd, forged, mismatched). For tcp, refused connections: crowded (more than 128 named no channel) and no_room (the
-daemon had no descriptor left). 'mesh' counts messages and requests of other daemons that this one refused.
+(absurd, forged, mismatched), or is not (replayed, old_key). For tcp, refused connections: crowded (more than 128 named
+no channel) and no_room (the daemon had no descriptor left). 'mesh' counts messages and requests of other daemons that
+this one refused.
 
 examples:
   ringcast channels                 all channels
@@ -58,10 +60,10 @@ examples:
 """
 
 _HEADS = (
-    "tag", "direction", "node", "transport", "every", "rate", "size", "reliable", "messages", "bytes",
+    "tag", "direction", "node", "transport", "sealed", "every", "rate", "size", "reliable", "messages", "bytes",
     "priority", "lost", "repeated", "recovered", "naks", "repairs", "delay", "jitter", "relate", "relate2",
 )  # fmt: skip
-_FORGED = ("malformed", "absurd", "forged", "mismatched")
+_FORGED = ("malformed", "absurd", "forged", "replayed", "old_key", "mismatched")
 """What came under a channel's own key and cannot be its sender's."""
 REMEMBERED_NS = 15_000_000_000
 _FORCE_HEADS = ("tag", "direction", "node", "asked", "dscp", "queue", "thread", "own", "not in force")
@@ -162,8 +164,8 @@ def _sheets(seen: _Seen) -> list[Sheet]:
     if seen.rows:
         cells = [
             [
-                row.tag, row.direction, row.node, carrier(row), str(row.every),
-                show_hz(row.rate_hz or None), show_size(row.size), "yes" if row.reliable else "no",
+                row.tag, row.direction, row.node, carrier(row), _yes(row.counters.get("sealed")), str(row.every),
+                show_hz(row.rate_hz or None), show_size(row.size), _yes(row.reliable),
                 _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), row.priority or "-",
                 _number(row.lost),
                 str(sum(row.counters.get(name, 0) for name in ("duplicates", "late", "again"))),
@@ -200,6 +202,10 @@ def _dropped(seen: _Seen) -> list[Sheet]:
         for transport, reasons in seen.dropped.items() for reason, count in reasons.items() if count
     ]  # fmt: skip
     return [("\ndropped", _DROPPED_HEADS, dropped)] if dropped else []
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "no"
 
 
 def _number(value: int | None) -> str:

@@ -24,6 +24,8 @@ _COUNTERS = {
     "duplicates": ("duplicate_datagrams", "Datagrams that came twice."),
     "late": ("late_datagrams", "Datagrams that came too late to be used."),
     "forged": ("forged_datagrams", "Datagrams under the channel's key that cannot be its sender's."),
+    "replayed": ("replayed_datagrams", "Sealed datagrams that had come before, or were too old to tell."),
+    "old_key": ("old_key_datagrams", "Datagrams sealed with a key that is over, or that cannot have begun."),
 }
 """{what the native end counts: (metric, help)}"""
 

@@ -6,6 +6,9 @@ that it reads inside `send`.
     | op    | rank,chk | number    | key    | every  | first seq |   native byte order, one packet each; the last three
     +-------+----------+-----------+--------+--------+-----------+   are a link's. `add` carries a descriptor
 
+    A link whose packets are sealed has 56 bytes more: its key (`native/path/fanout.cpp`), and the counter's page as a
+    second descriptor.
+
 The very first packet carries the page with the version, which `bump` raises and the publisher compares in `send`.
 
 Invariant: after all packets were read, the publisher knows exactly the mailboxes and links counted here. Never blocks:
@@ -39,6 +42,8 @@ _REMOVE_LINK = 4
 _TOO_LONG = 5
 _BEHIND = 6
 _VERSION_PAGE = 7
+_ADD_SEALED_LINK = 8
+_REKEY_LINK = 9
 
 
 class Flushed(enum.Enum):
@@ -70,7 +75,7 @@ class _Link(NamedTuple):
     """A link to be announced."""
 
     packet: bytes
-    descriptor: Descriptor
+    descriptors: tuple[Descriptor, ...]
 
 
 class FanOut:
@@ -87,6 +92,7 @@ class FanOut:
         self._holds: Counter[int] = Counter()
         self._waiting: OrderedDict[int, Mailbox | None] = OrderedDict()  # None: remove
         self._waiting_links: OrderedDict[int, _Link | None] = OrderedDict()
+        self._waiting_keys: OrderedDict[int, _Link] = OrderedDict()
         self.unwatch: Callable[[], None] | None = None
         """Set by a shell that waits for room in the socket; called before the socket is closed."""
         self.unlisten: Callable[[], None] | None = None
@@ -120,13 +126,31 @@ class FanOut:
                 self._waiting[mailbox.id] = None
 
     def add_link(
-        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, rank: int = 0
-    ) -> None:
-        """Push to this socket, from `first_seq` on, before links of a lower rank. The descriptor stays the caller's."""
-        packet = _LINK_PACKET.pack(_ADD_LINK, chunk | (rank & 0xFFFF) << 16, number, key, every, first_seq)
-        self._waiting_links[number] = _Link(packet, Descriptor(os.dup(fd)))
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int,
+        seal: tuple[bytes, int] | None = None, rank: int = 0,
+    ) -> None:  # fmt: skip
+        """Push to this socket, from `first_seq` on, sealed with what `seal` says, before links of a lower rank. The
+        descriptors stay the caller's."""
+        operation = _ADD_LINK if seal is None else _ADD_SEALED_LINK
+        packet = _LINK_PACKET.pack(operation, chunk | (rank & 0xFFFF) << 16, number, key, every, first_seq)
+        self._waiting_keys.pop(number, None)
+        if seal is None:
+            self._waiting_links[number] = _Link(packet, (Descriptor(os.dup(fd)),))
+        else:
+            fds = (Descriptor(os.dup(fd)), Descriptor(os.dup(seal[1])))
+            self._waiting_links[number] = _Link(packet + seal[0], fds)
+
+    def rekey_link(self, number: int, seal: tuple[bytes, int]) -> None:
+        """Seal with that key from now on. Of a link that the publisher gave back it says nothing."""
+        if (waiting := self._waiting_links.get(number)) is not None:
+            packet = waiting.packet[: _LINK_PACKET.size] + seal[0]
+            self._waiting_links[number] = _Link(packet, waiting.descriptors)
+        elif number not in self._waiting_links:
+            packet = _LINK_PACKET.pack(_REKEY_LINK, 0, number, 0, 0, 0)
+            self._waiting_keys[number] = _Link(packet + seal[0], (Descriptor(os.dup(seal[1])),))
 
     def remove_link(self, number: int) -> None:
+        self._waiting_keys.pop(number, None)
         if self._waiting_links.get(number) is not None:
             del self._waiting_links[number]
         else:
@@ -157,7 +181,10 @@ class FanOut:
             sent = partial(self._waiting_links.pop, number)
             if link is None:
                 return _PACKET.pack(_REMOVE_LINK, 0, number), (), sent
-            return link.packet, (link.descriptor.fileno(),), sent
+            return link.packet, tuple(fd.fileno() for fd in link.descriptors), sent
+        for number, key in self._waiting_keys.items():
+            page = tuple(fd.fileno() for fd in key.descriptors)
+            return key.packet, page, partial(self._waiting_keys.pop, number)
         return None
 
     def _forget_page(self) -> None:
@@ -207,6 +234,7 @@ class FanOut:
         self._page = None
         self._waiting.clear()
         self._waiting_links.clear()
+        self._waiting_keys.clear()
 
 
 def _adopt(descriptor: Descriptor) -> socket.socket:

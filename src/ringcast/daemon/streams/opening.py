@@ -30,7 +30,7 @@ from ringcast.daemon.streams.resolving import resolved
 from ringcast.daemon.streams.state import Event, Life
 from ringcast.daemon.streams.wanted import IncomingChannel, Stream
 from ringcast.daemon.table.rows import PublisherRow
-from ringcast.errors import PublisherGone
+from ringcast.errors import BrokenError, PublisherGone
 from ringcast.transport import Channel, Receiving
 from ringcast.transport.interface import GroupReceiving, Mirror
 
@@ -45,17 +45,18 @@ def patience_s(demand: Demand) -> float:
 
 
 class Opening:
-    """`host_of` knows where a node is, `clock_of` what its clock shows."""
+    """`host_of` knows where a node is, `clock_of` what its clock shows. `sealed`: nothing is taken in that is not."""
 
     def __init__(
         self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]],
-        clock_of: Callable[[str], Awaitable[_core.TimeBase]],
+        clock_of: Callable[[str], Awaitable[_core.TimeBase]], sealed: bool = False,
     ) -> None:  # fmt: skip
         self._local = local
         self._mesh = mesh
         self._ends = ends
         self._host_of = host_of
         self._clock_of = clock_of
+        self._sealed = sealed
         self.keys: set[int] = set()
         """Of channels that are being opened."""
 
@@ -79,6 +80,8 @@ class Opening:
                 reliable=demand.reliable, priority=demand.priority,
             )  # fmt: skip
             opened = await self._ask(via, service.OPEN, request, ChannelOpened, patience_s(demand))
+            if self._sealed and (opened.seat.seal if opened.seat is not None else opened.seal) is None:
+                raise BrokenError(f"node {via!r} does not seal its streams; run the same version of ringcast there")
             # 2. The mirror is made. Whatever comes for it from now on is kept.
             channel = _channel(key, stream, opened, await resolved(await self._host_of(via)))
             clock = await self._clock_of(via)
@@ -146,5 +149,5 @@ def _channel(key: int, stream: Stream, opened: ChannelOpened, sender: str) -> Ch
     return Channel(
         key=key, incarnation=stream.incarnation, depth=depth, capacity_bytes=capacity_bytes,
         first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable, transport=demand.transport,
-        sender=sender, seat=opened.seat, priority=demand.priority,
+        sender=sender, seat=opened.seat, seal=opened.seal, priority=demand.priority,
     )  # fmt: skip

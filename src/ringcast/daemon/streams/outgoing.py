@@ -35,6 +35,7 @@ from ringcast.daemon.stages.quota import StageQuota
 from ringcast.daemon.streams.interface import HeldSource, Sources
 from ringcast.daemon.streams.places import Places
 from ringcast.daemon.streams.resolving import resolved
+from ringcast.daemon.streams.seals import Seals
 from ringcast.errors import BadMessage, BrokenError, QosMismatch
 from ringcast.model.priority import settled
 from ringcast.scaling.temporal import first_due
@@ -87,12 +88,14 @@ class OutgoingChannel(msgspec.Struct):
 
 class OutgoingChannels:
     """`tell` notifies a node of who else shares the stream of its channel. `on_again` is told of channels that were
-    closed and are to be opened again by the node they lead to; `refused` counts what is not done for others."""
+    closed and are to be opened again by the node they lead to; `refused` counts what is not done for others. `sealed`:
+    nothing leaves this node that is not sealed."""
 
     def __init__(
         self, sources: Sources, background: Background,
         tell: Callable[[str, RegroupChannel], None] = lambda node, word: None,
         on_again: Callable[[str, int], None] = lambda node, key: None, refused: Counter[str] | None = None,
+        sealed: bool = False,
     ) -> None:  # fmt: skip
         self._quota = StageQuota(refused if refused is not None else Counter())
         self._complaints = Complaints(logger)
@@ -102,6 +105,7 @@ class OutgoingChannels:
         self._on_again = on_again
         self.channels: dict[int, OutgoingChannel] = {}
         self._seats: dict[int, tuple[Seat, asyncio.TimerHandle]] = {}
+        self._seals = Seals(sealed)
         self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
         self._checking: asyncio.TimerHandle | None = None
         self._complained: set[tuple[str, int]] = set()
@@ -115,6 +119,7 @@ class OutgoingChannels:
         wanted = Wanted(request.incarnation, request.transport, request.reliable, spec, _urgency(request))
         source = await self._source(node, wanted, request.start)
         asyncio.get_running_loop().call_later(HOLD_S, self._release, node, wanted)
+        seal = self._seals.make(node, request.key, transport)
         every = source.factor(request.every, request.rate_hz)
         match request.start:
             case "new":
@@ -132,12 +137,12 @@ class OutgoingChannels:
             channel = Channel(
                 key=request.key, incarnation=request.incarnation, depth=source.depth,
                 capacity_bytes=source.capacity_bytes, first_seq=first, every=every, reliable=request.reliable,
-                transport=request.transport, priority=wanted.priority,
+                transport=request.transport, seal=seal, priority=wanted.priority,
             )  # fmt: skip
             seat = self._seat(transport, channel, source, await resolved(host), _port(request.address))
         return ChannelOpened(
             first_seq=first, depth=source.depth, capacity_bytes=source.capacity_bytes, every=every, seat=seat,
-            age_ns=source.age_ns,
+            age_ns=source.age_ns, seal=seal if seat is None else None,
         )  # fmt: skip
 
     async def start(self, node: str, host: str, request: StartChannel) -> None:
@@ -147,11 +152,12 @@ class OutgoingChannels:
             return
         spec = spec_for(request)
         wanted = Wanted(request.incarnation, request.transport, request.reliable, spec, _urgency(request))
+        seal = self._seals.take(node, request.key, transport)
         source = await self._source(node, wanted, "new")
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
             first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
-            direct=request.direct, priority=wanted.priority,
+            direct=request.direct, seal=seal, priority=wanted.priority,
         )  # fmt: skip
         if request.key in self._seats:
             seat, timer = self._seats.pop(request.key)
@@ -261,6 +267,7 @@ class OutgoingChannels:
         self._complaints.close()
         if self._checking is not None:
             self._checking.cancel()
+        self._seals.close()
         for _, timer in self._seats.values():
             timer.cancel()
         for key in list(self.channels):
@@ -338,6 +345,7 @@ class OutgoingChannels:
         for kind in {kind.end: kind for kind in grouped}.values():
             kind.check()
         for key, channel in self.channels.items():
+            self._seals.renew(channel.sending)
             if channel.link != (link := getattr(channel.sending, "link", channel.link)):  # it fell back
                 channel.link = link
                 self._settle_soon(key, channel.sending)

@@ -11,7 +11,7 @@ from ringcast import _core
 from ringcast.daemon.rings.pacing import Paces
 from ringcast.daemon.rings.ring import Hold, Ring
 from ringcast.daemon.stages.derivation import oldest_seq
-from ringcast.transport.interface import FanOutLinks
+from ringcast.transport.interface import FanOutLinks, LinkSeal
 
 
 class RingSource:
@@ -79,9 +79,15 @@ class RingSource:
         return self
 
     def add_link(
-        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, rank: int = 0
-    ) -> None:
-        self._ring.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq, rank=rank)
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None,
+        rank: int = 0,
+    ) -> None:  # fmt: skip
+        how = {"key": key, "every": every, "chunk": chunk, "first_seq": first_seq, "rank": rank}
+        self._ring.fanout.add_link(number, fd, seal=seal, **how)
+        self._flush(self._ring)
+
+    def rekey_link(self, number: int, seal: LinkSeal) -> None:
+        self._ring.fanout.rekey_link(number, seal)
         self._flush(self._ring)
 
     def remove_link(self, number: int) -> None:

@@ -130,3 +130,27 @@ def test_a_socket_made_blocking_by_its_maker_still_does_not_block() -> None:
     fanout.close()
     ours.close()
     copy.close()
+
+
+def test_a_sealed_link_brings_its_key_and_a_new_key_replaces_one_that_waits() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    fanout = FanOut(Descriptor(ours.detach()), lambda: None)
+    page = os.memfd_create("page")
+    first, second, third = (bytes([i]) * 56 for i in (1, 2, 3))
+    with theirs:
+        fanout.add_link(5, page, key=1, every=1, chunk=100, first_seq=0, seal=(first, page))
+        fanout.rekey_link(5, (second, page))
+        assert fanout.flush() is Flushed.ALL
+        packet, fds, _, _ = socket.recv_fds(theirs, 200, 4)
+        assert (len(packet), packet[:4], packet[40:], len(fds)) == (96, (8).to_bytes(4, "little"), second, 2)
+        fanout.rekey_link(5, (third, page))
+        fanout.remove_link(5)
+        fanout.flush()
+        assert len(theirs.recv(200)) == 16
+        fanout.rekey_link(6, (third, page))
+        fanout.flush()
+        packet, more, _, _ = socket.recv_fds(theirs, 200, 4)
+        assert (packet[:4], packet[40:], len(more)) == ((9).to_bytes(4, "little"), third, 1)
+        for fd in (*fds, *more, page):
+            os.close(fd)
+    fanout.close()

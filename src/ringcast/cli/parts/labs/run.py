@@ -58,6 +58,10 @@ EXPERIMENTS = {
         "ringcast.lab.conference.experiment",
         "paper 000, section 4: RT-Conference; mixing, 32 participants, pages in Chromium and behind bad links (root)",
     ),
+    "security": (
+        "ringcast.lab.security.experiment",
+        "sealed streams attacked by a million packets of each kind, and what seals cost beside a mesh without them",
+    ),
 }
 """Name: (module with run(quick, steps), conclude(findings, analysed) and write(findings, folder, words), what it is).
 Its PIPELINES are run between the first two, over the values that were measured."""
@@ -76,6 +80,7 @@ examples:
   ringcast lab run adamant --quick --json        about a minute, one list of rows
   ringcast lab run labmap --quick --json         about a minute, one list of rows
   ringcast lab run placement --quick             about a minute, no root needed
+  ringcast lab run security --json               attacks on sealed packets and the cost of seals; no root needed
   ringcast lab run all --quick                   all of them, some ten minutes; out/report/index.html has every table
                                                  and figure of the papers beside ours; goes on where it was stopped
   ringcast lab run adamant --out /tmp/figures    report.md, rows.json and pictures go there

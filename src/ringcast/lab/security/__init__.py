@@ -1,0 +1,1 @@
+"""What a closed mesh promises, proven by attack; and what its seals cost."""

@@ -1,0 +1,80 @@
+"""`lab run security`: attacks on sealed packets, and what seals cost. A row for each promise."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from ringcast.lab.measuring import files
+from ringcast.lab.measuring.report import Findings, Steps, Table
+from ringcast.lab.measuring.rows import at_least, at_most, figure
+from ringcast.lab.push_pull.experiment import machine
+from ringcast.lab.security import costs
+from ringcast.lab.security.attacks import KINDS, Outcome, attack
+from ringcast.lab.security.meshes import mesh
+
+COMMAND = "ringcast lab run security"
+NEEDS_ROOT = False
+PACKETS, FEW = 1_000_000, 20_000
+MEMORY_BYTES = 256 * 1024
+"""What a process may grow by during an attack: allocators round up, and threads touch their stacks."""
+
+
+def run(quick: bool, steps: Steps) -> Findings:
+    """Raises LabError."""
+    findings = Findings()
+    steps.expect(len(KINDS) + 3)
+    outcomes = {}
+    for number, kind in enumerate(KINDS):
+        steps.step(f"packets that are {kind.replace('_', ' ')}")
+        outcomes[kind] = attack(kind, FEW if quick else PACKETS, seed=number + 1)
+    judge(findings, outcomes)
+    rounds, count = (5, 300) if quick else (15, 2_000)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        meshes = {
+            name: stack.enter_context(mesh(Path(folder) / name, secured=name == "sealed"))
+            for name in ("plain", "sealed")
+        }
+        for transport, most in (("udp", 1.25), ("tcp", 1.3)):
+            steps.step(f"round trips by {transport}")
+            found = costs.round_trips(meshes, transport, rounds, count)
+            times = costs.ratio(found["sealed"], found["plain"])
+            findings.rows.append(
+                at_most(f"round trip of 64 B by {transport}, sealed against not", times, "times", most)
+            )
+            for name, samples in found.items():
+                findings.rows.append(figure(f"round trip of 64 B by {transport}, {name}", min(samples) * 1e6, "us"))
+        steps.step("throughput")
+        rates = costs.throughput(meshes, rounds, 20_000 if quick else 100_000)
+        times = costs.ratio(rates["sealed"], rates["plain"])
+        findings.rows.append(at_least("messages of 1 KiB a second by tcp, sealed against not", times, "times", 0.7))
+        for name, samples in rates.items():
+            findings.rows.append(figure(f"messages of 1 KiB a second by tcp, {name}", max(samples), "messages/s"))
+    findings.notes.append(machine())
+    return findings
+
+
+def judge(findings: Findings, outcomes: dict[str, Outcome]) -> None:
+    for kind, outcome in outcomes.items():
+        name = f"{outcome.sent:,} packets {KINDS[kind]}: accepted"
+        findings.rows.append(at_most(name, None if outcome.crashed else outcome.accepted, "packets", 0))
+        if outcome.crashed:
+            findings.notes.append(f"{kind}: {outcome.said}")
+    crashed = sum(outcome.crashed for outcome in outcomes.values())
+    findings.rows.append(at_most("crashes while being attacked", crashed, "processes", 0))
+    grown = max(outcome.memory_bytes for outcome in outcomes.values())
+    findings.rows.append(at_most("memory grown by while being attacked, at most", grown, "bytes", MEMORY_BYTES))
+    heads = ("attack", "sent", "accepted", "forged", "replayed", "old key", "reflected", "unreadable", "memory")
+    cells = [
+        [kind, *(str(value) for value in (o.sent, o.accepted, o.forged, o.replayed, o.old_key, o.reflected,
+                                          o.unreadable, o.memory_bytes))]
+        for kind, o in outcomes.items()
+    ]  # fmt: skip
+    findings.tables.append(Table("What became of the attackers' packets", heads, cells))
+
+
+def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
+    """Leave the report in `folder` and return its files. Raises LabError."""
+    return files.write(findings, folder, " ".join([COMMAND, *words]))
