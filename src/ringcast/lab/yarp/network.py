@@ -173,14 +173,15 @@ def _queues(case: Case) -> dict[str, str]:
     return {"hub": _switch()} if case == "switch" else {"a": _CARD.format("r"), "r": _switch()}
 
 
-_CARD = "tc qdisc replace dev to-{} parent 1:10 handle 10: pfifo_fast"
+_CARD = "tc qdisc replace dev to-{} parent 1:10 handle 11: pfifo_fast"
 
 
 def _switch() -> str:
     """Towards b: what has the code points of higher classes goes first."""
     shape = "burst 1600 cburst 1600 quantum 1514"
     lines = [
-        "tc qdisc replace dev to-b root handle 1: htb default 20",
+        "tc qdisc delete dev to-b root",
+        "tc qdisc add dev to-b root handle 1: htb default 20",
         f"tc class add dev to-b parent 1: classid 1:1 htb rate {RATE} ceil {RATE} {shape}",
         f"tc class add dev to-b parent 1:1 classid 1:10 htb rate 95mbit ceil {RATE} prio 0 {shape}",
         f"tc class add dev to-b parent 1:1 classid 1:20 htb rate 5mbit ceil {RATE} prio 1 {shape}",
