@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +50,6 @@ with ringcast.connect(socket) as session:
     print(sent / (time.perf_counter() - began), flush=True)
     sys.stdin.read()
 """
-
-
-@contextlib.contextmanager
-def _spark() -> Iterator[Any]:
-    from ringcast.spark.session import open_session
-
-    session = open_session(app="bench", settings={"spark.ui.showConsoleProgress": "false"})
-    session.sparkContext.setLogLevel("OFF")
-    try:
-        yield session
-    finally:
-        session.stop()
 
 
 def _seconds(table: Any) -> float:
@@ -407,11 +394,13 @@ def _choice_us(chooser: Any) -> float:
 
 def measure(run: Run) -> list[Row]:
     """The issue's lines."""
+    from ringcast.spark.session import opened
+
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-", dir="/dev/shm") as name:
         folder = Path(name)
         with ringcast.connect(folder / "daemon.sock") as session:
             rows = [*detections(run, folder), *_recorder(run, session, folder), *commits(run, folder)]
-            with _spark() as spark:
+            with opened(app="bench") as spark:
                 rows = [*_sources(run, spark, session, folder), *_way_round(run, spark, session, folder), *rows]
                 rows += [*equal_rows(run, spark, folder), *_readers(run, spark, folder)]
                 return [*rows, *_join(run, spark, folder), *_truth(run, spark, folder), *_trained(run, spark, folder)]

@@ -73,8 +73,9 @@ public:
         return writer.unread();
     }
 
-    u64 send_many(nb::handle items) {
+    u64 send_many(nb::handle items, nb::handle event_ns) {
         open();
+        const std::optional<i64> event = event_time(event_ns);
         nb::object batch = nb::steal(PySequence_Fast(items.ptr(), "send_many takes a sequence of messages"));
         if (!batch.is_valid()) throw nb::python_error();
         if (PySequence_Fast_GET_SIZE(batch.ptr()) == 0) throw nb::value_error("send_many needs at least one message");
@@ -82,7 +83,7 @@ public:
         std::optional<nb::python_error> bad;
         if (!encode_.is_none()) batch = encoded(batch, bad);
         u64 seq = 0;
-        if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch);
+        if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch, event);
         feed();
         if (bad) throw std::move(*bad);
         return seq;
@@ -217,7 +218,7 @@ private:
         return out;
     }
 
-    u64 put_all(nb::handle batch) {
+    u64 put_all(nb::handle batch, std::optional<i64> event) {
         Turn turn(*this);
         const i64 now = utc_ns();
         u64 seq = 0;
@@ -225,7 +226,7 @@ private:
             for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(batch.ptr()); ++i) {
                 const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), i));
                 const Payload payload(item);
-                seq = put(make_room(turn, payload.length()), payload, stamped(std::nullopt, 0, now));
+                seq = put(make_room(turn, payload.length()), payload, stamped(event, 0, now));
             }
         } catch (...) {
             // Those before a bad item were sent. Whoever left his turn while waiting had announced them before.
@@ -312,7 +313,7 @@ void bind_writer(nb::module_& m) {
              "max_wait_s"_a = 0.1, "skip_slow"_a = false, "prefault"_a = false, "encode"_a = nb::none(), "incarnation"_a = 0)
         .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
         .def("send_nowait", &PyWriter::send_nowait, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
-        .def("send_many", &PyWriter::send_many, "items"_a)
+        .def("send_many", &PyWriter::send_many, "items"_a, "event_ns"_a = nb::none())
         .def("reserve",
              [](nb::handle_t<PyWriter> self, std::size_t length) {
                  return make_reservation(nb::borrow(self), nb::cast<PyWriter&>(self), length);

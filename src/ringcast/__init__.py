@@ -18,6 +18,7 @@ from ringcast.codec import Codec, CodecKind
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
 from ringcast.errors import (
+    AdmissionRefused,
     AlreadyServed,
     AskFailed,
     BadMessage,
@@ -92,6 +93,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "AdmissionRefused",
     "AlreadyServed", "ArrivalEvent", "AskFailed", "AsyncHistory", "AsyncPublisher", "AsyncSession", "AsyncSubscriber",
     "AsyncTag", "AsyncWatch", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback",
     "ChannelStatus", "ClocksDisagree", "ClosedError", "Codec", "CodecError", "CodecKind", "ConnectionCallback",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sys
+import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
@@ -39,6 +42,17 @@ SETTINGS = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    # Every query and every batch is planned anew: nothing that pays on more rows only.
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.propagateDistinctKeys.enabled": "false",
+    "spark.sql.subexpressionElimination.enabled": "false",
+    "spark.sql.parquet.compression.codec": "uncompressed",
+    "spark.shuffle.compress": "false",
+    "spark.broadcast.compress": "false",
 }
 
 
@@ -53,6 +67,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def patiently() -> Callable[[Callable[[], object]], None]:
     """Wait for something of Spark's, which may have to start first on a machine that does other things."""
     return partial(wait_until, patience_s=PATIENCE_S)
+
+
+@pytest.fixture
+def command_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that this process runs take the tests' session, and leave it open."""
+    module = types.ModuleType("ringcast.spark.session")
+    module.open_session = lambda *args, **settings: spark  # type: ignore[attr-defined]
+    module.opened = lambda *args, **settings: contextlib.nullcontext(spark)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ringcast.spark.session", module)
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +105,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory, classes: Path) -> Iterator[S
             "spark.driver.extraJavaOptions": f"{JAVA} -Xshare:auto -Xlog:disable {kept}",
         }  # fmt: skip
         session = open_session("local[2]", "tests", settings)
-    session.sparkContext.setLogLevel("ERROR")
     yield session
     gateway = SparkContext._gateway
     session.stop()

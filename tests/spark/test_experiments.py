@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ringcast.lab.adamant.means import Means
+from ringcast.lab.push_pull import components as parts_of
 from ringcast.lab.push_pull import round_trips as push_pull
 from ringcast.lab.push_pull.network import INTERMEDIATE, NONE, PUBLISHER, Arrangement
 from ringcast.record import figures, results
@@ -20,7 +21,7 @@ from ringcast.spark import jobs
 from ringcast.spark.experiments.grid import grid, repeatable, winners
 from ringcast.spark.lake import Lake
 from ringcast.spark.tables.bronze import RESULTS
-from ringcast.spark.tables.gold import BENCHMARKS, CONTRASTS, FITS, GRID, ROUND_TRIPS
+from ringcast.spark.tables.gold import BENCHMARKS, COMPONENTS, CONTRASTS, FITS, GRID, ROUND_TRIPS
 
 SIZES = (64, 512, 1024)
 WANTED = [(Arrangement(hops, place), size) for hops, place in (
@@ -98,6 +99,29 @@ def test_the_regressions_of_paper_001_equal_least_squares(lake: Lake) -> None:
     # The paper's own figures, looked at in the same way: its Table 2 for one subscriber.
     theirs = seen.correlation(push_pull.BY_SIZE, Arrangement(1, NONE), 1, push_pull.PAPER)
     assert theirs == pytest.approx(0.89, abs=0.01)
+
+
+def test_the_components_of_a_delay_are_medians_of_parts_and_their_differences(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake, random = Lake(spark, tmp_path), np.random.default_rng(7)
+    parts = {name: random.normal(at, 90, 31).tolist() for at, name in enumerate(
+        (parts_of.ALONE, parts_of.HEARD, parts_of.WOKEN, parts_of.WHOLE_WAY, parts_of.TAKEN), start=5
+    )} | {parts_of.RECEIVER: [7000.0]}  # fmt: skip
+    places = {place: dict(parts) for place in parts_of.PLACES}
+    places[parts_of.REMOTE][parts_of.BETWEEN_BOTH] = [9500.0]
+    results.keep([one for place, some in places.items() for one in parts_of.measured(place, some)], tmp_path)
+    jobs.run(parts_of.PIPELINE, lake)
+    found = parts_of.components([row.asDict() for row in lake.read(COMPONENTS).collect()])
+    middle = {name: float(np.median(values)) / 1e3 for name, values in parts.items()}
+    near = {
+        "publisher cpu": middle[parts_of.ALONE], "subscriber ipc": middle[parts_of.WOKEN],
+        "publisher communication": middle[parts_of.HEARD] - middle[parts_of.ALONE],
+        "subscriber receiving": 7.0, "subscriber cpu": middle[parts_of.TAKEN], "whole": middle[parts_of.WHOLE_WAY],
+    }  # fmt: skip
+    for place in parts_of.PLACES:
+        more = {"proxy cpu": 7.0, "proxy communication": 2.5} if place == parts_of.REMOTE else {}
+        assert found[place] == pytest.approx({**near, **more})
 
 
 def runs(spark: SparkSession, values: list[tuple[int, int, str, float]], metric: str = "relate2") -> DataFrame:

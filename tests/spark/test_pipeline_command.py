@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from ringcast.cli import main
 
 
 @pytest.fixture
-def lake(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The command's session is the tests' one, and its lake a new one."""
-    module = types.ModuleType("ringcast.spark.session")
-    module.open_session = lambda *args, **settings: spark  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "ringcast.spark.session", module)
+def lake(command_session: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RINGCAST_LAKE", str(tmp_path / "lake"))
     return tmp_path / "lake"
 

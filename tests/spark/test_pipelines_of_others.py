@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-import sys
 import threading
 import time
 import tomllib
@@ -77,12 +76,9 @@ def test_two_more_consumers_of_the_same_streams(
 
 
 def test_a_new_pipeline_from_its_first_file_to_live_results(
-    spark: SparkSession, tmp_path: Path, installed: Callable[..., None], daemon: Any, session: ringcast.Session,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    spark: SparkSession, command_session: None, tmp_path: Path, installed: Callable[..., None], daemon: Any,
+    session: ringcast.Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    module = types.ModuleType("ringcast.spark.session")
-    module.open_session = lambda *args, **settings: spark  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "ringcast.spark.session", module)
     monkeypatch.setenv("RINGCAST_LAKE", str(tmp_path / "lake"))
     assert main(["pipeline", "new", "room_heat", "--out", str(tmp_path)]) == 0
     assert main(["pipeline", "new", "room_heat", "--out", str(tmp_path)]) == 1, "nothing is overwritten"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from spark_programs import quick
 
 import ringcast
 
@@ -131,10 +132,7 @@ DRIVER = """
     from ringcast.spark.session import open_session
 
     socket, checkpoint = sys.argv[1:]
-    spark = open_session("local[2]", settings={
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.adaptive.enabled": "false",
-    })
+    spark = open_session("local[2]")
     df = spark.readStream.format("ringcast").option("tag", "in/*").option("socket", socket)
     df = df.option("startingOffsets", "earliest").option("maxMessagesPerTrigger", "200").load()
     out = df.selectExpr("tag", "seq", "value.n AS n", "event_time").writeStream.format("ringcast")
@@ -149,10 +147,11 @@ def test_driver_killed_while_it_publishes(
 ) -> None:  # fmt: skip
     program = tmp_path / "driver.py"
     program.write_text(textwrap.dedent(DRIVER))
-    driver = subprocess.Popen(
-        [sys.executable, str(program), daemon.socket_path, str(tmp_path / "c")], stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
+    with open(tmp_path / "said", "wb") as said:
+        driver = subprocess.Popen(
+            [sys.executable, str(program), daemon.socket_path, str(tmp_path / "c")], stdout=said, stderr=said,
+            start_new_session=True, env={**os.environ, **quick()},
+        )  # fmt: skip
     try:
         # Nobody reads the results: the ring is full and the publisher waits, in the middle of a batch.
         patiently(lambda: driver.poll() is not None or [p for p in results.tag.publishers() if p.counters["waits"]])
@@ -168,3 +167,4 @@ def test_driver_killed_while_it_publishes(
     sent = sending.stop()
     finish(spark, daemon, tmp_path / "c", results)
     assert sorted(results.found) == sorted(sent)
+    assert (tmp_path / "said").read_text() == "", "workers whose Java is gone, and Java itself, write to no terminal"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import types
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -171,7 +169,7 @@ def test_what_cannot_be_learned_from_is_said(measured: DataFrame) -> None:
 
 
 def test_from_simulated_experiments_to_a_choice_by_commands(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command_session: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cells, some = adamant_environments.environments(24), ("multicast", "nak", "parity:r=4,c=3")
     with workers() as pool:
@@ -179,9 +177,6 @@ def test_from_simulated_experiments_to_a_choice_by_commands(
         other = experiment.run_grid("adamant", Grid(cells[:1], ("udp",), 50, 1), CountedSteps(), pool)
     model = tmp_path / "best.json"
     kept.keep(adamant_results.measured([*found, *other]), tmp_path / "lake", machine="here")
-    module = types.ModuleType("ringcast.spark.session")
-    module.open_session = lambda *args, **settings: spark  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "ringcast.spark.session", module)
     words = ["--lake", str(tmp_path / "lake"), "--metric", "relate2_net", "--splits", "1"]
     words += ["--experiment", experiment.ENVIRONMENTS, "--model", str(model), "--json"]
     assert main(["pipeline", "run", "train", *words]) == 0

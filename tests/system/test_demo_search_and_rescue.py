@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from spark_programs import quick
 
 pytest.importorskip("pyspark")
 
@@ -24,7 +25,12 @@ def start(tmp_path: Path) -> Start:
     (tmp_path / "tmp").mkdir()
 
     def begin(*arguments: str) -> subprocess.Popen[str]:
-        environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "RINGCAST_SOCKET": str(tmp_path / "d.sock")}
+        environment = {
+            **os.environ,
+            **quick(),
+            "TMPDIR": str(tmp_path / "tmp"),
+            "RINGCAST_SOCKET": str(tmp_path / "d.sock"),
+        }
         return subprocess.Popen(
             [sys.executable, "-m", "ringcast", "demo", "--out", "out", *arguments], env=environment, cwd=tmp_path,
             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -53,7 +59,7 @@ def left_behind(directory: Path) -> list[str]:
 def test_survivors_are_found_and_a_page_is_left(start: Start, tmp_path: Path) -> None:
     process = start("--seconds", "2", "--json")
     out, errors = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, errors
+    assert (process.returncode, errors) == (0, "")
     told = json.loads(out)
     found = told["concluded"]
     assert found["survivors_found"] == found["survivors"] == 6

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_programs import quick
 
 from ringcast.rescue import Mission, Settings
 from ringcast.rescue.live import open_publishers, publish
@@ -27,15 +28,13 @@ FIX = {"x": 1.0, "y": 2.5, "z": 3.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}
 @pytest.fixture
 def environment() -> dict[str, str]:
     """Small Javas, and nothing that listens beyond loopback."""
-    from ringcast.spark.java import java_home
+    from ringcast.spark.jvm.java import java_home
 
     home = java_home()
-    sizes = "--conf spark.executor.memory=512m --conf spark.driver.memory=512m"
-    submit = f"{sizes} --conf spark.sql.shuffle.partitions=2 pyspark-shell"
+    sizes = {"spark_executor_memory": "512m", "spark_driver_memory": "512m", "spark_sql_shuffle_partitions": "2"}
     return {
         **os.environ, **({} if home is None else {"JAVA_HOME": home}), "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "PYSPARK_SUBMIT_ARGS": submit,
+        "SPARK_DAEMON_MEMORY": "256m", **quick(**sizes),
     }  # fmt: skip
 
 
@@ -100,7 +99,7 @@ def test_both_workers_read_through_the_mesh_and_the_pipelines_run_on_them(
         [sys.executable, str(program), cluster, b.daemon.socket_path, str(tmp_path)], env=environment, cwd=tmp_path,
         capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["ingest"]["outputs"] == {"bronze.messages": 2 * COUNT + sum(sent.values())}
     refined = told["refine"]["outputs"]
@@ -125,10 +124,10 @@ from ringcast.rescue.tables import SENSORS
 from ringcast.rescue.trials import declared
 
 master, socket, place = sys.argv[1:]
+spark = open_session(master)
 told = {}
 for name, more in {"ingest": ["--tag", "**"], "refine": [], "fuse": ["--publish", "sar/detections"]}.items():
     if name == "fuse":
-        spark = open_session(master)
         rows = declared(spark, json.load(open(place + "/mission.json")), SENSORS)
         Lake(spark, place + "/lake").replace(SENSORS, rows)
     said = io.StringIO()

@@ -58,10 +58,10 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
             raise WouldBlock("another task waits for a reliable reader")
         return self._publisher.send_nowait(data, event_ns, discardable, priority)
 
-    async def send_many(self, items: Sequence[T_contra]) -> int:
+    async def send_many(self, items: Sequence[T_contra], event_ns: int | None = None) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one. Raises as
         `Publisher.send_many` does."""
-        return await self._in_turn(self._publisher.send_many, items)
+        return await self._in_turn(self._publisher.send_many, items, event_ns)
 
     async def reserve(self, length: int) -> Reservation:
         """Room for `length` bytes inside the ring, to be written in place. Raises as `Publisher.reserve` does."""

@@ -193,20 +193,13 @@ class AsyncSession(AsyncClosing):
 
     async def set_channel(
         self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
-        priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
+        planned: bool = False, priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
         return await self._threads.run(
-            self._session.set_channel,
-            tag,
-            node=node,
-            subscriber=subscriber,
-            at=at,
-            transport=transport,
-            priority=priority,
-            dscp=dscp,
-            sched=sched,
-        )
+            self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport,
+            planned=planned, priority=priority, dscp=dscp, sched=sched,
+        )  # fmt: skip
 
     async def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them."""

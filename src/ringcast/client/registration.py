@@ -25,6 +25,7 @@ from ringcast.control.link import Received, close_all
 from ringcast.control.notices import RingUp, StageUnwanted, StageWanted
 from ringcast.control.requests import Attached, Publish, Subscribe, Unpublish, Unsubscribe
 from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
+from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo
 
 logger = logging.getLogger("ringcast")
@@ -52,8 +53,11 @@ class RingOwner(Protocol):
 class Publication:
     """The right to publish one ring on a tag."""
 
-    def __init__(self, connection: Connection, tag: str, publisher: RingOwner) -> None:
+    def __init__(
+        self, connection: Connection, tag: str, publisher: RingOwner, declared: Declared | None = None
+    ) -> None:
         self.tag = tag
+        self.declared = declared
         self.info: PublisherInfo | None = None
         self.subscribers = 0
         self.lock = threading.Lock()
@@ -76,7 +80,7 @@ class Publication:
             with self.lock:
                 request = Publish(
                     id=0, tag=self.tag, incarnation=publisher.incarnation, depth=publisher.depth,
-                    capacity_bytes=publisher.capacity_bytes,
+                    capacity_bytes=publisher.capacity_bytes, declared=self.declared,
                 )  # fmt: skip
                 publisher.stage(None)
                 # Before asking: the daemon announces mailboxes on it as soon as it has said yes.

@@ -8,6 +8,7 @@ import msgspec
 
 from ringcast.control.service import Extent, Pull, Rate, Urgency
 from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
+from ringcast.model.declared import Declared
 from ringcast.model.identity import PresenceKind
 from ringcast.model.priority import Change
 
@@ -46,6 +47,7 @@ class Publish(ControlMessage, frozen=True, tag="publish"):
     incarnation: int
     depth: int
     capacity_bytes: int
+    declared: Declared | None = None
 
 
 class Unpublish(ControlMessage, frozen=True, tag="unpublish"):
@@ -75,6 +77,8 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     rate_hz: Rate = 0.0
     ordered: bool = True
     priority: Urgency = ""
+    deadline_s: Rate = 0.0
+    """From sending to receiving; 0 is none."""
 
 
 class StageUp(ControlMessage, frozen=True, tag="stage_up"):
@@ -122,13 +126,14 @@ class Move(ControlMessage, frozen=True, tag="move"):
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
     """Administrative override for the channels of a tag to a node, or with `NODE#NUMBER` to one subscriber there ('' is
-    every node): None leaves a value, '' removes it."""
+    every node): None leaves a value, '' removes it. `planned`: `at` is what a plan chose."""
 
     id: int
     tag: str
     node: Annotated[str, msgspec.Meta(max_length=255)] = ""
     at: Place | None = None
     transport: TransportName | None = None
+    planned: bool = False
     priority: Urgency | None = None
     dscp: Urgency | None = None
     sched: Urgency | None = None

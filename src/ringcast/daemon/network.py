@@ -129,6 +129,7 @@ class Network:
         self.outgoing = OutgoingChannels(
             sources, background, receivers.regrouped, receivers.open_again, refused=self.mesh.refused, sealed=sealed
         )
+        self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
         agreement = Agreement(local.table, self.mesh, self.incoming.settled)
         self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreement)

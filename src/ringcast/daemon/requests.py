@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringcast.control.answers import Done
 from ringcast.control.descriptor import Descriptor, expect
@@ -41,14 +41,16 @@ from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.subscribers import options_of
 from ringcast.daemon.effects import Send
-from ringcast.daemon.network import Network
 from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.pull.buffers import without_network
 from ringcast.daemon.pull.pulls import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams import routes
-from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
+from ringcast.errors import AdmissionRefused, BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
+
+if TYPE_CHECKING:
+    from ringcast.daemon.network import Network
 
 MAX_PULLS = 32
 """Of one client, under way at once."""
@@ -108,7 +110,8 @@ class Requests:
                 routes.check_options(
                     options_of(request), self._local.table.tag(request.pattern), self._local.table.node
                 )
-            except QosMismatch as exc:
+                self._local.admit(request)
+            except (QosMismatch, AdmissionRefused) as exc:
                 connection.push(refuse(request.id, exc))
                 return
             self._begin(connection, request, self._subscribe(connection, request, fds))

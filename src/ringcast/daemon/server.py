@@ -13,6 +13,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ringcast import _core
 from ringcast.control import link
@@ -31,7 +32,6 @@ from ringcast.daemon.clients.unused_tags import UnusedTags
 from ringcast.daemon.effects import Send
 from ringcast.daemon.machine import Peer, package_version, peer_of
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
-from ringcast.daemon.network import Network, NetworkSettings
 from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.observe.watchers import Watchers
@@ -51,6 +51,9 @@ from ringcast.daemon.stages.views import Views
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, NameTaken, RingcastError
+
+if TYPE_CHECKING:
+    from ringcast.daemon.network import Network
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -94,6 +97,9 @@ class Server:
         self._watchers = Watchers(Liveliness(node))
         self.network: Network | None = None
         if settings.values["listen"]:
+            # Not above: it is half of what a daemon loads, and a daemon that programs start for themselves has none.
+            from ringcast.daemon.network import Network, NetworkSettings
+
             self.network = Network(
                 self.local,
                 NetworkSettings.of(settings.values, str(identity_folder(settings) or "")),

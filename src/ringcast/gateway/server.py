@@ -33,7 +33,7 @@ logger = logging.getLogger("ringcast.gateway")
 
 STATIC = Path(__file__).parent / "static"
 SOCKET, ALIVE = "/ringcast/socket", "/ringcast/alive"
-MODULES = ("ringcast.js", "codecs.js", "ringcast.d.ts")
+MODULES = sorted(path.name for path in STATIC.iterdir())
 DEFAULT_PORT = 7480
 _CLOSE_S = 2.0
 

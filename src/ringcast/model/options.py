@@ -57,6 +57,7 @@ class SubscriptionOptions(TypedDict, total=False):
     ordered: bool
     priority: str
     policy: Policy | None
+    deadline_s: float | None
 
 
 class SubscribeOptions(SubscriptionOptions, RingOptions, total=False):

@@ -26,6 +26,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
 from ringcast.errors import RingcastError
+from ringcast.record.log_tail import LogTail, append, commit_file, is_plain
 
 CHECKPOINT_EVERY = 100
 """Commits. A reader opens the last checkpoint and at most so many commits after it."""
@@ -90,6 +91,7 @@ class Delta:
         self.path = path
         self._schema, self._partition, self._about = schema, partition, about
         self._opened: tuple[tuple[int, int], DeltaTable] | None = None
+        self._seen: tuple[tuple[int, int], LogTail] | None = None
 
     def exists(self) -> bool:
         return (self.path / "_delta_log").is_dir() and self._load() is not None
@@ -101,13 +103,13 @@ class Delta:
 
     def schema(self) -> str | None:
         """As it is stored; None when there is no table yet. Does not look at its files. Raises TableError."""
-        table = self._load()
-        return None if table is None else table.schema().to_json()
+        tail = self._tail()
+        return None if tail is None else tail.schema
 
     def batch(self, query: str) -> int:
         """The last batch of that query that was committed; -1 when none was."""
-        table = self._load()
-        return -1 if table is None else _last(table, query)
+        tail = self._tail()
+        return -1 if tail is None else self._last(tail, query)
 
     @property
     def backfilled(self) -> int:
@@ -132,36 +134,32 @@ class Delta:
         """
         _sync([self.path / file.path for file in added])
         for _ in range(_TRIES):
-            table = self._load()
-            version = -1 if table is None else table.version()
-            named = [Transaction(*batch)] if batch is not None else []
-            named += [Transaction(_BACKFILL, version + 1)] if backfill else []
-            properties = CommitProperties(
-                custom_metadata=dict(told or {}), max_commit_retries=0, app_transactions=named or None
-            )
-            if backfilled is not None and table is not None and _last(table, _BACKFILL) != backfilled:
-                raise TableChanged(str(self.path), "a backfill was made meanwhile; look at what it brought")
             # An append fits any state: listing thousands of files for each would make commits ever slower.
-            state = State() if table is None else State(table.version()) if decide is nothing else self._state(table)
-            if batch is not None and table is not None and _last(table, batch[0]) >= batch[1]:
-                return None
+            table = None if decide is nothing else self._load()
+            tail = self._tail()
+            version = -1 if tail is None else tail.version
+            if tail is not None:
+                if backfilled is not None and self._last(tail, _BACKFILL) != backfilled:
+                    raise TableChanged(str(self.path), "a backfill was made meanwhile; look at what it brought")
+                if batch is not None and self._last(tail, batch[0]) >= batch[1]:
+                    return None
+            named = dict([batch] if batch is not None else []) | ({_BACKFILL: version + 1} if backfill else {})
+            state = State(version) if table is None else self._state(table)
             removed = list(decide(state))
-            if table is not None and not added and not removed and batch is None:
+            if tail is not None and not added and not removed and batch is None:
                 return state
             try:
-                if table is None:
-                    self._create([_add(file, self._partition) for file in added], properties)
+                if tail is None:
+                    self._create(added, _properties(named, told))
+                elif removed or not tail.plain:
+                    self._replace(table, removed, added, _properties(named, told))
                 else:
-                    actions: list[AddAction | RemoveAction] = [*(_remove(file, self._partition) for file in removed),
-                               *(_add(file, self._partition) for file in added)]  # fmt: skip
-                    keys = [self._partition] if self._partition else None
-                    table.create_write_transaction(
-                        actions, "append", table.schema(), keys, commit_properties=properties
-                    )
-            except CommitFailedError:
+                    entries = [_entry(file, self._partition) for file in added]
+                    append(self._log, state.version + 1, entries, named, dict(told or {}))
+            except (CommitFailedError, FileExistsError):
                 continue  # somebody was first: look at what they did
             except (DeltaError, OSError) as exc:
-                if table is None and self._load() is not None:
+                if tail is None and self._load() is not None:
                     continue
                 raise _failure(self.path, exc) from exc
             self._settle(state.version + 1)
@@ -223,8 +221,34 @@ class Delta:
 
     # ---------------------------------------------------------------- parts
 
+    @property
+    def _log(self) -> Path:
+        return self.path / "_delta_log"
+
+    def _tail(self) -> LogTail | None:
+        """The end of the log as it is now; None when there is no table. Raises TableError."""
+        known, self._seen = self._seen, None
+        if (log := _identity(self._log)) is None:
+            return None
+        if known is None or known[0] != log or not known[1].advance():
+            table = self._load()
+            if table is None:
+                return None
+            protocol = table.protocol()
+            plain = is_plain(protocol.min_writer_version, protocol.writer_features)
+            known = log, LogTail(self._log, table.version(), table.schema().to_json(), plain)
+        self._seen = known
+        return known[1]
+
+    def _last(self, tail: LogTail, query: str) -> int:
+        if query not in tail.batches:
+            table = self._load()
+            found = None if table is None else table.transaction_version(query)
+            tail.batches[query] = -1 if found is None else int(found)
+        return tail.batches[query]
+
     def _load(self, version: int | None = None) -> DeltaTable | None:
-        log = _identity(self.path / "_delta_log")
+        log = _identity(self._log)
         if log is None:
             self._opened = None
             return None
@@ -268,17 +292,33 @@ class Delta:
             files[name] = DataFile(name, count or 0, size, part)
         return State(table.version(), files, table.schema().to_json())
 
-    def _create(self, actions: list[AddAction], properties: CommitProperties) -> None:
+    def _create(self, added: list[DataFile], properties: CommitProperties) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         create_table_with_add_actions(
-            str(self.path), Schema.from_json(self._schema), actions, mode="error",
-            partition_by=[self._partition] if self._partition else None, description=self._about,
+            str(self.path), Schema.from_json(self._schema), [_add(file, self._partition) for file in added],
+            mode="error", partition_by=[self._partition] if self._partition else None, description=self._about,
             configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)}, commit_properties=properties,
         )  # fmt: skip
 
+    def _replace(
+        self, on: DeltaTable | None, removed: list[DataFile], added: list[DataFile], properties: CommitProperties
+    ) -> None:
+        """`on` the state that was decided on; where nothing was, on the newest."""
+        table = on or self._load()
+        assert table is not None
+        actions: list[AddAction | RemoveAction] = [
+            *(_remove(file, self._partition) for file in removed), *(_add(file, self._partition) for file in added)
+        ]  # fmt: skip
+        keys = [self._partition] if self._partition else None
+        table.create_write_transaction(actions, "append", table.schema(), keys, commit_properties=properties)
+
     def _settle(self, version: int) -> None:
-        log = self.path / "_delta_log"
-        _sync([log / f"{version:020d}.json"])
+        _sync([commit_file(self._log, version)])
+        if version and version % CHECKPOINT_EVERY == 0 and (table := self._load()) is not None:
+            # It only saves readers time: without it they read more commits.
+            with contextlib.suppress(DeltaError, OSError):
+                table.create_checkpoint()
+                table.cleanup_metadata()
 
 
 def described(root: Path, path: str, partition: str | None = None) -> DataFile:
@@ -309,9 +349,15 @@ def _identity(log: Path) -> tuple[int, int] | None:
         return number, 0
 
 
-def _last(table: DeltaTable, query: str) -> int:
-    found = table.transaction_version(query)
-    return -1 if found is None else int(found)
+def _properties(batches: Mapping[str, int], told: Mapping[str, str] | None) -> CommitProperties:
+    named = [Transaction(query, last) for query, last in batches.items()]
+    return CommitProperties(custom_metadata=dict(told or {}), max_commit_retries=0, app_transactions=named or None)
+
+
+def _entry(file: DataFile, partition: str | None) -> dict[str, Any]:
+    values = {partition: file.partition} if partition else {}
+    return {"path": file.path, "partitionValues": values, "size": file.size,
+            "modificationTime": time.time_ns() // 1_000_000, "dataChange": True, "stats": file.stats}  # fmt: skip
 
 
 def _add(file: DataFile, partition: str | None) -> AddAction:

@@ -9,12 +9,9 @@ One object for one mission; whoever shows it knows nothing of Spark.
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import os
-import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +30,7 @@ from ringcast.spark import jobs
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
 from ringcast.spark.page import Section
-from ringcast.spark.session import close_session, open_session
+from ringcast.spark.session import opened
 from ringcast.spark.streams import Streams
 from ringcast.spark.tables import upkeep
 from ringcast.spark.tables.bronze import MESSAGES
@@ -72,13 +69,8 @@ class Search:
     """`scratch` is for what nobody needs afterwards. Raises NoJava."""
 
     def __init__(self, lake: Path, scratch: Path, settings: Settings, socket: str, tag: str) -> None:
-        with _quietly(scratch / "spark.log"):
-            self._spark = open_session("local[2]", app="search and rescue", settings=_settings(scratch))
-        self._spark.sparkContext.setLogLevel("OFF")
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        logging.getLogger().addHandler(logging.NullHandler())  # py4j writes there what an interrupt breaks off
-        # Spark's own handler calls Java, from wherever the interrupt comes: in the middle of a call to Java, mostly.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._session = opened("local[2]", app="search and rescue", settings=_settings(scratch))
+        self._spark = self._session.__enter__()
         self._lake = Lake(self._spark, lake)
         self._mission = Mission(settings)
         self._socket, self._tag, self._scratch = socket, tag, scratch
@@ -95,7 +87,7 @@ class Search:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        close_session(self._spark)
+        self._session.__exit__(None, None, None)
         self._memory.cleanup()
 
     def start(self) -> None:
@@ -197,20 +189,6 @@ class Search:
         return reader.load()
 
 
-@contextlib.contextmanager
-def _quietly(log: Path) -> Iterator[None]:
-    """What is started meanwhile writes there what it would write to standard error: Java's remarks about itself."""
-    before = os.dup(2)
-    fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(fd, 2)
-    try:
-        yield
-    finally:
-        os.dup2(before, 2)
-        os.close(before)
-        os.close(fd)
-
-
 def _settings(scratch: Path) -> dict[str, str]:
     """Little data and much to start: few partitions, and what need not be compiled is not."""
     return {
@@ -229,7 +207,7 @@ def _settings(scratch: Path) -> dict[str, str]:
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
         "spark.sql.optimizer.propagateDistinctKeys.enabled": "false",
         "spark.sql.subexpressionElimination.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.pollingDelay": "50ms",
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={scratch}",
     }

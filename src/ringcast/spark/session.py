@@ -7,15 +7,19 @@ same with a master's address. Settings are for latency: what a batch costs is fi
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ringcast.spark.java import java_home
-from ringcast.spark.workers import Workers
+from ringcast.spark.jvm.java import java_home
+from ringcast.spark.jvm.launch import launch, log_level
+from ringcast.spark.jvm.local_files import write_plainly
+from ringcast.spark.jvm.workers import Workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +29,7 @@ _MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBas
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     # A checkpoint on this machine's own disk needs none of the caution that Hadoop's file contexts take.
@@ -52,7 +57,7 @@ def open_session(
 ) -> SparkSession:
     """The process's Spark session, made if there is none. `settings` come last and win.
 
-    Raises NoJava.
+    Raises NoJava, SparkNotStarted.
     """
     home = java_home()
     if home is not None:
@@ -65,13 +70,42 @@ def open_session(
     from ringcast.spark.tags.source import RingcastSource
 
     master = master or "local[*]"
-    chosen = {**SETTINGS, **(LOCAL_SETTINGS if master.startswith("local") else {}), **(settings or {})}
+    local = master.startswith("local")
+    chosen = {**SETTINGS, "spark.log.level": log_level(), **(LOCAL_SETTINGS if local else {}), **(settings or {})}
+    launch({"spark.master": master, "spark.app.name": app, **chosen}, local)
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in chosen.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
+    if local:
+        write_plainly(spark)
     spark.dataSource.register(RingcastSource)
     return spark
+
+
+@contextlib.contextmanager
+def opened(
+    master: str | None = None, app: str = "ringcast", settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session for as long as a command runs. At its end, or when it is interrupted, Spark and all its processes are
+    gone, unless the session was there before. Raises NoJava, SparkNotStarted."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        yield open_session(master, app, settings)
+        return
+    # py4j tells the log of calls that an interrupt breaks off, and Python prints what no handler takes.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addHandler(logging.NullHandler())
+    before = signal.getsignal(signal.SIGINT)
+    spark = open_session(master, app, settings)
+    try:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            # Spark's own handler calls Java, from wherever the interrupt comes: in the middle of a call, mostly.
+            signal.signal(signal.SIGINT, before)
+        yield spark
+    finally:
+        close_session(spark)
 
 
 def has_delta(spark: SparkSession) -> bool:

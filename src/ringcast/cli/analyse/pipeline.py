@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,19 +131,19 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "run" and (args.begin is None) != (args.end is None):
         raise Misuse("a span has two ends: give both --from and --to, or neither")
     output.progress("starting Spark")
-    spark = _session(args.master)
-    from ringcast.spark.lake import Lake
+    with _session(args.master) as spark:
+        from ringcast.spark.lake import Lake
 
-    return actions[args.action](args, output, spark, Lake(spark, args.lake))
+        return actions[args.action](args, output, spark, Lake(spark, args.lake))
 
 
-def _session(master: str | None) -> SparkSession:
+def _session(master: str | None) -> AbstractContextManager[SparkSession]:
     try:
-        spark: SparkSession = importlib.import_module("ringcast.spark.session").open_session(master=master)
+        importlib.import_module("pyspark.sql")
+        session: AbstractContextManager[SparkSession] = importlib.import_module("ringcast.spark.session").opened(master)
     except ImportError as exc:
         raise NoSpark(exc.name or "pyspark") from exc
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    return session
 
 
 def _needing_spark(action: Any, args: argparse.Namespace, output: Output) -> int:

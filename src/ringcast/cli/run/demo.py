@@ -109,7 +109,7 @@ def _check_spark() -> None:
 
     if importlib.util.find_spec("pyspark") is None:
         raise NoSpark("pyspark")
-    from ringcast.spark.java import java_home
+    from ringcast.spark.jvm.java import java_home
 
     java_home()
 

@@ -22,12 +22,13 @@ class Administers:
 
     def set_channel(
         self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
-        priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
+        planned: bool = False, priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where the proxies of a tag's subscribers sit, what carries the tag between nodes and
         how urgently, while messages flow: for all nodes that receive it, for `node` alone, or for one `subscriber`
         there, by its number, as long as it is there. None leaves one as it is, "auto" and "" leave it to the
-        subscribers again. `priority` is a class ("low", "normal", "high", "critical"), `dscp` another code point for
+        subscribers again. With `planned` a plan chose `at`, and the next plan may choose again; otherwise 'ringcast
+        place' keeps it. `priority` is a class ("low", "normal", "high", "critical"), `dscp` another code point for
         its packets ("AF42"), `sched` the policy of its threads on both nodes ("fifo:30", "deadline:1ms/10ms"); on
         return they are in force (docs/priorities.md). Returns warnings, in words.
 
@@ -36,7 +37,9 @@ class Administers:
         ForkedError.
         """
         change = Change(priority, dscp if dscp is None else str(dscp), sched)
-        return administration.set_channel(self._attachment.connection, tag, node, subscriber, at, transport, change)
+        return administration.set_channel(
+            self._attachment.connection, tag, node, subscriber, at, transport, planned, change
+        )
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def set_channel(
     connection: Connection, tag: str, node: str, subscriber: int, at: str | None, transport: str | None,
-    urgency: Change = Change(),
+    planned: bool, urgency: Change = Change(),
 ) -> list[str]:  # fmt: skip
     """Raises as `Session.set_channel` does."""
     check_name(tag)
@@ -33,7 +33,7 @@ def set_channel(
     key = subscriber_key(node, subscriber) if subscriber else node
     level, dscp, sched = urgency.check()
     request = SetChannel(
-        id=0, tag=tag, node=key, at=place, transport=transport, priority=level, dscp=dscp, sched=sched
+        id=0, tag=tag, node=key, at=place, transport=transport, planned=planned, priority=level, dscp=dscp, sched=sched
     )  # fmt: skip
     return connection.call(request, Done).warnings
 

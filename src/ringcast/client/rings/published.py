@@ -16,6 +16,7 @@ from ringcast.client.registration import Publication
 from ringcast.client.staging import PublisherStages
 from ringcast.control.notices import StageUnwanted, StageWanted
 from ringcast.errors import RingcastError
+from ringcast.model.declared import Declared
 
 if TYPE_CHECKING:
     from ringcast.tag import Tag
@@ -37,7 +38,9 @@ SENDING = ("send", "send_nowait", "send_many", "reserve")
 class PublishedRing(_core.RingWriter):
     """Raises what `Connection.call` does, NoSpace, ResourceLimit."""
 
-    def __init__(self, attachment: Attachment, tag: Tag[Any], *, skip_slow: bool, encoded: bool) -> None:
+    def __init__(
+        self, attachment: Attachment, tag: Tag[Any], *, skip_slow: bool, encoded: bool, declared: Declared | None = None
+    ) -> None:
         attachment.check()
         attributes = tag.attributes
         super().__init__(
@@ -46,14 +49,15 @@ class PublishedRing(_core.RingWriter):
             max_wait_s=attributes.max_wait_s,
             skip_slow=skip_slow,
             prefault=attributes.prefault,
-            encode=None if encoded else tag.codec.encode,
+            # What is declared is measured in bytes, so whoever keeps to it encodes.
+            encode=None if encoded or declared is not None else tag.codec.encode,
         )
         self.face: weakref.ref[object] | None = None
         """The public object that shows the native methods."""
         self.tag = tag  # kept open: a restarted daemon has to make it as it was
         self._attachment = attachment
         self._stages = PublisherStages()
-        self.registration = Publication(attachment.connection, tag.name, self)
+        self.registration = Publication(attachment.connection, tag.name, self, declared)
         try:
             attachment.registry.publish(self.registration)
         except BaseException:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Collection
 
 from ringcast.control.descriptor import Descriptor
 from ringcast.control.refusal import refuse
-from ringcast.control.requests import Hello, Request
+from ringcast.control.requests import Hello, Publish, Request, Subscribe
+from ringcast.daemon.admitting.admitting import Admitting
 from ringcast.daemon.clients.publishers import Publishers
-from ringcast.daemon.clients.subscribers import Subscribers
+from ringcast.daemon.clients.subscribers import Subscribers, options_of
 from ringcast.daemon.clients.tags import Tags
 from ringcast.daemon.effects import Send
 from ringcast.daemon.rings.budget import Budget
@@ -59,6 +60,7 @@ class Local:
         )  # fmt: skip
         self.subscribers = Subscribers(table, self.sharing, self._numbers)
         self.tags = Tags(table, self.sharing, self.publishers, self.subscribers, self.clients, settings_of)
+        self.admitting = Admitting(table)
         self._handlers = self.tags.handlers | self.publishers.handlers | self.subscribers.handlers
 
     def join(self, client: int, pid: int, user: str, hello: Hello, fds: list[Descriptor]) -> None:
@@ -74,12 +76,21 @@ class Local:
         if handler is None:
             raise BadMessage(f"{type(request).__name__} out of turn")
         try:
+            self.admit(request)
             handler(self.clients[client], request, fds)
         except BadMessage:
             raise
         except RingcastError as exc:
             self._effects.send(client, refuse(request.id, exc))
         return self._effects.finish()
+
+    def admit(self, request: Request) -> None:
+        """Raises AdmissionRefused for what is declared and does not fit."""
+        if isinstance(request, Publish):
+            self.admitting.publish(request.tag, request.declared)
+        elif isinstance(request, Subscribe):
+            wanted = options_of(request).wanted
+            self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted)
 
     def leave(self, client: int) -> list[Send]:
         """A client is gone: withdraw what it held. Its rings linger."""

@@ -69,7 +69,9 @@ class Publishers:
             id=next(self._numbers), node=self._table.node, tag=tag.name, incarnation=request.incarnation,
             pid=client.pid, user=client.user, program=client.program,
         )  # fmt: skip
-        row = PublisherRow(info=info, depth=request.depth, capacity_bytes=request.capacity_bytes)
+        row = PublisherRow(
+            info=info, depth=request.depth, capacity_bytes=request.capacity_bytes, declared=request.declared
+        )
         ring = Ring(row, client.number, tag.attributes, fds, monitor)
         if known is not None:  # its publisher comes back after it lost its connection
             self._sharing.forget(known)

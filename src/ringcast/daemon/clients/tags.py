@@ -115,7 +115,9 @@ class Tags:
         if row is None or row.primary != self._table.node:
             raise UnknownTag(request.tag)
         here = {subscriber_key(one.owner, one.info.id) for one in self._table.subscribers(row.name)}
-        changed = settings.changed(row, request.node, request.at, request.transport, here, request.urgency)
+        changed = settings.changed(
+            row, request.node, request.at, request.transport, here, planned=request.planned, urgency=request.urgency
+        )  # fmt: skip
         self._effects.note(self._table.put(changed))
         self._sharing.rematch(row.name)
 

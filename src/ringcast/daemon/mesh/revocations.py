@@ -24,17 +24,18 @@ PATIENCE_S = 5.0
 
 
 class Revocations:
-    """`request(node, service, payload, timeout)` asks a neighbour."""
+    """`request(node, service, payload, timeout)` asks a neighbour; `on_news` hears that more was revoked."""
 
     def __init__(
         self, identity: Identity, link_pool: LinkPool, request: Callable[[str, str, bytes, float], Awaitable[bytes]],
-        background: Background, complaints: Complaints,
+        background: Background, complaints: Complaints, on_news: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._identity = identity
         self._link_pool = link_pool
         self._request = request
         self._background = background
         self._complaints = complaints
+        self._on_news = on_news
 
     def linked(self, node: str) -> None:
         if self._identity.revocations:
@@ -69,6 +70,7 @@ class Revocations:
                 neighbours.add(link.proof.name)
         for node in neighbours:
             self.linked(node)
+        self._on_news()
 
     async def _tell(self, node: str) -> None:
         try:

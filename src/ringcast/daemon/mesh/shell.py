@@ -130,9 +130,13 @@ class Mesh:
         )
         self._complaints = Complaints(logger)
         self._turned_away = TurnedAway(self._complaints)
+        self.on_revoked: Callable[[], None] = lambda: None
+        """Told when a newer list of revoked certificates counts."""
         self._revocations = None
         if identity is not None:
-            self._revocations = Revocations(identity, self._link_pool, self.request, self._background, self._complaints)
+            self._revocations = Revocations(
+                identity, self._link_pool, self.request, self._background, self._complaints, lambda: self.on_revoked()
+            )
             self.serve(REVOKED, self._revocations.told)
 
     # ------------------------------------------------------------------ life

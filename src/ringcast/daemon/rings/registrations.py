@@ -33,6 +33,7 @@ class Subscription:
         options: SubscribeOptions = SubscribeOptions(),
     ) -> None:
         self.options = options
+        self.deadline_s = 0.0
         self.client = client
         self.number = number
         self.info = info

@@ -222,6 +222,11 @@ class OutgoingChannels:
             lambda channel: channel.spec is None and channel.source.changed_factor(channel.every, channel.rate_hz)
         )
 
+    def change_secrets(self) -> None:
+        """A node is not trusted any more: it may have been in any group, and know its secret. Groups end; their other
+        receivers open their channels again, in new ones."""
+        self._again(lambda channel: isinstance(find(channel.transport), GroupTransport))
+
     @property
     def has_rates(self) -> bool:
         return any(channel.rate_hz for channel in self.channels.values())

@@ -95,15 +95,17 @@ def moved(
 
 
 def changed(
-    row: TagRow, node: str, at: str | None, transport: str | None, urgency: Change = Change()
+    row: TagRow, node: str, at: str | None, transport: str | None, urgency: Change = Change(), *, planned: bool = False
 ) -> dict[str, Setting]:
     """The tag's settings with those of `node` changed: None leaves a value as it is, '' removes it. Raises
     ValueError."""
     old = row.settings.get(node, Setting())
     new = Setting(
-        at=old.at if at is None else at, transport=old.transport if transport is None else transport,
+        at=old.at if at is None else at,
+        transport=old.transport if transport is None else transport,
+        planned=old.planned if at is None else planned and at != "",
         priority=urgency.applied(old.priority),
-    )  # fmt: skip
+    )
     rest = {name: setting for name, setting in row.settings.items() if name != node}
     return rest if new == Setting() else rest | {node: new}
 

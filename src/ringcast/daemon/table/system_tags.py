@@ -80,8 +80,9 @@ def is_view(name: str) -> bool:
 
 
 def is_asked(name: str) -> bool:
-    """Questions to servers and their answers (`ringcast.asking`): anybody's, but selected by no ordinary wildcard."""
-    return name.startswith(("@ask/", "@reply/"))
+    """Questions to servers and their answers (`ringcast.asking`), of owners of variables too: anybody's, but selected
+    by no ordinary wildcard."""
+    return name.startswith(("@ask/", "@reply/", "@variables/"))
 
 
 def check_opened(name: str) -> dict[str, Any] | None:

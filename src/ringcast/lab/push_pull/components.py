@@ -14,21 +14,24 @@ paper has six; that the subscriber's daemon receives is a seventh here.
 The paper leaves out the network's own processing. On a virtual wire that is the kernel's work, and the kernel does the
 receiver's part in the sender's call, so here it is in the communication components.
 
-The whole is measured by itself: from `send` until the sleeping subscriber has the message. The parts should add up to
-it; what they leave is the kernel's time to wake threads, which is nobody's processor time.
+This module measures samples; the pipeline `components` makes the components of them. The whole is measured by itself:
+from `send` until the sleeping subscriber has the message. The parts should add up to it; what they leave is the
+kernel's time to wake threads, which is nobody's processor time.
 The publisher's node has a core of its own if there are two, or a thread that is woken there would be timed with `send`.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ringcast.lab.measuring import reference
 from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, figure, tidy
-from ringcast.lab.measuring.samples import quantile
 from ringcast.lab.push_pull.network import BETWEEN, HERE, THERE, PushPullNetwork
 from ringcast.lab.testbed import affinity
+from ringcast.record.figures import Measured
 
 PLACES = {
     "proxy at subscriber": "subscriber",
@@ -39,7 +42,6 @@ COMPONENTS = (
     "publisher cpu", "publisher communication", "subscriber receiving", "subscriber ipc", "subscriber cpu", "proxy cpu",
     "proxy communication",
 )  # fmt: skip
-CPU, COMMUNICATION, RECEIVING, IPC, TAKING, PROXY_CPU, PROXY_COMMUNICATION = COMPONENTS
 WHOLE = "whole"
 WITHIN = 0.25
 """The parts are said to add up when their sum is no farther than that from the whole, as a share of it."""
@@ -48,16 +50,22 @@ SIZE = 64
 GAP_NS = 150_000
 _WARM = 10
 _WAITING = 64
-US, MS = 1e-3, 1e3
-Components = dict[str, dict[str, float]]
-"""Nanoseconds by place and component, and of the whole."""
+MS = 1e3
+EXPERIMENT, METRIC = "push-pull delay", "delay_part"
+TABLE = "gold.components"
+PIPELINE = "components"
+ALONE, HEARD, WOKEN, WHOLE_WAY, TAKEN = "send alone", "send", "waking", "whole", "taking"
+RECEIVER, BETWEEN_BOTH = "receiving daemon", "proxy daemon"
+"""Parts that are measured: nanoseconds of each message, and of the daemons per message, all at once."""
+Samples = dict[str, list[float]]
+Components = Mapping[str, Mapping[str, float]]
+"""Microseconds by place and component, and of the whole."""
 
 
-def measure(network: PushPullNetwork, quick: bool, steps: Steps) -> Findings:
+def measure(network: PushPullNetwork, quick: bool, steps: Steps) -> Iterator[Measured]:
     """Raises ActorFailed, LabError."""
     steps.expect(len(PLACES))
     cores = affinity.cores()
-    found: Components = {}
     for place, at in PLACES.items():
         steps.step(f"delay components, {place}")
         lonely, tag = network.tag(), network.tag()
@@ -69,13 +77,28 @@ def measure(network: PushPullNetwork, quick: bool, steps: Steps) -> Findings:
         way = [HERE, BETWEEN, THERE] if place == REMOTE else [HERE, THERE]
         network.mesh.wait_for_way(tag, *way)
         network.pin(**{HERE: cores[0], THERE: cores[-1], BETWEEN: cores[-1]})
-        found[place] = _publisher(network, lonely, tag, 100 if quick else 1000)
-        found[place] |= _subscriber(network, tag, 20 if quick else 100)
-        found[place] |= _daemons(network, tag, 500 if quick else 4000, remote=place == REMOTE)
+        samples = _publisher(network, lonely, tag, 100 if quick else 1000)
+        samples |= _subscriber(network, tag, 20 if quick else 100)
+        samples |= _daemons(network, tag, 500 if quick else 4000, remote=place == REMOTE)
+        yield from measured(place, samples)
         for name in (lonely, tag):
             pacer.ask("close", name=name)
         reader.ask("close", name=tag)
-    return conclude(found)
+
+
+def measured(place: str, samples: Samples) -> Iterator[Measured]:
+    """As values for the lake."""
+    for part, taken in samples.items():
+        for ns in taken:
+            yield Measured(EXPERIMENT, {"place": place, "part": part, "size": SIZE}, 0, METRIC, float(ns), "ns")
+
+
+def components(rows: Iterable[Mapping[str, Any]]) -> Components:
+    """Of the table that the pipeline made."""
+    found: dict[str, dict[str, float]] = {place: {} for place in PLACES}
+    for row in rows:
+        found[row["place"]][row["component"]] = row["us"]
+    return found
 
 
 def _send(network: PushPullNetwork, tag: str, count: int, gap_ns: int = GAP_NS) -> list[int]:
@@ -84,34 +107,35 @@ def _send(network: PushPullNetwork, tag: str, count: int, gap_ns: int = GAP_NS) 
     return taken
 
 
-def _publisher(network: PushPullNetwork, lonely: str, tag: str, count: int) -> dict[str, float]:
-    alone, heard = [], []
+def _publisher(network: PushPullNetwork, lonely: str, tag: str, count: int) -> Samples:
+    alone: list[float] = []
+    heard: list[float] = []
     for _ in range(4):
         alone += _send(network, lonely, count // 4)
         heard += _send(network, tag, count // 4)
     network.actor(THERE).ask("skip", name=tag)
-    cpu = quantile(alone, 0.5)
-    return {CPU: cpu, COMMUNICATION: quantile(heard, 0.5) - cpu}
+    return {ALONE: alone, HEARD: heard}
 
 
-def _subscriber(network: PushPullNetwork, tag: str, count: int) -> dict[str, float]:
+def _subscriber(network: PushPullNetwork, tag: str, count: int) -> Samples:
     reader = network.actor(THERE)
-    woken, whole = [], []
+    woken: list[float] = []
+    whole: list[float] = []
     for _ in range(count):
         reader.post("follow", name=tag, count=_WARM)
         _send(network, tag, _WARM)
         last = reader.reply()
         whole.append(last["received_ns"] - last["sent_ns"])
         woken.append(last["received_ns"] - (last["sent_ns"] + _last_delay_ns(network, tag)))
-    taken: list[int] = []
+    taken: list[float] = []
     for _ in range(max(1, count // 10)):
         _send(network, tag, _WAITING, gap_ns=20_000)
         _until_quiet(network, tag)
         taken += reader.ask("take", name=tag, count=_WAITING)
-    return {IPC: quantile(woken, 0.5), TAKING: quantile(taken, 0.5), WHOLE: quantile(whole, 0.5)}
+    return {WOKEN: woken, TAKEN: taken, WHOLE_WAY: whole}
 
 
-def _daemons(network: PushPullNetwork, tag: str, count: int, *, remote: bool) -> dict[str, float]:
+def _daemons(network: PushPullNetwork, tag: str, count: int, *, remote: bool) -> Samples:
     """No subscriber waits for these messages, so the subscriber's daemon only receives and stores them."""
     before = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
     idle_from = time.monotonic()
@@ -122,10 +146,7 @@ def _daemons(network: PushPullNetwork, tag: str, count: int, *, remote: bool) ->
     quiet = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
     work = {node: ((after[node] - before[node]) - (quiet[node] - after[node])) / count for node in after}
     network.actor(THERE).ask("skip", name=tag)
-    if not remote:
-        return {RECEIVING: work[THERE]}
-    # What the proxy's daemon spends on receiving cannot be measured apart, so the subscriber's is used.
-    return {RECEIVING: work[THERE], PROXY_CPU: work[THERE], PROXY_COMMUNICATION: work[BETWEEN] - work[THERE]}
+    return {RECEIVER: [work[THERE]], **({BETWEEN_BOTH: [work[BETWEEN]]} if remote else {})}
 
 
 def _last_delay_ns(network: PushPullNetwork, tag: str) -> int:
@@ -150,7 +171,7 @@ def _adds_up(place: str, parts: float, whole: float) -> Row:
     """Can be off either way: something counted twice, or left out."""
     share = parts / whole if whole > 0 else None
     met = share is not None and abs(share - 1) <= WITHIN
-    name = f"table 4, {place}: the parts add up to the whole, which took {whole * US:.1f} us, within {WITHIN:.0%}"
+    name = f"table 4, {place}: the parts add up to the whole, which took {whole:.1f} us, within {WITHIN:.0%}"
     return Row(name, tidy(share), "times", None, 1.0, met, "shape")
 
 
@@ -162,21 +183,21 @@ def conclude(found: Components) -> Findings:
         for place in PLACES:
             value = found[place].get(component)
             paper = reference.figure("4", component, place, reference.PUSH_PULL_QOS)
-            row += ["-" if value is None else f"{value * US:.2f}", "-" if paper is None else f"{paper * MS:.4f}"]
+            row += ["-" if value is None else f"{value:.2f}", "-" if paper is None else f"{paper * MS:.4f}"]
             if value is not None:
                 name = f"table 4, {place}: {component}"
-                findings.rows.append(figure(name, value * US, "us", None if paper is None else paper * 1e6))
+                findings.rows.append(figure(name, value, "us", None if paper is None else paper * 1e6))
         cells.append(row)
     sums = {place: sum(found[place].get(name, 0.0) for name in COMPONENTS) for place in PLACES}
     for label, values in (
         ("all of them", sums), ("the whole, measured", {place: found[place][WHOLE] for place in PLACES})
     ):  # fmt: skip
-        cells.append([label, *(text for place in PLACES for text in (f"{values[place] * US:.2f}", "-"))])
+        cells.append([label, *(text for place in PLACES for text in (f"{values[place]:.2f}", "-"))])
     findings.rows += [_adds_up(place, sums[place], found[place][WHOLE]) for place in PLACES]
     heads = ["64 B", *(head for place in PLACES for head in (f"{place} (us)", "paper (ms)"))]
     findings.tables.append(Table("Table 4 of paper 001: components of the delay", heads, cells))
     for place in PLACES:
-        points = [(float(at), found[place][name] * US) for at, name in enumerate(COMPONENTS) if name in found[place]]
+        points = [(float(at), found[place][name]) for at, name in enumerate(COMPONENTS) if name in found[place]]
         series.append(Series(place, points))
     papers = [reference.figure("4", name, REMOTE, reference.PUSH_PULL_QOS) or 0.0 for name in COMPONENTS]
     series.append(Series("paper, remote", [(float(at), p * MS) for at, p in enumerate(papers)], paper=True))

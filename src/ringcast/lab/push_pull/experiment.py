@@ -23,7 +23,7 @@ from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.disturbance import Disturbance
 
 COMMAND = "ringcast lab run push-pull"
-PIPELINES = round_trips.PIPELINES
+PIPELINES = (*round_trips.PIPELINES, components.PIPELINE)
 
 
 def run(quick: bool, steps: Steps) -> Findings:
@@ -40,7 +40,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     with network.PushPullNetwork() as paper:
         batches = network.collect(paper, tables.wanted() + distance.wanted(), 5 if quick else 30, steps)
         findings.measured += [*round_trips.measured(batches), *round_trips.paper()]
-        findings.add(components.measure(paper, quick, steps))
+        findings.measured += components.measure(paper, quick, steps)
     findings.add(agreement.real(quick, steps))
     findings.rows += others.rows()
     findings.add(agreement.simulated(quick, steps))
@@ -49,10 +49,11 @@ def run(quick: bool, steps: Steps) -> Findings:
 
 
 def conclude(findings: Findings, analysed: Analysed) -> None:
-    """Add what Spark made of the round trips: the papers' tables, beside the papers' figures."""
+    """Add what Spark made of the samples: the papers' tables, beside the papers' figures."""
     trips = round_trips.RoundTrips.of(analysed)
     findings.add(tables.conclude(trips))
     findings.add(distance.conclude(trips))
+    findings.add(components.conclude(components.components(analysed.rows(components.TABLE))))
 
 
 def machine() -> str:

@@ -105,7 +105,6 @@ def open_session(lake: str | os.PathLike[str] | None = None, master: str | None 
     from ringcast.spark.session import open_session
 
     spark = open_session(master)
-    spark.sparkContext.setLogLevel("ERROR")
     made = LakeSession(spark, lake or os.environ.get("RINGCAST_LAKE", "lake"))
     made.name_all()
     return made

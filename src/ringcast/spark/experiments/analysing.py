@@ -6,8 +6,8 @@ For whoever measured and knows nothing of Spark: `ringcast lab run` and `ringcas
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -15,26 +15,24 @@ from pyspark.sql import functions as F
 from ringcast.spark import catalog, jobs
 from ringcast.spark.declaration import find
 from ringcast.spark.lake import Lake
-from ringcast.spark.session import close_session, open_session
+from ringcast.spark.session import opened
+
+
+@contextmanager
+def analysis(lake: str | os.PathLike[str]) -> Iterator[Analysis]:
+    """On a session that ends with it. Raises NoJava, SparkNotStarted."""
+    with opened(app="experiments") as spark:
+        yield Analysis(Lake(spark, lake))
+
 
 NOTICEABLE = 0.05
 
 
 class Analysis:
-    """A lake and a session, for as long as `with` lasts. Raises NoJava."""
+    """Of the values in a lake."""
 
-    def __init__(self, lake: str | os.PathLike[str]) -> None:
-        spark = open_session(app="experiments", settings={"spark.ui.showConsoleProgress": "false"})
-        spark.sparkContext.setLogLevel("ERROR")
-        self._lake = Lake(spark, lake)
-
-    def __enter__(self) -> Analysis:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        close_session(self._lake.spark)
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
 
     def run(self, pipelines: Sequence[str], say: Callable[[str], None] = lambda text: None) -> None:
         for name in pipelines:

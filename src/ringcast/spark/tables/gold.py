@@ -62,6 +62,12 @@ CONTRASTS = Table(
 )
 """`varied` is what differs (proxy, subscribers or hops), `against` its value in what is compared with."""
 
+COMPONENTS = Table(
+    "gold.components",
+    "what the delay from publisher to subscriber is made of, by the place of the proxy (paper 001, Table 4)",
+    join(columns(experiment=STRING, place=STRING, component=STRING, us=DOUBLE, samples=LONG), RUN),
+)
+
 GRID = Table(
     "gold.grid",
     "transports by environment and metric: mean of repetitions, and which is how good there",

@@ -24,7 +24,7 @@ def _spark() -> Finding:
 
 
 def _java() -> Finding:
-    from ringcast.spark.java import find_java
+    from ringcast.spark.jvm.java import find_java
 
     try:
         java = find_java()

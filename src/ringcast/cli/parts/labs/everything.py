@@ -76,7 +76,7 @@ def _by_spark(lake: Path, output: Output) -> list[dict[str, Any]]:
     except ImportError as exc:
         output.note(f"without {exc.name} the report has no history: pip install 'ringcast[spark]'")
         return []
-    with analysing.Analysis(lake) as analysis:
+    with analysing.analysis(lake) as analysis:
         analysis.run(["history"])
         summary: list[dict[str, Any]] = analysis.summary()
         return summary

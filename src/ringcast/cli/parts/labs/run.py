@@ -175,7 +175,7 @@ def _analyse(
     if not kept:
         return
     bar.expect(len(pipelines))
-    with analysing.Analysis(lake) as analysis:
+    with analysing.analysis(lake) as analysis:
         analysis.run(pipelines, bar.step)
         experiment.conclude(findings, analysis)
 

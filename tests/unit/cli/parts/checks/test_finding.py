@@ -47,7 +47,7 @@ def test_what_the_lab_and_spark_need_is_missing_by_name(monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr("ringcast.lab.testbed.cleanup.SEARCH", str(tmp_path))
-    monkeypatch.setattr("ringcast.spark.java._bundled", lambda: None)
+    monkeypatch.setattr("ringcast.spark.jvm.java._bundled", lambda: None)
 
     def absent(name: str) -> str:
         raise metadata.PackageNotFoundError(name)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ringcast.errors import NoJava
-from ringcast.spark.java import Java, find_java, java_home
+from ringcast.spark.jvm.java import Java, find_java, java_home
 
 
 def fake(home: Path, version: str) -> Path:

@@ -10,7 +10,7 @@ import sys
 import pytest
 from processes import wait_for_exit
 
-from ringcast.spark.workers import Workers
+from ringcast.spark.jvm.workers import Workers
 
 ROOT = """
 import os, signal, subprocess, sys
