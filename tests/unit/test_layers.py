@@ -24,7 +24,7 @@ ORDER = """
 errors model
 _core codec control
 message measure scaling transport qos clock placement adapt admission security
-client session tag publisher subscriber history notify watch asking serving variables aio daemon
+client session tag publisher subscriber history notify quality watch asking serving variables aio daemon
 record views
 _lab lab spark testing gateway console conference
 rescue
@@ -33,7 +33,7 @@ __init__ __main__
 """
 LAYER = {room: number for number, line in enumerate(ORDER.strip().splitlines()) for room in line.split()}
 APPLICATION = {
-    "client", "session", "tag", "publisher", "subscriber", "history", "notify", "watch", "asking",
+    "client", "session", "tag", "publisher", "subscriber", "history", "notify", "quality", "watch", "asking",
     "serving", "variables", "aio",
 }  # fmt: skip
 IMPURE = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
