@@ -17,7 +17,7 @@ AUTO = "auto"
 _NODE = "node:"
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An administrator's word on a tag's channels; '' leaves it to others. `planned`: a plan was applied, and the next
     one may choose another place."""
 
