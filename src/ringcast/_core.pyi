@@ -165,6 +165,13 @@ class RingWriter:
     def unread(self) -> int:
         """The number of the first message that a reliable reader has not read; `next_seq` when there is none."""
 
+    @property
+    def unread_before(self) -> int:
+        """How many messages of the ring before the last `take_over` a reliable reader has not read."""
+
+    def take_over(self, other: RingWriter) -> None:
+        """Go on in the ring of `other`, which is left without one. An open reservation is written to the old ring."""
+
     def send(
         self, data: Any, event_ns: int | None = None, discardable: bool = False, priority: str | None = None
     ) -> int: ...

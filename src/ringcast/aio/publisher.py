@@ -83,10 +83,10 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
 
     async def drain(self, timeout: float | None = None) -> None:
         """Wait until reliable readers are through with what was sent. Raises as `Publisher.drain` does."""
-        ring, end = self._publisher._ring, self._publisher.next_seq
+        ring, incarnation, end = self._publisher._ring, self._publisher.incarnation, self._publisher.next_seq
         deadline = None if timeout is None else time.monotonic() + timeout
         for pause_s in pauses_s():
-            if ring.drained(end):
+            if ring.drained(incarnation, end):
                 return
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"a reliable reader of {ring.tag.name!r} has not read all that was sent")

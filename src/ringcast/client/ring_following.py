@@ -238,6 +238,13 @@ class RingFollowing(Subscription):
         if (reader := self._reader()) is not None:
             reader.fail(error)
 
+    def right_taken(self, error: RingcastError) -> None:
+        self.fail(error)
+        if (reader := self._reader()) is not None:
+            with self.lock:
+                for incarnation in [] if self.closed else reader.incarnations:
+                    reader.detach(incarnation, drain=False)
+
     def use_bridge(self, reader: _core.RingReader, bridge: _core.Bridge) -> int:
         """Have arrivals signalled on an eventfd; returns it. Raises ClosedError, the subscription's
         failure, and as `Connection.call` does."""

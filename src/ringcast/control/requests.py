@@ -48,6 +48,9 @@ class Publish(ControlMessage, frozen=True, tag="publish"):
     depth: int
     capacity_bytes: int
     declared: Declared | None = None
+    instead: int = 0
+    """The publisher of this client that this ring takes the place of, as `RingAnew` asked for; what is declared is the
+    same."""
 
 
 class Unpublish(ControlMessage, frozen=True, tag="unpublish"):
