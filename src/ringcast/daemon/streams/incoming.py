@@ -13,7 +13,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
-from typing import cast
 
 from ringcast.control.service import RegroupChannel, Start
 from ringcast.daemon.background import Background
@@ -33,7 +32,6 @@ from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.model.place import node_of
 from ringcast.model.tag import matches
-from ringcast.transport.interface import GroupReceiving
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -171,7 +169,7 @@ class IncomingChannels:
         else:
             return
         transport = wanted.demand.transport
-        cast(GroupReceiving, incoming.receiving).retune(incoming.key, transport)
+        incoming.group.retune(incoming.key, transport)
         del self.channels[stream]
         self.channels[wanted] = incoming
         incoming.transport = transport
@@ -182,7 +180,7 @@ class IncomingChannels:
         """Somebody else shares a stream with a channel here, or left."""
         for incoming in self.channels.values():
             if incoming.key == request.key:
-                cast(GroupReceiving, incoming.receiving).regroup(request.key, request.peers)
+                incoming.group.regroup(request.key, request.peers)
 
     def _continuing(self, incarnation: int, otherwise: Start) -> Start:
         """Where a stream begins: where the streams of the same publisher that come here already have got to."""

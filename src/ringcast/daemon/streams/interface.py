@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ringcast.control.service import Start
 from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.rings.ring import Hold
 from ringcast.transport import Source
+
+
+class Wanted(NamedTuple):
+    """The source that a channel reads."""
+
+    incarnation: int
+    transport: str
+    reliable: bool
+    spec: StageSpec | None
+    priority: str
 
 
 class HeldSource(Source, Protocol):

@@ -12,7 +12,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 import msgspec
 
@@ -32,7 +31,7 @@ from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.rings.fanout import Answer
 from ringcast.daemon.stages.quota import StageQuota
-from ringcast.daemon.streams.interface import HeldSource, Sources
+from ringcast.daemon.streams.interface import HeldSource, Sources, Wanted
 from ringcast.daemon.streams.places import Places
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.daemon.streams.seals import Seals
@@ -53,16 +52,6 @@ HOLD_S = 5.0
 DRAIN_S = 5.0
 CHECK_S = 1.0
 """How often groups and sending ends are checked."""
-
-
-class Wanted(NamedTuple):
-    """The source that a channel reads."""
-
-    incarnation: int
-    transport: str
-    reliable: bool
-    spec: StageSpec | None
-    priority: str
 
 
 class OutgoingChannel(msgspec.Struct):

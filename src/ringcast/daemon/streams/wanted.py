@@ -6,7 +6,7 @@ The rules are in `ringcast.daemon.streams.incoming`.
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -16,7 +16,7 @@ from ringcast.daemon.streams.state import Life, State
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Receiving, find
-from ringcast.transport.interface import GroupTransport, Mirror
+from ringcast.transport.interface import GroupReceiving, GroupTransport, Mirror
 
 SETTLE_S = 0.001
 
@@ -54,6 +54,11 @@ class IncomingChannel(msgspec.Struct):
     @property
     def broken(self) -> bool:
         return self.life.state is State.BROKEN
+
+    @property
+    def group(self) -> GroupReceiving:
+        """The receiving end, of a channel that shares its stream."""
+        return cast(GroupReceiving, self.receiving)
 
     def has_all_before(self, end: int) -> bool:
         """Whether every due message before `end` has come."""
