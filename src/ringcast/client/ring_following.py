@@ -35,6 +35,7 @@ from ringcast.model import priority
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO, check_place, node_of
 from ringcast.model.priority import Change
+from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size, check_size
 from ringcast.scaling.temporal import check_rate, first_due
@@ -70,6 +71,7 @@ class Scaling(NamedTuple):
     ordered: bool = True
     priority: str = ""
     deadline_s: float | None = None
+    requested: Profile | None = None
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -142,7 +144,7 @@ class RingFollowing(Subscription):
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
             priority=self.scaling.priority,
-            deadline_s=self.scaling.deadline_s or 0.0,
+            deadline_s=self.scaling.deadline_s or 0.0, requested=self.scaling.requested,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:

@@ -11,6 +11,7 @@ from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PresenceKind
 from ringcast.model.priority import Change
+from ringcast.model.profile import Profile
 
 Place = Annotated[str, msgspec.Meta(max_length=255)]
 TransportName = Annotated[str, msgspec.Meta(max_length=255)]
@@ -48,6 +49,7 @@ class Publish(ControlMessage, frozen=True, tag="publish"):
     depth: int
     capacity_bytes: int
     declared: Declared | None = None
+    offered: Profile | None = None
     instead: int = 0
     """The publisher of this client that this ring takes the place of, as `RingAnew` asked for; what is declared is the
     same."""
@@ -82,6 +84,7 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     priority: Urgency = ""
     deadline_s: Rate = 0.0
     """From sending to receiving; 0 is none."""
+    requested: Profile | None = None
 
 
 class StageUp(ControlMessage, frozen=True, tag="stage_up"):
