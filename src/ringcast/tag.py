@@ -25,6 +25,7 @@ from ringcast.model.declared import OnExcess, declared
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO
 from ringcast.model.policy import EveryCycle, Policy, view
+from ringcast.model.priority import NORMAL
 from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes, check_name
 from ringcast.notify import OnError
@@ -170,6 +171,7 @@ class Tag(Generic[T]):
         if requested is not None:
             reliable = reliable or requested.reliable
             ordered, transport = ordered and requested.ordered, transport or requested.transport
+            priority = priority or (requested.priority if requested.priority != NORMAL else "")
         if reliable:
             check_reliable(self._name, self._attributes)
         options = Scaling(
