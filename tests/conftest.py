@@ -9,12 +9,12 @@ import os
 import signal
 import socket
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from addresses import free_addresses
-from processes import Daemon, Program, wait_for_exit
+from processes import Daemon, Daemons, Program, wait_for_exit
 
 import ringcast
 from ringcast.testing.waiting import PATIENCE_S, wait_until
@@ -58,17 +58,10 @@ def service_manager(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def make_daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
-    """Start a daemon with options; with `prefix` before its command, and with an environment of its own."""
-    made: list[Daemon] = []
-
-    def make(*options: str, prefix: Sequence[str] = (), **environment: str) -> Daemon:
-        made.append(Daemon(tmp_path / f"d{len(made)}.sock", prefix, **environment))
-        return made[-1].start(*options)
-
-    yield make
-    for daemon in made:
-        daemon.stop()
+def make_daemon(tmp_path: Path) -> Iterator[Daemons]:
+    daemons = Daemons(tmp_path)
+    yield daemons
+    daemons.stop()
 
 
 @pytest.fixture

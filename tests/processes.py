@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,8 @@ import pytest
 from ringcast.testing.waiting import PATIENCE_S
 
 RINGCAST = (sys.executable, "-m", "ringcast")
+Run = Callable[..., str]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 def run_ringcast(*words: str, given: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
@@ -34,6 +36,12 @@ def said_by_ringcast(*words: str) -> str:
     done = run_ringcast(*words)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """The exit code of a process that ends by itself, and what it printed."""
+    out, errors = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, out, errors
 
 
 class Daemon:
@@ -71,6 +79,23 @@ class Daemon:
     def _listens(self) -> bool:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
             return probe.connect_ex(self.socket_path) == 0
+
+
+class Daemons:
+    """Daemons with their sockets in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: list[Daemon] = []
+
+    def __call__(self, *options: str, prefix: Sequence[str] = (), **environment: str) -> Daemon:
+        """Start one with options; with `prefix` before its command, and with an environment of its own."""
+        self._made.append(Daemon(self._folder / f"d{len(self._made)}.sock", prefix, **environment))
+        return self._made[-1].start(*options)
+
+    def stop(self) -> None:
+        for daemon in self._made:
+            daemon.stop()
 
 
 class Program:

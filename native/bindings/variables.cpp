@@ -2,6 +2,7 @@
 //
 // A variable that is set by name costs one call; everything else takes and gives arrays, and no Python runs per variable.
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -139,6 +140,25 @@ Value convert(nb::handle value, Type type, std::string_view name) {
     return out;
 }
 
+// The event times of messages, one for each chunk, or none at all.
+std::vector<i64> times_of(nb::handle event_times, nb::handle batch) {
+    std::vector<i64> out;
+    if (event_times.is_none()) return out;
+    const nb::object given = nb::steal(PySequence_Fast(event_times.ptr(), "event times are a sequence"));
+    if (!given.is_valid()) throw nb::python_error();
+    if (PySequence_Fast_GET_SIZE(given.ptr()) != PySequence_Fast_GET_SIZE(batch.ptr())) throw nb::value_error("as many event times as chunks");
+    out.reserve(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(given.ptr())));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given.ptr()); ++i) {
+        out.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(given.ptr(), i)));
+        if (out.back() == -1 && PyErr_Occurred()) throw nb::python_error();
+    }
+    return out;
+}
+
+std::optional<i64> event_of(const std::vector<i64>& events, Py_ssize_t i) {
+    return events.empty() ? std::nullopt : std::optional(events[static_cast<std::size_t>(i)]);
+}
+
 class PyTable {
 public:
     // ---- the owner
@@ -236,7 +256,7 @@ public:
             std::sort(some.begin(), some.end());
             some.erase(std::unique(some.begin(), some.end()), some.end());
             const Group group{some, true, false};
-            chunks = encode(box_.table(), {&group, 1}, {}, {false, box_.table().live(), 0, 0, 0}, limit);
+            chunks = encode(box_.table(), {&group, 1}, {}, {false, box_.table().live(), 0, 0, 0, variables::newest_ns(box_.table(), {&group, 1}).value_or(0)}, limit);
         }
         return bytes(chunks);
     }
@@ -249,9 +269,10 @@ public:
 
     // ---- everybody else
     // (indices, how, chunks that are none)
-    nb::tuple apply(nb::handle chunks) {
+    nb::tuple apply(nb::handle chunks, nb::handle event_times) {
         const nb::object batch = nb::steal(PySequence_Fast(chunks.ptr(), "apply takes a sequence of chunks"));
         if (!batch.is_valid()) throw nb::python_error();
+        const std::vector<i64> events = times_of(event_times, batch);
         Applied applied;
         u64 bad = 0;
         {
@@ -259,7 +280,7 @@ public:
             for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(batch.ptr()); ++i) {
                 const Payload payload(nb::handle(PySequence_Fast_GET_ITEM(batch.ptr(), i)));
                 const Part part = payload.parts()[0];
-                if (!apply_untrusted({part.data, part.length}, box_.table(), applied)) {
+                if (!apply_untrusted({part.data, part.length}, box_.table(), applied, event_of(events, i))) {
                     ++bad;
                     continue;
                 }
@@ -365,6 +386,10 @@ public:
         for (const auto& [key, count] : all) out[key] = count;
         return out;
     }
+    std::optional<i64> newest_ns() {
+        const std::lock_guard lock(box_.mutex());
+        return box_.newest_ns();
+    }
     i64 period_ns() const { return period_ns_; }
     u32 frame_ms() const { return frame_ms_; }
 
@@ -430,14 +455,15 @@ public:
         : view_(std::move(patterns), policy(mode, period_s, dead_band, least_s, longest_s, by_value, frame_s), limit) {}
 
     // How many were no chunks.
-    std::size_t feed(nb::handle chunks, i64 now_ns) {
+    std::size_t feed(nb::handle chunks, nb::handle event_times) {
         const nb::object batch = nb::steal(PySequence_Fast(chunks.ptr(), "feed takes a sequence of chunks"));
         if (!batch.is_valid()) throw nb::python_error();
+        const std::vector<i64> events = times_of(event_times, batch);
         std::size_t bad = 0;
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(batch.ptr()); ++i) {
             const Payload payload(nb::handle(PySequence_Fast_GET_ITEM(batch.ptr(), i)));
             const Part part = payload.parts()[0];
-            bad += !view_.feed_untrusted({part.data, part.length}, now_ns);
+            bad += !view_.feed_untrusted({part.data, part.length}, event_of(events, i));
         }
         return bad;
     }
@@ -450,6 +476,7 @@ public:
         return PyTable::bytes(chunks);
     }
     i64 wake_at_ns() const { return view_.wake_at_ns(); }
+    std::optional<i64> newest_ns() const { return view_.newest_ns(); }
     u32 selected() const { return view_.selected(); }
     i64 owner_period_ns() const { return view_.owner_period_ns(); }
 
@@ -489,7 +516,7 @@ void bind_variables(nb::module_& m) {
         .def("remove", &PyTable::remove, "name"_a)
         .def("collect", &PyTable::collect, nb::kw_only(), "full"_a, "period_ns"_a, "frame_ms"_a, "limit"_a)
         .def("extract", &PyTable::extract, nb::sig("def extract(self, indices: object, *, limit: int) -> list"), "indices"_a, nb::kw_only(), "limit"_a)
-        .def("apply", &PyTable::apply, "chunks"_a)
+        .def("apply", &PyTable::apply, "chunks"_a, "event_times"_a = nb::none())
         .def("get", &PyTable::get, "name"_a)
         .def("get_at", &PyTable::get_at, "index"_a)
         .def("numbers", &PyTable::numbers, nb::sig("def numbers(self, indices: object) -> object"), "indices"_a)
@@ -503,15 +530,17 @@ void bind_variables(nb::module_& m) {
         .def("counters", &PyTable::counters)
         .def("__len__", &PyTable::size)
         .def_prop_ro("pending", &PyTable::pending)
+        .def_prop_ro("newest_ns", &PyTable::newest_ns)
         .def_prop_ro("complete", &PyTable::complete)
         .def_prop_ro("period_ns", &PyTable::period_ns)
         .def_prop_ro("frame_ms", &PyTable::frame_ms);
     nb::class_<PyView>(m, "VariableView")
         .def(nb::init<std::vector<std::string>, const std::string&, double, double, double, double, bool, double, std::size_t>(), "patterns"_a, nb::kw_only(), "mode"_a, "period_s"_a = 0.0,
              "dead_band"_a = 0.0, "least_s"_a = 0.0, "longest_s"_a = 0.0, "by_value"_a = false, "frame_s"_a = 1.0, "limit"_a = 1200)
-        .def("feed", &PyView::feed, "chunks"_a, "now_ns"_a)
+        .def("feed", &PyView::feed, "chunks"_a, "event_times"_a = nb::none())
         .def("poll", &PyView::poll, "now_ns"_a, "full"_a = false)
         .def_prop_ro("wake_at_ns", &PyView::wake_at_ns)
+        .def_prop_ro("newest_ns", &PyView::newest_ns)
         .def_prop_ro("selected", &PyView::selected)
         .def_prop_ro("owner_period_ns", &PyView::owner_period_ns);
 }

@@ -63,8 +63,9 @@ public:
         return writer.unread();
     }
 
-    u64 send_many(nb::handle items) {
+    u64 send_many(nb::handle items, nb::handle event_ns) {
         open();
+        const std::optional<i64> event = event_time(event_ns);
         nb::object batch = nb::steal(PySequence_Fast(items.ptr(), "send_many takes a sequence of messages"));
         if (!batch.is_valid()) throw nb::python_error();
         if (PySequence_Fast_GET_SIZE(batch.ptr()) == 0) throw nb::value_error("send_many needs at least one message");
@@ -72,7 +73,7 @@ public:
         std::optional<nb::python_error> bad;
         if (!encode_.is_none()) batch = encoded(batch, bad);
         u64 seq = 0;
-        if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch);
+        if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch, event);
         feed();
         if (bad) throw std::move(*bad);
         return seq;
@@ -81,7 +82,7 @@ public:
     std::byte* reserve(std::size_t length) override {
         Turn turn(*this);
         Sender& writer = make_room(turn, length);
-        reserved_ = true;
+        reserved_ = unusual_ = true;
         return writer.claim(length);
     }
 
@@ -94,12 +95,45 @@ public:
             seq = writer.complete(length, stamped(event, discardable, utc_ns()));
             reserved_ = false;
             writer.announce();
+            if (next_) go_on();
+            unusual_ = false;
         }
         feed();
         return seq;
     }
 
-    void cancel() override { reserved_ = false; }
+    // Without the turn, because the garbage collector may call it; the next send goes on in the next ring.
+    void cancel() override {
+        reserved_ = false;
+        unusual_ = next_ != nullptr;
+    }
+
+    // Go on in the ring of `other`, which is left without one: whoever reads the old ring gets nothing new. An open
+    // reservation is written into the old one first.
+    void take_over(PyWriter& other) {
+        if (&other == this) throw nb::value_error("a publisher cannot take over its own ring");
+        std::unique_ptr<Sender> next;
+        {
+            const Turn turn(other);
+            other.open();
+            other.settle();
+            next = std::move(other.writer_);
+        }
+        const Turn turn(*this);
+        open();
+        next_ = std::move(next);
+        unusual_ = true;
+        if (!reserved_) settle();
+    }
+
+    // How many messages of the ring before this one a reliable reader has not read.
+    u64 unread_before() {
+        const Turn turn(*this);
+        open();
+        if (!before_) return 0;
+        before_->reap();
+        return before_->next_seq() - before_->unread();
+    }
 
     void attach_fanout(int fd) {
         Descriptor socket(fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -118,6 +152,8 @@ public:
         const Turn turn(*this);
         if (reserved_) raise("ReservationError", "a reservation is open; commit or cancel it before closing the publisher");
         writer_.reset();
+        next_.reset();
+        before_.reset();
     }
 
     bool closed() const { return writer_ == nullptr; }
@@ -207,7 +243,7 @@ private:
         return out;
     }
 
-    u64 put_all(nb::handle batch) {
+    u64 put_all(nb::handle batch, std::optional<i64> event) {
         Turn turn(*this);
         const i64 now = utc_ns();
         u64 seq = 0;
@@ -215,7 +251,7 @@ private:
             for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(batch.ptr()); ++i) {
                 const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), i));
                 const Payload payload(item);
-                seq = put(make_room(turn, payload.length()), payload, stamped(std::nullopt, false, now));
+                seq = put(make_room(turn, payload.length()), payload, stamped(event, false, now));
             }
         } catch (...) {
             // Those before a bad item were sent. Whoever left his turn while waiting had announced them before.
@@ -233,8 +269,8 @@ private:
     }
 
     Sender& make_room(Turn& turn, std::size_t length, bool waits = true) {
+        settle();
         Sender& writer = open();
-        check_unreserved();
         if (!writer.fits(length)) [[unlikely]]
             raise("MessageTooLarge", length, writer.geometry().capacity, kMostMessageBytes);
         if (writer.room(length)) [[likely]]
@@ -243,9 +279,19 @@ private:
         return wait_for_room(turn, length);
     }
 
-    void check_unreserved() const {
-        if (reserved_) [[unlikely]]
-            raise("ReservationError", "a reservation is open on this publisher; commit or cancel it first");
+    // With the turn.
+    void go_on() {
+        before_ = std::move(writer_);
+        writer_ = std::move(next_);
+    }
+
+    // With the turn, before every message: is there a reservation, or another ring to go on in?
+    void settle() {
+        if (!unusual_) [[likely]]
+            return;
+        if (reserved_) raise("ReservationError", "a reservation is open on this publisher; commit or cancel it first");
+        if (next_) go_on();
+        unusual_ = false;
     }
 
     // Nothing is claimed yet, so the turn may be left for signal handlers, which may use this very publisher, and
@@ -254,8 +300,8 @@ private:
         const i64 until = steady_ns() + max_wait_ns_;
         open().count_wait();
         for (;;) {
+            settle();
             Sender& writer = open();
-            check_unreserved();
             if (writer.room(length)) return writer;
             {
                 const Released released;
@@ -282,7 +328,10 @@ private:
     std::mutex mutex_;
     std::atomic<const void*> holder_{nullptr};
     bool reserved_ = false;
+    bool unusual_ = false;  // reserved, or there is a next ring
     std::unique_ptr<Sender> writer_;
+    std::unique_ptr<Sender> next_;    // taken over once the reservation is done
+    std::unique_ptr<Sender> before_;  // kept for `unread_before`; nothing more is written there
 };
 
 }  // namespace
@@ -302,12 +351,14 @@ void bind_writer(nb::module_& m) {
              "max_wait_s"_a = 0.1, "skip_slow"_a = false, "prefault"_a = false, "encode"_a = nb::none(), "incarnation"_a = 0)
         .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
         .def("send_nowait", &PyWriter::send_nowait, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
-        .def("send_many", &PyWriter::send_many, "items"_a)
+        .def("send_many", &PyWriter::send_many, "items"_a, "event_ns"_a = nb::none())
         .def("reserve",
              [](nb::handle_t<PyWriter> self, std::size_t length) {
                  return make_reservation(nb::borrow(self), nb::cast<PyWriter&>(self), length);
              },
              "length"_a)
+        .def("take_over", &PyWriter::take_over, "other"_a)
+        .def_prop_ro("unread_before", &PyWriter::unread_before)
         .def("attach_fanout", &PyWriter::attach_fanout, "socket_fd"_a)
         .def("set_stage", &PyWriter::set_stage, "stage"_a.none())
         .def("counters", &PyWriter::counters)

@@ -182,4 +182,6 @@ private:
     Descriptor read_, write_;
 };
 
+inline Doorbell& doorbell(Rig& rig) { return *reinterpret_cast<Doorbell*>(rig.writer.bell_memory()); }
+
 }  // namespace ringcast::tests

@@ -10,11 +10,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
-constexpr std::uint8_t kMagicByte = 0xB7, kVersion = 1;
+constexpr std::uint8_t kMagicByte = 0xB7, kVersion = 2;
 constexpr std::uint8_t kLast = 1;
 constexpr std::uint8_t kRange = 1, kNamed = 2, kRepeatedBit = 16;
 constexpr std::uint8_t kTimesShift = 2, kTimesMask = 3;
-enum : std::uint8_t { kBase = 0, kAfter = 1, kWhole = 2 };
+enum : std::uint8_t { kBase = 0, kBefore = 1, kWhole = 2 };
 constexpr std::uint8_t kKnownBits = kRange | kNamed | (kTimesMask << kTimesShift) | kRepeatedBit;
 // From so many on, a run of neighbours is worth a section of its own.
 constexpr std::size_t kRun = 8;
@@ -33,7 +33,7 @@ void overwrite(std::string& out, std::size_t at, T value) {
 
 class Encoder {
 public:
-    Encoder(const Table& table, const PacketInfo& info, i64 base_ns, std::size_t limit) : table_(table), info_(info), base_ns_(base_ns), limit_(limit) { begin(); }
+    Encoder(const Table& table, const PacketInfo& info, std::size_t limit) : table_(table), info_(info), limit_(limit) { begin(); }
 
     void add(std::span<const u32> indices, bool named, bool repeated) {
         while (!indices.empty()) {
@@ -83,7 +83,7 @@ private:
         append<std::uint8_t>(out_, 0);
         append<u32>(out_, info_.live);
         append<u64>(out_, info_.packet);
-        append<i64>(out_, base_ns_);
+        append<i64>(out_, info_.base_ns);
         append<i64>(out_, info_.period_ns);
         append<u32>(out_, info_.frame_ms);
         append<std::uint16_t>(out_, static_cast<std::uint16_t>(chunks_.size()));
@@ -109,10 +109,9 @@ private:
     std::uint8_t times_of(std::span<const u32> indices) const {
         std::uint8_t mode = kBase;
         for (u32 index : indices) {
-            // As unsigned: a time before the base is far after it.
-            const u64 after = static_cast<u64>(table_.time_ns(index)) - static_cast<u64>(base_ns_);
-            if (after > UINT32_MAX) return kWhole;
-            if (after != 0) mode = kAfter;
+            const u64 before = static_cast<u64>(info_.base_ns) - static_cast<u64>(table_.time_ns(index));
+            if (before > UINT32_MAX) return kWhole;
+            if (before != 0) mode = kBefore;
         }
         return mode;
     }
@@ -134,7 +133,7 @@ private:
             const Type type = table_.type(indices[0]);
             // No more than these can fit, so that a long list is looked at once and not once per chunk.
             const std::uint8_t times = times_of(indices.first(std::min(indices.size(), limit_ / (type == Type::float64 || type == Type::int64 ? 8 : 1) + 1)));
-            const std::size_t each = (range ? 0 : 4) + (times == kBase ? 0 : times == kAfter ? 4 : 8);
+            const std::size_t each = (range ? 0 : 4) + (times == kBase ? 0 : times == kBefore ? 4 : 8);
             std::size_t used = kSectionHeader, count = 0;
             std::string_view before;
             for (; count < indices.size() && count < kMostCount; ++count) {
@@ -161,8 +160,8 @@ private:
 
     void body(std::span<const u32> some, Type type, bool range, bool named, std::uint8_t times) {
         if (!range) out_.append(reinterpret_cast<const char*>(some.data()), some.size() * 4);
-        if (times == kAfter)
-            for (u32 index : some) append<u32>(out_, static_cast<u32>(table_.time_ns(index) - base_ns_));
+        if (times == kBefore)
+            for (u32 index : some) append<u32>(out_, static_cast<u32>(info_.base_ns - table_.time_ns(index)));
         if (times == kWhole)
             for (u32 index : some) append<i64>(out_, table_.time_ns(index));
         std::string_view before;
@@ -190,7 +189,6 @@ private:
 
     const Table& table_;
     const PacketInfo info_;
-    const i64 base_ns_;
     const std::size_t limit_;
     std::string out_;
     std::uint16_t sections_ = 0;
@@ -232,7 +230,6 @@ private:
 struct Head {
     PacketInfo info;
     bool last = false;
-    i64 base_ns = 0;
     std::uint16_t sections = 0;
 };
 
@@ -240,7 +237,7 @@ bool parse_head(Cursor& in, Head& head) {
     const auto magic = in.take<std::uint8_t>(), version = in.take<std::uint8_t>(), kind = in.take<std::uint8_t>(), flags = in.take<std::uint8_t>();
     head.info.live = in.take<u32>();
     head.info.packet = in.take<u64>();
-    head.base_ns = in.take<i64>();
+    head.info.base_ns = in.take<i64>();
     head.info.period_ns = in.take<i64>();
     head.info.frame_ms = in.take<u32>();
     in.take<std::uint16_t>();
@@ -277,7 +274,7 @@ bool walk(Cursor in, const Head& head, One&& one) {
         if (section.range && u64{section.first} + section.count > kMostVariables) return false;
         const std::size_t count = section.count;
         Cursor indices(std::as_bytes(std::span(in.text(section.range ? 0 : count * 4))));
-        const std::size_t time_bytes = section.type == Type::none ? 0 : section.times == kBase ? 0 : section.times == kAfter ? 4 : 8;
+        const std::size_t time_bytes = section.type == Type::none ? 0 : section.times == kBase ? 0 : section.times == kBefore ? 4 : 8;
         Cursor times(std::as_bytes(std::span(in.text(count * time_bytes))));
         Cursor names = in;
         if (section.named)
@@ -290,8 +287,8 @@ bool walk(Cursor in, const Head& head, One&& one) {
         for (std::size_t i = 0; i < count; ++i) {
             const u32 index = section.range ? section.first + static_cast<u32>(i) : indices.take<u32>();
             if (index >= kMostVariables) return false;
-            i64 time_ns = head.base_ns;
-            if (time_bytes == 4) time_ns = static_cast<i64>(static_cast<u64>(head.base_ns) + times.take<u32>());
+            i64 time_ns = head.info.base_ns;
+            if (time_bytes == 4) time_ns = static_cast<i64>(static_cast<u64>(head.info.base_ns) - times.take<u32>());
             if (time_bytes == 8) time_ns = times.take<i64>();
             if (section.named) {
                 const auto same = names.take<std::uint8_t>(), rest = names.take<std::uint8_t>();
@@ -321,12 +318,15 @@ bool walk(Cursor in, const Head& head, One&& one) {
 
 }  // namespace
 
-std::vector<std::string> encode(const Table& table, std::span<const Group> groups, std::span<const u32> removed, const PacketInfo& info, std::size_t limit) {
-    i64 base_ns = INT64_MAX;
+std::optional<i64> newest_ns(const Table& table, std::span<const Group> groups) {
+    std::optional<i64> newest;
     for (const Group& group : groups)
-        for (u32 index : group.indices) base_ns = std::min(base_ns, table.time_ns(index));
-    if (base_ns == INT64_MAX) base_ns = 0;
-    Encoder out(table, info, base_ns, std::max(limit, kChunkHeader + kSectionHeader + 16));
+        for (u32 index : group.indices) newest = std::max(newest.value_or(INT64_MIN), table.time_ns(index));
+    return newest;
+}
+
+std::vector<std::string> encode(const Table& table, std::span<const Group> groups, std::span<const u32> removed, const PacketInfo& info, std::size_t limit) {
+    Encoder out(table, info, std::max(limit, kChunkHeader + kSectionHeader + 16));
     // First, so that a name which was removed and made again is free when it comes.
     out.remove(removed);
     std::array<std::vector<u32>, kLastType + 1> by_type;
@@ -339,13 +339,15 @@ std::vector<std::string> encode(const Table& table, std::span<const Group> group
     return out.finish();
 }
 
-bool apply_untrusted(std::span<const std::byte> bytes, Table& table, Applied& out) {
+bool apply_untrusted(std::span<const std::byte> bytes, Table& table, Applied& out, std::optional<i64> event_ns) {
     Cursor in(bytes);
     Head head;
     if (!parse_head(in, head)) return false;
     if (!walk(in, head, [](auto&&...) {})) return false;
     out.info = head.info;
     out.last = head.last;
+    // Any number may come from outside.
+    const u64 shift = event_ns ? static_cast<u64>(*event_ns) - static_cast<u64>(head.info.base_ns) : 0;
     walk(in, head, [&](const SectionHead& section, u32 index, const std::string& name, i64 time_ns, u64 bits, std::string_view blob) {
         if (section.type == Type::none) {
             if (!table.has(index)) return;
@@ -375,13 +377,16 @@ bool apply_untrusted(std::span<const std::byte> bytes, Table& table, Applied& ou
         } else if (table.blob(index) != blob) {
             how |= kValue;
         }
-        if (table.time_ns(index) != time_ns) how |= kTime;
+        if (table.said_ns(index) != time_ns) how |= kTime;
         if (how != 0) {
+            // Translated once: what is known of the other clock changes all the time, and the value's time does not.
+            const i64 here_ns = (how & kTime) != 0 ? static_cast<i64>(static_cast<u64>(time_ns) + shift) : table.time_ns(index);
             if (is_scalar(section.type)) {
-                table.store(index, bits, time_ns);
+                table.store(index, bits, here_ns);
             } else {
-                table.store(index, blob, time_ns);
+                table.store(index, blob, here_ns);
             }
+            table.said(index, time_ns);
         }
         if (section.repeated) how |= kRepeated;
         if (how == 0 && head.info.full) return;

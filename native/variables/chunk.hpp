@@ -19,13 +19,17 @@
 //        +------+-------+--------+--------+---------------------+----------+-----------+--------+
 //          0 is "removed"          index   unless bit 0
 //   how: bit 0 the indices follow each other from `first` on; bit 1 names are there; bits 2, 3 times: 0 all are the base,
-//   1 nanoseconds after the base in 4 bytes each, 2 whole in 8 bytes each; bit 4 the values are repeated, not new.
+//   1 nanoseconds before the base in 4 bytes each, 2 whole in 8 bytes each; bit 4 the values are repeated, not new.
 //   A name is a byte, how much of the name before it begins with, a byte, the length of the rest, and the rest.
 //   A number has 8 bytes, a boolean 1; text, bytes and arrays 2 bytes of length and as many bytes.
+//
+// Times are of the owner's clock. The base is the newest of a packet, and its messages have it as their event time, which is
+// translated on its way into the reader's clock: what the two differ by is added to every other time too.
 //
 // All numbers are little-endian. What is decoded comes from others and is checked whole before anything of it is stored.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +47,7 @@ struct PacketInfo {
     u64 packet = 0;
     i64 period_ns = 0;
     u32 frame_ms = 0;
+    i64 base_ns = 0;
 };
 
 struct Group {
@@ -55,6 +60,8 @@ struct Group {
 // one chunk, which may be empty: it says how many variables there are.
 // A full packet names every index that was ever removed: whoever missed the removal learns it then.
 std::vector<std::string> encode(const Table& table, std::span<const Group> groups, std::span<const u32> removed, const PacketInfo& info, std::size_t limit);
+// The newest time of these, for the base; nothing where there are no values.
+std::optional<i64> newest_ns(const Table& table, std::span<const Group> groups);
 
 // What became of one variable.
 enum How : std::uint8_t { kValue = 1, kTime = 2, kRepeated = 4, kDeclared = 8, kRemoved = 16 };
@@ -70,7 +77,8 @@ struct Applied {
 };
 
 // False, with nothing changed, when these bytes are no chunk. Of an incremental chunk every variable is in `out`, of a full
-// one those that were not known or are not the same. `out` is added to.
-bool apply_untrusted(std::span<const std::byte> bytes, Table& table, Applied& out);
+// one those that were not known or are not the same. `out` is added to. `event_ns` is the message's event time; without it times
+// stay the owner's.
+bool apply_untrusted(std::span<const std::byte> bytes, Table& table, Applied& out, std::optional<i64> event_ns = std::nullopt);
 
 }  // namespace ringcast::variables

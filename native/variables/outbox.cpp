@@ -7,7 +7,6 @@ namespace ringcast::variables {
 std::vector<std::string> Outbox::collect(bool full, i64 period_ns, u32 frame_ms, std::size_t limit) {
     if (!full && !pending()) return {};
     std::vector<u32> fresh, known;
-    const PacketInfo info{full, table_.live(), packet_++, period_ns, frame_ms};
     std::sort(removed_.begin(), removed_.end());
     std::sort(fresh_removed_.begin(), fresh_removed_.end());
     if (full) {
@@ -20,6 +19,8 @@ std::vector<std::string> Outbox::collect(bool full, i64 period_ns, u32 frame_ms,
     for (u32 index : changed_) dirty_[index] = kClean;
     changed_.clear();
     const Group groups[] = {{known, false, false}, {fresh, true, false}};
+    newest_ns_ = variables::newest_ns(table_, groups);
+    const PacketInfo info{full, table_.live(), packet_++, period_ns, frame_ms, newest_ns_.value_or(0)};
     std::vector<std::string> out = encode(table_, groups, full ? removed_ : fresh_removed_, info, limit);
     fresh_removed_.clear();
     return out;

@@ -39,6 +39,8 @@ public:
     bool pending() const { return !changed_.empty() || !fresh_removed_.empty(); }
     // The packet of this cycle; with `full`, everything. Empty when nothing changed and nothing is full.
     std::vector<std::string> collect(bool full, i64 period_ns, u32 frame_ms, std::size_t limit);
+    // The event time of the packet collected last.
+    std::optional<i64> newest_ns() const { return newest_ns_; }
 
 private:
     enum : std::uint8_t { kClean = 0, kChanged = 1, kNew = 2 };
@@ -48,6 +50,7 @@ private:
     std::vector<u32> changed_;
     std::vector<u32> removed_;
     std::vector<u32> fresh_removed_;
+    std::optional<i64> newest_ns_;
     u64 packet_ = 0;
     u64 changes_ = 0;
 };

@@ -25,6 +25,7 @@ u32 Table::put(u32 index, std::string_view name, Type type) {
         types_.resize(index + 1, Type::none);
         bits_.resize(index + 1);
         times_.resize(index + 1);
+        said_.resize(index + 1);
         blobs_.resize(index + 1);
     }
     names_[index] = name;

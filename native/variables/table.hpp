@@ -45,6 +45,8 @@ public:
     Type type(u32 index) const { return types_[index]; }
     u64 bits(u32 index) const { return bits_[index]; }
     i64 time_ns(u32 index) const { return times_[index]; }
+    // The same time as a packet had it: of its owner's clock.
+    i64 said_ns(u32 index) const { return said_[index]; }
     const std::string& blob(u32 index) const { return blobs_[index]; }
 
     // ---- changing it
@@ -61,6 +63,7 @@ public:
         blobs_[index].assign(blob);
         times_[index] = time_ns;
     }
+    void said(u32 index, i64 time_ns) { said_[index] = time_ns; }
     void copy(u32 index, const Table& from) {
         bits_[index] = from.bits_[index];
         times_[index] = from.times_[index];
@@ -79,6 +82,7 @@ private:
     std::vector<Type> types_;
     std::vector<u64> bits_;  // of a number; unused where there is a blob
     std::vector<i64> times_;
+    std::vector<i64> said_;
     std::vector<std::string> blobs_;
     std::unordered_map<std::string, u32, Hash, std::equal_to<>> by_name_;
     u32 live_ = 0;

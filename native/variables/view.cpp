@@ -42,10 +42,10 @@ bool View::chosen(u32 index) {
     return sent.chosen == 1;
 }
 
-bool View::feed_untrusted(std::span<const std::byte> bytes, i64) {
+bool View::feed_untrusted(std::span<const std::byte> bytes, std::optional<i64> event_ns) {
     seen_.indices.clear();
     seen_.how.clear();
-    if (!apply_untrusted(bytes, in_, seen_)) return false;
+    if (!apply_untrusted(bytes, in_, seen_, event_ns)) return false;
     owner_period_ns_ = seen_.info.period_ns;
     cycle_ended_ = cycle_ended_ || seen_.last;
     for (std::size_t i = 0; i < seen_.indices.size(); ++i) {
@@ -169,22 +169,28 @@ std::vector<std::string> View::packet(i64 now_ns, bool full, std::vector<u32>& f
             sent_[index].at_ns = now_ns;
             if (policy_.longest_ns > 0) silent_.emplace_back(now_ns, index);
         }
+    std::erase_if(repeated, [&](u32 index) { return !out_.has(index); });
     const i64 period_ns = policy_.period_ns > 0 ? policy_.period_ns : owner_period_ns_;
     const u32 frame_ms = static_cast<u32>(policy_.frame_ns / 1'000'000);
+    std::vector<u32> all;
+    if (full) all = out_.indices();
+    // One base for both packets, which are sent together and have one event time.
+    const Group timed[] = {{full ? all : known, false, false}, {declared, false, false}, {repeated, false, false}};
+    newest_ns_ = variables::newest_ns(out_, timed);
+    const i64 base_ns = newest_ns_.value_or(0);
     std::vector<std::string> out;
     if (!known.empty() || !declared.empty() || !repeated.empty() || !fresh_removed_.empty()) {
-        std::erase_if(repeated, [&](u32 index) { return !out_.has(index); });
         const Group groups[] = {{known, false, false}, {declared, true, false}, {repeated, false, true}};
         std::sort(fresh_removed_.begin(), fresh_removed_.end());
-        out = encode(out_, groups, fresh_removed_, {false, out_.live(), packet_++, period_ns, frame_ms}, limit_);
+        out = encode(out_, groups, fresh_removed_, {false, out_.live(), packet_++, period_ns, frame_ms, base_ns}, limit_);
         fresh_removed_.clear();
     }
     if (full) {
-        const std::vector<u32> all = out_.indices();
         const Group groups[] = {{all, true, false}};
         std::sort(removed_.begin(), removed_.end());
-        for (std::string& chunk : encode(out_, groups, removed_, {true, out_.live(), packet_++, period_ns, frame_ms}, limit_)) out.push_back(std::move(chunk));
-        full_ns_ = now_ns + policy_.frame_ns;
+        for (std::string& chunk : encode(out_, groups, removed_, {true, out_.live(), packet_++, period_ns, frame_ms, base_ns}, limit_)) out.push_back(std::move(chunk));
+        // A fifth of the frame is left for what is lost of it to be asked for again.
+        full_ns_ = now_ns + policy_.frame_ns / 5 * 4;
     }
     return out;
 }

@@ -34,12 +34,14 @@ public:
 
     View(std::vector<std::string> patterns, const Policy& policy, std::size_t limit);
 
-    // False when these bytes are no chunk.
-    bool feed_untrusted(std::span<const std::byte> bytes, i64 now_ns);
+    // False when these bytes are no chunk. `event_ns` is their message's.
+    bool feed_untrusted(std::span<const std::byte> bytes, std::optional<i64> event_ns);
     // What is due now. With `full` a full packet whatever the time: somebody joined.
     std::vector<std::string> poll(i64 now_ns, bool full);
     // When `poll` has something to do though nothing is fed.
     i64 wake_at_ns() const;
+    // The event time of the packet polled last.
+    std::optional<i64> newest_ns() const { return newest_ns_; }
     u32 selected() const { return out_.live(); }
     u64 refused() const { return seen_.refused; }
     i64 owner_period_ns() const { return owner_period_ns_; }
@@ -75,6 +77,7 @@ private:
     i64 owner_period_ns_ = 0;
     bool cycle_ended_ = false;
     u64 packet_ = 0;
+    std::optional<i64> newest_ns_;
 };
 
 }  // namespace ringcast::variables

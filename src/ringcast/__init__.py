@@ -18,6 +18,7 @@ from ringcast.codec import Codec, CodecKind
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, NodeStatus, PublisherStatus, SubscriberStatus, TagStatus
 from ringcast.errors import (
+    AdmissionRefused,
     AlreadyServed,
     AskFailed,
     BadMessage,
@@ -40,6 +41,7 @@ from ringcast.errors import (
     NameTaken,
     NobodyServes,
     NoSpace,
+    NotAllowed,
     NotYet,
     Overwritten,
     QosMismatch,
@@ -92,15 +94,16 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "AdmissionRefused",
     "AlreadyServed", "ArrivalEvent", "AskFailed", "AsyncHistory", "AsyncPublisher", "AsyncSession", "AsyncSubscriber",
     "AsyncTag", "AsyncWatch", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback",
     "ChannelStatus", "ClocksDisagree", "ClosedError", "Codec", "CodecError", "CodecKind", "ConnectionCallback",
     "ConnectionChange", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty", "EncodeError",
     "EveryCycle", "ForeignDaemon", "ForkedError", "History", "HistoryError", "Message", "MessageQueue",
-    "MessageTooLarge", "NameTaken", "NoSpace", "NobodyServes", "NodeStatus", "NotYet", "OnChange", "Overwritten",
-    "Periodic", "Presence", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch", "Reservation",
-    "ReservationError", "ResourceLimit", "RingcastError", "ScaleError", "ServerGone", "Session", "SlowSubscriber",
-    "Status", "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag", "TagAttributes",
-    "TagConflict", "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "Watch", "WatchCallback",
-    "WouldBlock", "connect", "connect_async", "errors",
+    "MessageTooLarge", "NameTaken", "NoSpace", "NobodyServes", "NodeStatus", "NotAllowed", "NotYet", "OnChange",
+    "Overwritten", "Periodic", "Presence", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch",
+    "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "ScaleError", "ServerGone", "Session",
+    "SlowSubscriber", "Status", "Subscriber", "SubscriberInfo", "SubscriberStats", "SubscriberStatus", "Tag",
+    "TagAttributes", "TagConflict", "TagDestroyed", "TagError", "TagInUse", "TagStatus", "UnknownTag", "Watch",
+    "WatchCallback", "WouldBlock", "connect", "connect_async", "errors",
 ]  # fmt: skip

@@ -165,14 +165,22 @@ class RingWriter:
     def unread(self) -> int:
         """The number of the first message that a reliable reader has not read; `next_seq` when there is none."""
 
+    @property
+    def unread_before(self) -> int:
+        """How many messages of the ring before the last `take_over` a reliable reader has not read."""
+
+    def take_over(self, other: RingWriter) -> None:
+        """Go on in the ring of `other`, which is left without one. An open reservation is written to the old ring."""
+
     def send(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int: ...
     def send_nowait(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int:
         """As `send`, or WouldBlock where `send` would wait for a reliable reader."""
 
-    def send_many(self, items: Sequence[Any]) -> int:
+    def send_many(self, items: Sequence[Any], event_ns: int | None = None) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one.
 
-        All are of one moment: they share one send time. If an item cannot be sent, those before it were.
+        All are of one moment: they share one send time, and one event time. If an item cannot be sent, those before it
+        were.
         """
 
     def reserve(self, length: int) -> Reservation: ...
@@ -372,8 +380,11 @@ class VariableTable:
     def extract(self, indices: NDArray[np.uint32], *, limit: int) -> list[bytes]:
         """Chunks of these variables, with their names."""
 
-    def apply(self, chunks: Sequence[Any]) -> tuple[NDArray[np.uint32], NDArray[np.uint8], int]:
-        """Take chunks in: the indices concerned, what became of each (HOW_...), and how many were no chunks."""
+    def apply(
+        self, chunks: Sequence[Any], event_times: Sequence[int] | None = None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint8], int]:
+        """Take chunks in: the indices concerned, what became of each (HOW_...), and how many were no chunks. The event
+        times are those of the chunks' messages, by which times are translated; without them they stay the owner's."""
 
     def get(self, name: str) -> Any: ...
     def get_at(self, index: int) -> Any: ...
@@ -389,6 +400,10 @@ class VariableTable:
     def __len__(self) -> int: ...
     @property
     def pending(self) -> bool: ...
+    @property
+    def newest_ns(self) -> int | None:
+        """The event time of the packet collected last; None when it has no values."""
+
     @property
     def complete(self) -> bool:
         """Whether as many variables are known as the owner last said that there are."""
@@ -414,10 +429,14 @@ class VariableView:
         frame_s: float = 1.0,
         limit: int = 1200,
     ) -> None: ...
-    def feed(self, chunks: Sequence[Any], now_ns: int) -> int:
-        """How many were no chunks."""
+    def feed(self, chunks: Sequence[Any], event_times: Sequence[int] | None = None) -> int:
+        """How many were no chunks. Event times as with `VariableTable.apply`."""
 
     def poll(self, now_ns: int, full: bool = False) -> list[bytes]: ...
+    @property
+    def newest_ns(self) -> int | None:
+        """The event time of what was polled last."""
+
     @property
     def wake_at_ns(self) -> int: ...
     @property

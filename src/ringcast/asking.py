@@ -138,6 +138,11 @@ class Asker(Closing, Generic[T]):
 
     # ------------------------------------------------------------------ asking
 
+    @property
+    def under_way(self) -> int:
+        """Calls without an answer so far."""
+        return len(self._calls)
+
     def ask(self, data: T, timeout: float | None) -> Any:
         deadline = None if timeout is None else time.monotonic() + timeout
         payload = self.encoded(data)

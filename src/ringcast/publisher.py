@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from ringcast.client.attachment import Attachment
 from ringcast.client.rings.lending import lend
 from ringcast.client.rings.published import SENDING, PublishedRing
+from ringcast.client.rings.shaping import Shaping
 from ringcast.errors import ClosedError
 from ringcast.message import Reservation, T_contra
 from ringcast.model.closing import Closing
+from ringcast.model.declared import Declared, OnExcess
 from ringcast.model.identity import PublisherInfo
 
 if TYPE_CHECKING:
@@ -25,14 +27,21 @@ class Publisher(Closing, Generic[T_contra]):
     """Made by `tag.publisher()` or `session.publisher(name)`. `Publisher[T]` sends values of type T. Thread-safe."""
 
     def __init__(
-        self, attachment: Attachment, tag: Tag[Any], on_slow: Literal["raise", "skip"] = "raise", encoded: bool = False
-    ) -> None:
+        self, attachment: Attachment, tag: Tag[Any], on_slow: Literal["raise", "skip"] = "raise", encoded: bool = False,
+        declared: Declared | None = None, on_excess: OnExcess = "drop",
+    ) -> None:  # fmt: skip
         if on_slow not in ("raise", "skip"):
             raise ValueError(f"on_slow is 'raise' or 'skip', not {on_slow!r}")
         self._attachment = attachment
-        self._ring = PublishedRing(attachment, tag, skip_slow=on_slow == "skip", encoded=encoded)
+        if on_excess not in ("wait", "drop"):
+            raise ValueError(f"on_excess is 'wait' or 'drop', not {on_excess!r}")
+        self._ring = PublishedRing(attachment, tag, skip_slow=on_slow == "skip", encoded=encoded, declared=declared)
         self._ring.face = weakref.ref(self)
-        lend(self._ring, self, SENDING)
+        self._shaping: Shaping | None = None
+        if declared is not None:
+            encode = None if encoded else tag.codec.encode
+            self._shaping = Shaping(self._ring, tag.name, declared, on_excess, encode)
+        lend(self._shaping or self._ring, self, SENDING)
         if self._ring.registration.failure is not None:  # the tag was destroyed meanwhile
             self._ring.fail(self._ring.registration.failure)
 
@@ -53,11 +62,11 @@ class Publisher(Closing, Generic[T_contra]):
         without SlowSubscriber."""
         return self._ring.send_nowait(data, event_ns, discardable)
 
-    def send_many(self, items: Sequence[T_contra]) -> int:
+    def send_many(self, items: Sequence[T_contra], event_ns: int | None = None) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one. All have the
-        same send time. When an item cannot be sent, those before it were. Raises as `send` does, and ValueError for
-        none."""
-        return self._ring.send_many(items)
+        same send time, and the same event time. When an item cannot be sent, those before it were. Raises as `send`
+        does, and ValueError for none."""
+        return self._ring.send_many(items, event_ns)
 
     def reserve(self, length: int) -> Reservation:
         """Room for `length` bytes inside the ring, to be written in place: `with pub.reserve(n) as view:` sends it. One
@@ -101,11 +110,20 @@ class Publisher(Closing, Generic[T_contra]):
         return self._ring.memory_bytes
 
     def counters(self) -> dict[str, int]:
-        """sent, bytes, waits (for reliable readers), overruns (readers passed over), wakes.
+        """sent, bytes, waits (for reliable readers), overruns (readers passed over), wakes; of a declared publisher
+        also excess_dropped and excess_waited.
 
         Raises ClosedError, ForkedError.
         """
-        return self._ring.counters()
+        found = self._ring.counters()
+        if self._shaping is not None:
+            found |= {"excess_dropped": self._shaping.dropped, "excess_waited": self._shaping.waited}
+        return found
+
+    @property
+    def declared(self) -> Declared | None:
+        """What this publisher declared, and keeps to."""
+        return self._ring.registration.declared
 
     @property
     def subscribers(self) -> int:

@@ -307,17 +307,18 @@ class Session(Closing, OpensVariables):
     # ---------------------------------------------------------------- the network
 
     def set_channel(
-        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None
-    ) -> None:
+        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
+        planned: bool = False,
+    ) -> None:  # fmt: skip
         """Decide, for everybody, where the proxies of a tag's subscribers sit and what carries the tag between nodes,
         while messages flow: for all nodes that receive it, for `node` alone, or for one `subscriber` there, by its
         number, as long as it is there. None leaves one as it is, "auto" and "" leave it to the subscribers again.
+        With `planned` a plan chose `at`, and the next plan may choose again; otherwise 'ringcast place' keeps it.
 
         Raises UnknownTag, QosMismatch (no such transport, node or subscriber; some asked for more than it promises),
-        BrokenError (the node that keeps the tag does not answer), ValueError, DaemonUnavailable, ClosedError,
-        ForkedError.
+        BrokenError (the tag's keeper does not answer), ValueError, DaemonUnavailable, ClosedError, ForkedError.
         """
-        administration.set_channel(self._attachment.connection, tag, node, subscriber, at, transport)
+        administration.set_channel(self._attachment.connection, tag, node, subscriber, at, transport, planned)
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""

@@ -24,6 +24,8 @@ from ringcast.model.place import check_place
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
 
 if TYPE_CHECKING:
+    from ringcast.qos import Profile, QualityEvent
+    from ringcast.quality import QualityCallback
     from ringcast.tag import Tag
 
 
@@ -193,6 +195,19 @@ class Subscriber(Closing, Generic[T_co]):
         # As a history it is nobody's subscriber, so that publishers count one reader and not two.
         watcher = SubscribedRings(self._attachment, self.pattern, Undecoded(), role="history")
         return self._attachment.employs(ArrivalEvent(self._rings, watcher))
+
+    def on_quality(
+        self, callback: Callable[[QualityEvent], object], profile: str | Profile = "sensor",
+        on_error: OnError | None = None,
+    ) -> QualityCallback:  # fmt: skip
+        """Call `callback` on a thread of its own when a promise of the profile is broken: no message for a period
+        ("deadline"), none within the lease ("silent", and "alive" with the next), or messages lost ("lost"). It
+        consumes nothing: receive as you do. Raises ValueError (no such profile), ClosedError, ForkedError."""
+        from ringcast.qos.profile import built_in, find  # profiles are read from a file, which most programs do without
+        from ringcast.quality import QualityCallback
+
+        self._attachment.check()
+        return self._attachment.employs(QualityCallback(self._rings, find(profile, built_in()), callback, on_error))
 
     def blackboard(self) -> Blackboard[T_co]:
         """The newest message, for any number of threads, which may wait for a newer one.

@@ -20,6 +20,7 @@ from ringcast.control.requests import ListHistories, ListPublishers, ListSubscri
 from ringcast.control.status import PublisherStatus, SubscriberStatus
 from ringcast.history import History, Whose, incarnation_of
 from ringcast.message import T
+from ringcast.model.declared import OnExcess, declared
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO
 from ringcast.model.policy import EveryCycle, Policy, view
@@ -73,26 +74,41 @@ class Tag(Generic[T]):
 
     @overload
     def publisher(  # type: ignore[overload-overlap]
-        self: Tag[bytes], on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False
-    ) -> Publisher[Buffer]: ...
+        self: Tag[bytes], on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False,
+        period_s: float | None = None, max_bytes: int | None = None, compute_s: float = 0.0,
+        jitter_s: float | None = None, on_excess: OnExcess = "drop",
+    ) -> Publisher[Buffer]: ...  # fmt: skip
     @overload
     def publisher(
-        self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: Literal[False] = False
-    ) -> Publisher[T]: ...
+        self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: Literal[False] = False,
+        period_s: float | None = None, max_bytes: int | None = None, compute_s: float = 0.0,
+        jitter_s: float | None = None, on_excess: OnExcess = "drop",
+    ) -> Publisher[T]: ...  # fmt: skip
     @overload
-    def publisher(self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool) -> Publisher[object]: ...
     def publisher(
-        self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False
-    ) -> Publisher[T] | Publisher[Buffer] | Publisher[object]:
+        self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool,
+        period_s: float | None = None, max_bytes: int | None = None, compute_s: float = 0.0,
+        jitter_s: float | None = None, on_excess: OnExcess = "drop",
+    ) -> Publisher[object]: ...  # fmt: skip
+    def publisher(
+        self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False, period_s: float | None = None,
+        max_bytes: int | None = None, compute_s: float = 0.0, jitter_s: float | None = None,
+        on_excess: OnExcess = "drop",
+    ) -> Publisher[T] | Publisher[Buffer] | Publisher[object]:  # fmt: skip
         """Make a ring and register it, so that subscribers find it.
 
         `on_slow` says what `send` does when a reliable reader made no room within the tag's `max_wait_s`: raise
         SlowSubscriber, or send all the same and let that reader lose. `encoded`: what is sent are bytes that the tag's
         codec has written already, as in a recording; nothing is encoded or checked then.
+        `period_s` and `max_bytes` declare the stream: at most one message of that size in every period, each up to
+        `jitter_s` early (a tenth of the period), after computing for `compute_s`. The daemon lets it in or refuses
+        it by the deadlines of all (docs/admission.md). What is more than declared is dropped (`send` returns -1) or,
+        with `on_excess="wait"`, waits; both are counted and logged.
         Raises DaemonUnavailable, UnknownTag (destroyed meanwhile), NoSpace (the node's memory budget), ResourceLimit,
-        ClosedError, ForkedError, ValueError.
+        AdmissionRefused, ClosedError, ForkedError, ValueError.
         """
-        made: Publisher[T] = Publisher(self._attachment, self, on_slow, encoded)
+        said = declared(period_s, max_bytes, compute_s, jitter_s)
+        made: Publisher[T] = Publisher(self._attachment, self, on_slow, encoded, said, on_excess)
         return made
 
     def subscribe(
@@ -108,6 +124,7 @@ class Tag(Generic[T]):
         transport: str = "",
         ordered: bool = True,
         policy: Policy | None = None,
+        deadline_s: float | None = None,
     ) -> Subscriber[T]:
         """Receive from every publisher of the tag: those that are there are attached on return, later ones as they
         come.
@@ -133,13 +150,15 @@ class Tag(Generic[T]):
         `policy`: Periodic(...) or OnChange(...), applied by a proxy at `at` (docs/variables.md). What comes is a stream
         of the proxy's own, with its numbers; event times are the publisher's, and a repeated message is marked
         `discardable`. Not with `every`, `rate_hz` or `size`.
-        Raises DaemonUnavailable, QosMismatch (the tag refuses reliable readers, or has no room for more; no scaler
-        understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit, ClosedError,
-        ForkedError, ValueError.
+        `deadline_s`: messages of declared publishers are to be here that soon after their periods begin; what cannot be
+        promised is refused with the numbers (docs/admission.md).
+        Raises DaemonUnavailable, AdmissionRefused, QosMismatch (the tag refuses reliable readers, or has no room for
+        more; no scaler understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit,
+        ClosedError, ForkedError, ValueError.
         """
         if reliable:
             check_reliable(self._name, self._attributes)
-        options = Scaling(every, at, transport, size, rate_hz, ordered).check()
+        options = Scaling(every, at, transport, size, rate_hz, ordered, deadline_s=deadline_s).check()
         if policy is not None and policy != EveryCycle():
             return self._under(policy, start, reliable, busy_poll, options)
         if size is not None:

@@ -9,6 +9,7 @@ import pytest
 from ringcast import _core
 from ringcast.testing.transports import CHECKS, bench, sealed
 from ringcast.transport import find, names
+from ringcast.transport.sealing import fresh_seal
 
 STACKS = ["multicast+nak", "lateral+nak:r=4,c=3", "multicast+parity+nak", "lossy+multicast+lateral+nak:loss=5%,seed=2"]
 SEALING = [name for name in names() if getattr(find(name), "seals", False)]
@@ -66,3 +67,23 @@ def test_a_stream_goes_on_through_epochs(name: str) -> None:
         assert sealing.native.epoch >= 35
         counters = path.mirror.counters()
         assert (counters["lost"], counters["forged"], counters["old_key"]) == (0, 0, 0)
+
+
+def test_a_process_that_cannot_seal_leaves_the_stream_to_the_daemon() -> None:
+    """Its libcrypto lacks the cipher, say."""
+    with bench(find("udp")) as b, b.path() as path:
+        key, page = path.sending._sealing.link(0)
+        unknown = key[:4] + (99).to_bytes(4, "little") + key[8:]
+        b.publisher.add_link(
+            path.channel.key, path.sending._socket.fileno(), key=path.channel.key, every=1, chunk=1000,
+            first_seq=b.publisher.next_seq, seal=(unknown, page),
+        )  # fmt: skip
+        b.send(b"one")
+        (answer,) = b.publisher.fanout.take_answers()
+        assert (answer.link, answer.seq, answer.behind) == (path.channel.key, 0, False)
+
+
+def test_no_secret_is_shown() -> None:
+    seal = fresh_seal()
+    assert repr(seal.secret) not in repr(seal)
+    assert "secret" not in repr(seal)

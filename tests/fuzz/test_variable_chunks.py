@@ -45,10 +45,10 @@ def test_good_chunks_with_a_few_other_bytes(seed: int) -> None:
             damaged[rng.randrange(len(damaged))] = rng.choice((0, 1, 255, rng.randrange(256)))
         cut = bytes(damaged[: rng.randrange(1, len(damaged) + 1)]) if rng.random() < 0.3 else bytes(damaged)
         before = {name: table.get(name) for name in table.names()}
-        _, _, bad = table.apply([cut])
+        _, _, bad = table.apply([cut], [rng.randrange(-(2**63), 2**63)])
         if bad:
             assert {name: table.get(name) for name in table.names()}.keys() == before.keys(), "nothing of it is stored"
-        view.feed([cut], seed)
+        view.feed([cut], [rng.randrange(-(2**63), 2**63)])
         for out in view.poll(seed + 1):
             assert _core.VariableTable().apply([out])[2] == 0, "what a view puts out are chunks"
     assert len(table) <= _core.MOST_VARIABLES

@@ -125,7 +125,7 @@ def test_what_is_sent_again_or_changed_is_counted(name: str, eventually: Callabl
 
 
 def test_a_stranger_who_knows_a_streams_key_neither_ends_nor_joins_it(eventually: Callable[..., None]) -> None:
-    """It connects first, says the channel's key, and sends frames, records of noise, and nothing."""
+    """It connects before the first message, says the channel's key, and sends noise, a record of noise, and nothing."""
     with sealed(), bench(find("tcp")) as b:
         with b.path() as first:
             preamble = _preamble(first)
@@ -138,11 +138,11 @@ def test_a_stranger_who_knows_a_streams_key_neither_ends_nor_joins_it(eventually
                 b.send(b"one")
                 assert first.receive(1)[0].data == b"one"
                 assert b.receiving.ended() == []
-                # Records are the stream's that opened first: the same again open nowhere.
+                # The true stream has proven itself: others are refused.
                 late = socket.create_connection((HOST, b.receiving.port))
                 strangers.append(late)
                 late.sendall(preamble)
-                eventually(lambda: first.mirror.counters()["refused"] == 1)
+                eventually(lambda: first.mirror.counters()["refused"] >= 1)
                 b.send(b"two")
                 assert first.receive(1)[0].data == b"two"
             finally:

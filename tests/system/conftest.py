@@ -3,14 +3,20 @@ several daemons on 127.0.0.1."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
 import socket
+import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from addresses import free_addresses
+from processes import RINGCAST, Daemon, Daemons, Run, Start
 
 import ringcast
 from ringcast import _core
@@ -21,7 +27,7 @@ from ringcast.daemon.mesh.shell import CONTROL_PORT
 from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.topology import Family
 from ringcast.model.addresses import join
-from ringcast.testing.waiting import PATIENCE_S
+from ringcast.testing.waiting import PATIENCE_S, wait_until
 
 
 class Wire:
@@ -113,12 +119,14 @@ class Node:
         self.options = ["--name", name, "--listen", address, "--no-scout"]
         self.options += [word for peer in peers for word in ("--peer", peer)]
         self.daemon = make_daemon(*self.options, **how)
+        self.was_killed = False
         self.session = self.connect()
 
     def connect(self) -> ringcast.Session:
         return ringcast.connect(socket=self.daemon.socket_path, start=False)
 
     def kill(self) -> None:
+        self.was_killed = True
         self.daemon.kill()
 
     def restart(self) -> None:
@@ -182,6 +190,80 @@ def make_mesh(make_daemon: Callable[..., Any], eventually: Callable[..., None]) 
     meshes.close()
 
 
+def empty(daemons: list[Daemon]) -> None:
+    """Destroy all tags; returns when no daemon has one left, nor a channel."""
+    with contextlib.ExitStack() as stack:
+        sessions = [stack.enter_context(ringcast.connect(socket=daemon.socket_path, start=False)) for daemon in daemons]
+        for name in {row.name for session in sessions for row in session.tags()}:
+            with contextlib.suppress(ringcast.UnknownTag):
+                sessions[0].destroy_tag(name, force=True)
+        wait_until(lambda: not any(session.tags() or session.channels() for session in sessions))
+
+
+@pytest.fixture
+def shared_daemon(module_daemon: Daemon) -> Iterator[Daemon]:
+    """A daemon that the tests of a module use one after the other. Each finds no tags; who kills it starts it again.
+
+    A module whose tests do not mind what the daemon did before overrides `daemon` by it.
+    """
+    yield module_daemon
+    empty([module_daemon])
+
+
+class SharedMeshes:
+    """Meshes that tests use one after the other. Each test finds no tags, no channels, and sessions of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kept: dict[int, tuple[list[Node], Daemons]] = {}
+        self._used: set[int] = set()
+
+    def __call__(self, number: int) -> list[Node]:
+        self._used.add(number)
+        if number in self._kept:
+            nodes, _ = self._kept[number]
+            for node in nodes:
+                node.session = node.connect()
+            return nodes
+        folder = self._folder / str(number)
+        folder.mkdir(exist_ok=True)
+        daemons = Daemons(folder)
+        nodes = Meshes(daemons, wait_until)(number)
+        self._kept[number] = nodes, daemons
+        return nodes
+
+    def tidy(self) -> None:
+        """After a test. A mesh in which a daemon was killed is not used again."""
+        for number in self._used:
+            nodes, daemons = self._kept[number]
+            for node in nodes:
+                node.session.close()
+            if any(node.was_killed for node in nodes):
+                del self._kept[number]
+                daemons.stop()
+            else:
+                empty([node.daemon for node in nodes])
+        self._used.clear()
+
+    def close(self) -> None:
+        for _, daemons in self._kept.values():
+            daemons.stop()
+
+
+@pytest.fixture(scope="module")
+def meshes_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedMeshes]:
+    shared = SharedMeshes(tmp_path_factory.mktemp("mesh"))
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def shared_mesh(meshes_of_the_module: SharedMeshes) -> Iterator[SharedMeshes]:
+    """As `make_mesh`, where it does not matter what the daemons did before: most of a small test is their start."""
+    yield meshes_of_the_module
+    meshes_of_the_module.tidy()
+
+
 @pytest.fixture
 def take() -> Callable[..., list[Any]]:
     """Receive until the message with the given data is there; all of them, that one too."""
@@ -194,3 +276,73 @@ def take() -> Callable[..., list[Any]]:
         return found
 
     return take
+
+
+@pytest.fixture
+def flow() -> Iterator[Any]:
+    """Sends on a publisher from a thread of its own, until the end."""
+    stop = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def start(pub: Any, pause_s: float = 0.0005, data: bytes = b"x") -> None:
+        def send() -> None:
+            while not stop.wait(pause_s):
+                pub.send(data)
+
+        threads.append(threading.Thread(target=send))
+        threads[-1].start()
+
+    def halt() -> None:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+    def end(pub: Any, every: int) -> None:
+        """Send a last message, which whoever gets one in `every` gets too."""
+        halt()
+        while (pub.send(b"x") + 1) % every:
+            pass
+        assert pub.send(b"end") % every == 0
+
+    start.end = end  # type: ignore[attr-defined]
+    yield start
+    halt()
+
+
+@pytest.fixture
+def start(daemon: Any) -> Iterator[Start]:
+    """Start `ringcast VERB ...` beside the daemon."""
+    made: list[subprocess.Popen[str]] = []
+    environment = {**os.environ, "RINGCAST_SOCKET": daemon.socket_path}
+
+    def begin(*arguments: str) -> subprocess.Popen[str]:
+        made.append(
+            subprocess.Popen(
+                [*RINGCAST, *arguments], env=environment, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )
+        )  # fmt: skip
+        return made[-1]
+
+    yield begin
+    for process in made:
+        if process.poll() is None:
+            process.kill()
+        process.wait(PATIENCE_S)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+@pytest.fixture
+def run(start: Start) -> Run:
+    """Run it to its end, which must have that exit code; returns what it printed."""
+
+    def to_its_end(*arguments: str, given: str = "", code: int = 0) -> str:
+        process = start(*arguments)
+        out, errors = process.communicate(given, timeout=PATIENCE_S)
+        assert process.returncode == code, errors
+        assert "Traceback" not in errors
+        return out
+
+    return to_its_end

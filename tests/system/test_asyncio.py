@@ -9,6 +9,11 @@ import pytest
 import ringcast
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    return shared_daemon
+
+
 def test_messages_are_iterated_and_awaited(session, connect):
     async def main():
         sub = session.subscribe("news")

@@ -5,63 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from processes import RINGCAST
+from processes import Run, Start, ended
 
 import ringcast
 from ringcast.control.requests import OpenTag
 from ringcast.testing.waiting import PATIENCE_S, wait_until
 
-Run = Callable[..., str]
-Start = Callable[..., "subprocess.Popen[str]"]
-
 
 @pytest.fixture
-def start(daemon: Any) -> Iterator[Start]:
-    """Start `ringcast VERB ...` beside the daemon."""
-    made: list[subprocess.Popen[str]] = []
-    environment = {**os.environ, "RINGCAST_SOCKET": daemon.socket_path}
-
-    def begin(*arguments: str) -> subprocess.Popen[str]:
-        made.append(
-            subprocess.Popen(
-                [*RINGCAST, *arguments], env=environment, text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            )
-        )  # fmt: skip
-        return made[-1]
-
-    yield begin
-    for process in made:
-        if process.poll() is None:
-            process.kill()
-        process.wait(PATIENCE_S)
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-
-@pytest.fixture
-def run(start: Start) -> Run:
-    """Run it to its end, which must have that exit code; returns what it printed."""
-
-    def to_its_end(*arguments: str, given: str = "", code: int = 0) -> str:
-        process = start(*arguments)
-        out, errors = process.communicate(given, timeout=PATIENCE_S)
-        assert process.returncode == code, errors
-        assert "Traceback" not in errors
-        return out
-
-    return to_its_end
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, errors = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, out, errors
+def daemon(shared_daemon: Any) -> Any:
+    return shared_daemon
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -323,82 +279,6 @@ def test_pull_from_one_of_several_publishers(
 def test_pull_from_a_publisher_that_has_left(run: Run, daemon: Any) -> None:
     run("pub", "lab/gone", "1", "2")
     assert json.loads(run("pull", "lab/gone", "--back", "1", "--json"))["value"] == "1"
-
-
-# ------------------------------------------------------------------ hz, bw, delay
-
-
-def test_hz_counts_what_was_sent_and_not_what_was_received(session: ringcast.Session, start: Start) -> None:
-    """The tool sleeps through all of it, and the ring holds a fraction; every message counts all the same."""
-    tag = session.tag("lab/fast", depth=16)
-    publisher = tag.publisher()
-    publisher.send(b"before")
-    process = start("hz", "lab/fast", "--window", "0.3", "--json")
-    assert process.stdout is not None
-    process.stdout.readline()
-    for _ in range(5000):
-        publisher.send(b"x")
-    wait_until(lambda: json.loads(process.stdout.readline())["publishers"][0]["figures"]["sent"] == 0)  # type: ignore[union-attr]
-    process.send_signal(signal.SIGINT)
-    code, out, _ = ended(process)
-    assert code == 130
-    summary = lines(out)[-1]
-    assert summary["summary"]
-    (row,) = summary["publishers"]
-    assert row["figures"]["sent"] == 5000
-    assert 0 < row["figures"]["intervals"] <= 5000
-    assert row["tag"] == "lab/fast"
-
-
-def test_bw_reads_the_publishers_own_bytes(session: ringcast.Session, start: Start) -> None:
-    publisher = session.publisher("lab/frames")
-    process = start("bw", "lab/*", "--window", "0.3", "--json")
-    assert process.stdout is not None
-    process.stdout.readline()
-    for _ in range(50):
-        publisher.send(bytes(1000))
-    wait_until(lambda: json.loads(process.stdout.readline())["publishers"][0]["bytes"] == 0)  # type: ignore[union-attr]
-    process.send_signal(signal.SIGINT)
-    (row,) = lines(ended(process)[1])[-1]["publishers"]
-    assert (row["bytes"], row["message_bytes"]) == (50_000, 1000.0)
-
-
-@pytest.mark.parametrize("verb", ["hz", "bw", "delay"])
-def test_measuring_ends_by_itself_and_says_what_it_measured(session: ringcast.Session, start: Start, verb: str) -> None:
-    session.tag("lab/quiet")
-    code, out, errors = ended(start(verb, "lab/quiet", "--window", "0.05", "--count", "2"))
-    assert code == 0
-    assert out == "nothing was sent\n" * 2
-    assert errors.startswith("measured: ")
-
-
-def test_delay_measures_each_message_and_names_itself_as_receiver(session: ringcast.Session, start: Start) -> None:
-    tag = session.tag("lab/temp")
-    publisher = tag.publisher()
-    process = start("delay", "lab/temp", "--window", "0.2", "--json")
-    wait_until(tag.subscribers)
-    assert process.stdout is not None
-    sent = 0
-
-    def is_measured() -> bool:
-        """What comes while the tool prints a report is not measured, so one report may have none."""
-        nonlocal sent
-        for _ in range(20):
-            publisher.send(b"x")
-        sent += 20
-        return any(row["delays"]["messages"] for row in json.loads(process.stdout.readline())["publishers"])  # type: ignore[union-attr]
-
-    wait_until(is_measured)
-    wait_until(lambda: tag.subscribers()[0].counters["received"] == sent)
-    process.send_signal(signal.SIGINT)
-    code, out, errors = ended(process)
-    assert code == 130
-    assert "the receiver is the tool itself" in errors
-    (row,) = lines(out)[-1]["publishers"]
-    assert row["delays"]["messages"] + row["unmeasured"] == sent
-    assert row["lost"] == 0
-    assert row["delays"]["messages"] > 0
-    assert 0 < row["delays"]["min_ns"] <= row["delays"]["p50_ns"] <= row["delays"]["p99_ns"] <= row["delays"]["max_ns"]
 
 
 def test_a_tag_whose_codec_is_not_installed_is_deleted(daemon: Any, wire: Any, run: Run) -> None:

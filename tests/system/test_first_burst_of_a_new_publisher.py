@@ -38,8 +38,8 @@ def test_on_the_same_node(session, connect, pattern):
 
 
 @pytest.mark.parametrize("place", ["publisher", "node:a"])
-def test_scaled_on_the_way(make_mesh, place):
-    (node,) = make_mesh(1)
+def test_scaled_on_the_way(shared_mesh, place):
+    (node,) = shared_mesh(1)
     node.session.tag("camera", codec="image", depth=DEPTH, max_wait_s=30.0)
     sub = node.session.subscribe("camera", size=(4, 3), reliable=True, at=place)
     for _ in range(3):
@@ -50,8 +50,8 @@ def test_scaled_on_the_way(make_mesh, place):
 
 
 @pytest.mark.parametrize("wanted", [{}, {"transport": "nak"}, {"at": "node:c"}])
-def test_on_another_node(make_mesh, eventually, wanted):
-    a, b, _ = make_mesh(3)
+def test_on_another_node(shared_mesh, eventually, wanted):
+    a, b, _ = shared_mesh(3)
     a.session.tag("burst", depth=DEPTH, max_wait_s=30.0)
     eventually(lambda: b.session.tags("burst"))
     sub = b.session.subscribe("burst", reliable=True, **wanted)
@@ -64,8 +64,8 @@ def test_on_another_node(make_mesh, eventually, wanted):
 
 
 @pytest.mark.parametrize("place", ["publisher", "subscriber", "node:a", "node:b", "node:c"])
-def test_on_another_node_and_scaled(make_mesh, eventually, place):
-    a, b, c = make_mesh(3)
+def test_on_another_node_and_scaled(shared_mesh, eventually, place):
+    a, b, c = shared_mesh(3)
     a.session.tag("camera", codec="image", depth=DEPTH, max_wait_s=30.0)
     eventually(lambda: b.session.tags("camera") and c.session.tags("camera"))
     sub = b.session.subscribe("camera", size=(4, 3), reliable=True, at=place)

@@ -5,6 +5,11 @@ import threading
 import pytest
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    return shared_daemon
+
+
 @pytest.mark.parametrize("pattern", ["race", "*", "**"])
 def test_a_subscriber_gets_the_first_message_of_a_publisher_that_comes_later(session, connect, pattern):
     sub = connect().subscribe(pattern)

@@ -23,9 +23,9 @@ def place(request: Any) -> str:
 
 
 @pytest.fixture
-def scene(place: str, make_mesh: Any, eventually: Callable[..., None]) -> tuple[ringcast.Tag[object], Any, Any]:
+def scene(place: str, shared_mesh: Any, eventually: Callable[..., None]) -> tuple[ringcast.Tag[object], Any, Any]:
     """The tag as the reader has it, how it asks for a history, and the publisher: twelve were sent, eight are held."""
-    a, b = make_mesh(2)
+    a, b = shared_mesh(2)
     pub = a.session.tag("samples", codec="json", depth=DEPTH).publisher()
     eventually(lambda: b.knows("samples", 1))
     for number in range(COUNT):

@@ -8,35 +8,6 @@ import pytest
 PLACES = ["node:c", "subscriber", "publisher", "node:b", "node:c", "publisher", "auto"]
 
 
-@pytest.fixture
-def flow():
-    """Sends on a publisher from a thread of its own, until the end."""
-    stop = threading.Event()
-    threads = []
-
-    def start(pub, pause_s=0.0005):
-        def send():
-            while not stop.wait(pause_s):
-                pub.send(b"x")
-
-        threads.append(threading.Thread(target=send))
-        threads[-1].start()
-
-    def end(pub, every):
-        stop.set()
-        for thread in threads:
-            thread.join()
-        while (pub.send(b"x") + 1) % every:
-            pass
-        assert pub.send(b"end") % every == 0
-
-    start.end = end
-    yield start
-    stop.set()
-    for thread in threads:
-        thread.join()
-
-
 def seqs_and_losses(messages):
     return [msg.seq for msg in messages], sum(msg.lost for msg in messages)
 

@@ -4,39 +4,6 @@ On one machine every node is one hop from every other, so the best place is know
 on a node is together less than the whole stream, else at the subscriber, which then gets the whole stream once.
 """
 
-import threading
-
-import pytest
-
-
-@pytest.fixture
-def flow():
-    """Sends on a publisher from a thread of its own, until it is ended."""
-    stop = threading.Event()
-    threads = []
-
-    def start(pub, pause_s=0.002):
-        def send():
-            while not stop.wait(pause_s):
-                pub.send(b"x" * 1000)
-
-        threads.append(threading.Thread(target=send))
-        threads[-1].start()
-
-    def end(pub, every):
-        stop.set()
-        for thread in threads:
-            thread.join()
-        while (pub.send(b"x") + 1) % every:
-            pass
-        assert pub.send(b"end") % every == 0
-
-    start.end = end
-    yield start
-    stop.set()
-    for thread in threads:
-        thread.join()
-
 
 def placed(node, tag):
     return {key: word.at for key, word in node.session.tags(tag)[0].placed.items()}
@@ -46,7 +13,7 @@ def test_many_factors_on_a_node_share_the_whole_stream(make_mesh, eventually, ta
     a, b, c = make_mesh(3)
     pub = a.session.publisher("lab/temp", depth=8192)
     eventually(lambda: b.knows("lab/temp") and c.knows("lab/temp"))
-    flow(pub)
+    flow(pub, 0.002, bytes(1000))
     one = c.session.subscribe("lab/temp", every=2)
     factors = (2, 3, 4, 5)
     subs = [b.session.subscribe("lab/temp", every=every) for every in factors]

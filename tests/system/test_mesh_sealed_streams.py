@@ -19,6 +19,11 @@ def closed(make_daemon, tmp_path, eventually):
     """Starts a mesh with identities; its sessions by the order of the names. a is the authority."""
     sessions = []
 
+    def restart(name):
+        daemon, options = start.daemons[name]
+        daemon.kill()
+        daemon.start(*options)
+
     def start(names):
         made = Authority.init(tmp_path / "a", "test", "a")
         for name in names[1:]:
@@ -28,12 +33,15 @@ def closed(make_daemon, tmp_path, eventually):
         where = dict(zip(names, free_addresses(len(names)), strict=True))
         for name in names:
             peers = [word for other in names if other != name for word in ("--peer", where[other])]
-            daemon = make_daemon("--listen", where[name], "--no-scout", *peers, "--identity", str(tmp_path / name))
+            options = ["--listen", where[name], "--no-scout", *peers, "--identity", str(tmp_path / name)]
+            daemon = make_daemon(*options)
             sessions.append(ringcast.connect(socket=daemon.socket_path, start=False))
             sessions[-1].daemon_socket = daemon.socket_path
+            start.daemons[name] = daemon, options
         eventually(lambda: all(sum(node.state == "here" for node in s.nodes()) == len(names) for s in sessions))
         return sessions
 
+    start.daemons, start.again = {}, restart
     yield start
     for session in sessions:
         session.close()
@@ -110,3 +118,25 @@ def test_who_was_revoked_learns_nothing_of_the_groups_it_was_in(closed, tmp_path
     assert sum(m.lost for m in got) == 0
     with pytest.raises(TimeoutError):
         subs[1].recv(timeout=0)
+
+
+@pytest.mark.parametrize("killed", "ab")
+def test_a_daemon_that_is_started_again_has_new_secrets_and_loses_nothing(closed, eventually, take, killed):
+    a, b = closed("ab")
+    pubs = [a.publisher(f"again/{name}", depth=1024) for name in ("tcp", "nak")]
+    eventually(lambda: sum(bool(tag.publishers) for tag in b.tags("again/*")) == 2)
+    subs = [b.subscribe(f"again/{name}", transport=name, reliable=True) for name in ("tcp", "nak")]
+    for pub, sub in zip(pubs, subs, strict=True):
+        pub.send(b"before")
+        assert take(sub, b"before")[0].seq == 0
+    closed.again(killed)
+    for pub, sub in zip(pubs, subs, strict=True):
+        for _ in range(20):
+            pub.send(b"between")
+        pub.send(b"after")
+        got = take(sub, b"after")
+        assert [m.seq for m in got] == list(range(1, 22))
+        assert sum(m.lost for m in got) == 0
+    eventually(lambda: b.connected)
+    for name in ("tcp", "nak"):
+        eventually(lambda name=name: [row.counters["sealed"] for row in rows(b, f"again/{name}")] == [1])

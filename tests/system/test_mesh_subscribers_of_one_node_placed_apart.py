@@ -73,14 +73,20 @@ def test_a_plan_moves_those_who_leave_it_to_others(make_mesh, eventually, take):
     eventually(lambda: b.knows("cam"))
     own = b.session.subscribe("cam", every=5, at="publisher")
     subs = {every: b.session.subscribe("cam", every=every) for every in (2, 3, 4)}
+    by_hand = b.session.subscribe("cam", every=5)
     for _ in range(2000):
         pub.send(b"x" * 1000)
-    fixed, *_ = numbers(b, "cam")
+    fixed, *_, last = numbers(b, "cam")
+    a.session.set_channel("cam", node="b", subscriber=last, at="publisher")
+    eventually(lambda: places(b, "cam")[last].by == "subscriber setting")
     done = ringcast(b, "place", "--live", "--apply")
     assert done.returncode == 0, done.stderr
     assert "because a subscriber or an administrator chose the place" in done.stderr + done.stdout
     eventually(lambda: {(row.node, row.every) for row in b.incoming(tag="cam")} == {("a", 1), ("a", 5)})
     assert places(b, "cam")[fixed].by == "subscriber"
+    assert places(b, "cam")[last].by == "subscriber setting"  # set by hand for it alone: no plan takes it
+    assert {one.by for number, one in places(b, "cam").items() if number not in (fixed, last)} == {"plan"}
+    by_hand.close()
     while (pub.send(b"x" * 1000) + 1) % 60:
         pass
     pub.send(b"end")

@@ -1,5 +1,7 @@
 """Variables between nodes: complete after joining, right after loss, selected before they travel."""
 
+import time
+
 import pytest
 
 import ringcast
@@ -56,3 +58,21 @@ def test_equal_wishes_share_one_view(plant, eventually):
         assert set(queue.get(60).names) == {"w/x"}
     views = [row for row in b.session.tags("@view/**") if row.subscribers]
     assert sorted(row.subscribers for row in views) == [1, 2]
+
+
+def test_times_of_values_are_of_the_readers_clock(make_mesh, eventually):
+    hour_ns = 3600 * 10**9
+    a, b = make_mesh(2, a={"RINGCAST_CLOCK_AHEAD_S": "3600"})
+    now_ns = time.time_ns() + hour_ns  # as a program on that node would say
+    with a.session.variables("plant", period_s=0.005, frame_s=0.2) as made:
+        made.add("old", 1.0, event_ns=now_ns - 60 * 10**9)
+        made.add("new", 2.0, event_ns=now_ns)
+        eventually(lambda: b.knows("plant"))
+        eventually(lambda: b.session.clock("a").probes >= 4)
+        following = b.session.variables("plant").subscribe(transport="nak")
+        following.wait_complete(60)
+        assert abs(following.time_ns("new") - (now_ns - hour_ns)) < 10**9
+        assert following.time_ns("new") - following.time_ns("old") == 60 * 10**9
+        view = b.session.variables("plant").subscribe("new", policy=ringcast.OnChange(), at="node:b")
+        view.wait_complete(60)
+        assert abs(view.time_ns("new") - (now_ns - hour_ns)) < 10**9

@@ -8,6 +8,11 @@ import pytest
 import ringcast
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    return shared_daemon
+
+
 class Gate:
     """A callback that stays inside until it is let go, and says what it was called with."""
 

@@ -7,6 +7,11 @@ import ringcast
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    return shared_daemon
+
+
+@pytest.fixture
 def tag(session):
     return session.tag("samples", depth=8, codec="json")
 

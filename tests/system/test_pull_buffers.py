@@ -8,8 +8,8 @@ TAG = "lab/samples"
 
 
 @pytest.fixture
-def mesh(make_mesh):
-    return make_mesh(3)
+def mesh(shared_mesh):
+    return shared_mesh(3)
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ FIRST_NS = 1_000_000_000
 
 
 @pytest.fixture(params=["local", "remote"])
-def scene(request: Any, make_mesh: Any, eventually: Callable[..., None]) -> tuple[Any, list[Any], list[Any]]:
+def scene(request: Any, shared_mesh: Any, eventually: Callable[..., None]) -> tuple[Any, list[Any], list[Any]]:
     """A tag as the reader sees it, its two publishers, and what they sent, in the order of sending."""
-    a, b = make_mesh(2)
+    a, b = shared_mesh(2)
     tag = a.session.tag("words", codec="json")
     publishers = [tag.publisher(), a.session.tag("words", codec="json").publisher()]
     eventually(lambda: b.knows("words", 2))
@@ -86,8 +86,8 @@ def test_numbers_that_are_none(scene: Any) -> None:
             history.before(-1)
 
 
-def test_nobody_published(make_mesh: Any, eventually: Callable[..., None]) -> None:
-    a, b = make_mesh(2)
+def test_nobody_published(shared_mesh: Any, eventually: Callable[..., None]) -> None:
+    a, b = shared_mesh(2)
     a.session.tag("silent")
     eventually(lambda: b.session.tags("silent"))
     for history in (a.session.tag("silent").local_history(), b.session.tag("silent").history(at="publisher")):

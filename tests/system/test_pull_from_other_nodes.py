@@ -19,8 +19,8 @@ TAG = "lab/samples"
 
 
 @pytest.fixture
-def mesh(make_mesh):
-    return make_mesh(2)
+def mesh(shared_mesh):
+    return shared_mesh(2)
 
 
 @pytest.fixture
@@ -179,8 +179,8 @@ def test_publishers_on_both_nodes(mesh, tag, pub, eventually):
     assert isinstance(tag.history(publisher=pub.info), RemoteHistory)
 
 
-def test_at_a_named_node(make_mesh, eventually, take):
-    a, b, c = make_mesh(3)
+def test_at_a_named_node(shared_mesh, eventually, take):
+    a, b, c = shared_mesh(3)
     pub = a.session.tag(TAG, depth=8, codec="json").publisher()
     eventually(lambda: b.knows(TAG) and c.knows(TAG))
     history = c.session.tag(TAG).history(at="node:b")

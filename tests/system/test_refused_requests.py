@@ -10,6 +10,11 @@ import pytest
 import ringcast
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    return shared_daemon
+
+
 def test_an_unknown_tag(session):
     with pytest.raises(ringcast.UnknownTag) as caught:
         session.tag("nowhere", create=False)

@@ -34,8 +34,8 @@ def test_on_one_node(make_daemon, place):
 
 
 @pytest.mark.parametrize("reliable", [False, True])
-def test_all_places_give_the_same_bytes(make_mesh, eventually, reliable):
-    a, b, c = make_mesh(3)
+def test_all_places_give_the_same_bytes(shared_mesh, eventually, reliable):
+    a, b, c = shared_mesh(3)
     pub = a.session.publisher("camera", codec="image", depth=64, max_wait_s=20.0)
     eventually(lambda: b.knows("camera") and c.knows("camera"))
     pub.send(FRAMES[0])
@@ -50,8 +50,8 @@ def test_all_places_give_the_same_bytes(make_mesh, eventually, reliable):
     assert legs == {("in", "a", 1, None), ("out", "b", 2, (7, 5))}
 
 
-def test_many_modes_at_once_on_one_tag(make_mesh, eventually):
-    a, b, c = make_mesh(3)
+def test_many_modes_at_once_on_one_tag(shared_mesh, eventually):
+    a, b, c = shared_mesh(3)
     pub = a.session.publisher("camera", codec="image", depth=128)
     eventually(lambda: b.knows("camera") and c.knows("camera"))
     specs = [((8, 6), 1, "publisher"), ((8, 6), 1, "publisher"), ((4, 3), 1, "publisher"), ((8, 6), 3, "node:c"),
@@ -68,8 +68,8 @@ def test_many_modes_at_once_on_one_tag(make_mesh, eventually):
     assert len(b.incoming(size=(8, 6), every=1)) == 1
 
 
-def test_nobody_wants_it_any_more(make_mesh, eventually):
-    a, b = make_mesh(2)
+def test_nobody_wants_it_any_more(shared_mesh, eventually):
+    a, b = shared_mesh(2)
     pub = a.session.publisher("camera", codec="image")
     eventually(lambda: b.knows("camera"))
 

@@ -14,8 +14,8 @@ FRAMES = [RNG.integers(0, 256, (24, 32, 3), np.uint8) for _ in range(9)]
 
 
 @pytest.fixture
-def nodes(make_mesh, eventually):
-    a, b, c = make_mesh(3)
+def nodes(shared_mesh, eventually):
+    a, b, c = shared_mesh(3)
     pub = a.session.publisher("camera", codec="image")
     eventually(lambda: b.knows("camera") and c.knows("camera"))
     sub, other = b.session.subscribe("camera"), c.session.subscribe("camera")

@@ -7,6 +7,11 @@ import pytest
 import ringcast
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    return shared_daemon
+
+
 def test_a_tag_has_one_number_everywhere(session, connect):
     assert session.tag("a/b").id == connect().tag("a/b").id != session.tag("a/c").id
 

@@ -4,12 +4,14 @@ import itertools
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ringcast
+from ringcast.variables.requests import Question
 
 
 @pytest.fixture
@@ -58,7 +60,8 @@ def test_callbacks_queues_and_events_get_arrays_of_what_changed(plant, elsewhere
     assert event.wait(30)
     eventually(lambda: {"engine/rpm": 950.0} in called)
     assert following.time_ns("engine/rpm") == 77
-    assert changes.sent_ns <= changes.arrived_ns <= changes.told_ns
+    assert changes.sent_ns <= changes.told_ns
+    assert (changes.kernel_ns, changes.arrived_ns) == (0, 0), "it came from this very node"
 
 
 def test_a_callback_that_raises_is_counted_and_the_others_go_on(plant, elsewhere, eventually):
@@ -83,6 +86,24 @@ def test_writing_what_is_anothers_is_a_request_to_its_owner(plant, elsewhere):
     with pytest.raises(KeyError, match="nobody has"):
         elsewhere["nope"] = 1.5
     assert plant["label"] == "new"
+
+
+def test_browsing_asks_owners_and_not_the_mirror(plant, elsewhere, connect):
+    connect().variables("plant", period_s=0.005).add("other/x", 1.5)
+    plant.add_many({f"many/v{i}": float(i) for i in range(1203)})  # more than one answer holds
+    found = {one.name: one for one in elsewhere.browse("many/*", "other/*", timeout=60)}
+    assert len(found) == 1204
+    assert (found["many/v700"].value, found["many/v700"].type) == (700.0, "float")
+    assert found["many/v700"].owner.incarnation == plant.owned().publisher.incarnation
+    assert found["other/x"].owner.incarnation != found["many/v700"].owner.incarnation
+    assert elsewhere.browse("nobody/**", timeout=60) == []
+    told = {one.variables: one for one in elsewhere.owners(timeout=60)}
+    assert told[1].period_s == 0.005
+    assert len(plant.own) in told
+    with pytest.raises(ValueError, match="no value of a variable"):
+        elsewhere._requests._ask(
+            plant.owned().publisher.incarnation, Question(set={"label": {"dtype": 1}}), time.monotonic() + 60
+        )
 
 
 def test_an_owner_that_dies_while_it_is_asked(connect, program, eventually):
@@ -110,7 +131,7 @@ def test_an_owner_that_dies_while_it_is_asked(connect, program, eventually):
 
     asking = threading.Thread(target=ask)
     asking.start()
-    eventually(lambda: variables._requests._open)
+    eventually(lambda: variables._requests.under_way)
     owner.kill()
     asking.join(60)
     assert isinstance(found[0], ringcast.BrokenError)

@@ -5,6 +5,11 @@ import pytest
 import ringcast
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    return shared_daemon
+
+
 def test_publishers_are_followed_as_they_come_and_go(session, connect, eventually):
     sub = connect().subscribe("lab/*/temp")
     first = session.publisher("lab/a/temp")

@@ -3,6 +3,8 @@
 `assert_type` says what a value is. A line with `type: ignore` must be an error: mypy reports one that is not needed.
 """
 
+# mypy: disallow-any-expr
+
 from __future__ import annotations
 
 from dataclasses import dataclass

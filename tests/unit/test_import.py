@@ -1,4 +1,4 @@
-"""What `import ringcast` does not load. Every program and every command pays for what it loads."""
+"""What `import ringcast` and a daemon do not load. Every program and every command pays for what it loads."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ SELDOM_NEEDED = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def loaded() -> set[str]:
-    """The modules that the import adds to those that Python has loaded before it runs a program."""
-    program = "import sys; before = set(sys.modules); import ringcast; print(*(sys.modules.keys() - before))"
+SELDOM_NEEDED_BY_A_DAEMON = ["numpy", "ringcast.daemon.network", "ringcast.placement"]
+
+
+def loaded_with(module: str) -> set[str]:
+    """The modules that an import adds to those that Python has loaded before it runs a program."""
+    program = f"import sys; before = set(sys.modules); import {module}; print(*(sys.modules.keys() - before))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    return loaded_with("ringcast")
 
 
 @pytest.mark.parametrize("name", SELDOM_NEEDED)
@@ -32,3 +39,7 @@ def test_it_is_not_loaded(loaded: set[str], name: str) -> None:
 
 def test_what_an_application_holds_is_loaded(loaded: set[str]) -> None:
     assert {"ringcast._core", "ringcast.session", "ringcast.publisher", "msgspec"} <= loaded
+
+
+def test_a_daemon_without_a_network_loads_none() -> None:
+    assert loaded_with("ringcast.daemon.operate.program").isdisjoint(SELDOM_NEEDED_BY_A_DAEMON)

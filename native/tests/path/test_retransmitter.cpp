@@ -6,15 +6,12 @@
 #include "impair/impairment.hpp"
 #include "path/delivery.hpp"
 #include "path/retransmitter.hpp"
-#include "tests/rig.hpp"
+#include "tests/loopback.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
 
 namespace {
-
-constexpr u64 kKey = 77;
-constexpr std::uint16_t kChunk = 200;
 
 Descriptor loopback() {
     Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -37,16 +34,16 @@ struct Path {
         : writer(64, 64 * 1024, 0, false), receiver(loopback()), feedback(loopback()), to(address_of(receiver.get())), back(address_of(feedback.get())) {
         const ChannelSpec channel{kKey, 0, 64, 64 * 1024, 1, 0, reliable, 3'600'000'000'000};
         RecoverySpec recovery;
-        recovery.stack = {stages, kKey, 0, 1, false, 3, {0, 1, 256, 512, 256, 48 + kChunk}, {}};
+        recovery.stack = {stages, kKey, 0, 1, false, 3, {0, 1, 256, 512, 256, 48 + kSmallChunk}, {}};
         recovery.filter = impair::impairment({loss, 0, 1}, 5);
         recovery.publisher = endpoint(back, AF_INET);
         recovery.peers = {endpoint(to, AF_INET)};
         delivery = std::make_unique<Delivery>(Descriptor(dup(receiver.get())));
         mirror = delivery->open(channel, recovery);
         GroupSpec group;
-        group.stack = {stages, kKey, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kChunk}, {}};
+        group.stack = {stages, kKey, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kSmallChunk}, {}};
         group.filter = impair::impairment({loss, 0, 1}, 6);
-        group.chunk = kChunk;
+        group.chunk = kSmallChunk;
         group.reliable = reliable;
         group.pumped = pumped;
         repair = std::make_unique<Retransmitter>(Descriptor(dup(feedback.get())));
@@ -54,10 +51,10 @@ struct Path {
         repair->set_members(kKey, {{endpoint(to, AF_INET), 0, false}});
         const RingPtr view = std::make_shared<const RingView>(mirror->ring().ring_fd(), mirror->ring().geometry(), mirror->ring().incarnation());
         reader = std::make_unique<Cursor>(view, map_plain(mirror->ring().bell_fd(), kPage, Access::write), CursorSpec{.start = kEarliest, .reliable = reliable, .owner = this_process()});
-        Descriptor link(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        Descriptor end(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         const Endpoint there = endpoint(to, AF_INET);
-        CHECK(connect(link.get(), there.at(), there.length) == 0);
-        if (!pumped) this->link = std::make_unique<Link>(std::move(link), 1, kKey, 1, kChunk);
+        CHECK(connect(end.get(), there.at(), there.length) == 0);
+        if (!pumped) link = std::make_unique<Link>(std::move(end), 1, kKey, 1, kSmallChunk);
     }
 
     void send(u64 seq, std::size_t length) {
@@ -164,8 +161,8 @@ TEST(retransmitter, groups_of_idle_rings_are_not_looked_at_while_another_is_busy
     for (std::size_t i = 0; i < kIdle; ++i) {
         idle.push_back(std::make_unique<Sender>(4, 4096, 0, false));
         GroupSpec group;
-        group.stack = {{"ordering", "nak"}, kKey + 1 + i, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kChunk}, {}};
-        group.chunk = kChunk;
+        group.stack = {{"ordering", "nak"}, kKey + 1 + i, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kSmallChunk}, {}};
+        group.chunk = kSmallChunk;
         path.repair->open(idle.back()->ring_fd(), idle.back()->bell_fd(), idle.back()->geometry(), idle.back()->incarnation(), group);
     }
     // All have been looked at, since requests are taken in turn.
@@ -192,8 +189,8 @@ TEST(retransmitter, the_first_message_after_a_pause_is_noticed_among_many_rings)
     for (std::size_t i = 0; i < kIdle; ++i) {
         rings.push_back(std::make_unique<Sender>(4, 4096, 0, false));
         GroupSpec group;
-        group.stack = {{"ordering", "nak"}, kKey + i, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kChunk}, {}};
-        group.chunk = kChunk;
+        group.stack = {{"ordering", "nak"}, kKey + i, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kSmallChunk}, {}};
+        group.chunk = kSmallChunk;
         groups.push_back(repair.open(rings[i]->ring_fd(), rings[i]->bell_fd(), rings[i]->geometry(), rings[i]->incarnation(), group));
         repair.set_members(kKey + i, {{endpoint(address_of(ear.get()), AF_INET), 0, false}});
     }
@@ -217,7 +214,7 @@ struct LateralReceiver {
     LateralReceiver() : peer(loopback()), publisher(loopback()), mine(loopback()), outgoing(mine.get()) {
         const ChannelSpec channel{kKey, 0, 256, 64 * 1024, 1, 0, false, 3'600'000'000'000};
         RecoverySpec recovery;
-        recovery.stack = {{"ordering", "lateral"}, kKey, 0, 2, false, 3, {0, 1, 256, 512, 256, 48 + kChunk}, {}};
+        recovery.stack = {{"ordering", "lateral"}, kKey, 0, 2, false, 3, {0, 1, 256, 512, 256, 48 + kSmallChunk}, {}};
         recovery.publisher = endpoint(address_of(publisher.get()), AF_INET);
         recovery.peers = {endpoint(address_of(mine.get()), AF_INET), endpoint(address_of(peer.get()), AF_INET)};
         mirror = std::make_shared<Mirror>(channel);
@@ -229,7 +226,7 @@ struct LateralReceiver {
         header.key = kKey;
         header.seq = seq;
         header.length = 40;
-        header.chunk = kChunk;
+        header.chunk = kSmallChunk;
         std::vector<std::byte> datagram(sizeof header + header.length);
         std::memcpy(datagram.data(), &header, sizeof header);
         fill_pattern(datagram.data() + sizeof header, seq, header.length);

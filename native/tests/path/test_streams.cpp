@@ -5,14 +5,12 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include "tests/rig.hpp"
+#include "tests/loopback.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
 
 namespace {
-
-constexpr u64 kKey = 42;
 
 // Both ends of a connection.
 struct Connection {
@@ -50,7 +48,7 @@ struct Connection {
     Descriptor near, far;
 };
 
-ChannelSpec spec(bool reliable = false) {
+ChannelSpec stream_spec(bool reliable = false) {
     ChannelSpec s;
     s.key = kKey;
     s.depth = 8;
@@ -59,24 +57,11 @@ ChannelSpec spec(bool reliable = false) {
     return s;
 }
 
-template <typename Condition>
-void until(Condition&& condition) {
-    for (const i64 end = steady_ns() + 30'000'000'000; !condition();) {
-        CHECK(steady_ns() < end);
-        usleep(200);
-    }
-}
-
-std::unique_ptr<Cursor> reader_of(Mirror& mirror, bool reliable = false) {
-    auto view = std::make_shared<const RingView>(mirror.ring().ring_fd(), mirror.ring().geometry(), mirror.ring().incarnation());
-    return std::make_unique<Cursor>(std::move(view), map_plain(mirror.ring().bell_fd(), kPage, Access::write), CursorSpec{.start = kEarliest, .reliable = reliable, .owner = this_process()});
-}
-
 }  // namespace
 
 TEST(streams, a_second_one_with_the_same_key_overwrites_nothing) {
     Streams streams;
-    const auto mirror = streams.open(spec());
+    const auto mirror = streams.open(stream_spec());
     Connection first, second;
     streams.add_stream(kKey, std::move(first.far));
     constexpr std::size_t kLong = 200'000;
@@ -98,7 +83,7 @@ TEST(streams, a_second_one_with_the_same_key_overwrites_nothing) {
 
 TEST(streams, another_one_takes_over_where_the_first_ended) {
     Streams streams;
-    const auto mirror = streams.open(spec());
+    const auto mirror = streams.open(stream_spec());
     Connection first, second;
     streams.add_stream(kKey, std::move(first.far));
     first.send_frame(0, 100);
@@ -116,7 +101,7 @@ TEST(streams, another_one_takes_over_where_the_first_ended) {
 
 TEST(streams, a_number_that_cannot_be_reached_ends_the_stream_and_is_counted) {
     Streams streams;
-    const auto mirror = streams.open(spec());
+    const auto mirror = streams.open(stream_spec());
     Connection connection;
     streams.add_stream(kKey, std::move(connection.far));
     connection.send_frame(0, 8);
@@ -129,7 +114,7 @@ TEST(streams, a_number_that_cannot_be_reached_ends_the_stream_and_is_counted) {
 
 TEST(streams, a_paused_one_whose_peer_resets_is_not_told_of_again_and_again) {
     Streams streams;
-    const auto mirror = streams.open(spec(true));
+    const auto mirror = streams.open(stream_spec(true));
     const auto reader = reader_of(*mirror, true);
     Connection connection;
     streams.add_stream(kKey, std::move(connection.far));
@@ -150,7 +135,7 @@ TEST(streams, a_paused_one_whose_peer_resets_is_not_told_of_again_and_again) {
 
 TEST(streams, a_stuck_reader_costs_no_polling_and_is_noticed_when_it_moves) {
     Streams streams;
-    const auto mirror = streams.open(spec(true));
+    const auto mirror = streams.open(stream_spec(true));
     const auto reader = reader_of(*mirror, true);
     Connection connection;
     streams.add_stream(kKey, std::move(connection.far));
@@ -177,7 +162,7 @@ TEST(streams, a_stuck_reader_costs_no_polling_and_is_noticed_when_it_moves) {
 
 TEST(streams, a_stuck_reader_that_is_killed_holds_nobody_back) {
     Streams streams;
-    const auto mirror = streams.open(spec(true));
+    const auto mirror = streams.open(stream_spec(true));
     Signal there;
     Child reader([&] {
         const auto cursor = reader_of(*mirror, true);

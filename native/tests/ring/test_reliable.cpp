@@ -13,8 +13,6 @@ namespace {
 i64 soon(i64 ns) { return steady_ns() + ns; }
 constexpr i64 kLong = 20'000'000'000;
 
-Doorbell& doorbell(Rig& rig) { return *reinterpret_cast<Doorbell*>(rig.writer.bell_memory()); }
-
 std::size_t owned_slots(Rig& rig) {
     std::size_t n = 0;
     for (const ReliableSlot& slot : doorbell(rig).slots) n += slot.owner.load() != 0;

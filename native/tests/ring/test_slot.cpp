@@ -23,8 +23,6 @@ void look(int) {
     if (fault.faults++ == 0) fault.unread = fault.writer->unread();
 }
 
-Doorbell& doorbell(Rig& rig) { return *reinterpret_cast<Doorbell*>(rig.writer.bell_memory()); }
-
 }  // namespace
 
 TEST(slot, a_reader_that_joins_is_never_taken_to_have_read_what_another_had) {

@@ -53,10 +53,10 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
             raise WouldBlock("another task waits for a reliable reader")
         return self._publisher.send_nowait(data, event_ns, discardable)
 
-    async def send_many(self, items: Sequence[T_contra]) -> int:
+    async def send_many(self, items: Sequence[T_contra], event_ns: int | None = None) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one. Raises as
         `Publisher.send_many` does."""
-        return await self._in_turn(self._publisher.send_many, items)
+        return await self._in_turn(self._publisher.send_many, items, event_ns)
 
     async def reserve(self, length: int) -> Reservation:
         """Room for `length` bytes inside the ring, to be written in place. Raises as `Publisher.reserve` does."""
@@ -78,10 +78,10 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
 
     async def drain(self, timeout: float | None = None) -> None:
         """Wait until reliable readers are through with what was sent. Raises as `Publisher.drain` does."""
-        ring, end = self._publisher._ring, self._publisher.next_seq
+        ring, incarnation, end = self._publisher._ring, self._publisher.incarnation, self._publisher.next_seq
         deadline = None if timeout is None else time.monotonic() + timeout
         for pause_s in pauses_s():
-            if ring.drained(end):
+            if ring.drained(incarnation, end):
                 return
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"a reliable reader of {ring.tag.name!r} has not read all that was sent")

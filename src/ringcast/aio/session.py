@@ -192,12 +192,14 @@ class AsyncSession(AsyncClosing):
     # ---------------------------------------------------------------- the network and the daemon
 
     async def set_channel(
-        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None
-    ) -> None:
+        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
+        planned: bool = False,
+    ) -> None:  # fmt: skip
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
         await self._threads.run(
-            self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport
-        )
+            self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport,
+            planned=planned,
+        )  # fmt: skip
 
     async def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them."""

@@ -50,6 +50,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "nodes": "list the nodes that this one knows",
         "channels": "list the streams between this node and others, with loss and what was dropped",
         "watch": "print nodes, publishers and subscribers as they come and go",
+        "audit": "show what the daemon refused, and to whom",
         "hz": "measure how often publishers send, by their own count",
         "bw": "measure how many bytes publishers send, by their own count",
         "delay": "measure how long messages take from sending to receiving",

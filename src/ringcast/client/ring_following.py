@@ -14,6 +14,7 @@ that ring began, does not matter.
 from __future__ import annotations
 
 import logging
+import math
 import time
 import weakref
 from collections.abc import Mapping
@@ -64,12 +65,15 @@ class Scaling(NamedTuple):
     size: Size | None = None
     rate_hz: float | None = None
     ordered: bool = True
+    deadline_s: float | None = None
 
     def check(self) -> Scaling:
         """Raises ValueError."""
         if not isinstance(self.every, int) or isinstance(self.every, bool) or not 1 <= self.every <= 2**32:
             raise ValueError(f"every is a whole number from 1 on, not {self.every!r}")
         check_place(self.at)
+        if self.deadline_s is not None and not 0 < self.deadline_s < math.inf:
+            raise ValueError(f"deadline_s is seconds above 0, not {self.deadline_s!r}")
         if self.size is not None:
             check_size(self.size)
         if self.rate_hz is not None:
@@ -130,6 +134,7 @@ class RingFollowing(Subscription):
             start="earliest" if self.standing or isinstance(self._start, Mapping) else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
+            deadline_s=self.scaling.deadline_s or 0.0,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -217,6 +222,13 @@ class RingFollowing(Subscription):
         self.failure = error
         if (reader := self._reader()) is not None:
             reader.fail(error)
+
+    def right_taken(self, error: RingcastError) -> None:
+        self.fail(error)
+        if (reader := self._reader()) is not None:
+            with self.lock:
+                for incarnation in [] if self.closed else reader.incarnations:
+                    reader.detach(incarnation, drain=False)
 
     def use_bridge(self, reader: _core.RingReader, bridge: _core.Bridge) -> int:
         """Have arrivals signalled on an eventfd; returns it. Raises ClosedError, the subscription's

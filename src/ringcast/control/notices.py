@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ringcast.control.answers import Refused
 from ringcast.control.wire import ControlMessage
 from ringcast.model.identity import Presence, PublisherInfo
 from ringcast.model.tag import TagAttributes
@@ -96,6 +97,20 @@ class TagGone(ControlMessage, frozen=True, tag="tag_gone"):
     name: str
 
 
+class RightTaken(ControlMessage, frozen=True, tag="right_taken"):
+    """The rules of the node changed, and the publisher or the subscription ended with them; 0 is none."""
+
+    why: Refused
+    publisher: int = 0
+    subscription: int = 0
+
+
+class RingAnew(ControlMessage, frozen=True, tag="ring_anew"):
+    """Somebody who reads your ring may not do so any longer: publish another one, go on there, and unpublish this."""
+
+    publisher: int
+
+
 class SubscriberCount(ControlMessage, frozen=True, tag="subscriber_count"):
     publisher: int
     count: int
@@ -110,5 +125,15 @@ class Presences(ControlMessage, frozen=True, tag="presences"):
 
 
 Notice = (
-    RingUp | RingDown | StreamEnded | RingPaced | StageWanted | StageUnwanted | TagGone | SubscriberCount | Presences
+    RingUp
+    | RingDown
+    | StreamEnded
+    | RingPaced
+    | StageWanted
+    | StageUnwanted
+    | TagGone
+    | SubscriberCount
+    | Presences
+    | RightTaken
+    | RingAnew
 )

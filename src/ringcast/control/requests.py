@@ -8,6 +8,7 @@ import msgspec
 
 from ringcast.control.service import Extent, Pull, Rate
 from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
+from ringcast.model.declared import Declared
 from ringcast.model.identity import PresenceKind
 
 Place = Annotated[str, msgspec.Meta(max_length=255)]
@@ -45,6 +46,10 @@ class Publish(ControlMessage, frozen=True, tag="publish"):
     incarnation: int
     depth: int
     capacity_bytes: int
+    declared: Declared | None = None
+    instead: int = 0
+    """The publisher of this client that this ring takes the place of, as `RingAnew` asked for; what is declared is the
+    same."""
 
 
 class Unpublish(ControlMessage, frozen=True, tag="unpublish"):
@@ -73,6 +78,8 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     size: tuple[Extent, Extent] | None = None
     rate_hz: Rate = 0.0
     ordered: bool = True
+    deadline_s: Rate = 0.0
+    """From sending to receiving; 0 is none."""
 
 
 class StageUp(ControlMessage, frozen=True, tag="stage_up"):
@@ -113,13 +120,14 @@ class Move(ControlMessage, frozen=True, tag="move"):
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
     """Administrative override for the channels of a tag to a node, or with `NODE#NUMBER` to one subscriber there ('' is
-    every node): None leaves a value, '' removes it."""
+    every node): None leaves a value, '' removes it. `planned`: `at` is what a plan chose."""
 
     id: int
     tag: str
     node: Annotated[str, msgspec.Meta(max_length=255)] = ""
     at: Place | None = None
     transport: TransportName | None = None
+    planned: bool = False
 
 
 class UseMailbox(ControlMessage, frozen=True, tag="mailbox"):

@@ -52,6 +52,9 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     sender: Annotated[int, Meta(ge=0, lt=2**24)] = 0
     """The receiver's own number among those who seal packets of this channel."""
 
+    def __repr__(self) -> str:
+        return f"Seal(epoch={self.epoch}, sender={self.sender:x})"  # whoever prints or logs it sees no secret
+
 
 class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
     """I want the stream of publisher `incarnation`, every n-th message of it, from `start` on; scaled to `size`, in the

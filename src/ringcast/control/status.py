@@ -70,6 +70,22 @@ class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A common source is set, and this clock disagrees: in words."""
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a daemon did not do, for whom, and why. Never what a message said."""
+
+    at_ns: int
+    """UTC"""
+    node: str
+    kind: Literal["client", "node", "stranger", "web"]
+    who: str
+    pid: int = 0
+    action: str
+    what: str = ""
+    reason: str
+    left_out: int = 0
+    """This one stands for so many more of its kind, which were not written down."""
+
+
 class ClockEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Something happened to a clock. A message on `@ringcast/NODE/clocks`.
 

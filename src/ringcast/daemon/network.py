@@ -19,6 +19,8 @@ from ringcast.clock.probe import PERIOD_S
 from ringcast.control import service
 from ringcast.control.service import Nothing, RingTaken
 from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, NodeStatus
+from ringcast.daemon.access.audit import Audit
+from ringcast.daemon.access.node_rights import NodeRights
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
@@ -89,7 +91,7 @@ class Network:
 
     def __init__(
         self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
-        on_name: Callable[[NameConflict | NameCleared], None], background: Background,
+        on_name: Callable[[NameConflict | NameCleared], None], background: Background, audit: Audit,
     ) -> None:  # fmt: skip
         self._complaints = Complaints(logger)
         self._local = local
@@ -101,7 +103,11 @@ class Network:
             peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
             liveliness=watchers.liveliness, on_name=on_name, background=background,
             identity=_identity(settings.identity),
+            on_refusal=lambda remote, reason: audit.note("stranger", host_of(remote), "join", "", reason),
         )  # fmt: skip
+        self._node_rights = NodeRights(local, audit)
+        self.mesh.guard(self._node_rights.check)
+        local.table.believe(self._node_rights.believer())
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         bind = "" if addresses.is_wildcard(self._host) else self._host
         self._ends = ReceivingEnds(bind)
@@ -163,6 +169,15 @@ class Network:
         self.outgoing.close()
         self.incoming.close()
         await self.mesh.close()
+
+    def enforce(self) -> None:
+        """The rules for other nodes changed: end what they may not have any more, and see what they may now publish."""
+        rights = self._node_rights
+        self.outgoing.drop_where(lambda node, incarnation: not rights.may_receive(node, incarnation))
+        self.buffers.drop_where(lambda node, tag: node != self._local.table.node and not rights.may_pull(node, tag))
+        changes = self._local.table.believe(rights.believer())
+        self._presence(self.mesh.liveliness.of_changes(changes))
+        self._changed_elsewhere(changes)
 
     # ------------------------------------------------------------------ what happens on this node
 
@@ -261,6 +276,14 @@ class Network:
     def channels(self) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one."""
         return channels.statuses(self._local.table, self.outgoing, self.incoming)
+
+
+def host_of(remote: str) -> str:
+    """Without the port, which is another one for each call."""
+    try:
+        return addresses.split(remote)[0]
+    except ValueError:
+        return remote
 
 
 def _clock_of(row: NodeStatus, known: Mapping[str, ClockStatus]) -> ClockStatus | None:

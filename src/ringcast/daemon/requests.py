@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringcast.control.answers import Done
 from ringcast.control.descriptor import Descriptor, expect
@@ -36,19 +36,31 @@ from ringcast.control.requests import (
     Watch,
 )
 from ringcast.control.status import NodeStatus
+from ringcast.daemon.access.audit import Audit
+from ringcast.daemon.access.limits import Limits
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.subscribers import options_of
 from ringcast.daemon.effects import Send
-from ringcast.daemon.network import Network
 from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.pull.buffers import without_network
 from ringcast.daemon.pull.pulls import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams import routes
-from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
+from ringcast.errors import (
+    AdmissionRefused,
+    BadMessage,
+    BrokenError,
+    NotAllowed,
+    QosMismatch,
+    ResourceLimit,
+    RingcastError,
+)
+
+if TYPE_CHECKING:
+    from ringcast.daemon.network import Network
 
 MAX_PULLS = 32
 """Of one client, under way at once."""
@@ -62,7 +74,7 @@ class Requests:
         self, local: Local, network: Network | None, stages: Stages, watchers: Watchers,
         deliver: Callable[[list[Send]], None], background: Background, *,
         on_bad: Callable[[Connection, BadMessage], None], on_mistake: Callable[[Connection, Request], None],
-        on_done: Callable[[], None],
+        on_done: Callable[[], None], audit: Audit, limits: Limits,
     ) -> None:  # fmt: skip
         self._local = local
         self._network = network
@@ -73,11 +85,29 @@ class Requests:
         self._on_mistake = on_mistake
         self._on_done = on_done
         self._background = background
+        self._audit = audit
+        self._limits = limits
         self._pulls = network.pulls if network is not None else Pulls(local, None)
         self._pulling: Counter[int] = Counter()
 
     def close(self) -> None:
         self._pulls.close()
+
+    def allows(self, connection: Connection, request: Request) -> bool:
+        """Whether the client has the right, and takes no more than it may; if not it is told."""
+        client = self._local.clients[connection.number]
+        try:
+            self._local.rights.check(client.who, request, lambda name: self._local.table.tag(name) is not None)
+            self._limits.check(client, request)
+        except ResourceLimit as exc:
+            connection.push(refuse(request.id, exc))
+            return False
+        except NotAllowed as exc:
+            if client.who is not None:
+                self._audit.client(client.who, client.pid, exc)
+            connection.push(refuse(request.id, exc))
+            return False
+        return True
 
     def handle(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
         """Raises BadMessage when the client does not keep to the protocol."""
@@ -108,7 +138,8 @@ class Requests:
                 routes.check_options(
                     options_of(request), self._local.table.tag(request.pattern), self._local.table.node
                 )
-            except QosMismatch as exc:
+                self._local.admit(request)
+            except (QosMismatch, AdmissionRefused) as exc:
                 connection.push(refuse(request.id, exc))
                 return
             self._begin(connection, request, self._subscribe(connection, request, fds))

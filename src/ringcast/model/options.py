@@ -54,6 +54,7 @@ class SubscriptionOptions(TypedDict, total=False):
     transport: str
     ordered: bool
     policy: Policy | None
+    deadline_s: float | None
 
 
 class SubscribeOptions(SubscriptionOptions, RingOptions, total=False):

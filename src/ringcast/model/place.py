@@ -18,10 +18,12 @@ _NODE = "node:"
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """An administrator's word on a tag's channels; '' leaves it to others."""
+    """An administrator's word on a tag's channels; '' leaves it to others. `planned`: a plan was applied, and the next
+    one may choose another place."""
 
     at: str = ""
     transport: str = ""
+    planned: bool = False
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -49,7 +51,8 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Decided(NamedTuple):
-    """`by` is 'subscriber setting' (for it alone), 'setting', 'subscriber', 'tag', 'daemon' or '' (nobody yet).
+    """`by` is 'subscriber setting' (for it alone), 'plan' (one was applied), 'setting', 'subscriber', 'tag', 'daemon'
+    or '' (nobody yet).
     `overrides` is what the subscriber asked for in vain."""
 
     at: str
@@ -90,7 +93,7 @@ def decided(
     for key in keys_for(node, subscriber):
         if key in settings and settings[key].at:
             at = settings[key].at
-            by = "subscriber setting" if "#" in key else "setting"
+            by = "plan" if settings[key].planned else "subscriber setting" if "#" in key else "setting"
             return Decided(at, by, explicit if explicit != at else "")
     if explicit:
         return Decided(explicit, "subscriber")

@@ -59,7 +59,12 @@ def age_s(stream: Stream, delay: Delay) -> float:
 
 
 def in_time(delay_s: float, deadline_s: float) -> bool:
-    return delay_s <= deadline_s * (1 + _SLACK)
+    return delay_s <= latest(deadline_s)
+
+
+def latest(deadline_s: float) -> float:
+    """What still counts as in time."""
+    return deadline_s * (1 + _SLACK)
 
 
 def candidates(case: Case, stream: Stream, nodes: tuple[int, ...]) -> list[int]:
@@ -71,6 +76,11 @@ def candidates(case: Case, stream: Stream, nodes: tuple[int, ...]) -> list[int]:
     if math.isinf(stream.deadline_s):
         return able
     return [node for node in able if in_time(worst_case(case, stream, node).total_s, stream.deadline_s)]
+
+
+def near_the_way(case: Case, stream: Stream) -> list[int]:
+    """The candidates on its way; all, where none of those is in time: a way with more hops may have less latency."""
+    return candidates(case, stream, case.on_the_way(stream)) or candidates(case, stream, case.hosts)
 
 
 def _on_the_wire(case: Case, source: int, to: int, size: float) -> float:

@@ -50,11 +50,11 @@ class Reason:
 
 @dataclass(frozen=True)
 class Plan:
-    """`gap` is how far `cost` may be above the optimum, as a share of it; 0 when it is the optimum, NaN when nobody
-    knows.
+    """`gap` is how far `cost` is above a proven lower bound of the optimum, as a share of the bound; 0 when it is the
+    optimum, NaN when nobody knows.
 
-    `places` has the proxy's node of each subscriber by number, tag after tag. `scope` says among which places the gap
-    holds: all nodes, or those on the way from publisher to subscriber.
+    `places` has the proxy's node of each subscriber by number, tag after tag. `scope` says for which places the bound
+    holds: all nodes, or those on the way from publisher to subscriber; without a plan, where none was found.
     """
 
     problem: Problem

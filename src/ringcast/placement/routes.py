@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from ringcast.placement.model import Link, Node
 
-_PICOSECONDS = 1e12
-"""Latencies are compared as integers, because sums of floats depend on their order."""
-
 
 class Routes:
     """Nodes and links by number, as they are listed. Trees are made when first asked for."""
 
+    PER_SECOND = 1e12
+    """Latencies are compared as whole picoseconds, because sums of floats depend on their order."""
+
     def __init__(self, nodes: tuple[Node, ...], links: tuple[Link, ...]) -> None:
         self.number = {node.name: i for i, node in enumerate(nodes)}
         self._ends = [(self.number[link.a], self.number[link.b]) for link in links]
-        self._latency = [round(link.latency_s * _PICOSECONDS) for link in links]
+        self.latencies = [round(link.latency_s * self.PER_SECOND) for link in links]
         self._beside: list[list[tuple[int, int]]] = [[] for _ in nodes]
         for e, (a, b) in enumerate(self._ends):
             self._beside[a].append((b, e))
@@ -61,7 +61,7 @@ class Routes:
         return len(self._way(source, to)[1])
 
     def latency_s(self, source: int, to: int) -> float:
-        return sum(self._latency[e] for e in self._way(source, to)[1]) / _PICOSECONDS
+        return sum(self.latencies[e] for e in self._way(source, to)[1]) / self.PER_SECOND
 
     def _way(self, source: int, to: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         found = self._ways.get((source, to))
@@ -90,7 +90,7 @@ class Routes:
                 for other, e in self._beside[node]:
                     if other in best:
                         continue
-                    key = (latency + self._latency[e], used | 1 << e)
+                    key = (latency + self.latencies[e], used | 1 << e)
                     if other not in reached or key < reached[other]:
                         reached[other] = key
                         parent[other] = (node, e)

@@ -19,10 +19,6 @@ _TOLERANCE = 0.02
 _HYSTERESIS = 0.05
 
 
-def is_due(seq: int, every: int) -> bool:
-    return seq % every == 0
-
-
 def first_due(seq: int, every: int) -> int:
     """The first number at or after `seq` that is part of the scaled stream."""
     return -(-seq // every) * every

@@ -16,23 +16,29 @@ class Changes:
     """Variables of one owner that came together. `indices` and `how` are arrays of equal length. What came in several
     packets at once is there several times, each time with its newest value.
 
-    `sent_ns` is when the last of their packets was sent, `arrived_ns` when it was in this process, `told_ns` when the
-    service thread began to tell; `times` says when each value was set. All UTC.
+    Stamps as in the paper's Figure 1: t1 `times`, when each value was set; of the packet that came last t2 `sent_ns`,
+    t3 `kernel_ns`, this node's kernel took it (0 on the owner's node and by tcp), t4 `arrived_ns`, it was in this
+    node's mirror (0 on the owner's node); t5 `told_ns`, the service thread began to tell. All UTC, and of this node's
+    clock.
     """
 
-    __slots__ = ("_numbers", "_table", "_times", "arrived_ns", "how", "indices", "lost", "owner", "sent_ns", "told_ns")
+    __slots__ = (
+        "_numbers", "_table", "_times", "arrived_ns", "how", "indices", "kernel_ns", "lost", "owner", "sent_ns",
+        "told_ns",
+    )  # fmt: skip
 
     def __init__(
         self, owner: PublisherInfo, table: _core.VariableTable, indices: NDArray[np.uint32], how: NDArray[np.uint8],
-        lost: int, sent_ns: int, arrived_ns: int,
+        lost: int, last: _core.Message[Any],
     ) -> None:  # fmt: skip
         self.owner = owner
         self.indices = indices
         self.how = how
         self.lost = lost
         """Chunks that were sent before these and did not come; the next full packet makes up for them."""
-        self.sent_ns = sent_ns
-        self.arrived_ns = arrived_ns
+        self.sent_ns = last.sent_ns
+        self.kernel_ns = last.kernel_ns
+        self.arrived_ns = last.arrived_ns
         self.told_ns = 0
         self._table = table
         self._numbers: NDArray[np.float64] | None = None
@@ -50,7 +56,7 @@ class Changes:
 
     @property
     def times(self) -> NDArray[np.int64]:
-        """When each was set, as its owner says: UTC in nanoseconds."""
+        """When each was set, as its owner says, translated into this node's time: UTC in nanoseconds."""
         if self._times is None:
             self._times = self._table.times(self.indices)
         return self._times

@@ -98,13 +98,13 @@ class VariablesSubscription(Closing):
 
     def __init__(
         self, attachment: Attachment, tag: Tag[Any], patterns: tuple[str, ...], *, at: str, transport: str,
-        reliable: bool,
+        reliable: bool, busy_poll: bool,
     ) -> None:  # fmt: skip
         self.patterns = patterns
         self.conflicts = 0
         """Names that a second owner has too; the first one's count."""
         self._rings = SubscribedRings(
-            attachment, tag.name, Undecoded(), start="new", reliable=reliable,
+            attachment, tag.name, Undecoded(), start="new", reliable=reliable, busy_poll=busy_poll,
             scaling=Scaling(at=at, transport=transport), tag=tag,
         )  # fmt: skip
         self._owners: dict[int, _Owned] = {}
@@ -249,12 +249,10 @@ class VariablesSubscription(Closing):
             if owned is None:
                 owned = self._admit(some[0].publisher)
             owned.heard_s = time.monotonic()
-            indices, how, _ = owned.table.apply([message.data for message in some])
+            indices, how, _ = owned.table.apply([one.data for one in some], [one.event_ns for one in some])
             lost = sum(message.lost for message in some)
             self._look_for_conflicts(owned, indices, how)
-            last = some[-1]
-            changes = Changes(owned.info, owned.table, indices, how, lost, last.sent_ns, last.received_ns)
-            self._tell(changes)
+            self._tell(Changes(owned.info, owned.table, indices, how, lost, some[-1]))
 
     def _admit(self, info: PublisherInfo) -> _Owned:
         with self._news:

@@ -22,7 +22,7 @@ from ringcast.model.policy import EveryCycle, Policy, view
 from ringcast.tag import Tag
 from ringcast.variables.following import VariablesSubscription
 from ringcast.variables.owner import Owner
-from ringcast.variables.requests import Requests
+from ringcast.variables.requests import Browsed, OwnerInfo, Requests
 
 if TYPE_CHECKING:
     from ringcast.client.attachment import Attachment
@@ -140,14 +140,14 @@ class Variables(Closing):
                 self._owner = Owner(
                     self._tag, period_s=period_s, frame_s=frame_s, on_join=on_join, chunk_bytes=chunk_bytes
                 )
-                self._requests.serve()
+                self._requests.serve(self._owner.publisher.incarnation)
             return self._owner
 
     # ---------------------------------------------------------------- what is others'
 
     def subscribe(
         self, *patterns: str, policy: Policy | None = None, at: str = AUTO, transport: str = "",
-        reliable: bool = False, frame_s: float = 1.0,
+        reliable: bool = False, frame_s: float = 1.0, busy_poll: bool = False,
     ) -> VariablesSubscription:  # fmt: skip
         """Follow variables by name or wildcard: `*` stands for any letters within a segment, `**` for any at all;
         nothing means all of them.
@@ -155,6 +155,7 @@ class Variables(Closing):
         `policy` is EveryCycle() (the default), Periodic(...) or OnChange(...); it and the selection are applied by a
         proxy, so that what nobody wants does not travel. `at` is where the proxy sits: "publisher", "node:NAME" or
         "subscriber"; equal wishes share one proxy and one stream. `frame_s` is how often the proxy repeats everything.
+        With `busy_poll` the subscription's thread waits on a core of its own, without sleeping.
         Whoever asks for a variable that nobody has gets it when somebody has it.
         Raises ValueError, TypeError, QosMismatch, DaemonUnavailable, ClosedError, ForkedError.
         """
@@ -163,14 +164,17 @@ class Variables(Closing):
         selected = patterns or EVERYTHING
         if selected == EVERYTHING and (policy is None or policy == EveryCycle()):
             return VariablesSubscription(
-                self._attachment, self._tag, selected, at=at, transport=transport, reliable=reliable
-            )
+                self._attachment, self._tag, selected, at=at, transport=transport, reliable=reliable,
+                busy_poll=busy_poll,
+            )  # fmt: skip
         wanted = view(
             self._tag.name, policy or EveryCycle(), selected, at, self._attachment.connection.welcome.node,
             self._tag.attributes.at, frame_s,
         )  # fmt: skip
         tag: Tag[Any] = Tag(self._attachment, open_view(self._attachment, wanted, self._tag.attributes), None)
-        return VariablesSubscription(self._attachment, tag, selected, at=AUTO, transport=transport, reliable=reliable)
+        return VariablesSubscription(
+            self._attachment, tag, selected, at=AUTO, transport=transport, reliable=reliable, busy_poll=busy_poll
+        )
 
     @property
     def mirror(self) -> VariablesSubscription:
@@ -201,6 +205,15 @@ class Variables(Closing):
         """Have the owner of each variable change it; returns when they have. Raises KeyError (nobody has one),
         TypeError and ValueError (the owner's words), TimeoutError, BrokenError (the owner died meanwhile)."""
         self._requests.set(values, timeout)
+
+    def browse(self, *patterns: str, timeout: float = 2.0) -> list[Browsed]:
+        """Which variables owners have now, of that name or wildcard: asked of each owner, not read from the mirror.
+        Raises TimeoutError, BrokenError (an owner died meanwhile)."""
+        return self._requests.browse(list(patterns or EVERYTHING), timeout)
+
+    def owners(self, timeout: float = 2.0) -> list[OwnerInfo]:
+        """Who has variables, how many, and how they are sent: asked of each. Raises TimeoutError, BrokenError."""
+        return self._requests.info(timeout)
 
     # ---------------------------------------------------------------- as a mapping
 

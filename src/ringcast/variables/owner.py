@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ringcast")
 
 _JOIN_S = 5.0
+FULL_SHARE = 0.8
+"""Of a frame, after which the next full packet is sent: what is lost of it is repaired before the frame ends."""
 
 
 class Owner:
@@ -31,6 +33,7 @@ class Owner:
     def __init__(self, tag: Tag[Any], *, period_s: float, frame_s: float, on_join: bool, chunk_bytes: int) -> None:
         self.table = _core.VariableTable()
         self.period_s = period_s
+        self.frame_s = frame_s
         self.late = 0
         """Variables whose packet was not sent within their period."""
         self.cycles = 0
@@ -59,9 +62,9 @@ class Owner:
                 limit=self._chunk_bytes,
             )  # fmt: skip
             if full:
-                self._full_ns = now_ns + self._frame_ns
+                self._full_ns = now_ns + round(self._frame_ns * FULL_SHARE)
             if chunks:
-                self._publisher.send_many(chunks)
+                self._publisher.send_many(chunks, self.table.newest_ns)
             return len(chunks)
 
     def _joined(self) -> bool:
@@ -74,7 +77,9 @@ class Owner:
                 self._cycle()
             else:
                 self._attend()
-        except (ClosedError, RingcastError) as exc:
+        except ClosedError:
+            return  # with its session
+        except RingcastError as exc:
             if not self._stopping.is_set():
                 logger.error("variables of %r are sent no more: %s", self._publisher.tag.name, exc)
 

@@ -1,85 +1,83 @@
-"""What owners of variables are asked: what a variable is now, and to change it. On demand, whatever the mirror has.
+"""What owners of variables are asked: what a variable is now, to change it, which ones there are, and how they are
+sent. On demand, whatever the mirror has.
 
-A question goes out on `<tag>/@ask` and its answer comes on `<tag>/@answer`; a number brings them together. Invariants:
-only the owner that is named answers; a question is over when it was answered, when its time is up or when the owner is
-gone, and whoever asked learns which; nothing that comes in is believed before it was checked.
+Each owner serves a tag of its own, `@variables/<tag>/<incarnation>`, by the machinery of `tag.ask`: whoever asks names
+the owner by asking there, and learns at once when it is gone. Invariants: an owner's refusal is an answer; nothing that
+comes in is believed before it was checked.
 """
 
 from __future__ import annotations
 
-import logging
-import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
 from ringcast.control.answers import TagOpened
 from ringcast.control.requests import OpenTag
-from ringcast.errors import BrokenError
+from ringcast.errors import BrokenError, NobodyServes, ServerGone
 from ringcast.tag import Tag
+from ringcast.variables.values import packed, unpacked_untrusted
 
 if TYPE_CHECKING:
     from ringcast.client.attachment import Attachment
-    from ringcast.message import Message
-    from ringcast.publisher import Publisher
-    from ringcast.subscriber import Subscriber
+    from ringcast.model.identity import PublisherInfo
+    from ringcast.serving import Server
     from ringcast.variables.mapping import Variables
 
-logger = logging.getLogger("ringcast")
-
-LOOK_S = 0.1
-"""How often whoever waits looks whether the owner is still there."""
+PAGE = 500
+"""Variables in one answer to who browses: it has to fit into a message."""
 MOST_NAMES = 10_000
 
 
-class Array(msgspec.Struct, frozen=True):
-    dtype: str
-    data: bytes
-
-
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    number: int
-    owner: int
     get: list[str] = []
     set: dict[str, Any] = {}
+    browse: list[str] | None = None
+    """Names and wildcards; `first` is how many to leave out."""
+    first: int = 0
+    info: bool = False
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    number: int
     values: dict[str, Any] = {}
+    types: dict[str, str] = {}
+    total: int = 0
+    info: dict[str, float] = {}
     error: str = ""
     what: str = ""
     """The kind of error: key, type or value."""
 
 
+class Browsed(msgspec.Struct, frozen=True):
+    """A variable as its owner has it."""
+
+    name: str
+    type: str
+    value: Any
+    owner: PublisherInfo
+
+
+class OwnerInfo(msgspec.Struct, frozen=True):
+    """How one owner sends."""
+
+    owner: PublisherInfo
+    variables: int
+    period_s: float
+    frame_s: float
+    late: int
+
+
 _ERRORS: dict[str, type[Exception]] = {"key": KeyError, "type": TypeError, "value": ValueError}
 _questions = msgspec.msgpack.Decoder(Question)
 _answers = msgspec.msgpack.Decoder(Answer)
-_DTYPES = ("<f8", "<f4", "<i8", "<i4")
 
 
-def packed(value: Any) -> Any:
-    """A value as msgpack carries it."""
-    if isinstance(value, np.ndarray):
-        return {"dtype": value.dtype.newbyteorder("<").str, "data": value.tobytes()}
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def unpacked_untrusted(value: Any) -> Any:
-    """Raises ValueError."""
-    if not isinstance(value, dict):
-        return value
-    try:
-        array = msgspec.convert(value, Array)
-    except msgspec.ValidationError as exc:
-        raise ValueError(f"no value of a variable: {exc}") from exc
-    if array.dtype not in _DTYPES or len(array.data) % np.dtype(array.dtype).itemsize:
-        raise ValueError(f"an array of {array.dtype!r} with {len(array.data)} bytes is no value of a variable")
-    return np.frombuffer(array.data, dtype=array.dtype)
+def serving_name(tag: str, incarnation: int) -> str:
+    """Where the owner with that stream is asked."""
+    return f"@variables/{tag}/{incarnation:016x}"
 
 
 class Requests:
@@ -89,58 +87,88 @@ class Requests:
         self._attachment = attachment
         self._variables = variables
         self._lock = threading.Lock()
-        self._answering: tuple[Subscriber[Any], Publisher[Any]] | None = None
-        self._asking: tuple[Subscriber[Any], Publisher[Any]] | None = None
-        self._open: dict[int, _Pending] = {}
+        self._server: Server[Any] | None = None
+        self._askers: dict[int, Tag[Any]] = {}
 
     # ---------------------------------------------------------------- the owner
 
-    def serve(self) -> None:
-        """Answer from now on. Raises what `tag.subscribe` does."""
-        if self._answering is None:
-            publisher = self._tag("@answer").publisher("skip")
-            subscriber = self._tag("@ask").subscribe()
-            subscriber.on_message(self._asked)
-            self._answering = (subscriber, publisher)
+    def serve(self, incarnation: int) -> None:
+        """Answer from now on. Raises what `tag.serve` does."""
+        if self._server is None:
+            self._server = self._tag(incarnation).serve(self._answered)
 
-    def _asked(self, message: Message[Any]) -> None:
-        owner = self._variables.owned()
+    def _answered(self, data: bytes) -> bytes:
         try:
-            question = _questions.decode(message.data)
-        except msgspec.MsgspecError as exc:
-            logger.warning("a question on variables of %r makes no sense: %s", self._variables.tag.name, exc)
-            return
-        if question.owner != owner.publisher.incarnation or self._answering is None:
-            return
-        self._answering[1].send(msgspec.msgpack.encode(self._answer(question)))
+            answer = self._answer(_questions.decode(data))
+        except (KeyError, TypeError, ValueError, OverflowError, msgspec.MsgspecError) as exc:
+            what = next((what for what, kind in _ERRORS.items() if isinstance(exc, kind)), "value")
+            answer = Answer(error=str(exc.args[0] if exc.args else exc), what=what)
+        return msgspec.msgpack.encode(answer)
 
     def _answer(self, question: Question) -> Answer:
-        table = self._variables.owned().table
-        try:
-            for name in (*question.get, *question.set):
-                if table.index(name) is None:
-                    raise KeyError(f"its owner has no variable {name!r} any more")
-            for name, value in question.set.items():
-                table.set(name, unpacked_untrusted(value))
-            return Answer(question.number, {name: packed(table.get(name)) for name in question.get[:MOST_NAMES]})
-        except (KeyError, TypeError, ValueError, OverflowError) as exc:
-            what = next((what for what, kind in _ERRORS.items() if isinstance(exc, kind)), "value")
-            return Answer(question.number, error=str(exc.args[0] if exc.args else exc), what=what)
+        owner = self._variables.owned()
+        table = owner.table
+        if question.info:
+            told = {"variables": len(table), "period_s": owner.period_s, "frame_s": owner.frame_s, "late": owner.late}
+            return Answer(info=told)
+        if question.browse is not None:
+            chosen = table.select(question.browse)
+            names = [name for index in chosen[question.first :][:PAGE].tolist() if (name := table.name(index))]
+            return Answer(
+                {name: packed(table.get(name)) for name in names}, {name: table.type(name) or "" for name in names},
+                len(chosen),
+            )  # fmt: skip
+        for name in (*question.get, *question.set):
+            if table.index(name) is None:
+                raise KeyError(f"its owner has no variable {name!r} any more")
+        for name, value in question.set.items():
+            table.set(name, unpacked_untrusted(value))
+        return Answer({name: packed(table.get(name)) for name in question.get[:MOST_NAMES]})
 
     # ---------------------------------------------------------------- whoever asks
+
+    @property
+    def under_way(self) -> int:
+        """Questions without an answer so far."""
+        return sum(tag.asker().under_way for tag in list(self._askers.values()))
 
     def get(self, names: Iterable[str], timeout: float) -> dict[str, Any]:
         found: dict[str, Any] = {}
         deadline = time.monotonic() + timeout
         for owner, some in self._by_owner(names).items():
-            found |= self._ask(Question(secrets.randbits(63), owner, get=some), deadline)
-        return {name: found[name] for name in names}
+            found |= self._ask(owner, Question(get=some), deadline).values
+        return {name: unpacked_untrusted(found[name]) for name in names}
 
     def set(self, values: Mapping[str, Any], timeout: float) -> None:
         deadline = time.monotonic() + timeout
         for owner, names in self._by_owner(values).items():
-            change = {name: packed(values[name]) for name in names}
-            self._ask(Question(secrets.randbits(63), owner, set=change), deadline)
+            self._ask(owner, Question(set={name: packed(values[name]) for name in names}), deadline)
+
+    def browse(self, patterns: list[str], timeout: float) -> list[Browsed]:
+        found = []
+        deadline = time.monotonic() + timeout
+        for owner in self._owners():
+            first, total = 0, 1
+            while first < total:
+                page = self._ask(owner.incarnation, Question(browse=patterns, first=first), deadline)
+                found += [
+                    Browsed(name, page.types.get(name, ""), unpacked_untrusted(value), owner)
+                    for name, value in page.values.items()
+                ]
+                first, total = first + PAGE, page.total
+        return found
+
+    def info(self, timeout: float) -> list[OwnerInfo]:
+        deadline = time.monotonic() + timeout
+        told = [(owner, self._ask(owner.incarnation, Question(info=True), deadline).info) for owner in self._owners()]
+        return [
+            OwnerInfo(owner, int(info.get("variables", 0)), info.get("period_s", 0.0), info.get("frame_s", 0.0),
+                      int(info.get("late", 0)))
+            for owner, info in told
+        ]  # fmt: skip
+
+    def _owners(self) -> list[PublisherInfo]:
+        return [row.info for row in self._variables.tag.publishers() if row.alive]
 
     def _by_owner(self, names: Iterable[str]) -> dict[int, list[str]]:
         """Raises KeyError."""
@@ -150,60 +178,48 @@ class Requests:
             found.setdefault(mirror.owner_of(name).incarnation, []).append(name)
         return found
 
-    def _ask(self, question: Question, deadline: float) -> dict[str, Any]:
-        publisher = self._ready(max(0.0, deadline - time.monotonic()))
-        pending = self._open[question.number] = _Pending()
+    def _ask(self, incarnation: int, question: Question, deadline: float) -> Answer:
+        said = f"the owner of {', '.join([*question.get, *question.set][:3]) or repr(self._variables.tag.name)}"
+        gone = BrokenError(f"{said} ended while it was asked; the last value that it sent is in the mirror")
+        tag = self._asker(incarnation)
+        # Of one that has ended nobody would hear again: only a living one is waited for.
+        if not tag.asker().server and incarnation not in {owner.incarnation for owner in self._owners()}:
+            self._forget(incarnation)
+            raise gone
         try:
-            publisher.send(msgspec.msgpack.encode(question))
-            while not pending.done.wait(min(LOOK_S, max(0.0, deadline - time.monotonic()))):
-                alive = {row.info.incarnation for row in self._variables.tag.publishers() if row.alive}
-                if question.owner not in alive:
-                    raise BrokenError(
-                        f"the owner of {', '.join([*question.get, *question.set][:3])} ended while it was asked; "
-                        "the last value that it sent is in the mirror"
-                    )
-                if time.monotonic() >= deadline:
-                    raise TimeoutError(f"the owner of {', '.join([*question.get, *question.set][:3])} did not answer")
-        finally:
-            del self._open[question.number]
-        answer = pending.answer
-        assert answer is not None
+            data = tag.ask(msgspec.msgpack.encode(question), max(0.0, deadline - time.monotonic()))
+        except ServerGone:
+            self._forget(incarnation)
+            raise gone from None
+        except (TimeoutError, NobodyServes):
+            raise TimeoutError(f"{said} did not answer") from None
+        try:
+            answer = _answers.decode(data)
+        except msgspec.MsgspecError as exc:
+            raise BrokenError(f"{said} gave an answer that is none: {exc}") from exc
         if answer.error:
             raise _ERRORS.get(answer.what, ValueError)(answer.error)
-        return {name: unpacked_untrusted(value) for name, value in answer.values.items()}
+        return answer
 
-    def _ready(self, timeout: float) -> Publisher[Any]:
+    def _asker(self, incarnation: int) -> Tag[Any]:
         with self._lock:
-            if self._asking is None:
-                subscriber = self._tag("@answer").subscribe()
-                subscriber.on_message(self._answered)
-                self._asking = (subscriber, self._tag("@ask").publisher("skip"))
-            publisher = self._asking[1]
-        publisher.wait_for_subscribers(1, timeout)
-        return publisher
+            if incarnation not in self._askers:
+                self._askers[incarnation] = self._tag(incarnation)
+            return self._askers[incarnation]
 
-    def _answered(self, message: Message[Any]) -> None:
-        try:
-            answer = _answers.decode(message.data)
-        except msgspec.MsgspecError:
-            return
-        pending = self._open.get(answer.number)
-        if pending is not None:
-            pending.answer = answer
-            pending.done.set()
+    def _forget(self, incarnation: int) -> None:
+        with self._lock:
+            tag = self._askers.pop(incarnation, None)
+        if tag is not None:
+            tag.asker().close()
 
-    def _tag(self, which: str) -> Tag[Any]:
-        name = f"{self._variables.tag.name}/{which}"
+    def _tag(self, incarnation: int) -> Tag[Any]:
+        name = serving_name(self._variables.tag.name, incarnation)
         opened = self._attachment.connection.call(OpenTag(id=0, name=name, requested={"codec": "bytes"}), TagOpened)
         return Tag(self._attachment, opened, None)
 
     def close(self) -> None:
-        for pair in (self._answering, self._asking):
-            for end in pair or ():
-                end.close()
-
-
-class _Pending:
-    def __init__(self) -> None:
-        self.done = threading.Event()
-        self.answer: Answer | None = None
+        if self._server is not None:
+            self._server.close()
+        for incarnation in list(self._askers):
+            self._forget(incarnation)

@@ -60,13 +60,13 @@ class VariablesPart:
         )  # fmt: skip
 
     def feed(self, messages: list[_core.Message[Any]], now_ns: int) -> None:
-        self._view.feed([message.data for message in messages], now_ns)
+        self._view.feed([message.data for message in messages], [message.event_ns for message in messages])
 
     def send(self, now_ns: int) -> None:
         before, self._known = self._known, self.publisher.subscribers
         chunks = self._view.poll(now_ns, self._known > before)
         if chunks:
-            self.publisher.send_many(chunks)
+            self.publisher.send_many(chunks, self._view.newest_ns)
 
     @property
     def wake_at_ns(self) -> int:

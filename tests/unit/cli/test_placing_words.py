@@ -22,6 +22,7 @@ def one(by: str, **fields: str) -> SubscriberPlace:
             one("subscriber setting", overrides="publisher"),
             "an administrator set it for this subscriber, though its subscriber asked for at='publisher'",
         ),
+        (one("plan"), "a plan was applied ('ringcast place --live --apply')"),
         (one("subscriber"), "its subscriber asked for it"),
         (one("tag"), "the tag's attribute 'at' says so"),
         (one("daemon", why="it saves 30 %"), "node a keeps the tag and placed it: it saves 30 %"),

@@ -40,7 +40,6 @@ def test_only_ones_own_can_be_undone() -> None:
     assert board.things() == [stroke(1, 0, 1)]
     assert board.undoable(1) == 0
     assert board.undoable(2) is None
-    assert board.next_count(2) == 1
 
 
 def test_chat_keeps_each_line_once_in_the_order_of_writing() -> None:

@@ -21,6 +21,7 @@ PLACED = {"b#3": Placed("node:p", "because")}
         ("node:x", ALL, "", {}, Decided("node:x", "setting")),
         ("auto", ALL | NODE, "", {}, Decided("node:y", "setting")),
         ("auto", ALL | NODE | OWN, "", {}, Decided("node:z", "subscriber setting")),
+        ("auto", {"b#3": Setting(at="node:z", planned=True)} | ALL, "", PLACED, Decided("node:z", "plan")),
         ("auto", {"b#3": Setting(transport="tcp")} | ALL, "", {}, Decided("node:x", "setting")),
         ("auto", {"b#4": Setting(at="node:z"), "c": Setting(at="node:w")}, "", {}, Decided("publisher", "")),
     ],

@@ -147,3 +147,32 @@ def test_many_at_once_by_index() -> None:
 )  # fmt: skip
 def test_wildcards(pattern: str, name: str, fits: bool) -> None:
     assert _core.variable_matches(pattern, name) == fits
+
+
+def test_times_are_translated_once_by_the_event_time_of_their_message() -> None:
+    owner, mirror = Model(), _core.VariableTable()
+    owner.put("engine/rpm0", 1.0, 5_000)
+    owner.put("brake/t1", 2.0, 9_000)
+    chunks = owner.packet(full=True)
+    assert owner.table.newest_ns == 9_000
+    ahead = 3_600 * 10**9
+    mirror.apply(chunks, [9_000 + ahead] * len(chunks))
+    agrees(mirror, {"engine/rpm0": (1.0, 5_000 + ahead), "brake/t1": (2.0, 9_000 + ahead)})
+    # Of the next full packet the other clock is believed to be elsewhere; what did not change keeps its time.
+    owner.put("brake/t1", 2.0, 10_000)
+    again = owner.packet(full=True)
+    indices, how, bad = mirror.apply(again, [10_000 + ahead + 7] * len(again))
+    assert (bad, [mirror.name(index) for index in indices.tolist()]) == (0, ["brake/t1"])
+    assert how.tolist() == [_core.HOW_TIME]
+    agrees(mirror, {"engine/rpm0": (1.0, 5_000 + ahead), "brake/t1": (2.0, 10_000 + ahead + 7)})
+    with pytest.raises(ValueError, match="as many event times"):
+        mirror.apply(again, [1] * (len(again) + 1))
+
+
+def test_a_packet_without_values_has_no_event_time() -> None:
+    owner = Model()
+    owner.put("brake/t1", 2.0, 9_000)
+    owner.packet(full=True)
+    owner.remove("brake/t1")
+    assert owner.packet(full=False)
+    assert owner.table.newest_ns is None

@@ -25,7 +25,7 @@ class Bench:
         self.view.poll(self.now, True)
 
     def feed(self, full: bool = False) -> None:
-        self.view.feed(self.owner.packet(full), self.now)
+        self.view.feed(self.owner.packet(full))
 
     def told(self, full: bool = False) -> list[tuple[str, object, bool]]:
         """(name, value, repeated) of what the reader is told now."""
@@ -162,7 +162,7 @@ def test_whatever_is_lost_a_reader_of_a_view_is_right_after_full_packets(
         bench.owner.put(name, value, bench.now)
         chunks = bench.owner.packet(False)
         if to_view:
-            bench.view.feed(chunks, bench.now)
+            bench.view.feed(chunks)
         sent = bench.view.poll(bench.now)
         if to_reader:
             bench.reader.apply(sent)
@@ -171,3 +171,31 @@ def test_whatever_is_lost_a_reader_of_a_view_is_right_after_full_packets(
     bench.told(full=True)
     expected = {name: held for name, held in bench.owner.values.items() if name.startswith("engine/")}
     agrees(bench.reader, expected)
+
+
+def test_a_view_hands_on_its_own_nodes_times() -> None:
+    bench = Bench(["**"], mode="on_change")
+    bench.owner.put("engine/rpm0", 1.0, 5_000)
+    chunks = bench.owner.packet(full=True)
+    bench.view.feed(chunks, [5_000 + 70] * len(chunks))
+    assert bench.told(full=True) == [("engine/rpm0", 1.0, False)]
+    assert bench.view.newest_ns == 5_070
+    agrees(bench.reader, {"engine/rpm0": (1.0, 5_070)})
+    # Its clock is believed to be elsewhere now: that is no change.
+    again = bench.owner.packet(full=True)
+    bench.view.feed(again, [5_000 + 90] * len(again))
+    assert bench.told() == []
+
+
+def test_a_full_packet_comes_before_the_frame_ends() -> None:
+    """A fifth of the frame is left to repair what is lost of it."""
+    owner = Model()
+    owner.put("engine/rpm0", 1.0, T0)
+    view = _core.VariableView(["**"], mode="on_change", frame_s=1.0)
+    view.feed(owner.packet(True))
+    assert view.poll(T0, True)
+    assert view.wake_at_ns == T0 + 800 * MS
+    assert view.poll(T0 + 799 * MS) == []
+    reader = _core.VariableTable()
+    reader.apply(view.poll(T0 + 800 * MS))
+    agrees(reader, {"engine/rpm0": (1.0, T0)})

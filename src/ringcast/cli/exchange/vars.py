@@ -1,4 +1,4 @@
-"""`ringcast vars`: the variables of a tag: list, watch, get, set."""
+"""`ringcast vars`: the variables of a tag: list, watch, get, set, browse, owners."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from ringcast.model.policy import OnChange, Periodic, Policy
 from ringcast.model.tag import check_name
 
 if TYPE_CHECKING:
+    from ringcast.model.identity import PublisherInfo
     from ringcast.variables.changes import Changes
     from ringcast.variables.mapping import Variables
 
 HELP = "Variables behind a tag: list them, watch them change, get one from its owner, have its owner set one."
 
 _EPILOG = """\
-Names may hold wildcards: '*' for any letters within a segment, '**' for any at all. 'get' asks the owner what it has
-now; 'list' and 'watch' read what is sent. 'set' asks the owner, which may refuse.
+Names may hold wildcards: '*' for any letters within a segment, '**' for any at all. 'list' and 'watch' read what is
+sent; 'get', 'browse' and 'owners' ask the owners what they have now. 'set' asks the owner, which may refuse.
 
 examples:
   ringcast vars plant                              list all, with type, value and age
@@ -32,6 +33,8 @@ examples:
   ringcast vars plant watch --on-change --dead-band 0.5 'engine/*'
   ringcast vars plant get engine/rpm
   ringcast vars plant set valve 0.4
+  ringcast vars plant browse 'engine/*'            ask every owner, whatever is sent
+  ringcast vars plant owners                       who has variables, how many, and how often they are sent
 """
 
 
@@ -47,9 +50,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("watch", "names or wildcards (default: all)", "print changes as they come"),
         ("get", "names", "ask the owner what it has now"),
         ("set", "a name and a value", "ask the owner to change one"),
+        ("browse", "names or wildcards (default: all)", "ask the owners which ones they have"),
+        ("owners", "", "ask the owners how they send"),
     ):
         part = parts.add_parser(what, help=text, description=text)
-        part.add_argument("names", nargs="*", metavar="NAME", help=names)
+        if names:
+            part.add_argument("names", nargs="*", metavar="NAME", help=names)
         part.add_argument("--timeout", type=float, default=5.0, metavar="S", help="how long to wait (default: 5)")
         part.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON instead of text")
         if what == "watch":
@@ -92,7 +98,7 @@ def _list(args: argparse.Namespace, variables: Variables, output: Output) -> int
         found.append(
             {
                 "name": name, "type": mirror.table_of(name).type(name), "value": _plain(mirror[name]),
-                "event_ns": mirror.time_ns(name), "owner": f"{owner.node}/{owner.id}",
+                "event_ns": mirror.time_ns(name), "owner": _owner(owner),
             }
         )  # fmt: skip
     if args.names and not found:
@@ -157,6 +163,45 @@ def _set(args: argparse.Namespace, variables: Variables, output: Output) -> int:
     return 0
 
 
+def _browse(args: argparse.Namespace, variables: Variables, output: Output) -> int:
+    found = sorted(variables.browse(*args.names, timeout=args.timeout), key=lambda one: one.name)
+    if output.json:
+        output.document(
+            [
+                {"name": one.name, "type": one.type, "value": _plain(one.value), "owner": _owner(one.owner)}
+                for one in found
+            ]
+        )
+    else:
+        heads = ("name", "type", "value", "owner")
+        output.table(heads, [[one.name, one.type, _shown(_plain(one.value)), _owner(one.owner)] for one in found])
+    return 0
+
+
+def _owners(args: argparse.Namespace, variables: Variables, output: Output) -> int:
+    found = variables.owners(timeout=args.timeout)
+    if output.json:
+        output.document(
+            [
+                {"owner": _owner(one.owner), "program": one.owner.program, "variables": one.variables,
+                 "period_s": one.period_s, "frame_s": one.frame_s, "late": one.late}
+                for one in found
+            ]
+        )  # fmt: skip
+    else:
+        heads = ("owner", "program", "variables", "period (s)", "frame (s)", "late")
+        rows = [
+            [_owner(one.owner), one.owner.program, one.variables, f"{one.period_s:g}", f"{one.frame_s:g}", one.late]
+            for one in found
+        ]
+        output.table(heads, [[str(cell) for cell in row] for row in rows])
+    return 0
+
+
+def _owner(info: PublisherInfo) -> str:
+    return f"{info.node}/{info.id}"
+
+
 def _value(text: str) -> Any:
     """JSON where it is JSON, text where it is not."""
     try:
@@ -186,4 +231,4 @@ def _instant(event_ns: int) -> str:
     return when.strftime("%H:%M:%S.%f")[:-3]
 
 
-_VERBS = {"list": _list, "watch": _watch, "get": _get, "set": _set}
+_VERBS = {"list": _list, "watch": _watch, "get": _get, "set": _set, "browse": _browse, "owners": _owners}

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 
 def set_channel(
-    connection: Connection, tag: str, node: str, subscriber: int, at: str | None, transport: str | None
-) -> None:
+    connection: Connection, tag: str, node: str, subscriber: int, at: str | None, transport: str | None,
+    planned: bool,
+) -> None:  # fmt: skip
     """Raises as `Session.set_channel` does."""
     check_name(tag)
     place = at if at is None else "" if check_place(at) == AUTO else at
     if subscriber and not node:
         raise ValueError("a subscriber's number counts on its node: say node= as well")
     key = subscriber_key(node, subscriber) if subscriber else node
-    connection.call(SetChannel(id=0, tag=tag, node=key, at=place, transport=transport), Done)
+    connection.call(SetChannel(id=0, tag=tag, node=key, at=place, transport=transport, planned=planned), Done)
 
 
 def destroy_tag(attachment: Attachment, name: str, force: bool) -> None:

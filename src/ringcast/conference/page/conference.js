@@ -2,10 +2,11 @@
 import { BoardView } from "./board.js";
 import { GameView } from "./game.js";
 import { Link } from "./link.js";
-import { Camera, FPS, HEIGHT, Tile, WIDTH } from "./pictures.js";
+import { addPerson } from "./people.js";
+import { Camera, HEIGHT, Tile, WIDTH } from "./pictures.js";
 import { BadValue, Chat, MOST_TEXT, Roll, SAID_EVERY_MS, encode, readControlUntrusted, readDrawingUntrusted, readLineUntrusted } from "./together.js";
 import { Thin } from "./thin.js";
-import { Voice, explain, quantile } from "./voice.js";
+import { Voice, explain } from "./voice.js";
 
 const $ = (selector) => document.querySelector(selector);
 const settings = await (await fetch("settings.json")).json();
@@ -236,8 +237,6 @@ async function moveUp(medium) {
 
 // ------------------------------------------------------------------ what is shown
 
-const ms = (value) => (value === null ? "" : `${Math.round(value)} ms`);
-
 function dropTile(id) {
   tiles.get(id)?.remove();
   tiles.delete(id);
@@ -248,31 +247,10 @@ function showPeople() {
   const body = $("#people tbody");
   body.replaceChildren();
   for (const one of here) {
-    const speaker = voice.speakers.get(one.id);
-    const tile = tiles.get(one.id);
-    const mine = one.id === participant;
-    const loud = mine ? voice.level : speaker?.level ?? 0;
-    const delays = speaker?.delays ?? [];
-    const row = body.insertRow();
-    const head = document.createElement("th");
-    head.scope = "row";
-    head.textContent = one.name + (mine ? " (you)" : "");
-    head.className = loud > voice.settings.threshold ? "talks" : "";
-    row.append(head);
-    const meter = document.createElement("meter");
-    meter.max = 64;
-    meter.value = loud;
-    meter.setAttribute("aria-label", `level of ${one.name}: ${Math.round(loud)}`);
-    row.insertCell().append(meter);
-    const middle = quantile(delays, 0.5);
-    row.insertCell().textContent = ms(middle);
-    row.insertCell().textContent = delays.length ? ms(quantile(delays, 0.95) - quantile(delays, 0.05)) : "";
-    const late = (speaker?.late ?? 0) + (speaker?.talkDiscarded ?? 0);
-    row.insertCell().textContent = speaker || tile ? `${missed.get(one.id) ?? 0}, late ${late}, pictures ${tile?.lost ?? 0}` : "";
-    row.insertCell().textContent = mine ? `${voice.suppressed} of ${voice.silent}` : speaker ? `${speaker.silenceDiscarded} of ${speaker.silent}` : "";
-    row.insertCell().textContent = mine ? (publishes.has("video") ? String(FPS) : "") : tile ? tile.fps().toFixed(1) : "";
-    row.insertCell().textContent = tile?.size ?? "";
-    row.insertCell().textContent = one.node ?? "";
+    addPerson(body, one, {
+      mine: one.id === participant, speaker: voice.speakers.get(one.id), tile: tiles.get(one.id), missed: missed.get(one.id) ?? 0, voice,
+      shows: publishes.has("video"),
+    });
   }
   for (const id of tiles.keys()) if (!here.some((one) => one.id === id && one.publishes.includes("video"))) dropTile(id);
   voice.set({ publishers: here.filter((one) => one.publishes.includes("audio")).length });

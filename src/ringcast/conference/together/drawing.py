@@ -81,9 +81,3 @@ class Board:
         """The count of what this participant drew last and did not take back."""
         own = [drawn.n for drawn in self.things() if drawn.id == participant]
         return max(own, default=None)
-
-    def next_count(self, participant: int) -> int:
-        """What this participant's next count is, also when it comes back and has pulled its own past."""
-        counts = [n for author, n in self._drawn if author == participant]
-        counts += [n for author, n in self._undone if author == participant]
-        return max(counts, default=-1) + 1

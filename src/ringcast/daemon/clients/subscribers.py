@@ -52,11 +52,13 @@ class Subscribers:
         subscription = Subscription(
             client, request.subscription, info, request.role, request.counter_index, options_of(request)
         )  # fmt: skip
+        subscription.deadline_s = request.deadline_s
         client.subscriptions[subscription.number] = subscription
         if fds:
             subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
         if subscription.counts:
-            self._effects.note(self._table.put(SubscriberRow(info=info, wanted=subscription.options.wanted)))
+            row = SubscriberRow(info=info, wanted=subscription.options.wanted, deadline_s=subscription.deadline_s)
+            self._effects.note(self._table.put(row))
         self._sharing.add(subscription)
         self._effects.send(client.number, Done(id=request.id))
 
@@ -91,7 +93,8 @@ class Subscribers:
         routes.check_options(options, self._table.tag(subscription.pattern), self._table.node)
         subscription.options = options
         if subscription.counts:
-            self._effects.note(self._table.put(SubscriberRow(info=subscription.info, wanted=options.wanted)))
+            row = SubscriberRow(info=subscription.info, wanted=options.wanted, deadline_s=subscription.deadline_s)
+            self._effects.note(self._table.put(row))
         for tag in {ring.tag for ring in self._rings.matching(subscription.pattern)}:
             self._sharing.rematch(tag)
         self._effects.send(client.number, Done(id=request.id))

@@ -35,6 +35,8 @@ SAME_PERIOD_S = 1.0
 FIRST_PERIOD_S = 0.005
 FIRST_PROBES = 8
 MOST_PER_S = 200
+MORE = 5
+"""Times as many probes go to a node while its bound is wider than its path allows."""
 EAGER = 64
 """In a larger mesh only nodes with which this one exchanges messages are probed."""
 MOST_GONE = 256
@@ -210,7 +212,8 @@ class Clocks:
             self._probing.ask(probed.clock.node, probed.host, probed.port, probed.key)
             probed.sent += 1
             first = probed.sent < FIRST_PROBES and not probed.clock.is_same
-            steady = max(self._period_s, SAME_PERIOD_S if probed.clock.is_same else 0.0, slowest)
+            period_s = self._period_s / MORE if probed.clock.is_wide else self._period_s
+            steady = max(period_s, SAME_PERIOD_S if probed.clock.is_same else 0.0, slowest)
             # From when it was due and not from now, so that a busy loop does not make them fewer.
             probed.due_s = max(probed.due_s + (FIRST_PERIOD_S if first else steady), now)
         if ready:

@@ -15,6 +15,8 @@ from ringcast.control.status import ClockEvent, ClockStatus
 
 SETTLED = 4
 """Answers after which a first estimate is worth waiting for."""
+WIDE_NS = 50_000
+"""A bound that is wider than the path's fastest round trip by more has had no fast probe of late."""
 
 
 class PeerClock:
@@ -28,6 +30,12 @@ class PeerClock:
         self._common = common
         self._same = False
         self._answers = 0
+        self._wide = False
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the bound is wider than the path allows: under load most probes are slow, and more of them help."""
+        return self._wide and not self._same
 
     @property
     def is_settled(self) -> bool:
@@ -64,7 +72,10 @@ class PeerClock:
     def believe(self, boot_ns: int, utc_ns: int) -> None:
         """Let native threads translate by what is known now."""
         reading = self._estimator.reading(boot_ns)
-        if reading is None or self._same or self._common:
+        if reading is None:
+            return
+        self._wide = reading.bound_ns > reading.fastest_ns + WIDE_NS
+        if self._same or self._common:
             return
         rate = reading.drift / (1 + reading.drift)
         self.base.set(utc_ns + reading.offset_ns, reading.offset_ns, rate)

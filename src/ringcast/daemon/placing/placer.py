@@ -31,7 +31,7 @@ from ringcast.daemon.placing.solving import Answer, Failed, Solving, printable
 from ringcast.daemon.placing.ways import Ways
 from ringcast.daemon.table.rows import Change, ChangeKind, SubscriberRow, TagRow
 from ringcast.model.place import AUTO, Placed, node_of, subscriber_key
-from ringcast.placement import explain, plan
+from ringcast.placement import charges, explain, plan
 from ringcast.placement.mesh.live import Live, key_of, live
 from ringcast.placement.mesh.settling import Settling
 from ringcast.placement.model import PlacementError
@@ -167,10 +167,15 @@ class Placing:
         if not any(made.free):
             self._best = None
             return
-        if undecided := made.undecided:
+        if undecided := [index for index in made.undecided if self._has_room(made.who[index])]:
             await self._place(made, undecided)
         else:
-            await self._improve(made)
+            await self._improve(made.at_publishers())
+
+    def _has_room(self, one: SubscriberPlace) -> bool:
+        """Whether its place can be written down. For whom there is no room the publisher's node scales."""
+        row = self._local.table.tag(one.tag)
+        return row is not None and (key_of(one) in row.placed or len(row.placed) < MAX_PLACED_PER_TAG)
 
     def _waits_for(self, found: Observation) -> bool:
         """Whether a node holds a proxy that we placed, is here and did not answer."""
@@ -213,7 +218,7 @@ class Placing:
     async def _solved(self, made: Live) -> Answer | None:
         """The best places for all; None when that is to be computed, and the last time was just now."""
         known = signature(made)
-        if self._best is None or self._best[0] != known:
+        if self._best is None or self._best[0] != known or not _fits(made, self._best[1]):
             if self._loop.time() < self._not_before:
                 return None
             self._not_before = self._loop.time() + PAUSE_S
@@ -276,6 +281,11 @@ def signature(made: Live) -> object:
             for demand in problem.demands
         ),
     )  # fmt: skip
+
+
+def _fits(made: Live, answer: Answer) -> bool:
+    """Whether places found earlier still do: rates that count as the same may exceed a capacity."""
+    return not answer.feasible or charges.loads(made.case, answer.places).fits(made.case.problem)
 
 
 def _step(value: float) -> int:

@@ -64,16 +64,20 @@ class Solving:
 
     async def whole(self, case: Case) -> Answer:
         """By the solver, in a process. Raises Failed."""
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "ringcast.daemon.placing.child", stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+        try:
+            child = await asyncio.create_subprocess_exec(
+                sys.executable, "-P", "-m", "ringcast.daemon.placing.child", stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+        except OSError as exc:
+            raise Failed(f"placing proxies: no process could be started ({exc})") from exc
+        said = b""
         try:
             async with asyncio.timeout(2 * LIMIT_S):
                 out, said = await child.communicate(msgspec.msgpack.encode(Question(case.problem)))
             return msgspec.msgpack.decode(out, type=Answer)
         except (TimeoutError, msgspec.MsgspecError, OSError) as exc:
-            words = said.decode(errors="replace").strip().splitlines() if not isinstance(exc, TimeoutError) else []
+            words = said.decode(errors="replace").strip().splitlines()
             raise Failed(f"placing proxies: {words[-1] if words else exc or 'no answer in time'}") from exc
         finally:
             if child.returncode is None:

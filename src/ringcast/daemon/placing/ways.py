@@ -128,7 +128,7 @@ class Ways:
 
 
 def settled(old: Way, new: Way) -> Way:
-    """The new one where it is clearly another, else the old one with the shorter round trip of both."""
+    """The new one where it is clearly another, else the old one."""
     same = (old.hops, old.bandwidth) == (new.hops, new.bandwidth)
     low, high = sorted((old.round_trip_s, new.round_trip_s))
     return old if same and high <= low * (1 + DIFFERENT) else new

@@ -21,6 +21,7 @@ from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import BadMessage
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes
+from ringcast.security.rules import Who
 from ringcast.transport import find
 from ringcast.transport.interface import Mirror
 
@@ -96,6 +97,8 @@ class Ring:
         """Subscribers the publisher was last told of."""
         self.readers: set[tuple[int, int]] = set()
         """The (client, subscription)s that were shown it and have not been shown what continues it."""
+        self.shown_to: set[Who] = set()
+        """Programs that were ever given its descriptors: they can read it as long as it is written."""
         self.untaken: set[str] = set()
         """Other nodes with subscribers that have not said yet that they have channels from it."""
         self.awaited: set[Reader] = set()

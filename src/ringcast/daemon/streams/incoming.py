@@ -356,6 +356,13 @@ class IncomingChannels:
                 self._close(stream, tell=False)
                 self.follow_soon()
 
+    def make_anew(self, concerned: Callable[[Ring], bool]) -> None:
+        """Somebody may not read these mirrors any more: others take their place."""
+        for stream in [stream for stream, incoming in self.channels.items() if concerned(incoming.ring)]:
+            self._remember(stream)
+            self._close(stream)
+        self.follow_soon()
+
     def node_gone(self, node: str) -> None:
         for stream, incoming in list(self.channels.items()):
             if node in (incoming.via, incoming.row.owner):

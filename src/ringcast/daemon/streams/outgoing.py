@@ -184,6 +184,11 @@ class OutgoingChannels:
         for key in [key for key, channel in self.channels.items() if channel.node == node]:
             self._drop(key, keep_place=True)
 
+    def drop_where(self, concerned: Callable[[str, int], bool]) -> None:
+        """End the channels to a node, of a publisher by its incarnation, that are meant; their nodes may ask again."""
+        for key in [key for key, held in self.channels.items() if concerned(held.node, held.incarnation)]:
+            self._drop(key)
+
     def ring_gone(self, incarnation: int) -> None:
         for key in [key for key, channel in self.channels.items() if channel.incarnation == incarnation]:
             self._drop(key)

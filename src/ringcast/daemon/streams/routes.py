@@ -87,10 +87,16 @@ def moved(options: SubscribeOptions, at: str | None, transport: str | None) -> S
     )  # fmt: skip
 
 
-def changed(row: TagRow, node: str, at: str | None, transport: str | None) -> dict[str, Setting]:
+def changed(
+    row: TagRow, node: str, at: str | None, transport: str | None, *, planned: bool = False
+) -> dict[str, Setting]:
     """The tag's settings with those of `node` changed: None leaves a value as it is, '' removes it."""
     old = row.settings.get(node, Setting())
-    new = Setting(at=old.at if at is None else at, transport=old.transport if transport is None else transport)
+    new = Setting(
+        at=old.at if at is None else at,
+        transport=old.transport if transport is None else transport,
+        planned=old.planned if at is None else planned and at != "",
+    )
     rest = {name: setting for name, setting in row.settings.items() if name != node}
     return rest if new == Setting() else rest | {node: new}
 

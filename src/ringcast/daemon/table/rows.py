@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from ringcast.model.carrier import Chosen
+from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, Wanted
 from ringcast.model.tag import TagAttributes
@@ -58,6 +59,7 @@ class PublisherRow(msgspec.Struct, frozen=True, kw_only=True, tag="pub"):
     capacity_bytes: int
     alive: bool = True
     end: int = 0
+    declared: Declared | None = None
 
     @property
     def owner(self) -> str:
@@ -71,6 +73,8 @@ class PublisherRow(msgspec.Struct, frozen=True, kw_only=True, tag="pub"):
 class SubscriberRow(msgspec.Struct, frozen=True, kw_only=True, tag="sub"):
     info: SubscriberInfo
     wanted: Wanted = Wanted()
+    deadline_s: float = 0.0
+    """From sending to receiving; 0 is none."""
 
     @property
     def owner(self) -> str:

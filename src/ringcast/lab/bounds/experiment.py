@@ -30,7 +30,7 @@ from ringcast.lab.testbed.disturbance import Disturbance
 COMMAND = "ringcast lab run bounds"
 NEEDS_ROOT = False
 PIPELINES: tuple[str, ...] = ()
-SETS, QUICK_SETS = 60, 12
+SETS, QUICK_SETS = 40, 12
 SECONDS, QUICK_SECONDS = 3.0, 1.5
 LEAST_ADMITTED, LEAST_TIGHT = 0.5, 0.2
 

@@ -3,6 +3,7 @@ arrives. Times are of the one clock of the machine that all nodes share."""
 
 from __future__ import annotations
 
+import random
 import resource
 import time
 from typing import Any
@@ -84,16 +85,16 @@ class Observer:
 
     def __init__(
         self, session: ringcast.Session, tag: str, transport: str = "", select: list[str] | None = None,
-        policy: dict[str, Any] | None = None, wait: bool = True,
+        policy: dict[str, Any] | None = None, wait: bool = True, busy_poll: bool = False,
     ) -> None:  # fmt: skip
         options: dict[str, Any] = {"depth": DEPTH, "capacity_bytes": CAPACITY_BYTES}
         begun = time.monotonic()
         self._variables = session.variables(tag, **options)
         made = _policy(policy)
-        self._subscription = self._variables.subscribe(*(select or ()), policy=made, transport=transport)
-        self._ages_ns: list[int] = []
-        self._sent_ns: list[int] = []
-        self._told_ns: list[int] = []
+        self._subscription = self._variables.subscribe(
+            *(select or ()), policy=made, transport=transport, busy_poll=busy_poll
+        )
+        self._stamps: list[tuple[int, int, int, int, int]] = []
         self._wrong = 0
         self._seen = 0
         if wait:
@@ -102,22 +103,20 @@ class Observer:
         self._subscription.on_change(self._changed)
 
     def _changed(self, changes: Changes) -> None:
+        told_ns = _core.utc_ns()  # t5: in the application's hands
         numbers, times = changes.numbers, changes.times
-        told_ns = _core.utc_ns()
         self._seen += len(numbers)
         fresh = ~changes.repeated
         if not fresh.any():
             return
-        ages = told_ns - times[fresh]
-        self._ages_ns.append(int(ages.mean()))
-        self._sent_ns.append(changes.sent_ns)
-        self._told_ns.append(told_ns)
+        set_ns = int(times[fresh].mean())
+        self._stamps.append((set_ns, changes.sent_ns, changes.kernel_ns, changes.arrived_ns, told_ns))
         # The pattern: what is left after the cycle is the variable's place.
         places = numbers[fresh] % 1_000_000.0
         self._wrong += int(((places != changes.indices[fresh]) & (numbers[fresh] >= 0)).sum())
 
     def begin(self) -> None:
-        self._ages_ns, self._sent_ns, self._told_ns = [], [], []
+        self._stamps = []
         self._wrong = self._seen = 0
         self._counted = self._subscription.counters()
         self._cpu_s = cpu_s()
@@ -134,8 +133,8 @@ class Observer:
 
     def report(self) -> dict[str, Any]:
         """Since `begin`. Jitter by both definitions of section VI."""
-        ages = np.array(self._ages_ns, dtype=np.float64)
-        told = np.array(self._told_ns, dtype=np.float64)
+        stamps = np.array(self._stamps, dtype=np.int64).reshape(-1, 5)
+        ages, told = (stamps[:, 4] - stamps[:, 0]).astype(np.float64), stamps[:, 4].astype(np.float64)
         counters = self._subscription.counters()
         gaps = np.diff(told)
         return {
@@ -146,12 +145,21 @@ class Observer:
             "most_us": float(ages.max() / 1e3) if ages.size else None,
             "deviation_us": float(ages.std() / 1e3) if ages.size else None,
             "period_jitter_us": float(np.abs(np.diff(gaps)).mean() / 1e3) if gaps.size > 1 else None,
-            "send_us": float((np.array(self._sent_ns) - (told - ages)).mean() / 1e3) if ages.size else None,
+            **_parts(stamps),
         }  # fmt: skip
 
     def close(self) -> None:
         self._subscription.close()
         self._variables.close()
+
+
+def _parts(stamps: Any) -> dict[str, float | None]:
+    """Medians of the parts between the stamps t1 to t5. By tcp, and within a node, the kernel stamps nothing."""
+    names = ("change_to_send_us", "send_to_kernel_us", "kernel_to_mirror_us", "mirror_to_hand_us")
+    known = stamps[(stamps > 0).all(axis=1)]
+    if not len(known):
+        return dict.fromkeys(names)
+    return {name: float(np.median(known[:, place + 1] - known[:, place]) / 1e3) for place, name in enumerate(names)}
 
 
 class Joiner:
@@ -162,12 +170,15 @@ class Joiner:
         self._tag = tag
         self._transport = transport
 
-    def join(self, times: int, limit_s: float) -> list[float | None]:
-        """Seconds of each; None when it was not complete within `limit_s`."""
+    def join(self, times: int, limit_s: float, spread_s: float, seed: int) -> list[float | None]:
+        """Seconds of each; None when it was not complete within `limit_s`. Each begins at another moment of a frame of
+        `spread_s`: one that begins when the last was complete would always begin after a full packet."""
         found: list[float | None] = []
+        chance = random.Random(seed)
         options: dict[str, Any] = {"depth": DEPTH, "capacity_bytes": CAPACITY_BYTES}
         with self._session.variables(self._tag, **options) as variables:
             for _ in range(times):
+                time.sleep(chance.uniform(0.0, spread_s))
                 with variables.subscribe(transport=self._transport) as subscription:
                     begun = time.monotonic()
                     try:

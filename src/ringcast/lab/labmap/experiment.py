@@ -7,10 +7,10 @@ goes on from there. Spark draws the lines of Tables 1 and 2 from `bronze.results
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ringcast.lab.labmap import asked, grid, results
+from ringcast.lab.labmap import asked, clocks, figures, grid, joining, peers_asked, results, snooping, statements
 from ringcast.lab.labmap.field import LabMapNetwork
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
@@ -21,6 +21,10 @@ COMMAND = "ringcast lab run labmap"
 FOLDER = Path("out/labmap")
 REPETITIONS = "repetitions.jsonl"
 RECEIVERS = 5
+PARTS: Sequence[Callable[[LabMapNetwork, bool, Steps], Findings]] = (
+    asked.state_changes, asked.multicast_cost, asked.on_change_bytes, asked.ordinary, joining.late_joiners,
+    joining.by_frame, snooping.filtered,
+)  # fmt: skip
 
 
 def run(quick: bool, steps: Steps) -> Findings:
@@ -30,7 +34,7 @@ def run(quick: bool, steps: Steps) -> Findings:
         bed.start(bed.mesh.names)
         floor, drives = asked.latency_floor(bed, quick, steps)
         findings.add(floor)
-        for part in asked.PARTS:
+        for part in PARTS:
             findings.add(part(bed, quick, steps))
         with tempfile.TemporaryDirectory() as scratch:
             left = Path(scratch) / REPETITIONS if quick else FOLDER / REPETITIONS
@@ -43,6 +47,15 @@ def run(quick: bool, steps: Steps) -> Findings:
         for drive in drives:
             findings.measured += results.measured(results.of(drive, 0))
         findings.measured += results.measured(found)
+        if not bed.is_urgent:
+            findings.notes.append("the system did not let daemons and measuring processes have real-time priority")
+    known = clocks.run(quick, steps)
+    findings.add(known)
+    findings.add(statements.rows(found, clocks.absolute_ms(known)))
+    findings.pictures += figures.pictures(found)
+    if (left_over := figures.left_over(found)) is not None:
+        findings.tables.append(left_over)
+    findings.add(peers_asked.run(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append(machine())
     findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 5")

@@ -13,7 +13,8 @@ from ringcast.record.figures import Measured
 EXPERIMENT = "labmap"
 UNITS = {
     "latency_ms": "ms", "latency_p50_ms": "ms", "latency_most_ms": "ms", "jitter_ms": "ms", "period_jitter_ms": "ms",
-    "lost": "1", "wrong": "1", "whetstones": "10^3/s", "changes_per_s": "1/s", "softirq_share": "1",
+    "lost": "1", "lost_share": "1", "wrong": "1", "whetstones": "10^3/s", "changes_per_s": "1/s", "softirq_share": "1",
+    "publisher_cpu": "1",
 }  # fmt: skip
 
 
@@ -38,8 +39,10 @@ def of(drive: Drive, repetition: int, whetstones: dict[str, float] | None = None
     }  # fmt: skip
     metrics = {name: value / 1e3 for name, what in named.items() if (value := drive.mean(what)) is not None}
     metrics |= {
-        "lost": float(drive.lost), "wrong": float(drive.wrong), "changes_per_s": drive.achieved,
+        "lost": float(drive.lost), "lost_share": drive.lost / max(1.0, drive.sent["changes"]),
+        "wrong": float(drive.wrong), "changes_per_s": drive.achieved,
         "softirq_share": drive.softirq_s / drive.sent["seconds"],
+        "publisher_cpu": (drive.sent["cpu_s"] + drive.daemon_cpu_s) / drive.sent["seconds"],
     }  # fmt: skip
     found = [Result(configuration, repetition, metrics)]
     for side, value in (whetstones or {}).items():

@@ -33,7 +33,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings = Findings()
     findings.add(solving.vbns_times(quick, steps))
     findings.add(solving.large_network(steps))
-    findings.add(solving.scope(steps))
+    findings.add(solving.against_the_optimum(steps))
     findings.add(solving.oracle(steps))
     findings.add(paper.star_by_bound())
     findings.add(paper.adversity_tables())

@@ -1,9 +1,10 @@
-"""On which cores processes of an experiment run."""
+"""On which cores processes of an experiment run, and how urgent they are."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 _TRIES = 10
@@ -20,6 +21,16 @@ def pin(pid: int, allowed: Collection[int]) -> None:
     Again until no new one has appeared: a thread inherits the cores of its creator, which may not have been reached
     yet. Raises ProcessLookupError.
     """
+    _each_thread(pid, lambda task: os.sched_setaffinity(task, set(allowed)))
+
+
+def real_time(pid: int, priority: int) -> None:
+    """Have all threads of a process run before everything that is not real time. Raises ProcessLookupError, OSError
+    (the system does not let us)."""
+    _each_thread(pid, lambda task: os.sched_setscheduler(task, os.SCHED_RR, os.sched_param(priority)))
+
+
+def _each_thread(pid: int, do: Callable[[int], None]) -> None:
     done: set[int] = set()
     for _ in range(_TRIES):
         found = {int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()}
@@ -29,10 +40,26 @@ def pin(pid: int, allowed: Collection[int]) -> None:
             return
         for task in found:
             try:
-                os.sched_setaffinity(task, set(allowed))
+                do(task)
             except ProcessLookupError:  # it has ended
                 continue
         done |= found
+
+
+@contextlib.contextmanager
+def awake() -> Iterator[bool]:
+    """Keep idle cores from sleeping while the block runs, as measurements of real-time systems do: how long a core
+    takes to wake up is the machine's. False where the system does not let us."""
+    try:
+        held = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        os.write(held, bytes(4))
+        yield True
+    finally:
+        os.close(held)
 
 
 def cpu_ns(pid: int, task: int | None = None) -> int:

@@ -51,6 +51,15 @@ class Live:
             for stream, place, free in zip(self.case.streams, self.places, self.free, strict=True)
         )
 
+    def at_publishers(self) -> Live:
+        """With those that have no place where they are until they get one: held at their publishers."""
+        if not (waiting := set(self.undecided)):
+            return self
+        places = tuple(self.case.streams[i].publisher if i in waiting else place for i, place in enumerate(self.places))
+        free = tuple(chosen and i not in waiting for i, chosen in enumerate(self.free))
+        held = replace(self, places=places, free=free)
+        return replace(held, case=_pinned(held, lambda index: not free[index]))
+
     def pinned(self, at: Callable[[int], bool]) -> Case:
         """The same case with the proxies of those streams kept where they are."""
         return _pinned(self, at)

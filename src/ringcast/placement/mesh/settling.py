@@ -1,9 +1,10 @@
 """When a better plan is reason enough to move proxies: hysteresis, so that streams do not wander. Pure: time is given.
 
-One `Settling` for each tag. What serves a subscriber no longer (its node died, its deadline is missed, a capacity is
-exceeded) is replaced at once. What merely costs more than it could is replaced when the better plan saves at least
-`saving` of the cost, has done so for `hold_s`, and the last move is `rest_s` ago. Measurements differ from one time to
-the next: what flickers between two plans for less than `hold_s` moves nothing.
+One `Settling` for all that a daemon places. What serves a subscriber no longer (its node died, its deadline is missed,
+a capacity is exceeded) is replaced at once. What merely costs more than it could is replaced when the better plan
+saves at least `saving` of what the streams cost that may be moved, has done so for `hold_s`, and the last move is
+`rest_s` ago. Measurements differ from one time to the next: what flickers between two plans for less than `hold_s`
+moves nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Settling:
         if broken := wrong(case, current):
             return self._move(now_s, broken)
         now = plan.made(case, [place for place in current if place is not None]).cost
-        saved = 1 - best.cost / now if now > 0 else 0.0
+        # What nobody may move is no reason to leave the rest where it is, however much it costs.
+        movable = now - _fixed(case)
+        saved = (now - best.cost) / movable if movable > 0 else 0.0
         if saved < self._saving:
             self._better_since = None
             return Decision(False, f"the best places would save {saved:.1%}, less than {self._saving:.0%}")
@@ -62,6 +65,18 @@ class Settling:
     def _move(self, now_s: float, why: str) -> Decision:
         self._moved_at, self._better_since = now_s, None
         return Decision(True, why)
+
+
+def _fixed(case: Case) -> float:
+    """What the streams alone cost whose proxies are where they are."""
+    held = [
+        (index, case.routes.number[stream.subscriber.proxy])
+        for index, stream in enumerate(case.streams)
+        if stream.subscriber.proxy is not None
+    ]
+    return charges.total(case, (use for index, node in held for use in charges.uses(case, index, node))).cost(
+        case.problem
+    )
 
 
 def wrong(case: Case, current: tuple[int | None, ...]) -> str:

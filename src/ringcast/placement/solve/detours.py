@@ -1,5 +1,7 @@
 """Large networks whose links are too full for proxies on the way: some streams go round them. Pure.
 
+For when `priced` finds no plan: here the streams of several tags make room for each other one by one.
+
 First every proxy takes its cheapest place on the way (`regions`). Tags that load no link above its capacity keep those
 places: each link has the least load they can give it, so nobody else is better off when they move. The other tags are
 solved together as an integer program on what capacity is left, each of their streams with the nodes on its way and,
@@ -12,27 +14,26 @@ import dataclasses
 import heapq
 import math
 
-from ringcast.placement import charges, delay, plan
+from ringcast.placement import charges, delay
 from ringcast.placement.case import Case
-from ringcast.placement.plan import Plan
 from ringcast.placement.solve import regions
 from ringcast.placement.solve.onehot import OneHot
 
 BESIDE = 6
 """How many places beside its way a stream is offered."""
-SCOPE = "nodes on the way, and near it where links are full"
 
 
-def around(case: Case, gap: float, limit_s: float = math.inf) -> Plan | None:
-    """None when nothing fits. Every stream must have a place on its way that meets its deadline.
+def around(case: Case, gap: float, limit_s: float = math.inf) -> list[int] | None:
+    """Places that fit, at most `gap` above the best of those that were tried; None when none of them fit. Every stream
+    must have a node in time.
 
     Raises SolverMissing, SolverStopped.
     """
     places = regions.nearest(case)
     before = charges.loads(case, places)
-    if before.fits(case.problem):
-        return plan.made(case, places, 0.0, SCOPE)
     rest, moved, choices = crowded(case, places)
+    if not moved:
+        return places
     program = OneHot(rest, choices)
     # What stays costs what it costs, so where something moves the gap may be larger by the share that this is of all.
     share = charges.loads(rest, [places[i] for i in moved]).cost(rest.problem) / before.cost(case.problem)
@@ -41,21 +42,20 @@ def around(case: Case, gap: float, limit_s: float = math.inf) -> Plan | None:
         return None
     for index, place in zip(moved, program.chosen(solution), strict=True):
         places[index] = place
-    made = plan.made(case, places, 0.0, SCOPE)
-    bound = made.cost - (solution.cost - solution.bound)
-    return dataclasses.replace(made, gap=(made.cost - bound) / bound if bound > 0 else solution.gap)
+    return places
 
 
 def crowded(case: Case, places: list[int]) -> tuple[Case, list[int], list[list[int]]]:
-    """The tags that pass a link that is too full, on what the others leave: as a case of its own, with the numbers of
-    its streams here, and their candidates."""
+    """The tags that pass a link that is too full, or have a late place, on what the others leave: as a case of its own,
+    with the numbers of its streams here, and their candidates."""
     problem = case.problem
     loads = charges.loads(case, places).links
-    full = {e for e, link in enumerate(problem.links) if loads[e] > link.bandwidth}
+    full = {e for e, link in enumerate(problem.links) if not charges.within(loads[e], link.bandwidth)}
     moving = {
         case.streams[i].tag
         for i, place in enumerate(places)
         if any(full.intersection(use.links) for use in charges.uses(case, i, place))
+        or not delay.candidates(case, case.streams[i], (place,))
     }
     staying = charges.total(
         case, (use for i, place in enumerate(places) if case.streams[i].tag not in moving
@@ -77,7 +77,7 @@ def _choices(case: Case, full: set[int]) -> list[list[int]]:
     found = []
     for stream in case.streams:
         way = case.on_the_way(stream)
-        found.append(delay.candidates(case, stream, way))
+        found.append(delay.near_the_way(case, stream))
         if full.isdisjoint(routes.links(stream.publisher, stream.node)):
             continue
         for root in (stream.publisher, stream.node):
@@ -90,5 +90,5 @@ def _choices(case: Case, full: set[int]) -> list[list[int]]:
             if there[node] >= 0 and on[node] >= 0 and node not in way
         ]
         near = tuple(node for _, node in heapq.nsmallest(2 * BESIDE, beside))
-        found[-1] += delay.candidates(case, stream, near)[:BESIDE]
+        found[-1] += [node for node in delay.candidates(case, stream, near) if node not in found[-1]][:BESIDE]
     return found

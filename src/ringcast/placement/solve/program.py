@@ -1,4 +1,4 @@
-"""A mixed-integer program and the solver HiGHS (the extra `placement`). The only module that knows `highspy`.
+"""A mixed-integer program and the solver HiGHS (the extra `placement`). Only this module and `linear` know `highspy`.
 
 Costs are scaled to at most 1 before they are handed over, so that tolerances mean the same in every problem.
 """
@@ -16,8 +16,9 @@ import numpy as np
 from ringcast.errors import RingcastError
 
 _TOLERANCE = 1e-9
-_SMALLEST = 1e-9
-"""What a capacity of nothing is divided by."""
+_SMALLEST = 1e-6
+"""A capacity below this share of what it is for counts as this share when it is the unit: HiGHS takes no factors from
+1e15 on."""
 _OVER = 1e-7
 """The share from which on a capacity counts as exceeded."""
 What = tuple[str, int]
@@ -54,6 +55,31 @@ class Solution:
         if over <= _TOLERANCE * max(abs(self.cost), 1e-300):
             return 0.0
         return over / self.bound if self.bound > 0 else math.inf
+
+
+def library() -> Any:
+    """The module `highspy`. Raises SolverMissing."""
+    try:
+        import highspy
+    except ImportError as exc:
+        raise SolverMissing from exc
+    return highspy
+
+
+def run(limit_s: float, options: dict[str, Any], *model: Any) -> Any:
+    """The solver after it ran. `model` is what its `passModel` takes. Raises SolverMissing."""
+    solver = library().Highs()
+    always = {
+        "output_flag": False, "random_seed": 0, "primal_feasibility_tolerance": _TOLERANCE, "parallel": "off",
+    }  # fmt: skip
+    options = always | options
+    if math.isfinite(limit_s):
+        options["time_limit"] = max(0.0, limit_s)
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(*model)
+    solver.run()
+    return solver
 
 
 class Program:
@@ -103,7 +129,7 @@ class Program:
         """What a link or node may carry, of which `already` is taken. Infinity is no row."""
         if math.isfinite(capacity) and (found := list(terms)):
             # Scaled to 1, so that a large capacity is held as exactly as a small one.
-            unit = max(capacity, _SMALLEST)
+            unit = max(capacity, _SMALLEST * max(abs(factor) for _, factor in found)) or 1.0
             self.row(-math.inf, (capacity - already) / unit, [(column, factor / unit) for column, factor in found])
             self._capacities.append((what, unit, len(self._row_high) - 1))
 
@@ -135,22 +161,10 @@ class Program:
 
     def solve(self, gap: float = 0.0, limit_s: float = math.inf) -> Solution | None:
         """None when nothing fulfils all rows. Raises SolverMissing, SolverStopped."""
-        try:
-            import highspy
-        except ImportError as exc:
-            raise SolverMissing from exc
+        highspy = library()
         unit = max((abs(cost) for cost in self._costs), default=0.0) or 1.0
-        solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        options: dict[str, Any] = {
-            "output_flag": False, "mip_rel_gap": max(gap, 1e-12), "mip_abs_gap": _TOLERANCE, "random_seed": 0,
-            "mip_feasibility_tolerance": _TOLERANCE, "primal_feasibility_tolerance": _TOLERANCE, "parallel": "off",
-        }  # fmt: skip
-        if math.isfinite(limit_s):
-            options["time_limit"] = limit_s
-        for name, value in options.items():
-            solver.setOptionValue(name, value)
-        solver.passModel(self._model(highspy, unit))
-        solver.run()
+        options = {"mip_rel_gap": max(gap, 1e-12), "mip_abs_gap": _TOLERANCE, "mip_feasibility_tolerance": _TOLERANCE}
+        solver = run(limit_s, options, self._model(highspy, unit))
         status, known = solver.getModelStatus(), highspy.HighsModelStatus
         if status in (known.kInfeasible, known.kUnboundedOrInfeasible):
             return None

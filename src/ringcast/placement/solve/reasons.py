@@ -150,6 +150,6 @@ def _program(case: Case, everywhere: bool) -> Program:
 
 
 def _choices(case: Case, everywhere: bool) -> list[list[int]]:
-    return [
-        delay.candidates(case, stream, case.hosts if everywhere else case.on_the_way(stream)) for stream in case.streams
-    ]
+    if everywhere:
+        return [delay.candidates(case, stream, case.hosts) for stream in case.streams]
+    return [delay.near_the_way(case, stream) for stream in case.streams]

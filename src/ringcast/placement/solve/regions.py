@@ -35,7 +35,7 @@ def suits(problem: Problem) -> bool:
 
 
 def nearest(case: Case) -> list[int]:
-    """The place of every stream, on its way. Every stream must have one that meets its deadline."""
+    """The place of every stream, on its way: late, at the subscriber, where no node of it meets the deadline."""
     first = [_first_in_time(case, stream) for stream in case.streams]
     if case.problem.charge == "unicast":
         return [case.on_the_way(stream)[depth] for stream, depth in zip(case.streams, first, strict=True)]
@@ -61,10 +61,11 @@ class _Edge:
 
 def _first_in_time(case: Case, stream: Stream) -> int:
     way = case.on_the_way(stream)
-    return next(
+    in_time = (
         depth for depth, node in enumerate(way)
         if delay.in_time(delay.worst_case(case, stream, node).total_s, stream.deadline_s)
     )  # fmt: skip
+    return next(in_time, len(way) - 1)
 
 
 def _add(case: Case, tree: dict[int, _Edge], stream: Stream, must: int) -> None:

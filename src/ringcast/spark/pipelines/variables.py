@@ -57,7 +57,7 @@ def _opened(chunks: Any) -> Any:
 def _values(ordered: Any) -> Iterator[tuple[Any, ...]]:
     table = _core.VariableTable()
     for chunk in ordered.itertuples(index=False):
-        indices, how, _ = table.apply([bytes(chunk.payload)])
+        indices, how, _ = table.apply([bytes(chunk.payload)], [chunk.event_ns])
         times = table.times(indices).tolist()
         kept = zip(indices.tolist(), how.tolist(), times, table.values_at(indices), strict=True)
         for index, mark, event_ns, value in kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringcast.daemon.clocks.peer import PeerClock
-from tests.unit.clock.simulated import START_NS, Pair
+from tests.unit.clock.simulated import START_NS, Pair, idle
 
 SECOND = 1e9
 
@@ -92,3 +92,15 @@ def test_a_step_is_told_and_counted(by_ns: float) -> None:
 def test_nothing_is_known_of_a_clock_that_does_not_answer() -> None:
     status = PeerClock("b", common=False).status(START_NS)
     assert (status.source, status.probes) == ("unknown", 0)
+
+
+def test_a_bound_that_is_wider_than_the_path_allows_is_noticed() -> None:
+    pair = Pair(5 * SECOND, 0)
+    clock = opened(pair)
+    assert not clock.is_wide
+    pair.delays = lambda rng: (1e6, 1e6)
+    fed(clock, pair, 150)  # for fifteen seconds no probe is fast
+    assert clock.is_wide
+    pair.delays = idle
+    fed(clock, pair, 5)
+    assert not clock.is_wide

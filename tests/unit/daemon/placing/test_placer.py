@@ -237,3 +237,39 @@ def test_without_a_wish_nothing_runs(keeper: Keeper) -> None:
         placing.close()
 
     asyncio.run(idle())
+
+
+def test_a_little_more_than_a_node_may_spend_moves_its_proxies(keeper: Keeper) -> None:
+    # So little more that the plan for all counts as the same.
+    keeper.mesh.shares[FORK] = 1e-5 * (100 + 50 + 3 * 50)  # receives, scales, sends to three
+    keeper.look()
+    assert set(keeper.placed().values()) == {f"node:{FORK}"}
+
+    def faster(placing: Placing) -> None:
+        keeper.mesh.hz = 101.0
+        placing._not_before = 0.0
+
+    keeper.look(2, faster)
+    assert keeper.placed()
+    assert f"node:{FORK}" not in keeper.placed().values()
+    assert "carries more than it may" in keeper.why("x#1")
+
+
+def test_who_finds_no_room_in_the_row_keeps_nobody_from_a_better_place(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ringcast.daemon.placing.placer.MAX_PLACED_PER_TAG", 3)
+    keeper.mesh.here.remove(FORK)
+    keeper.look()
+    assert len(keeper.placed()) == 3
+    keeper.subscribe("x", 2, every=3)
+    keeper.mesh.here.append(FORK)
+    now = [1e9]
+
+    def later(placing: Placing) -> None:
+        now[0] += 6.0
+        monkeypatch.setattr(placing._loop, "time", lambda: now[0])
+
+    keeper.look(3, later)
+    assert set(keeper.placed().values()) == {f"node:{FORK}"}
+    assert "x#2" not in keeper.placed()

@@ -58,3 +58,12 @@ def test_without_the_solver_it_is_the_rule_and_that_is_said(monkeypatch: pytest.
 
 def test_reasons_fit_a_row() -> None:
     assert printable("a\nb" + "x" * 1000) == "a?b" + "x" * (MAX_WHY_CHARS - 3)
+
+
+def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*args: object, **more: object) -> None:
+        raise BlockingIOError("too many processes")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+    with pytest.raises(solving.Failed, match="too many processes"):
+        asyncio.run(both(problem()))

@@ -39,3 +39,11 @@ def test_halves_that_remember_different_ones_agree_when_they_meet() -> None:
     assert here.stamps == there.stamps
     assert len(here.stamps) == MOST_TAKEN_BACK
     assert merged(here, [one, other]) is here, "nothing is newer: the other row may be withdrawn"
+
+
+def test_who_sets_a_place_by_hand_after_a_plan_has_the_last_word() -> None:
+    planned = changed(ROW, "b#1", "node:c", None, {"b#1"}, planned=True)
+    assert planned.settings == {"b#1": Setting(at="node:c", planned=True)}
+    assert changed(planned, "b#1", None, "tcp", {"b#1"}).settings["b#1"].planned
+    assert changed(planned, "b#1", "node:c", None, {"b#1"}).settings == {"b#1": Setting(at="node:c")}
+    assert changed(planned, "b#1", "", None, {"b#1"}).settings == {}

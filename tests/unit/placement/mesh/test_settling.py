@@ -163,3 +163,14 @@ def test_a_longer_way_is_added_only_where_needed():
 def test_a_mesh_in_two_pieces_is_refused():
     with pytest.raises(PlacementError, match="no way leads"):
         observed([Node("a"), Node("b")], [], [], FRAMING)
+
+
+def test_what_nobody_may_move_does_not_hide_a_saving():
+    free, fixed = star().demands[0], Subscriber("heavy", "3", proxy="3")
+    heavy = Demand("heavy", "1", T / 1000, 100, (fixed,))
+    case = Case(dataclasses.replace(star(), demands=(free, heavy)))
+    best, one = optimise_case(case), settling()
+    now = (HUB, HUB, best.places[2])
+    assert best.places[:2] != now[:2]
+    one.decide(0.0, case, now, best)
+    assert one.decide(5.0, case, now, best).move is True

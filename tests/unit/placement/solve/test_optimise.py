@@ -99,7 +99,7 @@ def test_a_large_network_goes_round_full_links(monkeypatch):
     plan = optimise.optimise_case(case)
     assert plan.feasible
     assert plan.gap < 0.01
-    assert plan.scope == "nodes on the way, and near it where links are full"
+    assert plan.scope == "all nodes"
     assert any(place not in case.on_the_way(stream) for stream, place in zip(case.streams, plan.places, strict=True))
     assert loads(case, plan.places).fits(problem)
     assert all(in_time(one.delay.total_s, one.deadline_s) for one in plan.streams)
@@ -151,6 +151,19 @@ def test_a_factor_one_proxy_sits_where_it_fits():
     plan = optimise.optimise(problem)
     assert plan.cost == pytest.approx(2 * F)
     assert plan.streams[0].delay.total_s == pytest.approx(2 * T)
+
+
+@pytest.mark.parametrize("size", [1, 1e5, 1e9])
+@pytest.mark.parametrize("capacity", [0.0, 1e-9, 0.001])
+@pytest.mark.parametrize("charge", ["unicast", "multicast", "sent"])
+def test_a_stream_of_any_size_goes_round_a_link_that_carries_next_to_nothing(size, capacity, charge):
+    links = (Link("p", "s", capacity), Link("p", "q"), Link("q", "s"))
+    demand = Demand("t", "p", T, size, (Subscriber("one", "s", 2),))
+    problem = Problem(tuple(map(Node, "psq")), links, (demand,), charge=charge)
+    assert optimise.optimise(problem).streams[0].path == ("p", "q", "s")
+    (reason,) = optimise.optimise(dataclasses.replace(problem, nodes=problem.nodes[:2], links=links[:1])).reasons
+    assert (reason.kind, reason.name) == ("link", "p-s")
+    assert reason.by == pytest.approx(size / T / 2 - capacity)
 
 
 def test_nobody_subscribes():

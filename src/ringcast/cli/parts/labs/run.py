@@ -34,6 +34,10 @@ EXPERIMENTS = {
         "ringcast.lab.adamant.experiment",
         "paper 004: transports under loss, by rate and receivers; simulated, and a part on a real network (root)",
     ),
+    "adaptation": (
+        "ringcast.lab.adaptation.experiment",
+        "paper 004, future work: a transport that chooses itself through changing environments; simulated",
+    ),
     "labmap": (
         "ringcast.lab.labmap.experiment",
         "paper 002: variables by number, period and subscribers; loss, latency, jitter, late joiners, CPU left over",

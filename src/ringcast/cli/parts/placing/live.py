@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from ringcast.placement.plan import Plan
     from ringcast.session import Session
 
-OPEN = ("daemon", "", "subscriber setting")
-"""Whose words on a place may be replaced by a plan."""
+OPEN = ("daemon", "", "plan")
+"""Whose words on a place may be replaced by a plan; not where one of them overrides what a subscriber asked for."""
 PATIENCE_S = 10.0
 _POLL_S = 0.05
 
 
 def read(found: Observation, network: Problem | None, *, override: bool) -> Live:
     """Raises PlacementError."""
-    made = live(
-        found, lambda one: override or one.by in OPEN, undecided=lambda _: False, network=network
-    )  # fmt: skip
+
+    def is_free(one: SubscriberPlace) -> bool:
+        return override or (one.by in OPEN and not one.overrides)
+
+    made = live(found, is_free, undecided=lambda _: False, network=network)
     if not made.who:
         raise PlacementError(
             "", "nothing to place: no tag that is being sent has a subscriber on another node (it takes two messages)"
@@ -55,7 +57,7 @@ def apply(session: Session, made: Live, plan: Plan) -> list[dict[str, Any]]:
     for index, one in enumerate(made.who):
         if made.free[index]:
             at = explain.word(made.case, made.case.streams[index], plan.places[index])
-            session.set_channel(one.tag, node=one.node, subscriber=one.id, at=at)
+            session.set_channel(one.tag, node=one.node, subscriber=one.id, at=at, planned=True)
             set_.append({"tag": one.tag, "subscriber": key_of(one), "before": one.at, "at": at})
     _await(session, {(row["tag"], row["subscriber"]): row["at"] for row in set_})
     return set_

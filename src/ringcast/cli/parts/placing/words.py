@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _BY = {
     "subscriber setting": "an administrator set it for this subscriber",
+    "plan": "a plan was applied ('ringcast place --live --apply')",
     "setting": "an administrator set it",
     "subscriber": "its subscriber asked for it",
     "tag": "the tag's attribute 'at' says so",

@@ -110,7 +110,7 @@ def test_values_are_kept_before_they_are_analysed_and_then_concluded_from(findin
     monkeypatch.setitem(sys.modules, "ringcast.spark.experiments.analysing", types.SimpleNamespace(analysis=Analysis))
     monkeypatch.setattr(experiment, "conclude", lambda found, analysed: found.notes.append("concluded"))
     assert run("--out", str(tmp_path)) == 0
-    assert seen == [1, ("round_trips", "contrasts", "fit")]
+    assert seen == [1, tuple(experiment.PIPELINES)]
     assert findings.notes[-1] == "concluded"
 
 

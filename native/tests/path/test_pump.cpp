@@ -1,0 +1,215 @@
+// Pumps over real sockets on loopback: their pace, their end, receivers that are behind, links that are known late.
+#include <fcntl.h>
+
+#include "tests/loopback.hpp"
+
+using namespace ringcast;
+using namespace ringcast::tests;
+
+TEST(pump, a_pump_paces_long_messages) {
+    Wire wire;
+    Rig rig(64, 1 << 20);
+    constexpr u64 kBytesPerSecond = 20'000'000;
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 0, false, false, kChunk, kBytesPerSecond});
+    const i64 begun = steady_ns();
+    for (int i = 0; i < 3; ++i) {
+        rig.send_pattern(300'000);
+        rig.writer.announce();
+    }
+    until([&] { return pump.counters().messages.load() == 3; });
+    // The third is counted when it begins. What is too short to sleep is slept later.
+    CHECK(steady_ns() - begun >= 2 * 300'000 * 1'000'000'000LL / static_cast<i64>(kBytesPerSecond) - 1'000'000);
+    pump.close();
+}
+
+TEST(pump, a_pump_stops_before_a_number_and_says_so) {
+    Wire wire;
+    Rig rig;
+    rig.send_some(2);
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 1, false, false, kChunk, 0});
+    pump.stop_before(4);
+    rig.send_some(3);
+    rig.writer.announce();
+    until([&] { return pump.state() == Pump::State::done; });
+    CHECK_EQ(pump.next_seq(), 4u);
+    CHECK_EQ(pump.counters().messages.load(), 3u);
+}
+
+TEST(pump, a_pump_whose_receiver_is_behind_leaves_out_what_is_discardable_unless_it_is_reliable) {
+    constexpr u64 kSilent = 10;
+    for (const bool reliable : {false, true}) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        CHECK(fcntl(pair[1], F_SETFL, O_NONBLOCK) == 0);
+        const Descriptor near(pair[0]);
+        Rig rig(64, 1 << 20);
+        Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, reliable, true, 0, 0});
+        rig.send_pattern(300'000);  // longer than what the socket holds, and nobody reads it yet
+        until([&] { return pump.next_seq() == 1; });
+        const std::byte byte{7};
+        const Part part{&byte, 1};
+        for (u64 n = 0; n < kSilent; ++n) rig.writer.append({&part, 1}, 1, {0, 0, kDiscardable});
+        rig.send_pattern(100);
+        Streams streams;
+        const auto mirror = streams.open(spec());
+        streams.add_stream(kKey, Descriptor(pair[1]));
+        until([&] { return pump.next_seq() == kSilent + 2 && mirror->counters().messages.load() == (reliable ? kSilent + 2 : 2); });
+        CHECK_EQ(pump.counters().discarded.load(), reliable ? 0 : kSilent);
+        // What was left out is missed like anything else: nothing is silent.
+        const auto cursor = reader_of(*mirror);
+        CHECK_EQ(take(*cursor).seq, 0u);
+        if (!reliable) CHECK_EQ(take(*cursor).seq, kSilent + 1);
+    }
+}
+
+TEST(pump, a_pump_whose_ring_is_damaged_ends_its_stream_though_its_socket_stays_open) {
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    const Descriptor near(pair[0]);  // as the daemon keeps it
+    Streams streams;
+    const auto mirror = streams.open(spec());
+    streams.add_stream(kKey, Descriptor(pair[1]));
+    Rig rig(64, 1 << 20);
+    rig.send_some(3);
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
+    until([&] { return mirror->counters().messages.load() == 3; });
+    CHECK(pump.state() == Pump::State::running);
+    rig.writer.header().tail.store(1);  // it went backwards
+    rig.writer.announce();
+    until([&] { return pump.state() == Pump::State::broken; });
+    until([&] { return !streams.ended().empty(); });
+    CHECK_EQ(mirror->counters().messages.load(), 3u);
+    rig.writer.header().tail.store(3);
+}
+
+TEST(pump, a_pump_whose_socket_fails_says_so) {
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    const Descriptor near(pair[0]), far(pair[1]);
+    Rig rig(64, 1 << 20);
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
+    CHECK(shutdown(near.get(), SHUT_WR) == 0);  // from this end: the other one lives
+    rig.send_some(1);
+    rig.writer.announce();
+    until([&] { return pump.state() == Pump::State::broken; });
+    char c;
+    CHECK_EQ(recv(far.get(), &c, 1, 0), 0);
+    CHECK_EQ(pump.counters().messages.load(), 0u);
+}
+
+TEST(pump, a_reliable_pump_keeps_its_place_at_what_it_could_not_send) {
+    for (const bool other_side : {false, true}) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        const Descriptor near(pair[0]);
+        Descriptor far(pair[1]);
+        Rig rig(8, 4096);
+        Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
+        rig.send_some(3);
+        rig.writer.announce();
+        until([&] { return pump.counters().messages.load() == 3; });
+        if (other_side)
+            far.reset();
+        else
+            CHECK(shutdown(near.get(), SHUT_WR) == 0);
+        rig.send_some(5);
+        rig.writer.announce();
+        until([&] { return pump.state() == Pump::State::broken; });
+        // What was sent is given up, and nothing of what was not.
+        for (int i = 0; i < 3; ++i) {
+            CHECK(rig.writer.room(8));
+            rig.send_some(1);
+        }
+        CHECK(!rig.writer.room(8));
+    }
+}
+
+namespace {
+
+// A publisher that learns of a link only after it has sent `count` messages due on it, and the daemon's answer socket.
+struct LateLink {
+    LateLink(const Wire& wire, int count, std::size_t length) : rig(256, 8 << 20) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+        rig.writer.attach_fanout(Descriptor(pair[0]));
+        daemon = Descriptor(pair[1]);
+        send(1, length);  // reads what came with the socket: nothing
+        for (int i = 0; i < count; ++i) send(1, length);
+        struct {
+            u32 op = 3, chunk = kChunk;
+            u64 id = 7, key = kKey, every = 1, first_seq = 1;
+        } packet;
+        const int fd = wire.sender.get();
+        iovec iov{&packet, sizeof packet};
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+        msghdr message{};
+        message.msg_iov = &iov;
+        message.msg_iovlen = 1;
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        cmsghdr* c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof fd);
+        std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+        CHECK_EQ(sendmsg(daemon.get(), &message, 0), static_cast<ssize_t>(sizeof packet));
+        // Its page never came, so the writer looks with every message.
+    }
+    void send(int count, std::size_t length) {
+        rig.send_some(count, length);
+        rig.writer.announce();
+    }
+    // What the publisher told the daemon: what, of which link, from which message on.
+    std::vector<u64> answer() {
+        u64 words[3];
+        const ssize_t n = recv(daemon.get(), words, sizeof words, MSG_DONTWAIT);
+        return n == sizeof words ? std::vector<u64>(words, words + 3) : std::vector<u64>();
+    }
+    Rig rig;
+    Descriptor daemon;
+};
+
+}  // namespace
+
+TEST(pump, a_little_that_was_due_before_a_link_was_known_goes_at_once) {
+    Wire wire;
+    Delivery delivery(copy_of(wire.receiver));
+    ChannelSpec channel = spec();
+    channel.first_seq = 1;
+    const auto mirror = delivery.open(channel);
+    LateLink late(wire, 10, 5000);
+    late.send(1, 5000);
+    until([&] { return mirror->counters().messages.load() == 11; });
+    CHECK(late.answer().empty());
+    CHECK_EQ(late.rig.writer.link_counters().messages.load(), 11u);
+}
+
+// What is sent fits the small buffer even if its reader does not run meanwhile, so nothing of it is lost; and the pump takes
+// its time, so that a reader who does run has room for any amount of it.
+
+TEST(pump, more_than_a_burst_is_left_to_a_pump_and_passes_a_small_buffer) {
+    constexpr u64 kBytesPerSecond = 1'000'000, kLength = 17'000, kBefore = 4;
+    Wire wire;
+    const int small = 128 * 1024;
+    CHECK(setsockopt(wire.receiver.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
+    Delivery delivery(copy_of(wire.receiver));
+    ChannelSpec channel = spec();
+    channel.depth = 256;
+    channel.capacity_bytes = 8 << 20;
+    channel.first_seq = 1;
+    const auto mirror = delivery.open(channel);
+    LateLink late(wire, kBefore, kLength);
+    late.send(1, kLength);
+    // The publisher sent nothing of it, and the link is the daemon's to announce again.
+    CHECK(late.answer() == (std::vector<u64>{6, 7, 1}));
+    CHECK_EQ(late.rig.writer.link_counters().datagrams.load(), 0u);
+    const i64 begun = steady_ns();
+    Pump pump(late.rig.shared_view(), Mapping::lent(late.rig.writer.bell_memory()), copy_of(wire.sender), {kKey, 1, 1, false, false, kChunk, kBytesPerSecond});
+    late.send(1, kLength);
+    until([&] { return mirror->counters().messages.load() == kBefore + 2; });
+    // Before the last went, the time of all before it had passed.
+    CHECK(steady_ns() - begun >= static_cast<i64>((kBefore + 1) * kLength * 1'000'000'000 / kBytesPerSecond) - 1'000'000);
+    CHECK_EQ(mirror->counters().lost.load(), 0u);
+    CHECK(late.answer().empty());
+    pump.close();
+}

@@ -1,0 +1,92 @@
+"""Lets declared publishers and subscribers with deadlines in, or refuses them with the numbers.
+
+Opt-in: whoever declares nothing is never judged, and costs nobody anything. What was let in before counts: a newcomer
+that would make another miss its deadline is refused too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from ringcast.admission.calibration import Calibration, default_path, load, this_machine
+from ringcast.admission.model import AdmissionError, System
+from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
+from ringcast.daemon.table.table import TagTable
+from ringcast.errors import AdmissionRefused
+from ringcast.model.declared import Declared
+from ringcast.model.identity import PublisherInfo, SubscriberInfo
+from ringcast.model.place import Wanted
+
+if TYPE_CHECKING:
+    from ringcast.admission.verdict import Judged
+
+_NEW = 0
+"""The number of one that has none yet."""
+
+
+def this_calibration() -> Calibration:
+    """Raises AdmissionError."""
+    return load(default_path(), this_machine(metadata.version("ringcast")))
+
+
+class Admitting:
+    def __init__(self, table: TagTable, calibration: Callable[[], Calibration] = this_calibration) -> None:
+        self._table = table
+        self._calibration = calibration
+
+    def publish(self, tag: str, said: Declared | None) -> None:
+        """Raises AdmissionRefused."""
+        if said is None:
+            return
+        node = self._table.node
+        info = PublisherInfo(id=_NEW, node=node, tag=tag, incarnation=1, pid=0, user="", program="")
+        row = PublisherRow(info=info, depth=1, capacity_bytes=1, declared=said)
+        self._judge(f"a publisher on {tag!r}", [row], [])
+
+    def subscribe(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> None:
+        """A pattern is judged for every tag that it selects now. Raises AdmissionRefused."""
+        if not deadline_s:
+            return
+        node = self._table.node
+        rows = [
+            SubscriberRow(
+                info=SubscriberInfo(
+                    id=_NEW, node=node, pattern=tag.name, pid=0, user="", reliable=reliable, program=""
+                ),
+                wanted=wanted, deadline_s=deadline_s,
+            )
+            for tag in self._table.tags(pattern)
+        ]  # fmt: skip
+        self._judge(f"a subscriber to {pattern!r} with a deadline of {deadline_s:g} s", [], rows)
+
+    def _judge(self, what: str, publishers: list[PublisherRow], subscribers: list[SubscriberRow]) -> None:
+        from ringcast.admission.verdict import judge  # the analysis, which few daemons ever need
+        from ringcast.daemon.admitting.declared_system import declared_system
+
+        try:
+            found = self._calibration()
+            before = judge(declared_system(self._table, found, [], []))
+            system = declared_system(self._table, found, publishers, subscribers)
+            after = judge(system)
+        except AdmissionError as exc:
+            raise AdmissionRefused(what, (str(exc),)) from exc
+        known = {_key(one) for one in before.refused}
+        # What others miss already is not the newcomer's doing.
+        hurt = [one for one in after.refused if _key(one) not in known]
+        if hurt:
+            raise AdmissionRefused(what, tuple(one.sentence() for one in hurt), self._fits(system, publishers))
+
+    def _fits(self, system: System, publishers: list[PublisherRow]) -> tuple[str, ...]:
+        from ringcast.admission.fitting import fits
+        from ringcast.admission.verdict import judge
+
+        own = {f" of {self._table.node}#{row.info.id}" for row in publishers}
+        found = fits(system, judge(system))
+        chosen = [fit for fit in found if not own or any(fit.tag.endswith(one) for one in own)]
+        return tuple(fit.sentence() for fit in chosen[:4])
+
+
+def _key(one: Judged) -> tuple[str, str, str]:
+    return one.kind, one.tag, one.name

@@ -1,0 +1,64 @@
+"""The mesh's declared streams, as the tag table has them, as a system that can be judged. Pure.
+
+Only what was declared counts: a publisher with a period, and its subscribers. Of other nodes as little is assumed as
+possible: one core, and what stages take here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ringcast.admission.calibration import Calibration
+from ringcast.admission.model import Link, Node, Stream, Subscriber, System
+from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
+from ringcast.daemon.table.table import TagTable
+from ringcast.model.place import AUTO, PUBLISHER, node_of
+
+LINK_RATE = 12.5e6
+"""Bytes per second between two nodes when nobody knows better: 100 Mbit/s."""
+LINK_LATENCY_S = 1e-3
+
+
+def declared_system(
+    table: TagTable, found: Calibration, more_publishers: list[PublisherRow], more_subscribers: list[SubscriberRow],
+    link_rate: Callable[[str, str], float] = lambda a, b: LINK_RATE,
+) -> System:  # fmt: skip
+    """With publishers and subscribers that are not in the table yet."""
+    rows = [row for row in [*table.all_publishers(), *more_publishers] if row.declared is not None and row.alive]
+    streams = [_stream(table, row, more_subscribers) for row in rows]
+    names = list(dict.fromkeys([
+        table.node,
+        *(name for one in streams for name in [one.node, *(sub.node for sub in one.subscribers)]),
+        *(node_of(sub.at) for one in streams for sub in one.subscribers if node_of(sub.at)),
+    ]))  # fmt: skip
+    nodes = tuple(
+        Node(name=name, cores=found.machine.cores if name == table.node else 1, blocking_s=found.blocking_s)
+        for name in names
+    )
+    links = tuple(
+        Link(a=a, b=b, bandwidth=link_rate(a, b), latency_s=LINK_LATENCY_S)
+        for i, a in enumerate(names)
+        for b in names[i + 1 :]
+    )
+    return System(nodes=nodes, links=links, streams=tuple(streams), costs=found.costs)
+
+
+def _stream(table: TagTable, row: PublisherRow, more: list[SubscriberRow]) -> Stream:
+    assert row.declared is not None
+    said = row.declared
+    tag = row.info.tag
+    wanting = [*table.subscribers(tag), *(one for one in more if one.info.pattern == tag)]
+    return Stream(
+        tag=f"{tag} of {row.owner}#{row.info.id}", node=row.owner, period_s=said.period_s, bytes=float(said.max_bytes),
+        compute_s=said.compute_s, jitter_s=said.jitter_s,
+        transport="tcp" if any(one.info.reliable for one in wanting) else "nak",
+        subscribers=tuple(_subscriber(one, float(said.max_bytes)) for one in wanting),
+    )  # fmt: skip
+
+
+def _subscriber(row: SubscriberRow, size: float) -> Subscriber:
+    wanted = row.wanted
+    return Subscriber(
+        name=f"{row.owner}#{row.info.id}", node=row.owner, deadline_s=row.deadline_s or None, every=wanted.every,
+        scaled_bytes=size if wanted.size is not None else None, at=PUBLISHER if wanted.at == AUTO else wanted.at,
+    )  # fmt: skip

@@ -1,0 +1,48 @@
+"""Events of a subscription's quality: missed deadlines, silent publishers, lost messages, on a thread of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ringcast.errors import ClosedError
+from ringcast.notify import OnError, Service
+from ringcast.qos import Monitor, Profile, QualityEvent
+
+if TYPE_CHECKING:
+    from ringcast.client.rings.subscribed import SubscribedRings
+
+
+class QualityCallback(Service):
+    """Made by `sub.on_quality`. It looks at the rings and consumes nothing, so it may run beside whoever receives."""
+
+    owner: SubscribedRings
+
+    def __init__(
+        self, rings: SubscribedRings, profile: Profile, callback: Callable[[QualityEvent], object],
+        on_error: OnError | None,
+    ) -> None:  # fmt: skip
+        super().__init__(rings, rings.registration, on_error)
+        self._monitor = Monitor(profile, time.monotonic_ns(), rings.lost)
+        self._callback = callback
+
+    def _turn(self) -> None:
+        if self._stopping.wait(self._monitor.look_every_s):
+            return
+        if self.owner.closed:
+            raise ClosedError("subscriber")
+        newest = self.owner.newest()
+        seen = None if newest is None else (newest.seq, newest.sent_ns)
+        for event in self._monitor.look(time.monotonic_ns(), seen, self.owner.lost):
+            try:
+                self._callback(event)
+                self.delivered += 1
+            except Exception as exc:
+                self._report(exc, event)
+
+    def _wake(self) -> None:
+        pass  # closing sets the event that it waits for
+
+    def _ended(self) -> None:
+        pass

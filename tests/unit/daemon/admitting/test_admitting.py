@@ -1,0 +1,99 @@
+"""Who is let in by the deadlines of all, as the tag table has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.admission.calibration import Calibration, Machine
+from ringcast.admission.model import AdmissionError, Cost, Costs
+from ringcast.daemon.admitting.admitting import Admitting
+from ringcast.daemon.admitting.declared_system import declared_system
+from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
+from ringcast.daemon.table.table import TagTable
+from ringcast.errors import AdmissionRefused
+from ringcast.model.declared import Declared
+from ringcast.model.identity import PublisherInfo, SubscriberInfo
+from ringcast.model.place import Wanted
+
+COST = Cost(fixed_s=1e-4)
+FOUND = Calibration(
+    Machine("p", 1, "k", "v"), Costs(publish=COST, send=COST, receive=COST, deliver=COST), 1e-4, "now", True
+)
+SLOW = Declared(1.0, 1000)
+
+
+@pytest.fixture
+def table():
+    made = TagTable("n1", 1)
+    for name in ("t", "u"):
+        made.open_tag(name, {}, create=True)
+    return made
+
+
+def published(table: TagTable, tag: str, said: Declared | None, number: int = 1) -> None:
+    info = PublisherInfo(id=number, node="n1", tag=tag, incarnation=number, pid=1, user="", program="")
+    table.put(PublisherRow(info=info, depth=1, capacity_bytes=1, declared=said))
+
+
+def subscribed(table: TagTable, tag: str, deadline_s: float, number: int = 9) -> None:
+    info = SubscriberInfo(id=number, node="n1", pattern=tag, pid=1, user="", reliable=False, program="")
+    table.put(SubscriberRow(info=info, deadline_s=deadline_s))
+
+
+def never() -> Calibration:
+    raise AssertionError("nobody declared anything")
+
+
+def test_who_declares_nothing_is_not_judged(table):
+    admitting = Admitting(table, never)
+    admitting.publish("t", None)
+    admitting.subscribe("t", 0.0, False, Wanted())
+
+
+def test_a_deadline_that_can_be_kept(table):
+    published(table, "t", SLOW)
+    Admitting(table, lambda: FOUND).subscribe("t", 0.1, False, Wanted())
+
+
+def test_a_deadline_that_cannot_be_kept_is_refused_with_the_numbers(table):
+    published(table, "t", SLOW)
+    with pytest.raises(AdmissionRefused, match=r"missed by .*would fit: .*a deadline of") as caught:
+        Admitting(table, lambda: FOUND).subscribe("t", 1e-4, False, Wanted())
+    assert "publish" in caught.value.reasons[0] or "deliver" in caught.value.reasons[0]
+
+
+def test_a_publisher_that_would_hurt_another_is_refused(table):
+    published(table, "t", Declared(0.1, 1000, 0.001))
+    subscribed(table, "t", 0.05)
+    admitting = Admitting(table, lambda: FOUND)
+    subscribed(table, "u", 0.02, number=8)
+    admitting.publish("u", Declared(0.1, 1000, 0.001))
+    with pytest.raises(AdmissionRefused, match="t of n1#1 to n1#9") as caught:
+        admitting.publish("u", Declared(0.018, 1000, 0.017))
+    assert caught.value.what == "a publisher on 'u'"
+
+
+def test_what_others_miss_already_is_not_held_against_a_newcomer(table):
+    published(table, "t", SLOW)
+    subscribed(table, "t", 1e-6)
+    Admitting(table, lambda: FOUND).publish("u", SLOW)
+
+
+def test_a_pattern_is_judged_for_every_tag(table):
+    published(table, "u", Declared(0.1, 1000, 0.09), number=2)
+    with pytest.raises(AdmissionRefused, match="u of n1#2"):
+        Admitting(table, lambda: FOUND).subscribe("*", 0.01, False, Wanted())
+
+
+def test_a_machine_that_was_not_calibrated_says_how_to(table):
+    def missing() -> Calibration:
+        raise AdmissionError("costs", "this machine has not been calibrated; run 'ringcast admit --calibrate'")
+
+    with pytest.raises(AdmissionRefused, match="ringcast admit --calibrate"):
+        Admitting(table, missing).publish("t", SLOW)
+
+
+def test_publishers_that_left_do_not_count(table):
+    info = PublisherInfo(id=1, node="n1", tag="t", incarnation=1, pid=1, user="", program="")
+    table.put(PublisherRow(info=info, depth=1, capacity_bytes=1, declared=SLOW, alive=False))
+    assert declared_system(table, FOUND, [], []).streams == ()

@@ -1,0 +1,95 @@
+"""Profiles: what their file may say, what fits what, and what became of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.errors import BadConfiguration, QosMismatch
+from ringcast.qos import Monitor, Profile, QualityEvent, built_in, mismatches, nearest, read
+from ringcast.qos.matching import check, check_carried
+from ringcast.qos.profile import find
+
+MS = 1_000_000
+
+
+def test_the_built_in_ones_fit_themselves_and_their_transports():
+    assert set(built_in()) == {"sensor", "control", "video", "bulk"}
+    for one in built_in().values():
+        assert mismatches(one, one) == []
+        check_carried(one)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("[a]\nreliable = true\nperod_s = 1", 3, "did you mean 'period_s'"),
+        ("[a]\nperiod_s = 0", 2, "a.period_s: expected `float` > 0.0"),
+        ("[a]\npriority = 'urgent'", 2, "a.priority"),
+        ("a = 1", 1, "a is not a table"),
+        ("[a", 1, "not TOML"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named_with_its_line(text, line, says):
+    with pytest.raises(BadConfiguration) as caught:
+        read(text, "p.toml")
+    assert caught.value.line == line
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"reliable": True}, "reliable"),
+        ({"ordered": True}, "ordered"),
+        ({"history": 5}, "history"),
+        ({"period_s": 0.5}, "period_s"),
+        ({"latency_s": 1.0}, "latency_s"),
+        ({"lease_s": 0.5}, "lease_s"),
+    ],
+)
+def test_who_asks_for_more_than_is_offered(asked, field):
+    offered = Profile(ordered=False, history=4, period_s=1.0, lease_s=1.0)
+    assert [one.field for one in mismatches(offered, Profile(**{"ordered": False, **asked}))] == [field]
+
+
+def test_who_asks_for_less_gets_it():
+    offered = Profile(reliable=True, history=4, period_s=1.0, latency_s=0.1, lease_s=1.0)
+    assert mismatches(offered, Profile(history=2, period_s=1.0, latency_s=0.2, lease_s=2.0)) == []
+
+
+def test_a_mismatch_names_both_sides_and_the_nearest_that_fits():
+    known = built_in()
+    with pytest.raises(QosMismatch, match=r"'control'.*'sensor'.*profile 'sensor' fits"):
+        check(known["sensor"], known["control"], known.values())
+    assert nearest(known["video"], known["control"], known.values()) == known["video"]
+    assert nearest(Profile(ordered=False), known["control"], known.values()) is None
+
+
+def test_a_transport_that_loses_cannot_be_reliable():
+    with pytest.raises(QosMismatch, match="may lose messages"):
+        check_carried(Profile(name="p", reliable=True, transport="udp"))
+    check_carried(Profile(name="p", reliable=True, transport="lateral+nak"))
+
+
+def test_an_unknown_profile_names_a_near_one():
+    with pytest.raises(ValueError, match="did you mean 'sensor'"):
+        find("sensr", built_in())
+    own = Profile(name="own")
+    assert find(own, built_in()) is own
+
+
+def test_deadlines_silence_and_losses_are_told_once_each():
+    monitor = Monitor(Profile(period_s=0.01, lease_s=0.025), 0)
+    assert monitor.look(5 * MS, "a", 0) == []
+    assert monitor.look(14 * MS, "a", 0) == []
+    assert monitor.look(16 * MS, "a", 0) == [QualityEvent("deadline", 1, 0.011)]
+    assert monitor.look(20 * MS, "a", 0) == []
+    kinds = [event.kind for event in monitor.look(36 * MS, "a", 2)]
+    assert kinds == ["deadline", "silent", "lost"]
+    assert [event.kind for event in monitor.look(37 * MS, "b", 2)] == ["alive"]
+    assert monitor.look(38 * MS, "b", 2) == []
+
+
+def test_a_publisher_that_never_sends_is_late():
+    monitor = Monitor(Profile(period_s=0.01), 0)
+    assert monitor.look(30 * MS, None, 0) == [QualityEvent("deadline", 3, 0.03)]
