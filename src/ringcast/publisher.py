@@ -18,6 +18,7 @@ from ringcast.message import Reservation, T_contra
 from ringcast.model.closing import Closing
 from ringcast.model.declared import Declared, OnExcess
 from ringcast.model.identity import PublisherInfo
+from ringcast.model.profile import Profile
 
 if TYPE_CHECKING:
     from ringcast.tag import Tag
@@ -28,14 +29,16 @@ class Publisher(Closing, Generic[T_contra]):
 
     def __init__(
         self, attachment: Attachment, tag: Tag[Any], on_slow: Literal["raise", "skip"] = "raise", encoded: bool = False,
-        declared: Declared | None = None, on_excess: OnExcess = "drop",
+        declared: Declared | None = None, on_excess: OnExcess = "drop", offered: Profile | None = None,
     ) -> None:  # fmt: skip
         if on_slow not in ("raise", "skip"):
             raise ValueError(f"on_slow is 'raise' or 'skip', not {on_slow!r}")
         self._attachment = attachment
         if on_excess not in ("wait", "drop"):
             raise ValueError(f"on_excess is 'wait' or 'drop', not {on_excess!r}")
-        self._ring = PublishedRing(attachment, tag, skip_slow=on_slow == "skip", encoded=encoded, declared=declared)
+        self._ring = PublishedRing(
+            attachment, tag, skip_slow=on_slow == "skip", encoded=encoded, declared=declared, offered=offered
+        )
         self._ring.face = weakref.ref(self)
         self._shaping: Shaping | None = None
         if declared is not None:

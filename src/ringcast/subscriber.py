@@ -203,11 +203,11 @@ class Subscriber(Closing, Generic[T_co]):
         """Call `callback` on a thread of its own when a promise of the profile is broken: no message for a period
         ("deadline"), none within the lease ("silent", and "alive" with the next), or messages lost ("lost"). It
         consumes nothing: receive as you do. Raises ValueError (no such profile), ClosedError, ForkedError."""
-        from ringcast.qos.profile import built_in, find  # profiles are read from a file, which most programs do without
+        from ringcast.client.rings.profiles import named
         from ringcast.quality import QualityCallback
 
         self._attachment.check()
-        return self._attachment.employs(QualityCallback(self._rings, find(profile, built_in()), callback, on_error))
+        return self._attachment.employs(QualityCallback(self._rings, named(profile), callback, on_error))
 
     def blackboard(self) -> Blackboard[T_co]:
         """The newest message, for any number of threads, which may wait for a newer one.

@@ -32,6 +32,7 @@ from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO, check_place, node_of
+from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size, check_size
 from ringcast.scaling.temporal import check_rate, first_due
@@ -66,6 +67,7 @@ class Scaling(NamedTuple):
     rate_hz: float | None = None
     ordered: bool = True
     deadline_s: float | None = None
+    requested: Profile | None = None
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -134,7 +136,7 @@ class RingFollowing(Subscription):
             start="earliest" if self.standing or isinstance(self._start, Mapping) else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
-            deadline_s=self.scaling.deadline_s or 0.0,
+            deadline_s=self.scaling.deadline_s or 0.0, requested=self.scaling.requested,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:

@@ -10,6 +10,7 @@ from ringcast.control.service import Extent, Pull, Rate
 from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PresenceKind
+from ringcast.model.profile import Profile
 
 Place = Annotated[str, msgspec.Meta(max_length=255)]
 TransportName = Annotated[str, msgspec.Meta(max_length=255)]
@@ -47,6 +48,7 @@ class Publish(ControlMessage, frozen=True, tag="publish"):
     depth: int
     capacity_bytes: int
     declared: Declared | None = None
+    offered: Profile | None = None
     instead: int = 0
     """The publisher of this client that this ring takes the place of, as `RingAnew` asked for; what is declared is the
     same."""
@@ -80,6 +82,7 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     ordered: bool = True
     deadline_s: Rate = 0.0
     """From sending to receiving; 0 is none."""
+    requested: Profile | None = None
 
 
 class StageUp(ControlMessage, frozen=True, tag="stage_up"):

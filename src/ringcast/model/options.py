@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, TypedDict
 
 from ringcast.model.policy import Policy
+from ringcast.model.profile import Profile
 
 Start = Literal["new", "latest", "earliest"] | int | Mapping[int, int]
 """Where a subscription begins. A mapping gives numbers by incarnation, for whoever goes on where it once stopped; rings
@@ -55,6 +56,7 @@ class SubscriptionOptions(TypedDict, total=False):
     ordered: bool
     policy: Policy | None
     deadline_s: float | None
+    profile: str | Profile | None
 
 
 class SubscribeOptions(SubscriptionOptions, RingOptions, total=False):
