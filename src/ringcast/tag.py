@@ -25,6 +25,7 @@ from ringcast.model.declared import OnExcess, declared
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO
 from ringcast.model.policy import EveryCycle, Policy, view
+from ringcast.model.priority import NORMAL
 from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes, check_name
 from ringcast.notify import OnError
@@ -127,6 +128,7 @@ class Tag(Generic[T]):
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
+        priority: str = "",
         policy: Policy | None = None,
         deadline_s: float | None = None,
         profile: str | Profile | None = None,
@@ -152,6 +154,8 @@ class Tag(Generic[T]):
         `ordered=False`: a message may be received before those that are missing, where the transport recovers losses
         without asking for them ("lateral", "parity", "multicast" alone); others go on delivering in order. `lost` then
         counts what was given up since the message before, wherever it would have been. Not with `reliable`.
+        `priority`: how urgently other nodes send it here: a class ("high"), a DSCP, a schedule for its threads, or
+        several ("critical fifo:30"; docs/priorities.md); `Subscriber.prioritise` changes it.
         `policy`: Periodic(...) or OnChange(...), applied by a proxy at `at` (docs/variables.md). What comes is a stream
         of the proxy's own, with its numbers; event times are the publisher's, and a repeated message is marked
         `discardable`. Not with `every`, `rate_hz` or `size`.
@@ -167,11 +171,12 @@ class Tag(Generic[T]):
         if requested is not None:
             reliable = reliable or requested.reliable
             ordered, transport = ordered and requested.ordered, transport or requested.transport
+            priority = priority or (requested.priority if requested.priority != NORMAL else "")
         if reliable:
             check_reliable(self._name, self._attributes)
         options = Scaling(
-            every, at, transport, size, rate_hz, ordered, deadline_s=deadline_s, requested=requested
-        ).check()
+            every, at, transport, size, rate_hz, ordered, priority, deadline_s=deadline_s, requested=requested
+        ).check()  # fmt: skip
         if policy is not None and policy != EveryCycle():
             return self._under(policy, start, reliable, busy_poll, options)
         if size is not None:
@@ -189,7 +194,10 @@ class Tag(Generic[T]):
         node = self._attachment.connection.welcome.node
         wanted = view(self._name, policy, (), options.at, node, self._attributes.at)
         shown: Tag[T] = Tag(self._attachment, open_view(self._attachment, wanted, self._attributes), None)
-        return shown.subscribe(start, reliable, busy_poll, transport=options.transport, ordered=options.ordered)
+        return shown.subscribe(
+            start, reliable, busy_poll, transport=options.transport, ordered=options.ordered,
+            priority=options.priority,
+        )  # fmt: skip
 
     def history(
         self,

@@ -32,6 +32,7 @@ class TagOptions(TypedDict, total=False):
     prefault: bool
     at: str
     transport: str
+    priority: str
 
 
 class PublisherOptions(RingOptions, total=False):
@@ -40,6 +41,7 @@ class PublisherOptions(RingOptions, total=False):
     on_slow: Literal["raise", "skip"]
     at: str
     transport: str
+    priority: str
 
 
 class SubscriptionOptions(TypedDict, total=False):
@@ -54,6 +56,7 @@ class SubscriptionOptions(TypedDict, total=False):
     at: str
     transport: str
     ordered: bool
+    priority: str
     policy: Policy | None
     deadline_s: float | None
     profile: str | Profile | None
