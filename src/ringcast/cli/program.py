@@ -28,6 +28,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "daemon": "run this node's daemon (programs start one by themselves when none runs)",
         "conference": "talk, see, draw, write and play together in browsers",
         "up": "run several nodes on this machine, joined, until Ctrl-C",
+        "agent": "watch deadlines, and make channels that miss them more urgent, until Ctrl-C",
         "doctor": "check what this machine allows, and how to get the rest",
         "status": "show whether the daemon is up, and what it holds",
         "stop": "end the daemon, and wait until it has",

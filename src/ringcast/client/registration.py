@@ -27,6 +27,7 @@ from ringcast.control.requests import Attached, Publish, Subscribe, Unpublish, U
 from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo
+from ringcast.model.profile import Profile
 
 logger = logging.getLogger("ringcast")
 
@@ -76,10 +77,12 @@ class Publication:
     """The right to publish one ring on a tag."""
 
     def __init__(
-        self, connection: Connection, tag: str, publisher: RingOwner, declared: Declared | None = None
-    ) -> None:
+        self, connection: Connection, tag: str, publisher: RingOwner, declared: Declared | None = None,
+        offered: Profile | None = None,
+    ) -> None:  # fmt: skip
         self.tag = tag
         self.declared = declared
+        self.offered = offered
         self.info: PublisherInfo | None = None
         self.subscribers = 0
         self.lock = threading.Lock()
@@ -102,7 +105,7 @@ class Publication:
             with self.lock:
                 request = Publish(
                     id=0, tag=self.tag, incarnation=publisher.incarnation, depth=publisher.depth,
-                    capacity_bytes=publisher.capacity_bytes, declared=self.declared,
+                    capacity_bytes=publisher.capacity_bytes, declared=self.declared, offered=self.offered,
                 )  # fmt: skip
                 publisher.stage(None)
                 # Before asking: the daemon announces mailboxes on it as soon as it has said yes.
@@ -135,7 +138,7 @@ class Publication:
             successor.attach_fanout(ours.fileno())
             request = Publish(
                 id=0, tag=self.tag, incarnation=successor.incarnation, depth=successor.depth,
-                capacity_bytes=successor.capacity_bytes, declared=self.declared,
+                capacity_bytes=successor.capacity_bytes, declared=self.declared, offered=self.offered,
                 instead=self.info.id if self.info is not None else 0,
             )  # fmt: skip
             self._connection.post(request, (successor.ring_fd, successor.bell_fd, theirs.fileno()), go_on)

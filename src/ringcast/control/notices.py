@@ -35,6 +35,8 @@ class RingUp(ControlMessage, frozen=True, tag="ring_up"):
     """Its sequence numbers do not ascend: messages are stored in order of arrival."""
     first_seq: int = 0
     """The publisher's sequence number of the first message in the ring."""
+    priority: str = ""
+    """How urgently it comes from another node: threads that read it take its schedule."""
     age_ns: int | None = None
     """The publisher's age, if known. A reader should have had everything from a publisher younger than its
     subscription."""

@@ -38,6 +38,7 @@ from ringcast.daemon.observe.own_publisher import OwnPublisher
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.placing.placer import Placing
+from ringcast.daemon.priority.agreement import Agreement
 from ringcast.daemon.pull.buffers import Buffers
 from ringcast.daemon.pull.pulls import Pulls
 from ringcast.daemon.rings.link_answers import LinkAnswers
@@ -136,7 +137,8 @@ class Network:
         )
         self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
-        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed)
+        agreement = Agreement(local.table, self.mesh, self.incoming.settled)
+        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreement)
         self.pulls = Pulls(local, self.mesh, self.clocks.known)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
         for name, handler in (

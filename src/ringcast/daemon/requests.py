@@ -213,10 +213,12 @@ class Requests:
                 await self._network.incoming.settled(moved.pattern)
         self._deliver(out)
 
-    async def _answer(self, connection: Connection, request_id: int, work: Coroutine[Any, Any, None]) -> None:
+    async def _answer(
+        self, connection: Connection, request_id: int, work: Coroutine[Any, Any, list[str] | None]
+    ) -> None:
         try:
-            await work
-            connection.push(Done(id=request_id))
+            warnings = await work
+            connection.push(Done(id=request_id, warnings=warnings or []))
         except RingcastError as exc:
             connection.push(refuse(request_id, exc))
         except TimeoutError:

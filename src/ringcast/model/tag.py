@@ -36,6 +36,8 @@ class TagAttributes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Where subscribers' proxies sit unless they say otherwise; '' is at the publisher."""
     transport: str = ""
     """What carries the tag to other nodes unless subscribers say otherwise; '' is the default for what they ask."""
+    priority: str = ""
+    """How urgent its channels are unless subscribers say otherwise (`ringcast.model.priority`); '' is normal."""
 
 
 def check_name(name: str) -> str:

@@ -17,6 +17,7 @@ from ringcast.client.staging import PublisherStages
 from ringcast.control.notices import StageUnwanted, StageWanted
 from ringcast.errors import RingcastError
 from ringcast.model.declared import Declared
+from ringcast.model.profile import Profile
 
 if TYPE_CHECKING:
     from ringcast.tag import Tag
@@ -39,8 +40,9 @@ class PublishedRing(_core.RingWriter):
     """Raises what `Connection.call` does, NoSpace, ResourceLimit."""
 
     def __init__(
-        self, attachment: Attachment, tag: Tag[Any], *, skip_slow: bool, encoded: bool, declared: Declared | None = None
-    ) -> None:
+        self, attachment: Attachment, tag: Tag[Any], *, skip_slow: bool, encoded: bool,
+        declared: Declared | None = None, offered: Profile | None = None,
+    ) -> None:  # fmt: skip
         attachment.check()
         attributes = tag.attributes
         super().__init__(
@@ -57,7 +59,7 @@ class PublishedRing(_core.RingWriter):
         self.tag = tag  # kept open: a restarted daemon has to make it as it was
         self._attachment = attachment
         self._stages = PublisherStages()
-        self.registration = Publication(attachment.connection, tag.name, self, declared)
+        self.registration = Publication(attachment.connection, tag.name, self, declared, offered)
         try:
             attachment.registry.publish(self.registration)
         except BaseException:

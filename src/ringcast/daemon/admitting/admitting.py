@@ -18,10 +18,16 @@ from ringcast.errors import AdmissionRefused
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Wanted
+from ringcast.model.profile import Profile
+from ringcast.qos.matching import check
+from ringcast.qos.profile import built_in
 
 if TYPE_CHECKING:
     from ringcast.admission.verdict import Judged
 
+MOST_STREAMS = 32
+"""Judging happens between two requests, and takes longer than in proportion: with more, every client would wait."""
+_MOST_SEARCHED = 4
 _NEW = 0
 """The number of one that has none yet."""
 
@@ -61,19 +67,33 @@ class Admitting:
         ]  # fmt: skip
         self._judge(f"a subscriber to {pattern!r} with a deadline of {deadline_s:g} s", [], rows)
 
+    def request(self, pattern: str, requested: Profile | None) -> None:
+        """Compare a subscriber's profile with what the publishers offer that are there; one without a profile offers
+        whatever it does. Raises QosMismatch."""
+        if requested is None:
+            return
+        for tag in self._table.tags(pattern):
+            for row in self._table.publishers(tag.name):
+                if row.offered is not None and row.alive:
+                    check(row.offered, requested, built_in().values())
+
     def _judge(self, what: str, publishers: list[PublisherRow], subscribers: list[SubscriberRow]) -> None:
         from ringcast.admission.verdict import judge  # the analysis, which few daemons ever need
         from ringcast.daemon.admitting.declared_system import declared_system
 
         try:
             found = self._calibration()
-            before = judge(declared_system(self._table, found, [], []))
             system = declared_system(self._table, found, publishers, subscribers)
+            if len(system.streams) > MOST_STREAMS:
+                reason = f"a running daemon judges at most {MOST_STREAMS} streams; plan more by 'ringcast admit'"
+                raise AdmissionError("", reason)
             after = judge(system)
         except AdmissionError as exc:
             raise AdmissionRefused(what, (str(exc),)) from exc
-        known = {_key(one) for one in before.refused}
+        if after.admitted:
+            return
         # What others miss already is not the newcomer's doing.
+        known = {_key(one) for one in judge(declared_system(self._table, found, [], [])).refused}
         hurt = [one for one in after.refused if _key(one) not in known]
         if hurt:
             raise AdmissionRefused(what, tuple(one.sentence() for one in hurt), self._fits(system, publishers))
@@ -83,7 +103,7 @@ class Admitting:
         from ringcast.admission.verdict import judge
 
         own = {f" of {self._table.node}#{row.info.id}" for row in publishers}
-        found = fits(system, judge(system))
+        found = fits(system, judge(system), deadlines_only=len(system.streams) > _MOST_SEARCHED)
         chosen = [fit for fit in found if not own or any(fit.tag.endswith(one) for one in own)]
         return tuple(fit.sentence() for fit in chosen[:4])
 

@@ -94,12 +94,13 @@ class Local:
         return self._effects.finish()
 
     def admit(self, request: Request) -> None:
-        """Raises AdmissionRefused for what is declared and does not fit."""
+        """Raises AdmissionRefused for what is declared and does not fit, QosMismatch for more than is offered."""
         if isinstance(request, Publish) and not request.instead:
             self.admitting.publish(request.tag, request.declared)
         elif isinstance(request, Subscribe):
             wanted = options_of(request).wanted
             self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted)
+            self.admitting.request(request.pattern, request.requested)
 
     def leave(self, client: int) -> list[Send]:
         """A client is gone: withdraw what it held. Its rings linger."""

@@ -71,7 +71,11 @@ class Publishers:
             pid=client.pid, user=client.user, program=client.program,
         )  # fmt: skip
         row = PublisherRow(
-            info=info, depth=request.depth, capacity_bytes=request.capacity_bytes, declared=request.declared
+            info=info,
+            depth=request.depth,
+            capacity_bytes=request.capacity_bytes,
+            declared=request.declared,
+            offered=request.offered,
         )
         ring = Ring(row, client.number, tag.attributes, fds, monitor)
         if known is not None:  # its publisher comes back after it lost its connection

@@ -108,6 +108,7 @@ class Tags:
         """Of a daemon without a network."""
         expect(fds, 0, request)
         routes.check_setting(request.at, request.transport, {self._table.node}, 0)
+        routes.check_urgency(request.urgency)
         self._put_setting(request)
         self._effects.send(client.number, Done(id=request.id))
 
@@ -117,7 +118,7 @@ class Tags:
             raise UnknownTag(request.tag)
         here = {subscriber_key(one.owner, one.info.id) for one in self._table.subscribers(row.name)}
         changed = settings.changed(
-            row, request.node, request.at, request.transport, here, planned=request.planned
+            row, request.node, request.at, request.transport, here, planned=request.planned, urgency=request.urgency
         )  # fmt: skip
         self._effects.note(self._table.put(changed))
         self._sharing.rematch(row.name)

@@ -19,7 +19,7 @@ from ringcast.daemon.operate import rule_tables
 from ringcast.daemon.operate.mistakes import Wrong, shown, unknown
 from ringcast.daemon.table.attributes import resolve
 from ringcast.errors import BadConfiguration, BadTagName, BadTransport, QosMismatch
-from ringcast.model import addresses
+from ringcast.model import addresses, priority
 from ringcast.model.place import AUTO, Setting, check_place
 from ringcast.model.tag import check_name, check_pattern, matches
 from ringcast.model.toml_lines import Path, line_of, line_of_error, lines_of
@@ -46,12 +46,13 @@ class Key(NamedTuple):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Where proxies sit and what carries tags that match, for streams to `node` ('' is every node)."""
+    """Where proxies sit, what carries tags that match and how urgently, for streams to `node` ('' is every node)."""
 
     tags: str
     node: str = ""
     at: str = ""
     transport: str = ""
+    priority: str = ""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -98,7 +99,10 @@ def settings_for(rules: tuple[Rule, ...], tag: str) -> dict[str, Setting]:
     for rule in rules:
         if matches(rule.tags, tag):
             known = found.get(rule.node, Setting())
-            found[rule.node] = Setting(at=known.at or rule.at, transport=known.transport or rule.transport)
+            found[rule.node] = Setting(
+                at=known.at or rule.at, transport=known.transport or rule.transport,
+                priority=known.priority or rule.priority,
+            )  # fmt: skip
     return found
 
 
@@ -256,14 +260,16 @@ def _rule(number: int, value: object) -> Rule:
                 raise ValueError(f"node must be the name of a node, not {shown(held)}")
             elif name == "transport":
                 find(held)
+            elif name == "priority":
+                priority.read(held)
             elif name == "at" and check_place(held) == AUTO:
                 raise ValueError("at must be 'publisher', 'subscriber' or 'node:NAME'; leave it out for 'auto'")
         except QosMismatch as exc:
             raise Wrong((number, name), f"transport {shown(held)}: {exc.offered}; {exc.remedy}") from exc
         except (BadTagName, BadTransport, ValueError) as exc:
             raise Wrong((number, name), str(exc)) from exc
-    if "tags" not in value or not {"at", "transport"} & value.keys():
-        raise Wrong((number,), 'a rule needs tags = "PATTERN", and transport or at or both')
+    if "tags" not in value or not {"at", "transport", "priority"} & value.keys():
+        raise Wrong((number,), 'a rule needs tags = "PATTERN", and some of transport, at and priority')
     return Rule(**value)
 
 

@@ -160,6 +160,11 @@ class Ring:
         return False
 
     @property
+    def priority(self) -> str:
+        """How urgently it comes from another node."""
+        return ""
+
+    @property
     def unordered(self) -> bool:
         """True for a mirror that stores messages in order of arrival."""
         return False
@@ -220,7 +225,7 @@ class Ring:
             subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
             capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
             next_seq=self.fresh_seq, every=self.every, size=self.size, pace=pace, alive=self.alive, held=self.held,
-            unordered=self.unordered, first_seq=self.first_seq, age_ns=self.age_ns,
+            unordered=self.unordered, first_seq=self.first_seq, age_ns=self.age_ns, priority=self.priority,
         )  # fmt: skip
 
     def status(self) -> PublisherStatus:
@@ -283,6 +288,10 @@ class MirrorRing(Ring):
     @property
     def way_ns(self) -> int:
         return max(0, self._mirror.counters().get("most_delay_ns", 0))
+
+    @property
+    def priority(self) -> str:
+        return self.demand.priority
 
     @property
     def unordered(self) -> bool:

@@ -46,6 +46,14 @@ EXPERIMENTS = {
         "ringcast.lab.placement.experiment",
         "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
     ),
+    "yarp": (
+        "ringcast.lab.yarp.experiment",
+        "paper 003: priorities of threads and packets at a loaded card and a loaded switch (root)",
+    ),
+    "reservation": (
+        "ringcast.lab.reservation.experiment",
+        "paper 001, experiment 5: round trips beside hogs and traffic, without and with reservations (root)",
+    ),
     "bounds": (
         "ringcast.lab.bounds.experiment",
         "papers 000 and 001: measured maximum beside the computed bound, over random task sets (real-time priorities)",
