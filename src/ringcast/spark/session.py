@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ringcast.spark.jvm.accumulators import end_without_a_word
 from ringcast.spark.jvm.java import java_home
 from ringcast.spark.jvm.launch import launch, log_level
 from ringcast.spark.jvm.local_files import write_plainly
@@ -72,6 +73,7 @@ def open_session(
     master = master or "local[*]"
     local = master.startswith("local")
     chosen = {**SETTINGS, "spark.log.level": log_level(), **(LOCAL_SETTINGS if local else {}), **(settings or {})}
+    end_without_a_word()
     launch({"spark.master": master, "spark.app.name": app, **chosen}, local)
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in chosen.items():
