@@ -56,6 +56,7 @@ NB_MODULE(_core, m) {
     bind_area(m);
     bind_recovery(m);
     bind_variables(m);
+    bind_schedule(m);
     m.attr("PAGE_BYTES") = kPage;
     m.attr("LATENCY_BUCKETS") = kLatencyBuckets;
     m.attr("MAILBOX_BITS") = kMailboxBits;

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "bindings/errors.hpp"
@@ -14,6 +13,7 @@
 #include "bindings/payload.hpp"
 #include "bindings/reservation.hpp"
 #include "path/sender.hpp"
+#include "ring/inheriting_mutex.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -29,8 +29,16 @@ std::optional<i64> event_time(nb::handle event_ns) {
     return value;
 }
 
-Stamp stamped(std::optional<i64> event_ns, bool discardable, i64 now) {
-    return {event_ns.value_or(now), now, discardable ? kDiscardable : 0};
+Stamp stamped(std::optional<i64> event_ns, u32 flags, i64 now) { return {event_ns.value_or(now), now, flags}; }
+
+u32 flags_of(bool discardable, nb::handle priority) {
+    const u32 flags = discardable ? kDiscardable : 0;
+    if (priority.is_none()) [[likely]]
+        return flags;
+    static constexpr const char* names[] = {"low", "normal", "high", "critical"};
+    for (u32 i = 0; PyUnicode_Check(priority.ptr()) && i < std::size(names); ++i)
+        if (PyUnicode_CompareWithASCIIString(priority.ptr(), names[i]) == 0) return flags | (i + 1) << kClassShift;
+    throw nb::value_error("the priority of a message is 'low', 'normal', 'high' or 'critical', or None for its channel's");
 }
 
 class PyWriter final : public Owner, public RoomGiver {
@@ -49,10 +57,12 @@ public:
         return *writer_;
     }
 
-    u64 send(nb::handle data, nb::handle event_ns, bool discardable) { return send_one(data, event_ns, discardable, true); }
+    u64 send(nb::handle data, nb::handle event_ns, bool discardable, nb::handle priority) { return send_one(data, event_ns, flags_of(discardable, priority), true); }
 
     // For event loops, which may not wait for a reliable reader.
-    u64 send_nowait(nb::handle data, nb::handle event_ns, bool discardable) { return send_one(data, event_ns, discardable, false); }
+    u64 send_nowait(nb::handle data, nb::handle event_ns, bool discardable, nb::handle priority) {
+        return send_one(data, event_ns, flags_of(discardable, priority), false);
+    }
 
     // The number of the first message that a reliable reader has not read; the next one when there is none.
     u64 unread() {
@@ -82,7 +92,7 @@ public:
     std::byte* reserve(std::size_t length) override {
         Turn turn(*this);
         Sender& writer = make_room(turn, length);
-        reserved_ = true;
+        reserved_ = unusual_ = true;
         return writer.claim(length);
     }
 
@@ -92,15 +102,48 @@ public:
         {
             const Turn turn(*this);
             Sender& writer = open();
-            seq = writer.complete(length, stamped(event, discardable, utc_ns()));
+            seq = writer.complete(length, stamped(event, discardable ? kDiscardable : 0, utc_ns()));
             reserved_ = false;
             writer.announce();
+            if (next_) go_on();
+            unusual_ = false;
         }
         feed();
         return seq;
     }
 
-    void cancel() override { reserved_ = false; }
+    // Without the turn, because the garbage collector may call it; the next send goes on in the next ring.
+    void cancel() override {
+        reserved_ = false;
+        unusual_ = next_ != nullptr;
+    }
+
+    // Go on in the ring of `other`, which is left without one: whoever reads the old ring gets nothing new. An open
+    // reservation is written into the old one first.
+    void take_over(PyWriter& other) {
+        if (&other == this) throw nb::value_error("a publisher cannot take over its own ring");
+        std::unique_ptr<Sender> next;
+        {
+            const Turn turn(other);
+            other.open();
+            other.settle();
+            next = std::move(other.writer_);
+        }
+        const Turn turn(*this);
+        open();
+        next_ = std::move(next);
+        unusual_ = true;
+        if (!reserved_) settle();
+    }
+
+    // How many messages of the ring before this one a reliable reader has not read.
+    u64 unread_before() {
+        const Turn turn(*this);
+        open();
+        if (!before_) return 0;
+        before_->reap();
+        return before_->next_seq() - before_->unread();
+    }
 
     void attach_fanout(int fd) {
         Descriptor socket(fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -119,6 +162,8 @@ public:
         const Turn turn(*this);
         if (reserved_) raise("ReservationError", "a reservation is open; commit or cancel it before closing the publisher");
         writer_.reset();
+        next_.reset();
+        before_.reset();
     }
 
     bool closed() const { return writer_ == nullptr; }
@@ -134,7 +179,7 @@ public:
     }
 
 private:
-    u64 send_one(nb::handle data, nb::handle event_ns, bool discardable, bool waits) {
+    u64 send_one(nb::handle data, nb::handle event_ns, u32 flags, bool waits) {
         open();
         nb::object encoded = encode_.is_none() ? nb::borrow(data) : encode_(data);
         const Payload payload(encoded);
@@ -143,7 +188,7 @@ private:
         {
             Turn turn(*this);
             Sender& writer = make_room(turn, payload.length(), waits);
-            seq = put(writer, payload, stamped(event, discardable, utc_ns()));
+            seq = put(writer, payload, stamped(event, flags, utc_ns()));
             writer.announce();
         }
         feed();
@@ -216,7 +261,7 @@ private:
             for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(batch.ptr()); ++i) {
                 const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), i));
                 const Payload payload(item);
-                seq = put(make_room(turn, payload.length()), payload, stamped(event, false, now));
+                seq = put(make_room(turn, payload.length()), payload, stamped(event, 0, now));
             }
         } catch (...) {
             // Those before a bad item were sent. Whoever left his turn while waiting had announced them before.
@@ -234,8 +279,8 @@ private:
     }
 
     Sender& make_room(Turn& turn, std::size_t length, bool waits = true) {
+        settle();
         Sender& writer = open();
-        check_unreserved();
         if (!writer.fits(length)) [[unlikely]]
             raise("MessageTooLarge", length, writer.geometry().capacity, kMostMessageBytes);
         if (writer.room(length)) [[likely]]
@@ -244,9 +289,19 @@ private:
         return wait_for_room(turn, length);
     }
 
-    void check_unreserved() const {
-        if (reserved_) [[unlikely]]
-            raise("ReservationError", "a reservation is open on this publisher; commit or cancel it first");
+    // With the turn.
+    void go_on() {
+        before_ = std::move(writer_);
+        writer_ = std::move(next_);
+    }
+
+    // With the turn, before every message: is there a reservation, or another ring to go on in?
+    void settle() {
+        if (!unusual_) [[likely]]
+            return;
+        if (reserved_) raise("ReservationError", "a reservation is open on this publisher; commit or cancel it first");
+        if (next_) go_on();
+        unusual_ = false;
     }
 
     // Nothing is claimed yet, so the turn may be left for signal handlers, which may use this very publisher, and
@@ -255,8 +310,8 @@ private:
         const i64 until = steady_ns() + max_wait_ns_;
         open().count_wait();
         for (;;) {
+            settle();
             Sender& writer = open();
-            check_unreserved();
             if (writer.room(length)) return writer;
             {
                 const Released released;
@@ -280,10 +335,13 @@ private:
     const bool skip_slow_;
     nb::object encode_;
     nb::object stage_ = nb::none();
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     std::atomic<const void*> holder_{nullptr};
     bool reserved_ = false;
+    bool unusual_ = false;  // reserved, or there is a next ring
     std::unique_ptr<Sender> writer_;
+    std::unique_ptr<Sender> next_;    // taken over once the reservation is done
+    std::unique_ptr<Sender> before_;  // kept for `unread_before`; nothing more is written there
 };
 
 }  // namespace
@@ -301,14 +359,16 @@ void bind_writer(nb::module_& m) {
     nb::class_<PyWriter>(m, "RingWriter", nb::type_slots(collectable<PyWriter>::slots))
         .def(nb::init<u64, u64, double, bool, bool, nb::object, u64>(), nb::kw_only(), "depth"_a, "capacity_bytes"_a,
              "max_wait_s"_a = 0.1, "skip_slow"_a = false, "prefault"_a = false, "encode"_a = nb::none(), "incarnation"_a = 0)
-        .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
-        .def("send_nowait", &PyWriter::send_nowait, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false)
+        .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
+        .def("send_nowait", &PyWriter::send_nowait, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
         .def("send_many", &PyWriter::send_many, "items"_a, "event_ns"_a = nb::none())
         .def("reserve",
              [](nb::handle_t<PyWriter> self, std::size_t length) {
                  return make_reservation(nb::borrow(self), nb::cast<PyWriter&>(self), length);
              },
              "length"_a)
+        .def("take_over", &PyWriter::take_over, "other"_a)
+        .def_prop_ro("unread_before", &PyWriter::unread_before)
         .def("attach_fanout", &PyWriter::attach_fanout, "socket_fd"_a)
         .def("set_stage", &PyWriter::set_stage, "stage"_a.none())
         .def("counters", &PyWriter::counters)

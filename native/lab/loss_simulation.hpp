@@ -55,6 +55,8 @@ struct LossOutcome {
     std::vector<u32> latency;    // receivers x updates, in kLatencyUnitNs, from the moment the update was due
     std::vector<u64> unsettled;  // per receiver: messages neither delivered nor reported at the end
     std::vector<u64> gone;       // per receiver: messages reported lost
+    std::vector<u64> skipped;    // per receiver: messages that the network lost, before any repair
+    std::vector<u64> gaps;       // per receiver: runs of them
     Traffic publisher, receivers;
     u64 out_of_order = 0;
     u64 duplicates = 0;  // delivered twice, which must not be

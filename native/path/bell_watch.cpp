@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ring/futex.hpp"
+#include "ring/inheriting_mutex.hpp"
 #include "ring/thread.hpp"
 
 namespace ringcast {
@@ -90,7 +91,7 @@ private:
 
     BellWatch& watch_;
     std::size_t rings_ = 0;
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     std::vector<Wanted> wanted_;
     std::atomic<u32> changed_{0};
     Thread thread_;

@@ -13,11 +13,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "ring/cursor.hpp"
+#include "ring/inheriting_mutex.hpp"
 
 namespace ringcast {
 
@@ -59,11 +59,11 @@ private:
     class Post;
 
     std::function<void()> on_news_;
-    mutable std::mutex posts_mutex_;
+    mutable InheritingMutex posts_mutex_;
     std::vector<std::unique_ptr<Post>> posts_;
     std::unordered_map<u64, Post*> post_of_;
     std::atomic<u64> looks_{0};
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     std::vector<u64> came_;
 };
 

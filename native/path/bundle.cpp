@@ -97,6 +97,7 @@ void Bundle::flush() {
             if (run.datagrams > 1 && gso::cannot_cut(error)) {
                 cuts_ = error == EMSGSIZE;
                 calls_ += run.datagrams;
+                vector[done - 1].msg_hdr.msg_controllen = 0;
                 gso::send_each(
                     socket_, vector[done - 1].msg_hdr, {parts.data() + run.first_part, run.datagrams}, 1,
                     [&](std::size_t bytes) { if (author != nullptr) author->sent(1, bytes, by_group); },

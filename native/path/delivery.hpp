@@ -7,7 +7,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "path/recovered.hpp"
 #include "path/poller.hpp"
 #include "path/bell_watch.hpp"
+#include "ring/inheriting_mutex.hpp"
 #include "ring/thread.hpp"
 
 namespace ringcast {
@@ -85,7 +85,7 @@ private:
     void tick();
 
     Descriptor socket_;
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     std::unordered_set<u64> awaiting_;  // keys of channels whose readers are waited for
 
     // ---- the thread's own

@@ -13,7 +13,7 @@ namespace ringcast {
 
 //  0       4        8        16       24       32          40
 //  +-------+--------+--------+--------+--------+-----------+
-//  | op    | chunk  | id     | key    | every  | first seq |   one packet each; the last three only for a link.
+//  | op    |rank,chk| id     | key    | every  | first seq |   one packet each; the last three only for a link.
 //  +-------+--------+--------+--------+--------+-----------+   `add` carries the mailbox's or the link's descriptor
 //  40       44          48      52    56    64         96
 //  +--------+-----------+-------+-----+-----+----------+
@@ -161,7 +161,10 @@ void Fanout::take(const Announcement& a, Descriptor fd, Descriptor counter) {
             if (fd.get() < 0) return;
             auto sealer = a.op == kAddSealedLink ? sealer_of(a, std::move(counter)) : nullptr;
             remove(links_);
-            links_.emplace_back(std::move(fd), a.id, a.key, a.every, static_cast<std::uint16_t>(std::min<u32>(a.chunk, UINT16_MAX)), a.first_seq, std::move(sealer));
+            // The upper half of the word is the rank: those of higher classes are served first.
+            Link link(std::move(fd), a.id, a.key, a.every, static_cast<std::uint16_t>(a.chunk), a.first_seq, std::move(sealer), static_cast<std::int16_t>(a.chunk >> 16));
+            const auto at = std::find_if(links_.begin(), links_.end(), [&](const Link& other) { return other.rank() < link.rank(); });
+            links_.insert(at, std::move(link));
             return;
         }
         case kRekeyLink:

@@ -27,12 +27,10 @@ private:
 // An old kernel, a device without checksums, a narrower way than was thought: each by itself may still go.
 inline bool cannot_cut(int error) { return error == EIO || error == EINVAL || error == EOPNOTSUPP || error == EMSGSIZE; }
 
-// Datagrams of `parts_each` parts, each in a call of its own, to where `message` goes. Calls `sent(bytes)` or
+// Datagrams of `parts_each` parts, each in a call of its own, to where `message` goes and with what is beside it. Calls `sent(bytes)` or
 // `refused(errno)` for each.
 template <typename Sent, typename Refused>
 void send_each(int socket, msghdr message, std::span<iovec> parts, std::size_t parts_each, Sent&& sent, Refused&& refused) {
-    message.msg_control = nullptr;
-    message.msg_controllen = 0;
     message.msg_iovlen = parts_each;
     for (std::size_t i = 0; i < parts.size(); i += parts_each) {
         message.msg_iov = &parts[i];

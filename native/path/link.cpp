@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "path/class_mark.hpp"
+#include "path/endpoint.hpp"
 #include "path/gso.hpp"
 #include "ring/counters.hpp"
 
@@ -22,15 +24,21 @@ iovec SealedBatch::add(const wire::Header& header, const std::byte* bytes, std::
     return span_of(at, whole);
 }
 
-Link::Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq, std::unique_ptr<seal::Sealer> sealer)
-    : socket_(std::move(socket)), id_(id), key_(key), every_(std::max<u64>(every, 1)), chunk_(std::max<std::uint16_t>(chunk, 64)), first_seq_(first_seq) {
+Link::Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq, std::unique_ptr<seal::Sealer> sealer, int rank)
+    : socket_(std::move(socket)), id_(id), key_(key), every_(std::max<u64>(every, 1)), chunk_(std::max<std::uint16_t>(chunk, 64)), first_seq_(first_seq), rank_(rank) {
     if (sealer) sealed_ = std::make_unique<SealedBatch>(std::move(sealer));
+}
+
+int Link::family() {
+    if (family_ == 0) family_ = family_of(socket_.get());
+    return family_;
 }
 
 void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
     std::array<wire::Header, kBatch> headers;
     std::array<std::array<iovec, 2>, kBatch> parts;
     std::array<mmsghdr, kBatch> vector;
+    std::array<ClassMark, kBatch> marks;
     unsigned n = 0;
     const auto flush = [&] {
         unsigned done = 0;
@@ -72,6 +80,8 @@ void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
             parts[n] = {span_of(&headers[n], wire::kHeaderBytes), span_of(message.bytes, message.length)};
             vector[n].msg_hdr.msg_iovlen = 2;
         }
+        if (class_of(message.flags) != 0) [[unlikely]]
+            marks[n].attach(vector[n].msg_hdr, family(), message.flags);
         if (++n == kBatch) flush();
     }
     flush();
@@ -105,11 +115,20 @@ u32 Link::push_burst(const Outgoing& message, u32 offset, LinkCounters& counters
     all.msg_iov = parts.data();
     all.msg_iovlen = 2 * n;
     gso::Cut cut;
-    if (n > 1) cut.attach(all, static_cast<std::uint16_t>(whole));
+    ClassMark mark;
+    const bool marked = class_of(message.flags) != 0;
+    if (marked)
+        mark.attach(all, family(), message.flags, static_cast<std::uint16_t>(n > 1 ? whole : 0));
+    else if (n > 1)
+        cut.attach(all, static_cast<std::uint16_t>(whole));
     if (n > 1 && sendmsg(socket_.get(), &all, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
         add(counters.datagrams, n);
         return offset;
     }
+    if (marked)
+        mark.attach(all, family(), message.flags);
+    else
+        all.msg_controllen = 0;
     // Also when there was no room for all: for some there may be.
     gso::send_each(socket_.get(), all, {parts.data(), 2 * n}, 2, [&](std::size_t) { add(counters.datagrams, 1); }, [&](int) { add(counters.refused, 1); });
     return offset;

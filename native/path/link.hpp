@@ -52,11 +52,13 @@ public:
     static constexpr std::size_t kBatch = 32;
 
     Link(Descriptor socket, u64 id, u64 key, u64 every, std::uint16_t chunk, u64 first_seq = UINT64_MAX,
-         std::unique_ptr<seal::Sealer> sealer = nullptr);
+         std::unique_ptr<seal::Sealer> sealer = nullptr, int rank = 0);
     Link(Link&&) = default;
     Link& operator=(Link&&) = default;
 
     u64 id() const { return id_; }
+    // Of several links the one of the larger rank is pushed to first.
+    int rank() const { return rank_; }
     // Go on with another key. A link that is not sealed stays so.
     void rekey(std::unique_ptr<seal::Sealer> sealer) {
         if (sealed_) sealed_->rekey(std::move(sealer));
@@ -84,7 +86,11 @@ private:
     u64 key_;
     u64 every_;
     std::uint16_t chunk_;
+    int family();
+
     u64 first_seq_;
+    int rank_;
+    int family_ = 0;  // of the socket, once it is known
     Owed owed_;
     std::unique_ptr<SealedBatch> sealed_;  // none on a mesh without identities
 };

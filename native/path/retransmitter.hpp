@@ -7,7 +7,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "path/group.hpp"
 #include "path/intake.hpp"
 #include "path/bell_watch.hpp"
+#include "ring/inheriting_mutex.hpp"
 #include "ring/thread.hpp"
 
 namespace ringcast {
@@ -70,7 +70,7 @@ private:
     void receive();
 
     Descriptor socket_;
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     std::unordered_set<u64> open_;  // keys
 
     // ---- the thread's own

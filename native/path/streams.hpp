@@ -8,13 +8,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "path/mirror.hpp"
 #include "path/bell_watch.hpp"
+#include "ring/inheriting_mutex.hpp"
 #include "ring/thread.hpp"
 
 namespace ringcast {
@@ -53,7 +53,7 @@ private:
     void end(Stream* stream);
 
     Descriptor epoll_, wakeup_;
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     std::vector<u64> ended_;
     std::unordered_set<u64> awaiting_;  // keys of channels whose readers are waited for
     std::atomic<u64> rounds_{0};

@@ -78,7 +78,11 @@ bool Reader::detach(u64 incarnation, bool drain, u64 end) {
             lost_at_ends_.fetch_add(due_between(known->next_due, end, known->factor));
             known->next_due = end;
         } else if (drain) {
-            if (end != kEndUnknown) (*at)->end.store(end);
+            if (end != kEndUnknown) {
+                (*at)->end.store(end);
+                // A publisher whose right was taken away may go on writing: nothing of that is read.
+                (*at)->stop_before.store(std::min<u64>((*at)->stop_before.load(), end));
+            }
             (*at)->draining.store(true);
         } else {
             if (port_) bridge_->remove(incarnation, port_.get());

@@ -7,7 +7,6 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "ring/clock.hpp"
 #include "ring/counters.hpp"
 #include "ring/cursor.hpp"
+#include "ring/inheriting_mutex.hpp"
 #include "ring/mailbox.hpp"
 
 namespace ringcast {
@@ -138,7 +138,7 @@ private:
     std::atomic<u32> poked_{0};          // what a reader without rings sleeps on
 
     // Members are let go of without the lock: what their context does when it ends is not known here.
-    mutable std::mutex mutex_;  // members_, ended_, and what waiting is changed to
+    mutable InheritingMutex mutex_;  // members_, ended_, and what waiting is changed to
     std::vector<MemberPtr> members_;
     struct Ended {
         u64 incarnation;

@@ -55,10 +55,13 @@ void Thread::start(const std::string& name, Errand body) {
     } catch (const std::system_error& e) {
         throw OsRefused("cannot start the thread " + name_, e.code().value());
     }
+    // So that whoever started it can give it a schedule at once: 0 would name the caller's own thread.
+    id_.wait(0);
 }
 
 void Thread::run(const Errand& body) {
     id_.store(static_cast<int>(syscall(SYS_gettid)));
+    id_.notify_all();
     pthread_setname_np(pthread_self(), name_.c_str());
     fenced(body);
     ended_.store(true);

@@ -12,10 +12,11 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "ring/inheriting_mutex.hpp"
 
 namespace ringcast {
 
@@ -59,7 +60,7 @@ private:
     std::atomic<bool> asked_{false};
     std::atomic<int> id_{0};
     std::atomic<std::uint64_t> failures_{0};
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     std::vector<Errand> errands_;
     pid_t process_ = 0;
     std::thread thread_;

@@ -165,8 +165,19 @@ class RingWriter:
     def unread(self) -> int:
         """The number of the first message that a reliable reader has not read; `next_seq` when there is none."""
 
-    def send(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int: ...
-    def send_nowait(self, data: Any, event_ns: int | None = None, discardable: bool = False) -> int:
+    @property
+    def unread_before(self) -> int:
+        """How many messages of the ring before the last `take_over` a reliable reader has not read."""
+
+    def take_over(self, other: RingWriter) -> None:
+        """Go on in the ring of `other`, which is left without one. An open reservation is written to the old ring."""
+
+    def send(
+        self, data: Any, event_ns: int | None = None, discardable: bool = False, priority: str | None = None
+    ) -> int: ...
+    def send_nowait(
+        self, data: Any, event_ns: int | None = None, discardable: bool = False, priority: str | None = None
+    ) -> int:
         """As `send`, or WouldBlock where `send` would wait for a reliable reader."""
 
     def send_many(self, items: Sequence[Any], event_ns: int | None = None) -> int:
@@ -950,3 +961,21 @@ def area_average(
     colours: int,
 ) -> None:
     """Fill `result` with the means of `source`, C-order buffers of `kind` B, H, h, f or d. Lets the GIL go."""
+
+def set_schedule(thread: int, values: tuple[int, int, int, int, int]) -> None:
+    """Give a thread (0: the caller's) a policy of Linux: its number, priority, runtime, deadline, period in ns. Raises
+    OSError."""
+
+def schedule_of(thread: int) -> tuple[int, int, int, int, int]:
+    """What the kernel has. Raises OSError."""
+
+def try_schedule(values: tuple[int, int, int, int, int]) -> None:
+    """Whether the kernel would grant it, by a thread that asks for it and ends. Raises OSError."""
+
+class LockedMemory:
+    """A file of shared memory, all of it in memory and kept there until `close`. Raises OSError."""
+
+    def __init__(self, fd: int) -> None: ...
+    @property
+    def bytes(self) -> int: ...
+    def close(self) -> None: ...

@@ -88,11 +88,15 @@ class Service(Closing, ABC):
     def _turn(self) -> None:
         """Receive once and do what is to be done."""
 
+    def _begun(self) -> None:
+        """The thread's first act."""
+
     @abstractmethod
     def _ended(self) -> None:
         """The thread's last act."""
 
     def _run(self) -> None:
+        self._begun()
         try:
             while not self._stopping.is_set():
                 try:
@@ -122,10 +126,14 @@ class Service(Closing, ABC):
 class _Reading(Service):
     """A service that consumes a subscriber's rings or waits beside them."""
 
-    def __init__(self, rings: SubscribedRings, on_error: OnError | None) -> None:
+    def __init__(self, rings: SubscribedRings, on_error: OnError | None, sched: str | None = None) -> None:
         super().__init__(rings, rings.registration, on_error)
         self._rings = rings
         self._registration = rings.registration
+        self._sched = sched
+
+    def _begun(self) -> None:
+        self._registration.threads.take(self._sched)
 
 
 class Callback(_Reading, Generic[T_co]):
@@ -137,8 +145,9 @@ class Callback(_Reading, Generic[T_co]):
         callback: Callable[[Message[T_co]], object],
         blocking: bool,
         on_error: OnError | None,
+        sched: str | None = None,
     ) -> None:
-        super().__init__(rings, on_error)
+        super().__init__(rings, on_error, sched)
         self._callback = callback
         self._blocking = blocking
 
@@ -174,10 +183,12 @@ class Callback(_Reading, Generic[T_co]):
 class MessageQueue(_Reading, Generic[T_co]):
     """Made by `sub.queue`. Any number of threads may take from it."""
 
-    def __init__(self, rings: SubscribedRings, maxsize: int, blocking: bool, on_error: OnError | None) -> None:
+    def __init__(
+        self, rings: SubscribedRings, maxsize: int, blocking: bool, on_error: OnError | None, sched: str | None = None
+    ) -> None:
         if maxsize < 1:
             raise ValueError(f"maxsize is at least 1, not {maxsize}; every queue here is bounded")
-        super().__init__(rings, on_error)
+        super().__init__(rings, on_error, sched)
         self._maxsize = maxsize
         self._blocking = blocking
         self._held: deque[Message[T_co]] = deque()

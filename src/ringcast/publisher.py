@@ -18,6 +18,8 @@ from ringcast.message import Reservation, T_contra
 from ringcast.model.closing import Closing
 from ringcast.model.declared import Declared, OnExcess
 from ringcast.model.identity import PublisherInfo
+from ringcast.model.priority import Level
+from ringcast.model.profile import Profile
 
 if TYPE_CHECKING:
     from ringcast.tag import Tag
@@ -28,14 +30,16 @@ class Publisher(Closing, Generic[T_contra]):
 
     def __init__(
         self, attachment: Attachment, tag: Tag[Any], on_slow: Literal["raise", "skip"] = "raise", encoded: bool = False,
-        declared: Declared | None = None, on_excess: OnExcess = "drop",
+        declared: Declared | None = None, on_excess: OnExcess = "drop", offered: Profile | None = None,
     ) -> None:  # fmt: skip
         if on_slow not in ("raise", "skip"):
             raise ValueError(f"on_slow is 'raise' or 'skip', not {on_slow!r}")
         self._attachment = attachment
         if on_excess not in ("wait", "drop"):
             raise ValueError(f"on_excess is 'wait' or 'drop', not {on_excess!r}")
-        self._ring = PublishedRing(attachment, tag, skip_slow=on_slow == "skip", encoded=encoded, declared=declared)
+        self._ring = PublishedRing(
+            attachment, tag, skip_slow=on_slow == "skip", encoded=encoded, declared=declared, offered=offered
+        )
         self._ring.face = weakref.ref(self)
         self._shaping: Shaping | None = None
         if declared is not None:
@@ -47,20 +51,26 @@ class Publisher(Closing, Generic[T_contra]):
 
     # ---------------------------------------------------------------- sending
 
-    def send(self, data: T_contra, event_ns: int | None = None, discardable: bool = False) -> int:
+    def send(
+        self, data: T_contra, event_ns: int | None = None, discardable: bool = False, priority: Level | None = None
+    ) -> int:
         """Send a message; returns its sequence number. `event_ns` is when it happened (UTC), as you know it;
         `discardable` says that receivers can do without it: it is left out first where not everything can be delivered.
+        `priority`, "low" to "critical", is the class of this message's own datagrams, whatever its channels have; what
+        goes by tcp goes as its channel does.
 
         Raises ClosedError, ForkedError, MessageTooLarge, EncodeError (the tag's codec or schema), SlowSubscriber (a
         reliable reader made no room within the tag's `max_wait_s`; nothing was written), ReservationError,
-        TagDestroyed.
+        TagDestroyed, ValueError (no such class).
         """
-        return self._ring.send(data, event_ns, discardable)
+        return self._ring.send(data, event_ns, discardable, priority)
 
-    def send_nowait(self, data: T_contra, event_ns: int | None = None, discardable: bool = False) -> int:
+    def send_nowait(
+        self, data: T_contra, event_ns: int | None = None, discardable: bool = False, priority: Level | None = None
+    ) -> int:
         """As `send`, but raises WouldBlock where `send` would wait for a reliable reader. Raises as `send` does,
         without SlowSubscriber."""
-        return self._ring.send_nowait(data, event_ns, discardable)
+        return self._ring.send_nowait(data, event_ns, discardable, priority)
 
     def send_many(self, items: Sequence[T_contra], event_ns: int | None = None) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one. All have the

@@ -16,13 +16,14 @@ from ringcast.client.attachment import Attachment
 from ringcast.client.connection_callback import ConnectionCallback
 from ringcast.client.decoding import Decoders, scaled
 from ringcast.client.mesh import administration
+from ringcast.client.mesh.administering import Administers
 from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
-from ringcast.control.answers import ChannelListing, SettingListing, Status, TagListing, TagOpened
-from ringcast.control.requests import GetSettings, GetStatus, ListChannels, ListTags, OpenTag
+from ringcast.control.answers import SettingListing, Status, TagListing, TagOpened
+from ringcast.control.requests import GetSettings, GetStatus, ListTags, OpenTag
 from ringcast.control.socket_path import check_directory, default_socket_path
-from ringcast.control.status import ChannelStatus, ClockStatus, NodeStatus, SettingStatus, TagStatus
+from ringcast.control.status import SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
 from ringcast.model.closing import Closing
 from ringcast.model.connection import ConnectionChange
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ringcast.codec.audio import AudioBlock
-    from ringcast.control.placing import Observation
 
 _START_ATTEMPTS = 3
 S = TypeVar("S")
@@ -86,7 +86,7 @@ def connect(socket: str | os.PathLike[str] | None = None, start: bool = True, pr
     raise AssertionError("unreachable")
 
 
-class Session(Closing, OpensVariables):
+class Session(Closing, Administers, OpensVariables):
     """Made by `ringcast.connect()`; use it with `with` or `async with`, or call `close`."""
 
     def __init__(self, attachment: Attachment) -> None:
@@ -174,6 +174,7 @@ class Session(Closing, OpensVariables):
         prefault: bool = NOT_NAMED,
         at: str = NOT_NAMED,
         transport: str = NOT_NAMED,
+        priority: str = NOT_NAMED,
         create: bool = True,
     ) -> Tag[Any]:
         """Create the tag, or join it as it is. An attribute left out is taken as it is, or from the default when the
@@ -185,7 +186,8 @@ class Session(Closing, OpensVariables):
         messages' type by the schema's type, or by the codec that is named.
         `depth` and `capacity_bytes`: how many messages and bytes a publisher's ring holds. `max_wait_s`: how
         long a publisher waits for reliable readers; 0 refuses them. `prefault`, commit all memory at once. `at`, where
-        subscribers' proxies sit, and `transport`, what carries the tag between nodes, for those who say nothing of it.
+        subscribers' proxies sit, `transport`, what carries the tag between nodes, and `priority`, how urgently
+        ("high fifo:30"; docs/priorities.md), for those who say nothing of it.
         A tag that nobody uses (no publisher, no ring of one that left, no subscriber by name) ends after the daemon's
         lease, a day unless `ringcast daemon --tag-lease` says otherwise; then call this again. Raises BadTagName,
         TagConflict, UnknownTag (`create=False`), CodecError, QosMismatch (a value out of range),
@@ -195,7 +197,7 @@ class Session(Closing, OpensVariables):
         self._attachment.check()
         named = {
             "codec": codec, "depth": depth, "capacity_bytes": capacity_bytes, "max_wait_s": max_wait_s,
-            "prefault": prefault, "at": at, "transport": transport,
+            "prefault": prefault, "at": at, "transport": transport, "priority": priority,
         }  # fmt: skip
         requested = {key: value for key, value in named.items() if value is not NOT_NAMED}
         given = None if schema is NOT_NAMED else schema
@@ -279,6 +281,7 @@ class Session(Closing, OpensVariables):
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
+        priority: str = "",
         policy: Policy | None = None,
         **attributes: Any,
     ) -> Subscriber[Any]:
@@ -291,11 +294,11 @@ class Session(Closing, OpensVariables):
             tag: Tag[object] = self.tag(pattern, **attributes)
             return tag.subscribe(
                 start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport,
-                ordered=ordered, policy=policy,
+                ordered=ordered, priority=priority, policy=policy,
             )  # fmt: skip
         if attributes := {**attributes, **({} if policy is None else {"policy": policy})}:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
-        options = Scaling(every, at, transport, size, rate_hz, ordered).check()
+        options = Scaling(every, at, transport, size, rate_hz, ordered, priority).check()
         if size is not None:
             for row in self.tags(pattern):
                 scaled(row.attributes, size)
@@ -305,49 +308,6 @@ class Session(Closing, OpensVariables):
         )  # fmt: skip
 
     # ---------------------------------------------------------------- the network
-
-    def set_channel(
-        self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
-        planned: bool = False,
-    ) -> None:  # fmt: skip
-        """Decide, for everybody, where the proxies of a tag's subscribers sit and what carries the tag between nodes,
-        while messages flow: for all nodes that receive it, for `node` alone, or for one `subscriber` there, by its
-        number, as long as it is there. None leaves one as it is, "auto" and "" leave it to the subscribers again.
-        With `planned` a plan chose `at`, and the next plan may choose again; otherwise 'ringcast place' keeps it.
-
-        Raises UnknownTag, QosMismatch (no such transport, node or subscriber; some asked for more than it promises),
-        BrokenError (the tag's keeper does not answer), ValueError, DaemonUnavailable, ClosedError, ForkedError.
-        """
-        administration.set_channel(self._attachment.connection, tag, node, subscriber, at, transport, planned)
-
-    def nodes(self) -> list[NodeStatus]:
-        """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        return administration.nodes(self._attachment.connection)
-
-    def clock(self, node: str) -> ClockStatus:
-        """How far a node's clock is ahead, how that drifts, and how far it may be off; times of messages are translated
-        by it. Raises BrokenError, ClocksDisagree (a common source is violated), DaemonUnavailable, ClosedError."""
-        return administration.clock(self._attachment.connection, node)
-
-    def channels(self) -> list[ChannelStatus]:
-        """The streams that come to this node and go from it. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        return [row for page in self._channels() for row in page.rows]
-
-    def observe(self, *, measured: bool = True) -> Observation:
-        """The mesh as one sees it who places proxies: what every node measured, who subscribes to what, and where each
-        proxy sits, by whose word and why. Without `measured` no other node is asked.
-
-        Raises DaemonUnavailable, ClosedError, ForkedError, BrokenError (the daemon has no network).
-        """
-        return administration.observe(self._attachment.connection, measured=measured)
-
-    def dropped(self) -> dict[str, dict[str, int]]:
-        """{transport: {reason: count}} of what came to this node over the network that nobody had asked for. Raises
-        DaemonUnavailable, ClosedError, ForkedError."""
-        return self._channels()[-1].dropped
-
-    def _channels(self) -> list[ChannelListing]:
-        return self._attachment.connection.call_pages(ListChannels(id=0), ChannelListing)
 
     def watch(
         self, pattern: str = "**", *, kinds: Iterable[PresenceKind] = ("node", "publisher", "subscriber")

@@ -18,9 +18,11 @@ from ringcast.client.rings.subscribed import RECEIVING, SubscribedRings
 from ringcast.errors import ClosedError
 from ringcast.measure.receiving import SubscriberStats, summarise
 from ringcast.message import Message, T_co
+from ringcast.model import schedule
 from ringcast.model.closing import Closing
 from ringcast.model.options import Start
 from ringcast.model.place import check_place
+from ringcast.model.priority import Change
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, OnError
 
 if TYPE_CHECKING:
@@ -127,6 +129,31 @@ class Subscriber(Closing, Generic[T_co]):
             check_place(at)
         self._rings.registration.move(at, transport)
 
+    def prioritise(
+        self, priority: str | None = None, *, dscp: str | int | None = None, sched: str | None = None
+    ) -> None:
+        """Make the channels that bring this subscriber messages of other nodes more or less urgent, while messages
+        flow: none is lost, repeated or put out of order. `priority` is a class ("low", "normal", "high", "critical"),
+        `dscp` another code point for their packets, `sched` the policy of the threads that send and deliver
+        ("fifo:30", "deadline:1ms/10ms"). None leaves one as it is, "" takes it back. What a kernel refuses is not in
+        force, and `session.channels()` says so. Returns when it is in force, or later if it cannot be yet. An
+        administrator's setting ('ringcast set') counts before this.
+
+        Raises ValueError, DaemonUnavailable, ClosedError, ForkedError.
+        """
+        self._attachment.check()
+        self._rings.registration.move(None, None, Change(priority, dscp if dscp is None else str(dscp), sched).check())
+
+    def take_schedule(self, sched: str | None = None) -> str:
+        """Let the calling thread, which is going to receive, have the schedule of the channels that its messages come
+        by, now and when that changes; or `sched` ("fifo:20"). Returns what the kernel has: "other" where it refuses.
+        Callbacks and queues do that for their threads. `take_schedule("other")` gives it back.
+
+        Raises ValueError, ClosedError, ForkedError.
+        """
+        self._attachment.check()
+        return self._rings.registration.threads.take(sched)
+
     # ---------------------------------------------------------------- loops and event loops
 
     def __iter__(self) -> Iterator[Message[T_co]]:
@@ -163,27 +190,31 @@ class Subscriber(Closing, Generic[T_co]):
     # ---------------------------------------------------------------- notification services
 
     def on_message(
-        self, callback: Callable[[Message[T_co]], object], blocking: bool = True, on_error: OnError | None = None
-    ) -> Callback[T_co]:
+        self, callback: Callable[[Message[T_co]], object], blocking: bool = True, on_error: OnError | None = None,
+        sched: str | None = None,
+    ) -> Callback[T_co]:  # fmt: skip
         """Call `callback` for messages, on a thread of its own.
 
         Blocking: one after the other, none left out; what the ring overwrites meanwhile shows in `lost`. Otherwise:
         when the callback took its time, the newest wins, and `skipped` counts the others. An exception in the
-        callback is logged, counted in `failed` and given to `on_error(error, message)`; the thread goes on.
+        callback is logged, counted in `failed` and given to `on_error(error, message)`; the thread goes on. The thread
+        has the schedule of the channel that its messages come by, or `sched` ("fifo:20", "other").
         Raises ClosedError, ForkedError, BusyError (there is a callback or queue on it already), ValueError
         (non-blocking on a reliable subscription).
         """
-        self._check_choice(blocking)
-        service = Callback(self._rings, callback, blocking, on_error)
+        self._check_choice(blocking, sched)
+        service = Callback(self._rings, callback, blocking, on_error, sched)
         self._rings.registration.consumed_by(service)
         return self._attachment.employs(service)
 
-    def queue(self, maxsize: int = 1024, blocking: bool = True, on_error: OnError | None = None) -> MessageQueue[T_co]:
+    def queue(
+        self, maxsize: int = 1024, blocking: bool = True, on_error: OnError | None = None, sched: str | None = None
+    ) -> MessageQueue[T_co]:
         """A bounded queue filled by a thread of its own. When it is full a blocking one leaves messages in the ring;
-        a non-blocking one drops its oldest and counts it in `skipped`. Raises as `on_message` does, and ValueError
-        for a `maxsize` below 1."""
-        self._check_choice(blocking)
-        service: MessageQueue[T_co] = MessageQueue(self._rings, maxsize, blocking, on_error)
+        a non-blocking one drops its oldest and counts it in `skipped`. `sched` as in `on_message`. Raises as
+        `on_message` does, and ValueError for a `maxsize` below 1."""
+        self._check_choice(blocking, sched)
+        service: MessageQueue[T_co] = MessageQueue(self._rings, maxsize, blocking, on_error, sched)
         self._rings.registration.consumed_by(service)
         return self._attachment.employs(service)
 
@@ -203,11 +234,11 @@ class Subscriber(Closing, Generic[T_co]):
         """Call `callback` on a thread of its own when a promise of the profile is broken: no message for a period
         ("deadline"), none within the lease ("silent", and "alive" with the next), or messages lost ("lost"). It
         consumes nothing: receive as you do. Raises ValueError (no such profile), ClosedError, ForkedError."""
-        from ringcast.qos.profile import built_in, find  # profiles are read from a file, which most programs do without
+        from ringcast.client.rings.profiles import named
         from ringcast.quality import QualityCallback
 
         self._attachment.check()
-        return self._attachment.employs(QualityCallback(self._rings, find(profile, built_in()), callback, on_error))
+        return self._attachment.employs(QualityCallback(self._rings, named(profile), callback, on_error))
 
     def blackboard(self) -> Blackboard[T_co]:
         """The newest message, for any number of threads, which may wait for a newer one.
@@ -217,8 +248,10 @@ class Subscriber(Closing, Generic[T_co]):
         self._attachment.check()
         return Blackboard(self._rings)
 
-    def _check_choice(self, blocking: bool) -> None:
+    def _check_choice(self, blocking: bool, sched: str | None) -> None:
         self._attachment.check()
+        if sched:
+            schedule.read(sched)
         if self.reliable and not blocking:
             raise ValueError("a reliable subscription delivers every message and blocking=False does not: choose one")
 

@@ -14,6 +14,7 @@ from ringcast.client.mesh.views import open_view
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, check_reliable
 from ringcast.client.rings.local_history import LocalHistory
+from ringcast.client.rings.profiles import named
 from ringcast.codec import Codec
 from ringcast.control.answers import PublisherListing, SubscriberListing, TagOpened
 from ringcast.control.requests import ListHistories, ListPublishers, ListSubscribers, OpenTag
@@ -24,6 +25,8 @@ from ringcast.model.declared import OnExcess, declared
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO
 from ringcast.model.policy import EveryCycle, Policy, view
+from ringcast.model.priority import NORMAL
+from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes, check_name
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
@@ -76,24 +79,24 @@ class Tag(Generic[T]):
     def publisher(  # type: ignore[overload-overlap]
         self: Tag[bytes], on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False,
         period_s: float | None = None, max_bytes: int | None = None, compute_s: float = 0.0,
-        jitter_s: float | None = None, on_excess: OnExcess = "drop",
+        jitter_s: float | None = None, on_excess: OnExcess = "drop", profile: str | Profile | None = None,
     ) -> Publisher[Buffer]: ...  # fmt: skip
     @overload
     def publisher(
         self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: Literal[False] = False,
         period_s: float | None = None, max_bytes: int | None = None, compute_s: float = 0.0,
-        jitter_s: float | None = None, on_excess: OnExcess = "drop",
+        jitter_s: float | None = None, on_excess: OnExcess = "drop", profile: str | Profile | None = None,
     ) -> Publisher[T]: ...  # fmt: skip
     @overload
     def publisher(
         self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool,
         period_s: float | None = None, max_bytes: int | None = None, compute_s: float = 0.0,
-        jitter_s: float | None = None, on_excess: OnExcess = "drop",
+        jitter_s: float | None = None, on_excess: OnExcess = "drop", profile: str | Profile | None = None,
     ) -> Publisher[object]: ...  # fmt: skip
     def publisher(
         self, on_slow: Literal["raise", "skip"] = "raise", *, encoded: bool = False, period_s: float | None = None,
         max_bytes: int | None = None, compute_s: float = 0.0, jitter_s: float | None = None,
-        on_excess: OnExcess = "drop",
+        on_excess: OnExcess = "drop", profile: str | Profile | None = None,
     ) -> Publisher[T] | Publisher[Buffer] | Publisher[object]:  # fmt: skip
         """Make a ring and register it, so that subscribers find it.
 
@@ -103,12 +106,14 @@ class Tag(Generic[T]):
         `period_s` and `max_bytes` declare the stream: at most one message of that size in every period, each up to
         `jitter_s` early (a tenth of the period), after computing for `compute_s`. The daemon lets it in or refuses
         it by the deadlines of all (docs/admission.md). What is more than declared is dropped (`send` returns -1) or,
-        with `on_excess="wait"`, waits; both are counted and logged.
+        with `on_excess="wait"`, waits; both are counted and logged. `profile` ("sensor", "control",
+        "video", "bulk" or one of your own) is what this publisher offers to subscribers with a profile.
         Raises DaemonUnavailable, UnknownTag (destroyed meanwhile), NoSpace (the node's memory budget), ResourceLimit,
         AdmissionRefused, ClosedError, ForkedError, ValueError.
         """
         said = declared(period_s, max_bytes, compute_s, jitter_s)
-        made: Publisher[T] = Publisher(self._attachment, self, on_slow, encoded, said, on_excess)
+        offered = None if profile is None else named(profile)
+        made: Publisher[T] = Publisher(self._attachment, self, on_slow, encoded, said, on_excess, offered)
         return made
 
     def subscribe(
@@ -123,8 +128,10 @@ class Tag(Generic[T]):
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
+        priority: str = "",
         policy: Policy | None = None,
         deadline_s: float | None = None,
+        profile: str | Profile | None = None,
     ) -> Subscriber[T]:
         """Receive from every publisher of the tag: those that are there are attached on return, later ones as they
         come.
@@ -147,18 +154,29 @@ class Tag(Generic[T]):
         `ordered=False`: a message may be received before those that are missing, where the transport recovers losses
         without asking for them ("lateral", "parity", "multicast" alone); others go on delivering in order. `lost` then
         counts what was given up since the message before, wherever it would have been. Not with `reliable`.
+        `priority`: how urgently other nodes send it here: a class ("high"), a DSCP, a schedule for its threads, or
+        several ("critical fifo:30"; docs/priorities.md); `Subscriber.prioritise` changes it.
         `policy`: Periodic(...) or OnChange(...), applied by a proxy at `at` (docs/variables.md). What comes is a stream
         of the proxy's own, with its numbers; event times are the publisher's, and a repeated message is marked
         `discardable`. Not with `every`, `rate_hz` or `size`.
         `deadline_s`: messages of declared publishers are to be here that soon after their periods begin; what cannot be
-        promised is refused with the numbers (docs/admission.md).
+        promised is refused with the numbers (docs/admission.md). `profile` says how it receives where nothing else does
+        (reliable, ordered, transport), and is compared with what publishers offer: QosMismatch names both sides and the
+        nearest profile that fits.
         Raises DaemonUnavailable, AdmissionRefused, QosMismatch (the tag refuses reliable readers, or has no room for
         more; no scaler understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit,
         ClosedError, ForkedError, ValueError.
         """
+        requested = None if profile is None else named(profile)
+        if requested is not None:
+            reliable = reliable or requested.reliable
+            ordered, transport = ordered and requested.ordered, transport or requested.transport
+            priority = priority or (requested.priority if requested.priority != NORMAL else "")
         if reliable:
             check_reliable(self._name, self._attributes)
-        options = Scaling(every, at, transport, size, rate_hz, ordered, deadline_s=deadline_s).check()
+        options = Scaling(
+            every, at, transport, size, rate_hz, ordered, priority, deadline_s=deadline_s, requested=requested
+        ).check()  # fmt: skip
         if policy is not None and policy != EveryCycle():
             return self._under(policy, start, reliable, busy_poll, options)
         if size is not None:
@@ -176,7 +194,10 @@ class Tag(Generic[T]):
         node = self._attachment.connection.welcome.node
         wanted = view(self._name, policy, (), options.at, node, self._attributes.at)
         shown: Tag[T] = Tag(self._attachment, open_view(self._attachment, wanted, self._attributes), None)
-        return shown.subscribe(start, reliable, busy_poll, transport=options.transport, ordered=options.ordered)
+        return shown.subscribe(
+            start, reliable, busy_poll, transport=options.transport, ordered=options.ordered,
+            priority=options.priority,
+        )  # fmt: skip
 
     def history(
         self,

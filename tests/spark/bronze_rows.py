@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from ringcast.rescue.trials import declared
 from ringcast.spark.tables.bronze import MESSAGES
 from ringcast.spark.tables.upkeep import CLOCKS
 
@@ -29,7 +28,8 @@ def message(tag: str, seq: int, at_ns: int, payload: bytes = b"{}", **more: Any)
 
 
 def frame(spark: SparkSession, rows: Iterable[dict[str, Any]]) -> DataFrame:
-    return declared(spark, rows, MESSAGES)
+    names = MESSAGES.columns
+    return spark.createDataFrame([tuple(row[name] for name in names) for row in rows], MESSAGES.schema)
 
 
 def clocks(spark: SparkSession, *rows: tuple[str, int, int, float, int]) -> DataFrame:

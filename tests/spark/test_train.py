@@ -178,7 +178,7 @@ def test_from_simulated_experiments_to_a_choice_by_commands(
     model = tmp_path / "best.json"
     kept.keep(adamant_results.measured([*found, *other]), tmp_path / "lake", machine="here")
     words = ["--lake", str(tmp_path / "lake"), "--metric", "relate2_net", "--splits", "1"]
-    words += ["--experiment", experiment.ENVIRONMENTS, "--model", str(model), "--json"]
+    words += ["--experiment", experiment.ENVIRONMENTS, "--model", str(model), "--set", "wholes=receivers", "--json"]
     assert main(["pipeline", "run", "train", *words]) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert said["counts"]["environments"] == 24

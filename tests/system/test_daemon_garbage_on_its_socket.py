@@ -13,6 +13,7 @@ from ringcast.control import link
 from ringcast.control.answers import Refused, Welcome
 from ringcast.control.framing import encode
 from ringcast.control.requests import Hello, ListTags, OpenTag, Publish, Subscribe
+from ringcast.control.wire import PROTOCOL_VERSION
 
 NONSENSE = {
     "noise": b"\xff\x00 what is this",
@@ -78,7 +79,7 @@ def test_a_client_of_another_version_is_told_so(daemon: Any, wire: Any, open_wir
     stranger = open_wire(daemon.socket_path, greet=False)
     refused = stranger.ask(Hello, version=99)
     assert refused.error == "BadMessage"
-    assert "protocol 1" in refused.fields["reason"]
+    assert f"protocol {PROTOCOL_VERSION}" in refused.fields["reason"]
     assert "99" in refused.fields["reason"]
     assert stranger.receive() is None
     assert wire.status().bad_messages == 0

@@ -20,7 +20,7 @@ from ringcast.lab.testbed.topology import star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 
-TAG, ASKED = "chosen", "auto:relate2"
+TAG, ASKED = "chosen", "auto:relate2,loss=2%"
 PERIOD_S = 0.005
 
 

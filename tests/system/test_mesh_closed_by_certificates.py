@@ -133,3 +133,35 @@ def test_a_node_joins_by_invitation(tmp_path: Path):
     assert (again.returncode, "is 'invite' running?" in again.stderr) == (1, True)
     shown = json.loads(secure("show", "--identity", base, "--json").stdout)
     assert {row["name"] for row in shown["issued"]} == {"base", "robot2"}
+
+
+def test_a_certificate_is_renewed_while_the_daemon_runs(tmp_path: Path, make_daemon, eventually):
+    base, robot = tmp_path / "base", tmp_path / "robot2"
+    made = Authority.init(base, "test", "base")
+    made.equip(robot, "robot2")
+    for file in ("authority.pem", "revoked.pem"):
+        (robot / file).write_bytes((base / file).read_bytes())
+    (address,) = free_addresses(1)
+    daemon = make_daemon("--listen", address, "--no-scout", "--identity", str(robot))
+
+    def presented():
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), 30) as plain, context.wrap_socket(plain) as secured:
+            return secured.getpeercert(binary_form=True)
+
+    ringcast.connect(socket=daemon.socket_path, start=False).close()  # it serves, so it listens
+    before = presented()
+    words = ("--renew", "--name", "robot2", "--host", "127.0.0.1", "--port", "0", "--identity", str(base), "--json")
+    with subprocess.Popen([*RINGCAST, "secure", "invite", *words], stdout=subprocess.PIPE, text=True) as host:
+        invitation = json.loads(host.stdout.readline())["invitation"]
+        wrong = secure("join", invitation, "--name", "other", "--identity", robot)
+        assert (wrong.returncode, "has an identity already" in wrong.stderr) == (2, True)
+        joined = secure("join", invitation, "--identity", robot, "--socket", daemon.socket_path, "--json")
+        assert joined.returncode == 0, joined.stderr
+        assert json.loads(joined.stdout)["daemon_told"]
+        assert host.wait(60) == 0
+    eventually(lambda: presented() != before)
+    rotated = secure("rotate", "--identity", base, "--socket", str(tmp_path / "none.sock"), "--json")
+    assert (rotated.returncode, json.loads(rotated.stdout)["daemon_told"]) == (0, False)

@@ -15,11 +15,6 @@ import ringcast
 from ringcast.testing.waiting import PATIENCE_S
 
 
-@pytest.fixture
-def daemon(shared_daemon: Any) -> Any:
-    return shared_daemon
-
-
 def told(watch: ringcast.Watch, number: int) -> list[str]:
     rows = [watch.recv(PATIENCE_S) for _ in range(number)]
     return [f"{row.kind} {row.topic or row.node} {'came' if row.came else 'went'}" for row in rows]

@@ -46,6 +46,8 @@ nb::dict simulate(std::vector<std::string> stages, bool tcp, bool multicast, u32
     out["latency"] = array_of(std::move(outcome.latency), receivers, updates);
     out["unsettled"] = outcome.unsettled;
     out["gone"] = outcome.gone;
+    out["skipped"] = outcome.skipped;
+    out["gaps"] = outcome.gaps;
     out["grtt_ns"] = outcome.grtt_ns;
     out["publisher"] = traffic(outcome.publisher);
     out["receivers"] = traffic(outcome.receivers);

@@ -22,9 +22,11 @@ REST_S = 5.0
 LONGEST_REST_S = 600.0
 ENOUGH = 30
 """Messages; fewer say nothing of a loss."""
-LOSSLESS_PERCENT = 0.05
-PERIODS = 4
-"""A round trip of more messages than that is too long to ask again for each loss."""
+HEARTBEAT_S = 0.005
+SEND_S = 5e-6
+LEAST_WAY_S = 5e-5
+_EXTRA = {"multicast+parity:r=4,c=2,flush=1s": 1.5, "multicast+parity+nak:r=4,c=1,flush=1s": 1.25}
+"""Bytes on the wire, in times the messages' own."""
 
 
 class Wish(NamedTuple):
@@ -37,7 +39,7 @@ class Wish(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """`score`: the lower the better; a rule gives its rank."""
+    """`score`: the lower the better."""
 
     transport: str
     score: float
@@ -70,22 +72,35 @@ def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: 
             by = "nothing that the model knows will do, so by the rule"
         else:
             by = f"{', '.join(beyond)} beyond what the model learned from, so by the rule"
-    names = [name for name in rule(environment, wish) if _fits(name, environment, wish, serves)]
-    return Ranking([Candidate(name, float(rank)) for rank, name in enumerate(names, 1)], by)
+    return Ranking([one for one in rule(environment, wish) if _fits(one.transport, environment, wish, serves)], by)
 
 
-def rule(environment: Environment, wish: Wish) -> list[str]:
-    """Transports from good to poor, by what is known without having tried."""
+def rule(environment: Environment, wish: Wish) -> list[Candidate]:
+    """Transports by what they can be expected to cost, best first, from what is known without having tried: how long a
+    message waits for its repair, in times the way itself, and what is lost all the same (ReLate2's percent + 1). Costs
+    that hardly differ cause no change, so nothing wanders where the environment is between two."""
+    way_s = max(1e-6 * environment.delay_us, LEAST_WAY_S)
+    period_s = 1 / environment.rate_hz
+    share = environment.loss_percent / 100
+    # A later message or a heartbeat reveals a loss, then it is asked for and sent.
+    again_s = min(environment.burst * period_s, HEARTBEAT_S) + 2 * way_s
+    block_s = 3 * period_s + way_s
     many = environment.receivers > 2
-    again = "multicast+nak" if many else "nak"
-    bare = "multicast" if many else "udp"
-    coded = "multicast+parity+nak:r=4,c=1,flush=1s"
-    if environment.loss_percent < LOSSLESS_PERCENT:
-        return [bare, again, "tcp"]
-    if wish.metric == "bandwidth":
-        return [bare, again, coded, "tcp"]
-    on_the_way = 2e-6 * environment.delay_us * environment.rate_hz
-    return [coded, again, bare, "tcp"] if on_the_way > PERIODS else [again, coded, bare, "tcp"]
+    waits = {
+        "multicast" if many else "udp": (0.0, False),
+        "multicast+nak" if many else "nak": (again_s, True),
+        "multicast+parity:r=4,c=2,flush=1s": (block_s, False),
+        "multicast+parity+nak:r=4,c=1,flush=1s": (block_s, True),
+        "tcp": (2 * again_s + environment.receivers * SEND_S, True),
+    }
+    found = []
+    for transport, (wait_s, in_order) in waits.items():
+        # What is delivered in order holds up those that follow it.
+        behind_s = wait_s * (1 + (wait_s / period_s / 2 if in_order and wait_s > period_s else 0))
+        bytes_ = _EXTRA.get(transport, 1.0) if wish.metric == "bandwidth" else 1.0
+        lost_percent = 100 * expected_loss(transport, environment)
+        found.append(Candidate(transport, bytes_ * (1 + share * behind_s / way_s) * (1 + lost_percent)))
+    return sorted(found, key=lambda one: one.score)
 
 
 def carried(label: str) -> str:

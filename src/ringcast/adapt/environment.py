@@ -2,12 +2,14 @@
 
 Counters only grow, so two looks give what happened between them; a channel that was opened again counts from 0. What a
 look brought is kept for a while (`LOOKS`), whichever transport carried it, so that a change of transport forgets
-nothing. A transport whose losses nobody sees (tcp repairs them in the kernel) adds messages and no losses: its looks
-are left out of the loss, which stays what it was.
+nothing. When the last look or two say clearly something else than those before (`CHANGED`), the older ones are
+forgotten: the environment is another one. A transport whose losses nobody sees (tcp repairs them in the kernel) adds
+messages and no losses: its looks are left out of the loss, which stays what it was.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -20,6 +22,12 @@ LOOKS = 10
 ENDLESS_MBIT = 1e6
 """A line that does not say how fast it is, as models are told of it."""
 LEAST_BURST = 1.0
+LATELY = (1, 2)
+"""So many looks are compared with those before them."""
+CHANGED = 4.0
+"""Standard deviations by which a loss must differ to be another one."""
+OTHER_RATE = 1.5
+"""A rate or a size that differs by this factor is another one."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +97,17 @@ class Surroundings:
                 self._looks[node] = deque(maxlen=self._most)
             self._before[node] = now_s, channels
             self._ways[node] = one.round_trip_s, one.bandwidth
+        self._forget_another()
+
+    def _forget_another(self) -> None:
+        """All nodes are looked at together: few messages say little."""
+        for lately in LATELY:
+            old = [look for looks in self._looks.values() for look in list(looks)[:-lately]]
+            new = [look for looks in self._looks.values() for look in list(looks)[-lately:]]
+            if old and new and _differ(_sum(old), _sum(new)):
+                for node, looks in self._looks.items():
+                    self._looks[node] = deque(list(looks)[-lately:], maxlen=self._most)
+                return
 
     def environment(self) -> Environment | None:
         """None while nothing came."""
@@ -110,6 +129,28 @@ class Surroundings:
             bandwidth_mbit=8e-6 * min(bandwidths) if bandwidths else ENDLESS_MBIT,
             messages=seen,
         )
+
+
+def _sum(looks: list[_Look]) -> _Look:
+    elapsed, messages, size, seen, skipped, gaps, streams = map(sum, zip(*looks, strict=True))
+    return _Look(elapsed, int(messages), int(size), int(seen), int(skipped), int(gaps), int(streams))
+
+
+def _differ(old: _Look, new: _Look) -> bool:
+    """Whether the same environment would hardly have brought both."""
+    if not (old.messages and new.messages and old.elapsed_s > 0 and new.elapsed_s > 0):
+        return False
+    rates = new.messages / new.elapsed_s, old.messages / old.elapsed_s
+    sizes = new.bytes / new.messages, old.bytes / old.messages
+    if any(max(pair) > OTHER_RATE * min(pair) for pair in (rates, sizes)):
+        return True
+    if not (old.seen and new.seen):
+        return False
+    share = (old.skipped + new.skipped) / (old.seen + new.seen)
+    # Messages of a burst are lost together, so there are fewer chances than messages.
+    burst = max((old.skipped + new.skipped) / max(old.gaps + new.gaps, 1), LEAST_BURST)
+    deviation = math.sqrt(share * (1 - share) * burst * (1 / old.seen + 1 / new.seen))
+    return abs(new.skipped / new.seen - old.skipped / old.seen) > CHANGED * deviation > 0
 
 
 def _numbered(channels: Iterable[Counted]) -> Iterator[tuple[int, Counted]]:

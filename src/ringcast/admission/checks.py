@@ -37,6 +37,10 @@ def _stream(where: str, stream: Stream, nodes: set[str]) -> None:
         *((f"subscribers[{j}]", one) for j, one in enumerate(stream.subscribers)),
         *((f"pulls[{j}]", pull) for j, pull in enumerate(stream.pulls)),
     ]
+    for j, wanted in enumerate(stream.subscribers):
+        if wanted.rate_hz is not None and (wanted.rate_hz[0] > wanted.rate_hz[1] or wanted.every != 1):
+            reason = "goes from the least to the most; with it, 'every' is left out"
+            raise AdmissionError(f"{where}.subscribers[{j}].rate_hz", reason)
     for name, one in found:
         _known(f"{where}.{name}.node", one.node, nodes)
         _place(f"{where}.{name}.at", one.at, nodes)

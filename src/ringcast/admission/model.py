@@ -100,7 +100,8 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 class Subscriber(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Gets every n-th message, of `scaled_bytes` if given; `at` is where that is done. `deadline_s` is from the
-    publisher's release until the subscriber has handled it, which takes it `compute_s`."""
+    publisher's release until the subscriber has handled it, which takes it `compute_s`. With `rate_hz`, from the least
+    to the most messages a second, `fidelity` chooses `every`."""
 
     name: Name
     node: Name
@@ -109,6 +110,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     scaled_bytes: Positive | None = None
     at: str = "publisher"
     compute_s: Some = 0.0
+    rate_hz: tuple[Positive, Positive] | None = None
 
     @property
     def scales(self) -> bool:

@@ -17,6 +17,7 @@ from ringcast.client.rings.published import pauses_s
 from ringcast.errors import WouldBlock
 from ringcast.message import Reservation, T_contra
 from ringcast.model.identity import PublisherInfo
+from ringcast.model.priority import Level
 from ringcast.publisher import Publisher
 
 _P = ParamSpec("_P")
@@ -37,21 +38,25 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
         """The publisher itself, for other threads."""
         return self._publisher
 
-    async def send(self, data: T_contra, event_ns: int | None = None, discardable: bool = False) -> int:
+    async def send(
+        self, data: T_contra, event_ns: int | None = None, discardable: bool = False, priority: Level | None = None
+    ) -> int:
         """Send a message; returns its sequence number. Does not leave the loop unless a reliable reader has no room. A
         task that is cancelled while it waits for room may still send. Raises as `Publisher.send` does."""
         if not self._waiting:
             try:
-                return self._publisher.send_nowait(data, event_ns, discardable)
+                return self._publisher.send_nowait(data, event_ns, discardable, priority)
             except WouldBlock:
                 pass
-        return await self._in_turn(self._publisher.send, data, event_ns, discardable)
+        return await self._in_turn(self._publisher.send, data, event_ns, discardable, priority)
 
-    def send_nowait(self, data: T_contra, event_ns: int | None = None, discardable: bool = False) -> int:
+    def send_nowait(
+        self, data: T_contra, event_ns: int | None = None, discardable: bool = False, priority: Level | None = None
+    ) -> int:
         """Raises WouldBlock where `send` would wait, and as `Publisher.send_nowait` does."""
         if self._waiting:
             raise WouldBlock("another task waits for a reliable reader")
-        return self._publisher.send_nowait(data, event_ns, discardable)
+        return self._publisher.send_nowait(data, event_ns, discardable, priority)
 
     async def send_many(self, items: Sequence[T_contra], event_ns: int | None = None) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one. Raises as
@@ -78,10 +83,10 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
 
     async def drain(self, timeout: float | None = None) -> None:
         """Wait until reliable readers are through with what was sent. Raises as `Publisher.drain` does."""
-        ring, end = self._publisher._ring, self._publisher.next_seq
+        ring, incarnation, end = self._publisher._ring, self._publisher.incarnation, self._publisher.next_seq
         deadline = None if timeout is None else time.monotonic() + timeout
         for pause_s in pauses_s():
-            if ring.drained(end):
+            if ring.drained(incarnation, end):
                 return
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"a reliable reader of {ring.tag.name!r} has not read all that was sent")

@@ -193,12 +193,12 @@ class AsyncSession(AsyncClosing):
 
     async def set_channel(
         self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
-        planned: bool = False,
-    ) -> None:  # fmt: skip
+        planned: bool = False, priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
+    ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
-        await self._threads.run(
+        return await self._threads.run(
             self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport,
-            planned=planned,
+            planned=planned, priority=priority, dscp=dscp, sched=sched,
         )  # fmt: skip
 
     async def nodes(self) -> list[NodeStatus]:

@@ -77,3 +77,9 @@ class AsyncSubscriber(AsyncClosing, Generic[T_co]):
     async def move(self, at: str | None = None, transport: str | None = None) -> None:
         """Let the proxy sit elsewhere, or another transport carry the streams. Raises as `Subscriber.move` does."""
         await self._threads.run(self._subscriber.move, at, transport)
+
+    async def prioritise(
+        self, priority: str | None = None, *, dscp: str | int | None = None, sched: str | None = None
+    ) -> None:
+        """Make its channels more or less urgent. Raises as `Subscriber.prioritise` does."""
+        await self._threads.run(self._subscriber.prioritise, priority, dscp=dscp, sched=sched)

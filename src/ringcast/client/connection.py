@@ -31,6 +31,7 @@ from ringcast.control.answers import Answer, Done, Welcome
 from ringcast.control.descriptor import Descriptor, own
 from ringcast.control.notices import Notice
 from ringcast.control.requests import Bye, Hello, Request
+from ringcast.control.socket_path import placed_for
 from ringcast.errors import BadMessage, ClosedError, DaemonUnavailable, ForeignDaemon, ForkedError, RingcastError
 from ringcast.model.connection import ConnectionChange
 
@@ -281,7 +282,7 @@ class Connection:
     def _check_peer(self, sock: socket.socket) -> None:
         """Before anything is said: rings and mailboxes are shared with whoever answers. Raises ForeignDaemon."""
         uid, own_uid = uid_of_peer(sock), os.geteuid()
-        if uid not in (own_uid, 0):
+        if uid not in (own_uid, 0) and not placed_for(self.path, uid):
             raise ForeignDaemon(self.path, uid, own_uid)
 
     def _read_until(self, waiting: Waiting | None, deadline: float | None) -> None:

@@ -27,8 +27,25 @@ from ringcast.control.requests import Attached, Publish, Subscribe, Unpublish, U
 from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo
+from ringcast.model.profile import Profile
 
 logger = logging.getLogger("ringcast")
+
+
+class Successor(Protocol):
+    """A ring that a publisher is about to go on in."""
+
+    @property
+    def ring_fd(self) -> int: ...
+    @property
+    def bell_fd(self) -> int: ...
+    @property
+    def incarnation(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def capacity_bytes(self) -> int: ...
+    def attach_fanout(self, socket_fd: int) -> None: ...
 
 
 class RingOwner(Protocol):
@@ -45,6 +62,12 @@ class RingOwner(Protocol):
     @property
     def capacity_bytes(self) -> int: ...
     def attach_fanout(self, socket_fd: int) -> None: ...
+    def successor(self) -> Successor:
+        """Another ring like it. Raises NoSpace, ResourceLimit."""
+
+    def succeed(self, successor: Any) -> None:
+        """Go on in that ring."""
+
     def fail(self, error: RingcastError) -> None: ...
     def stage(self, notice: StageWanted | StageUnwanted | None) -> None:
         """Begin a stage or end one; None ends all."""
@@ -54,10 +77,12 @@ class Publication:
     """The right to publish one ring on a tag."""
 
     def __init__(
-        self, connection: Connection, tag: str, publisher: RingOwner, declared: Declared | None = None
-    ) -> None:
+        self, connection: Connection, tag: str, publisher: RingOwner, declared: Declared | None = None,
+        offered: Profile | None = None,
+    ) -> None:  # fmt: skip
         self.tag = tag
         self.declared = declared
+        self.offered = offered
         self.info: PublisherInfo | None = None
         self.subscribers = 0
         self.lock = threading.Lock()
@@ -80,7 +105,7 @@ class Publication:
             with self.lock:
                 request = Publish(
                     id=0, tag=self.tag, incarnation=publisher.incarnation, depth=publisher.depth,
-                    capacity_bytes=publisher.capacity_bytes, declared=self.declared,
+                    capacity_bytes=publisher.capacity_bytes, declared=self.declared, offered=self.offered,
                 )  # fmt: skip
                 publisher.stage(None)
                 # Before asking: the daemon announces mailboxes on it as soon as it has said yes.
@@ -90,6 +115,33 @@ class Publication:
                 self._connection.call(request, Published, fds=fds, then=granted)
             finally:
                 close_all(fds)
+
+    def renew(self, granted: Callable[[Published], None]) -> None:
+        """Register another ring, and go on there once it is granted: nothing is sent before its readers are there. On
+        the connection's thread, so nothing here waits. Raises ResourceLimit, NoSpace."""
+        publisher = self._publisher()
+        if publisher is None:
+            return
+        successor = publisher.successor()
+
+        def go_on(answer: Published) -> None:
+            with self.lock:
+                publisher.stage(None)
+                publisher.succeed(successor)
+            granted(answer)
+
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError as exc:
+            raise out_of_descriptors("cannot make the fan-out socket", exc) from exc
+        with ours, theirs:
+            successor.attach_fanout(ours.fileno())
+            request = Publish(
+                id=0, tag=self.tag, incarnation=successor.incarnation, depth=successor.depth,
+                capacity_bytes=successor.capacity_bytes, declared=self.declared,
+                instead=self.info.id if self.info is not None else 0,
+            )  # fmt: skip
+            self._connection.post(request, (successor.ring_fd, successor.bell_fd, theirs.fileno()), go_on)
 
     def release_request(self) -> Unpublish | None:
         return None if self.info is None else Unpublish(id=0, publisher=self.info.id)
@@ -199,6 +251,10 @@ class Subscription(ABC):
             self.closed = True
             native_close()
             return True
+
+    def right_taken(self, error: RingcastError) -> None:
+        """The daemon's rules changed. What is attached may be read no more."""
+        self.fail(error)
 
     def tag_gone(self, name: str) -> None:
         self.fail(TagDestroyed(name))

@@ -19,6 +19,8 @@ from ringcast.control.link import Received
 from ringcast.control.notices import (
     Notice,
     Presences,
+    RightTaken,
+    RingAnew,
     RingDown,
     RingPaced,
     RingUp,
@@ -28,6 +30,7 @@ from ringcast.control.notices import (
     SubscriberCount,
     TagGone,
 )
+from ringcast.control.refusal import refusal
 from ringcast.control.requests import DropBuffer, HoldBuffer, OpenTag, Unpublish, Unsubscribe, Unwatch
 from ringcast.errors import DaemonUnavailable, ForkedError, RingcastError, TagDestroyed
 from ringcast.model.tag import TagAttributes
@@ -74,15 +77,14 @@ class Registry:
 
     def publish(self, publication: Publication) -> None:
         """Register a new publication. Raises what `Connection.call` does."""
+        publication.register(lambda answer: self._granted(publication, answer))
 
-        def granted(answer: Published) -> None:
-            if publication.info is not None:
-                self._publications.pop(publication.info.id, None)
-            publication.info = answer.info
-            self._publications[answer.info.id] = publication
-            publication.counted(answer.subscribers)
-
-        publication.register(granted)
+    def _granted(self, publication: Publication, answer: Published) -> None:
+        if publication.info is not None:
+            self._publications.pop(publication.info.id, None)
+        publication.info = answer.info
+        self._publications[answer.info.id] = publication
+        publication.counted(answer.subscribers)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Register a new subscription; its rings are attached on return. Raises what `Subscription.register` does."""
@@ -170,6 +172,27 @@ class Registry:
                     watch.told(notice)
             case TagGone(name=name):
                 self._tag_gone(name)
+            case RingAnew(publisher=publisher):
+                if (publication := self._publications.get(publisher)) is not None:
+                    publication.renew(lambda answer: self._renewed(publication, answer))
+            case RightTaken():
+                self._right_taken(notice)
+
+    def _renewed(self, publication: Publication, answer: Published) -> None:
+        """A publisher goes on in another ring; the one before is given back."""
+        before = publication.release_request()
+        self._granted(publication, answer)
+        if before is not None:
+            self.connection.post(before)
+
+    def _right_taken(self, notice: RightTaken) -> None:
+        error = refusal(notice.why)
+        publication = self._publications.pop(notice.publisher, None)
+        if publication is not None:
+            publication.fail(error)
+        subscription = self._subscriptions.pop(notice.subscription, None)
+        if subscription is not None:
+            subscription.right_taken(error)
 
     def restore(self) -> None:
         """Tell a new daemon everything. Raises DaemonUnavailable when it goes away meanwhile."""

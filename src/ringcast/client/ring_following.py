@@ -25,13 +25,17 @@ from ringcast.client.connection import Connection
 from ringcast.client.decoding import Decoders
 from ringcast.client.descriptors import copies
 from ringcast.client.registration import Subscription
+from ringcast.client.rings.urgent_threads import UrgentThreads
 from ringcast.control.answers import Done
 from ringcast.control.link import close_all
 from ringcast.control.notices import RingUp
 from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
+from ringcast.model import priority
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO, check_place, node_of
+from ringcast.model.priority import Change
+from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size, check_size
 from ringcast.scaling.temporal import check_rate, first_due
@@ -65,7 +69,9 @@ class Scaling(NamedTuple):
     size: Size | None = None
     rate_hz: float | None = None
     ordered: bool = True
+    priority: str = ""
     deadline_s: float | None = None
+    requested: Profile | None = None
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -80,6 +86,8 @@ class Scaling(NamedTuple):
             check_rate(self.rate_hz)
             if self.every != 1:
                 raise ValueError("every and rate_hz both say how many messages to leave out: choose one")
+        if self.priority:
+            priority.read(self.priority)
         return self
 
 
@@ -125,6 +133,7 @@ class RingFollowing(Subscription):
         self._consumer: object = None
         self._rings: dict[int, int] = {}  # by publisher, the last one that was its ring here
         self._since_ns = time.monotonic_ns()
+        self.threads = UrgentThreads(scaling.priority)
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
@@ -134,7 +143,8 @@ class RingFollowing(Subscription):
             start="earliest" if self.standing or isinstance(self._start, Mapping) else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
-            deadline_s=self.scaling.deadline_s or 0.0,
+            priority=self.scaling.priority,
+            deadline_s=self.scaling.deadline_s or 0.0, requested=self.scaling.requested,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -156,6 +166,7 @@ class RingFollowing(Subscription):
             after=before, step=up.every, first=up.first_seq, unordered=up.unordered,
         )  # fmt: skip
         self._rings[up.info.incarnation] = up.ring
+        self.threads.channel(up.info.incarnation, up.priority)
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
             self.mailbox_fd = reader.use_mailbox()
             # Publishers ring it from their next send on; what they sent before is found by looking once more.
@@ -190,14 +201,20 @@ class RingFollowing(Subscription):
             case first:
                 return first
 
-    def move(self, at: str | None, transport: str | None) -> None:
+    def move(self, at: str | None, transport: str | None, urgency: Change = Change()) -> None:
         """Have the streams come another way. Raises what `Connection.call` does, and QosMismatch."""
-        self._connection.call(Move(id=0, subscription=self.number, at=at, transport=transport), Done)
+        level, dscp, sched = urgency
+        request = Move(
+            id=0, subscription=self.number, at=at, transport=transport, priority=level, dscp=dscp, sched=sched
+        )  # fmt: skip
+        self._connection.call(request, Done)
         with self.lock:  # what a restarted daemon is asked for
             scaling = self.scaling
             self.scaling = scaling._replace(
-                at=scaling.at if at is None else at, transport=scaling.transport if transport is None else transport
-            )
+                at=scaling.at if at is None else at, transport=scaling.transport if transport is None else transport,
+                priority=urgency.applied(scaling.priority),
+            )  # fmt: skip
+        self.threads.asked(self.scaling.priority)
 
     def paced(self, ring: int, every: int) -> None:
         """The publisher sends faster or slower than before."""
@@ -222,6 +239,13 @@ class RingFollowing(Subscription):
         self.failure = error
         if (reader := self._reader()) is not None:
             reader.fail(error)
+
+    def right_taken(self, error: RingcastError) -> None:
+        self.fail(error)
+        if (reader := self._reader()) is not None:
+            with self.lock:
+                for incarnation in [] if self.closed else reader.incarnations:
+                    reader.detach(incarnation, drain=False)
 
     def use_bridge(self, reader: _core.RingReader, bridge: _core.Bridge) -> int:
         """Have arrivals signalled on an eventfd; returns it. Raises ClosedError, the subscription's

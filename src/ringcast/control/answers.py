@@ -37,8 +37,11 @@ class Published(ControlMessage, frozen=True, tag="published"):
     subscribers: int
 
 
-class Done(ControlMessage, frozen=True, tag="done"):
+class Done(ControlMessage, frozen=True, tag="done", omit_defaults=True):
+    """`warnings` are for whoever asked, in words."""
+
     id: int
+    warnings: list[str] = []
 
 
 class TagListing(ControlMessage, frozen=True, tag="tags"):

@@ -52,7 +52,18 @@ DIAL_BURST = 128
 DIALS_PER_MINUTE = 120
 """Of addresses learnt from others; configured ones, and those that answered before, do not count."""
 
+# ------------------------------------------------------------------ links
+
+MAX_HANDSHAKES = 64
+"""Under way at once, of callers who have to prove their names."""
+MAX_HANDSHAKES_PER_HOST = 16
+HANDSHAKES_PER_S = 20
+"""Of one host, and five times as many at once."""
+
 # ------------------------------------------------------------------ work for others
+
+PEER_REQUESTS_PER_S = 4000
+"""Of one link, and five times as many at once; a faster one is read no further for a moment."""
 
 MAX_STAGES_PER_PEER = 16
 MAX_STAGES_FOR_PEERS = 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ringcast.control.answers import Refused
 from ringcast.control.wire import ControlMessage
 from ringcast.model.identity import Presence, PublisherInfo
 from ringcast.model.tag import TagAttributes
@@ -34,6 +35,8 @@ class RingUp(ControlMessage, frozen=True, tag="ring_up"):
     """Its sequence numbers do not ascend: messages are stored in order of arrival."""
     first_seq: int = 0
     """The publisher's sequence number of the first message in the ring."""
+    priority: str = ""
+    """How urgently it comes from another node: threads that read it take its schedule."""
     age_ns: int | None = None
     """The publisher's age, if known. A reader should have had everything from a publisher younger than its
     subscription."""
@@ -96,6 +99,20 @@ class TagGone(ControlMessage, frozen=True, tag="tag_gone"):
     name: str
 
 
+class RightTaken(ControlMessage, frozen=True, tag="right_taken"):
+    """The rules of the node changed, and the publisher or the subscription ended with them; 0 is none."""
+
+    why: Refused
+    publisher: int = 0
+    subscription: int = 0
+
+
+class RingAnew(ControlMessage, frozen=True, tag="ring_anew"):
+    """Somebody who reads your ring may not do so any longer: publish another one, go on there, and unpublish this."""
+
+    publisher: int
+
+
 class SubscriberCount(ControlMessage, frozen=True, tag="subscriber_count"):
     publisher: int
     count: int
@@ -110,5 +127,15 @@ class Presences(ControlMessage, frozen=True, tag="presences"):
 
 
 Notice = (
-    RingUp | RingDown | StreamEnded | RingPaced | StageWanted | StageUnwanted | TagGone | SubscriberCount | Presences
+    RingUp
+    | RingDown
+    | StreamEnded
+    | RingPaced
+    | StageWanted
+    | StageUnwanted
+    | TagGone
+    | SubscriberCount
+    | Presences
+    | RightTaken
+    | RingAnew
 )

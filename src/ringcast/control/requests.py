@@ -6,10 +6,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ringcast.control.service import Extent, Pull, Rate
+from ringcast.control.service import Extent, Pull, Rate, Urgency
 from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PresenceKind
+from ringcast.model.priority import Change
+from ringcast.model.profile import Profile
 
 Place = Annotated[str, msgspec.Meta(max_length=255)]
 TransportName = Annotated[str, msgspec.Meta(max_length=255)]
@@ -47,6 +49,10 @@ class Publish(ControlMessage, frozen=True, tag="publish"):
     depth: int
     capacity_bytes: int
     declared: Declared | None = None
+    offered: Profile | None = None
+    instead: int = 0
+    """The publisher of this client that this ring takes the place of, as `RingAnew` asked for; what is declared is the
+    same."""
 
 
 class Unpublish(ControlMessage, frozen=True, tag="unpublish"):
@@ -75,8 +81,10 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     size: tuple[Extent, Extent] | None = None
     rate_hz: Rate = 0.0
     ordered: bool = True
+    priority: Urgency = ""
     deadline_s: Rate = 0.0
     """From sending to receiving; 0 is none."""
+    requested: Profile | None = None
 
 
 class StageUp(ControlMessage, frozen=True, tag="stage_up"):
@@ -113,6 +121,13 @@ class Move(ControlMessage, frozen=True, tag="move"):
     subscription: int
     at: Place | None = None
     transport: TransportName | None = None
+    priority: Urgency | None = None
+    dscp: Urgency | None = None
+    sched: Urgency | None = None
+
+    @property
+    def urgency(self) -> Change:
+        return Change(self.priority, self.dscp, self.sched)
 
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
@@ -125,6 +140,13 @@ class SetChannel(ControlMessage, frozen=True, tag="set"):
     at: Place | None = None
     transport: TransportName | None = None
     planned: bool = False
+    priority: Urgency | None = None
+    dscp: Urgency | None = None
+    sched: Urgency | None = None
+
+    @property
+    def urgency(self) -> Change:
+        return Change(self.priority, self.dscp, self.sched)
 
 
 class UseMailbox(ControlMessage, frozen=True, tag="mailbox"):

@@ -23,6 +23,8 @@ Extent = Annotated[int, Meta(ge=1, le=2**20)]
 Rate = Annotated[float, Meta(ge=0.0, le=1e9)]
 """Messages a second; 0 is as many as there are."""
 ShortText = Annotated[str, Meta(max_length=255)]
+Urgency = Annotated[str, Meta(max_length=128)]
+"""Class, DSCP and schedule as words (`ringcast.model.priority`)."""
 
 Start = Literal["new", "latest", "earliest"] | Word
 
@@ -40,6 +42,8 @@ HOLD = "buffer.hold"
 RELEASE = "buffer.release"
 DESTROY = "tag.destroy"
 CLOCK = "clock.open"
+GRANT = "priority.grant"
+SETTLE = "priority.settle"
 
 
 class Seal(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +75,7 @@ class OpenChannel(msgspec.Struct, frozen=True, kw_only=True):
     address: ShortText = ""
     """Where it is going to be received, as in `StartChannel`: those who share a stream are told of each other."""
     reliable: bool = False
+    priority: Urgency = ""
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +125,7 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
     rate_hz: Rate = 0.0
     here: bool = False
     direct: bool = False
+    priority: Urgency = ""
 
 
 class RegroupChannel(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,6 +197,26 @@ class ClockOpened(msgspec.Struct, frozen=True, kw_only=True):
     key: Word
     clock: ShortText
     """Which clock it is: nodes of one running kernel have the same. '' when that is not known."""
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """Would your kernel give threads this schedule?"""
+
+    sched: ShortText
+
+
+class Granted(msgspec.Struct, frozen=True, kw_only=True):
+    """Yes. `warnings` say what such threads would hold up."""
+
+    warnings: list[ShortText] = []
+
+
+class Settle(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer when you know this setting of a tag, and its streams to you come that way, or after a moment."""
+
+    tag: ShortText
+    key: ShortText
+    priority: Urgency
 
 
 class Nothing(msgspec.Struct, frozen=True):

@@ -62,6 +62,26 @@ def check_directory(socket_path: str) -> None:
         )
 
 
+def placed_for(socket_path: str, uid: int) -> bool:
+    """Whether root gave that user the place of the socket, as systemd does with /run/ringcast: the directory is the
+    user's, only the user can write to it, and nobody but root could have put it there."""
+    directory = os.path.realpath(os.path.dirname(os.path.abspath(socket_path)))
+    try:
+        found = os.stat(directory)
+        above = [os.stat(parent) for parent in _parents(directory)]
+    except OSError:
+        return False
+    own = found.st_uid == uid and not found.st_mode & 0o022
+    return own and all(parent.st_uid == 0 and not parent.st_mode & 0o022 for parent in above)
+
+
+def _parents(directory: str) -> list[str]:
+    parents = []
+    while (parent := os.path.dirname(directory)) != directory:
+        parents.append(directory := parent)
+    return parents
+
+
 def start_lock_path(socket_path: str) -> str:
     return socket_path + ".lock"
 

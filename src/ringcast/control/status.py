@@ -70,6 +70,22 @@ class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A common source is set, and this clock disagrees: in words."""
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a daemon did not do, for whom, and why. Never what a message said."""
+
+    at_ns: int
+    """UTC"""
+    node: str
+    kind: Literal["client", "node", "stranger", "web"]
+    who: str
+    pid: int = 0
+    action: str
+    what: str = ""
+    reason: str
+    left_out: int = 0
+    """This one stands for so many more of its kind, which were not written down."""
+
+
 class ClockEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Something happened to a clock. A message on `@ringcast/NODE/clocks`.
 
@@ -108,6 +124,23 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """None of a node that is not here."""
 
 
+class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the kernel has of one end of a channel, whatever was asked for."""
+
+    dscp: str = ""
+    queue: int | None = None
+    """The socket's priority, which chooses the queue's band."""
+    sched: str = ""
+    """Of the thread that sends or delivers; '' where a publisher sends by itself."""
+    thread: int = 0
+    own: bool = False
+    """It shares neither its thread nor its socket with other channels."""
+    locked_bytes: int = 0
+    """Of its ring, kept in memory."""
+    refused: str = ""
+    """What of the priority is not in force, and why."""
+
+
 class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A row of `ringcast channels`, as the node at one end of it counts. `node` is the other end.
 
@@ -131,6 +164,10 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     size: tuple[int, int] | None = None
     rate_hz: float = 0.0
     """What `every` follows; 0 when it is fixed."""
+    priority: str = ""
+    """What was asked for: class, DSCP and schedule as words; '' is normal."""
+    in_force: InForce | None = None
+    """What the kernel has; None of a transport that knows no priorities."""
 
 
 class SettingStatus(msgspec.Struct, frozen=True, kw_only=True):

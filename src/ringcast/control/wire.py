@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 
 class ControlMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):

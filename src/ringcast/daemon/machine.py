@@ -8,27 +8,55 @@ import os
 import pwd
 import re
 import resource
+import select
 import socket
 import struct
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+_MAX_GROUPS = 4096
+_SO_PEERGROUPS = 59  # Linux 4.13; not in Python's socket module
 _SO_PEERPIDFD = 77  # Linux 6.5; not in Python's socket module
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Peer(NamedTuple):
-    """Who made the other end of a Unix socket, as the kernel says."""
+    """Who made the other end of a Unix socket, as the kernel says; `gids` are all its groups."""
 
     pid: int
     uid: int
     user: str
+    gids: frozenset[int] = frozenset()
 
 
 def peer_of(sock: socket.socket) -> Peer:
-    pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-    return Peer(pid, uid, _user(uid))
+    size = struct.calcsize("i2I")
+    pid, uid, gid = struct.unpack("i2I", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return Peer(pid, uid, _user(uid), frozenset({gid, *_groups(sock)}))
+
+
+def _groups(sock: socket.socket) -> tuple[int, ...]:
+    """Those beside the first; none where the kernel does not tell."""
+    try:
+        raw = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, _MAX_GROUPS * 4)
+    except OSError:
+        return ()
+    return struct.unpack(f"{len(raw) // 4}I", raw)
+
+
+def program_of(pid: int, pidfd: int | None) -> str:
+    """The executable of a process; '' when it may not be known. A number could be another process's by now: the
+    descriptor says that the one which was meant still lives."""
+    if pidfd is None:
+        return ""
+    try:
+        program = os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return ""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return "" if poll.poll(0) else program
 
 
 def pidfd_of(sock: socket.socket, pid: int) -> int:

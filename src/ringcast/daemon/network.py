@@ -19,6 +19,8 @@ from ringcast.clock.probe import PERIOD_S
 from ringcast.control import service
 from ringcast.control.service import Nothing, RingTaken
 from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, NodeStatus
+from ringcast.daemon.access.audit import Audit
+from ringcast.daemon.access.node_rights import NodeRights
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
@@ -36,6 +38,7 @@ from ringcast.daemon.observe.own_publisher import OwnPublisher
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.placing.placer import Placing
+from ringcast.daemon.priority.agreement import Agreement
 from ringcast.daemon.pull.buffers import Buffers
 from ringcast.daemon.pull.pulls import Pulls
 from ringcast.daemon.rings.link_answers import LinkAnswers
@@ -89,7 +92,7 @@ class Network:
 
     def __init__(
         self, local: Local, settings: NetworkSettings, deliver: Callable[[list[Send]], None], watchers: Watchers,
-        on_name: Callable[[NameConflict | NameCleared], None], background: Background,
+        on_name: Callable[[NameConflict | NameCleared], None], background: Background, audit: Audit,
     ) -> None:  # fmt: skip
         self._complaints = Complaints(logger)
         self._local = local
@@ -101,7 +104,11 @@ class Network:
             peers=settings.peers, mesh=settings.mesh, scouting=ScoutSettings() if settings.scout else None,
             liveliness=watchers.liveliness, on_name=on_name, background=background,
             identity=_identity(settings.identity),
+            on_refusal=lambda remote, reason: audit.note("stranger", host_of(remote), "join", "", reason),
         )  # fmt: skip
+        self._node_rights = NodeRights(local, audit)
+        self.mesh.guard(self._node_rights.check)
+        local.table.believe(self._node_rights.believer())
         self._host = addresses.split(settings.listen[0], CONTROL_PORT)[0]
         bind = "" if addresses.is_wildcard(self._host) else self._host
         self._ends = ReceivingEnds(bind)
@@ -130,7 +137,8 @@ class Network:
         )
         self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
-        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed)
+        agreement = Agreement(local.table, self.mesh, self.incoming.settled)
+        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreement)
         self.pulls = Pulls(local, self.mesh, self.clocks.known)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
         for name, handler in (
@@ -163,6 +171,15 @@ class Network:
         self.outgoing.close()
         self.incoming.close()
         await self.mesh.close()
+
+    def enforce(self) -> None:
+        """The rules for other nodes changed: end what they may not have any more, and see what they may now publish."""
+        rights = self._node_rights
+        self.outgoing.drop_where(lambda node, incarnation: not rights.may_receive(node, incarnation))
+        self.buffers.drop_where(lambda node, tag: node != self._local.table.node and not rights.may_pull(node, tag))
+        changes = self._local.table.believe(rights.believer())
+        self._presence(self.mesh.liveliness.of_changes(changes))
+        self._changed_elsewhere(changes)
 
     # ------------------------------------------------------------------ what happens on this node
 
@@ -261,6 +278,14 @@ class Network:
     def channels(self) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one."""
         return channels.statuses(self._local.table, self.outgoing, self.incoming)
+
+
+def host_of(remote: str) -> str:
+    """Without the port, which is another one for each call."""
+    try:
+        return addresses.split(remote)[0]
+    except ValueError:
+        return remote
 
 
 def _clock_of(row: NodeStatus, known: Mapping[str, ClockStatus]) -> ClockStatus | None:

@@ -36,6 +36,8 @@ from ringcast.control.requests import (
     Watch,
 )
 from ringcast.control.status import NodeStatus
+from ringcast.daemon.access.audit import Audit
+from ringcast.daemon.access.limits import Limits
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.connection import Connection
 from ringcast.daemon.clients.local import Local
@@ -47,7 +49,15 @@ from ringcast.daemon.pull.buffers import without_network
 from ringcast.daemon.pull.pulls import INLINE_BYTES, Pulls, beside, inline
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams import routes
-from ringcast.errors import AdmissionRefused, BadMessage, BrokenError, QosMismatch, ResourceLimit, RingcastError
+from ringcast.errors import (
+    AdmissionRefused,
+    BadMessage,
+    BrokenError,
+    NotAllowed,
+    QosMismatch,
+    ResourceLimit,
+    RingcastError,
+)
 
 if TYPE_CHECKING:
     from ringcast.daemon.network import Network
@@ -64,7 +74,7 @@ class Requests:
         self, local: Local, network: Network | None, stages: Stages, watchers: Watchers,
         deliver: Callable[[list[Send]], None], background: Background, *,
         on_bad: Callable[[Connection, BadMessage], None], on_mistake: Callable[[Connection, Request], None],
-        on_done: Callable[[], None],
+        on_done: Callable[[], None], audit: Audit, limits: Limits,
     ) -> None:  # fmt: skip
         self._local = local
         self._network = network
@@ -75,11 +85,29 @@ class Requests:
         self._on_mistake = on_mistake
         self._on_done = on_done
         self._background = background
+        self._audit = audit
+        self._limits = limits
         self._pulls = network.pulls if network is not None else Pulls(local, None)
         self._pulling: Counter[int] = Counter()
 
     def close(self) -> None:
         self._pulls.close()
+
+    def allows(self, connection: Connection, request: Request) -> bool:
+        """Whether the client has the right, and takes no more than it may; if not it is told."""
+        client = self._local.clients[connection.number]
+        try:
+            self._local.rights.check(client.who, request, lambda name: self._local.table.tag(name) is not None)
+            self._limits.check(client, request)
+        except ResourceLimit as exc:
+            connection.push(refuse(request.id, exc))
+            return False
+        except NotAllowed as exc:
+            if client.who is not None:
+                self._audit.client(client.who, client.pid, exc)
+            connection.push(refuse(request.id, exc))
+            return False
+        return True
 
     def handle(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
         """Raises BadMessage when the client does not keep to the protocol."""
@@ -185,10 +213,12 @@ class Requests:
                 await self._network.incoming.settled(moved.pattern)
         self._deliver(out)
 
-    async def _answer(self, connection: Connection, request_id: int, work: Coroutine[Any, Any, None]) -> None:
+    async def _answer(
+        self, connection: Connection, request_id: int, work: Coroutine[Any, Any, list[str] | None]
+    ) -> None:
         try:
-            await work
-            connection.push(Done(id=request_id))
+            warnings = await work
+            connection.push(Done(id=request_id, warnings=warnings or []))
         except RingcastError as exc:
             connection.push(refuse(request_id, exc))
         except TimeoutError:

@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING
 
 from ringcast import _core
 from ringcast.control import link
-from ringcast.control.answers import Done, Status, Welcome
-from ringcast.control.descriptor import Descriptor, own
+from ringcast.control.answers import Done, Status
+from ringcast.control.descriptor import own
 from ringcast.control.refusal import failed, refuse
-from ringcast.control.requests import Bye, GetSettings, GetStatus, Hello, Request
-from ringcast.control.wire import PROTOCOL_VERSION
+from ringcast.control.requests import Bye, GetSettings, GetStatus, Request
+from ringcast.daemon.access.audit import Audit
+from ringcast.daemon.access.limits import Limits
+from ringcast.daemon.access.rights import Rights
+from ringcast.daemon.access.taking import Remade, Taking
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.clients.connection import Connection
+from ringcast.daemon.clients.greeting import Greeting
 from ringcast.daemon.clients.listener import Listener, no_descriptors
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.processes import Processes
@@ -36,7 +40,7 @@ from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.liveliness import Liveliness
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.operate import in_force
-from ringcast.daemon.operate.config_file import identity_folder, is_exposed
+from ringcast.daemon.operate.config_file import audit_path, identity_folder, is_exposed, rules_of
 from ringcast.daemon.operate.configuration import settings_for
 from ringcast.daemon.operate.declared import Declared
 from ringcast.daemon.operate.in_force import Settings
@@ -50,7 +54,7 @@ from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.stages.views import Views
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.daemon.table.table import TagTable
-from ringcast.errors import BadMessage, NameTaken, RingcastError
+from ringcast.errors import BadMessage, NameTaken
 
 if TYPE_CHECKING:
     from ringcast.daemon.network import Network
@@ -77,7 +81,9 @@ class Server:
         self.local = Local(
             TagTable(node, _core.utc_ns()), budget, core, settings_of=lambda t: settings_for(self.settings.rules, t),
             on_leaving=self._leaving, on_taken=self._taken, on_rate=self._pace_later,
+            rights=Rights(node, rules_of(settings)),
         )  # fmt: skip
+        self.audit = Audit(self.local, audit_path(settings), self._deliver, lambda: self._follow())
         self._declared = Declared(self.local)
         self.bad_messages = 0
         self.slow_clients = 0
@@ -93,7 +99,8 @@ class Server:
         self._flushing = Flushing(self._retry)
         self._pacing: asyncio.TimerHandle | None = None
         self._unused_tags = UnusedTags(settings.values["limits.tag_lease_s"], self._unused, self._expire)
-        self._name_taken: NameTaken | None = None
+        self.limits = Limits(self.local, core, self.audit, settings.values, os.geteuid())
+        self._greeting = Greeting(self.local, self._processes, self.audit, self.limits)
         self._watchers = Watchers(Liveliness(node))
         self.network: Network | None = None
         if settings.values["listen"]:
@@ -107,6 +114,7 @@ class Server:
                 self._watchers,
                 self._named,
                 self._background,
+                self.audit,
             )
             self._stages = self.network.stages
             self.network.placing.reporting.cpu_share = settings.values["limits.cpu_share"]
@@ -116,8 +124,13 @@ class Server:
         self._stages.on_follow = self._views.follow
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
-            on_bad=self._refuse, on_mistake=self._failed, on_done=self._follow,
+            on_bad=self._refuse, on_mistake=self._failed, on_done=self._follow, audit=self.audit, limits=self.limits,
         )  # fmt: skip
+        remade: list[Remade] = [self._stages] if self.network is None else [self._stages, self.network.incoming]
+        buffers = self.network.buffers if self.network is not None else None
+        self._taking = Taking(self.local, remade, buffers, self._watchers, self.audit, self._deliver)
+        self._claim = claim
+        claim.open_to_others(self.local.rights.rules.shared)
         self._listener = Listener(
             claim, self._loop, on_enter=self._enter, is_empty=lambda: not self._connections, on_idle=self.stop,
             idle_linger_s=idle_linger_s,
@@ -150,12 +163,17 @@ class Server:
         """Put other settings in force, as far as that can be done while running; the caller says what cannot."""
         values = settings.values
         self.settings = settings
+        self.limits.values = values
+        self.local.rights.rules = rules_of(settings)
+        self._claim.open_to_others(self.local.rights.rules.shared)
+        self._taking.enforce()
         self._deliver(
             self.local.limit(
                 values["limits.memory"], values["limits.lingering_rings"], values["limits.lingering_rings_per_tag"]
             )
         )
         if self.network is not None:
+            self.network.enforce()
             self.network.mesh.seek(values["peers"])
             self.network.mesh.reload_identity()
             self.network.placing.reporting.cpu_share = values["limits.cpu_share"]
@@ -169,22 +187,28 @@ class Server:
         connection = Connection(next(self._numbers), sock, self._loop, self._read, self._broken)
         peer = peer_of(sock)
         try:
+            if not self.limits.enter(connection.number, peer):
+                connection.close()
+                return
             self._processes.watch(sock, peer.pid)
-        except ProcessLookupError:
-            connection.close()
-            return
-        except OSError as exc:
-            connection.push(refuse(0, no_descriptors(exc)))
+        except OSError as exc:  # or it is dead already
+            self.limits.leave(connection.number, peer)
+            if not isinstance(exc, ProcessLookupError):
+                connection.push(refuse(0, no_descriptors(exc)))
             connection.close()
             return
         self._peers[connection.number] = peer
         self._connections[connection.number] = connection
+        self._greeting.expect(connection, peer, self._broken)
 
     # ------------------------------------------------------------------ requests
 
     def _read(self, connection: Connection) -> None:
         for _ in range(PACKETS_PER_TURN):
             if not connection.reading:
+                return
+            if rest_s := self.limits.rest_s(connection.number):
+                connection.rest(rest_s)
                 return
             received = None
             try:
@@ -233,9 +257,11 @@ class Server:
         if received.limit is not None:
             connection.push(refuse(request.id, received.limit))
         elif not connection.greeted:
-            self._greet(connection, request, fds)
+            self._greeting.greet(connection, self._peers[connection.number], request, fds)
         elif isinstance(request, GetStatus):
             connection.push(self.status(request.id))
+        elif not self._requests.allows(connection, request):
+            pass  # it was told
         elif isinstance(request, GetSettings):
             for page in listing.setting_pages(request.id, in_force.rows(self.settings)):
                 connection.push(page)
@@ -286,33 +312,6 @@ class Server:
         self._deliver(self.local.tags.expire(names))
         self._follow()
 
-    def _greet(self, connection: Connection, hello: Request, fds: list[Descriptor]) -> None:
-        if not isinstance(hello, Hello):
-            raise BadMessage(f"{type(hello).__name__} before hello")
-        if hello.version != PROTOCOL_VERSION:
-            reason = (
-                f"this daemon speaks control protocol {PROTOCOL_VERSION} and the client {hello.version}; use the same "
-                "version of ringcast in both, and start the daemon again"
-            )
-            connection.push(refuse(hello.id, BadMessage(reason)))
-            connection.end()
-            return
-        if self._name_taken is not None:
-            connection.push(refuse(hello.id, self._name_taken))
-            connection.end()
-            return
-        peer = self._peers[connection.number]
-        try:
-            self.local.join(connection.number, peer.pid, peer.user, hello, fds)
-        except BadMessage:
-            raise
-        except RingcastError as exc:
-            connection.push(refuse(hello.id, exc))
-            return
-        connection.greeted = True
-        logger.info("client %d joined: process %d of %s, %s", connection.number, peer.pid, peer.user, hello.program)
-        connection.push(Welcome(id=hello.id, node=self._node, daemon_pid=os.getpid()))
-
     def status(self, request_id: int = 0) -> Status:
         return Status(
             id=request_id, node=self._node, pid=os.getpid(), version=package_version(),
@@ -346,10 +345,10 @@ class Server:
         """Serve nobody while an older daemon has this one's name. Clients attach again by themselves afterwards, as
         they do with a daemon that was restarted; until then their rings go on working."""
         if isinstance(what, NameCleared):
-            self._name_taken = None
+            self._greeting.name_taken = None
             logger.warning("this daemon is the only one called %r now, and serves again", self._node)
         elif what.mine:
-            self._name_taken = NameTaken(self._node, ", ".join(what.holder.control) or "an unknown address")
+            self._greeting.name_taken = NameTaken(self._node, ", ".join(what.holder.control) or "an unknown address")
             for connection in list(self._connections.values()):
                 self._broken(connection, "name taken")
 
@@ -369,6 +368,7 @@ class Server:
         if self._connections.pop(connection.number, None) is None:
             return
         peer = self._peers.pop(connection.number)
+        self.limits.leave(connection.number, peer)
         logger.info("client %d left: %s", connection.number, reason)
         self._watchers.leave(connection.number)
         self._deliver(self.local.leave(connection.number))
@@ -389,6 +389,7 @@ class Server:
         self.local.process_died(pid)
 
     def _close(self) -> None:
+        self.audit.close()
         self._unused_tags.close()
         self._listener.close()
         for connection in self._connections.values():

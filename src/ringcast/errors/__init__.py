@@ -13,11 +13,12 @@ from ringcast.errors.admission import AdmissionRefused
 from ringcast.errors.asking import AlreadyServed, AskFailed, NobodyServes, ServerGone
 from ringcast.errors.base import BrokenError, RingcastError
 from ringcast.errors.recording import CheckpointMismatch, DataLoss, DiskFull, NoJava, RecordingError
+from ringcast.errors.rights import NotAllowed
 from ringcast.errors.time import ClocksDisagree
 
 __all__ = [
     "AdmissionRefused", "AlreadyServed", "AskFailed", "BrokenError", "CheckpointMismatch", "ClocksDisagree",
-    "DataLoss", "DiskFull", "NoJava", "NobodyServes", "RecordingError", "RingcastError", "ServerGone",
+    "DataLoss", "DiskFull", "NoJava", "NobodyServes", "NotAllowed", "RecordingError", "RingcastError", "ServerGone",
 ]  # fmt: skip
 
 

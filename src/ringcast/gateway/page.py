@@ -24,7 +24,9 @@ from ringcast.gateway import answers, frames, reading, requests
 from ringcast.gateway.backlog import Backlog, Stream
 from ringcast.gateway.limits import Limits
 from ringcast.gateway.outbox import Outbox
+from ringcast.gateway.permits import Permit
 from ringcast.gateway.streaming import Sources, Streaming
+from ringcast.security.rules import EVERYTHING
 from ringcast.session import Session
 from ringcast.tag import Tag
 
@@ -57,7 +59,10 @@ class PagePublisher:
 
 
 class Page:
-    def __init__(self, session: Session, threads: Threads, limits: Limits) -> None:
+    """`permit` says what it may do of what `session` may."""
+
+    def __init__(self, session: Session, threads: Threads, limits: Limits, permit: Permit = Permit()) -> None:
+        self.permit = permit
         self.token = secrets.token_urlsafe(24)
         self.limits = limits
         self.backlog = Backlog(limits.backlog_bytes)
@@ -151,7 +156,11 @@ class Page:
         raise BadMessage("hello is said once, first of all")
 
     async def _open_tag(self, request: requests.OpenTag) -> None:
-        tag = await self._threads.run(lambda: self._session.tag(request.name, **request.options))
+        options = request.options
+        if not self.permit.allows("create", request.name):
+            self.permit.check_sees(request.name)
+            options = {**options, "create": False}
+        tag = await self._threads.run(lambda: self._session.tag(request.name, **options))
         self.outbox.say(answers.done(request.id, name=tag.name, attributes=answers.row(tag.attributes)))
 
     async def _publish(self, request: requests.Publish) -> None:
@@ -166,7 +175,9 @@ class Page:
 
     async def _make_publisher(self, request: requests.Publish) -> PagePublisher:
         # In two calls: of one that is cancelled, only what it returns is closed.
-        tag: Tag[Any] = await self._threads.run(lambda: self._session.tag(request.tag))
+        self.permit.check("publish", request.tag)
+        create = self.permit.allows("create", request.tag)
+        tag: Tag[Any] = await self._threads.run(lambda: self._session.tag(request.tag, create=create))
         publisher = await self._threads.run(lambda: tag.publisher(request.on_slow, encoded=True))
         check = tag.codec.decode if tag.attributes.codec in _CHECKED else None
         return PagePublisher(AsyncPublisher(publisher, self._threads), request.tag, check)
@@ -179,6 +190,7 @@ class Page:
     async def _subscribe(self, request: requests.Subscribe) -> None:
         if request.subscription not in self._streaming:
             self._check_room(len(self._streaming), "subscriptions")
+            self.permit.check("subscribe", request.pattern)
             made = await self._threads.run(reading.subscribe, self._session, request)
             stream = Stream(request.subscription, request.priority, request.reliable)
             self.backlog.add(stream)
@@ -201,6 +213,7 @@ class Page:
         self.outbox.say(answers.done(request.id))
 
     async def _pull(self, request: requests.Pull) -> None:
+        self.permit.check("pull", request.tag)
         found = await self._threads.run(reading.pull, self._session, request, self.limits.pulled_messages)
         if found.bounds is not None:
             self.outbox.say(answers.done(request.id, bounds=found.bounds))
@@ -214,6 +227,10 @@ class Page:
 
     async def _list(self, request: requests.List) -> None:
         session, what, pattern = self._session, request.what, request.pattern
+        if what in ("publishers", "subscribers"):
+            self.permit.check_sees(pattern)
+        elif what == "channels":
+            self.permit.check("set", EVERYTHING)
 
         def rows() -> list[Any]:
             if what in ("publishers", "subscribers"):
@@ -222,12 +239,16 @@ class Page:
             return list(session.tags(pattern) if what == "tags" else getattr(session, what)())
 
         found = await self._threads.run(rows)
+        if what == "tags":
+            found = [row for row in found if self.permit.sees(row.name)]
         self.outbox.say(answers.done(request.id, rows=[answers.row(one) for one in found]))
 
     async def _watch(self, request: requests.Watch) -> None:
         # One that is asked for again is begun again: what was said on a broken connection may not have come.
         await self._end_watch(request.watch)
         self._check_room(len(self._watches), "watches")
+        if any(kind != "node" for kind in request.kinds):
+            self.permit.check_sees(request.pattern)
         made = await self._threads.run(self._session.watch, request.pattern, kinds=request.kinds)
         watch = AsyncWatch(made, self._threads)
         rows = []

@@ -27,15 +27,22 @@ from ringcast.gateway import answers, origins, requests
 from ringcast.gateway.connection import Connection, Ended
 from ringcast.gateway.limits import Limits
 from ringcast.gateway.page import Page
+from ringcast.gateway.permits import Permit, Permits
 from ringcast.session import Session
 
 logger = logging.getLogger("ringcast.gateway")
 
 STATIC = Path(__file__).parent / "static"
-SOCKET, ALIVE = "/ringcast/socket", "/ringcast/alive"
+SOCKET, ALIVE, ENTER = "/ringcast/socket", "/ringcast/alive", "/ringcast/enter"
+COOKIE = "ringcast_token"
+COOKIE_S = 30 * 86_400
 MODULES = sorted(path.name for path in STATIC.iterdir())
 DEFAULT_PORT = 7480
 _CLOSE_S = 2.0
+
+_FORM = """<!doctype html><meta charset="utf-8"><title>Ringcast</title>
+<form method="post"><label>Token <input name="token" type="password" autofocus></label> <button>Enter</button></form>
+"""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -54,7 +61,8 @@ class Gateway:
 
     `folders` are served as files, by the path under which a browser finds them; the folder at "/" may have an
     `index.html`. `routes` are an application's own (aiohttp's). `origins` are those of pages that come from elsewhere
-    and may use this gateway all the same. Port 0 takes a free one; `address` says which. `tls` makes it https.
+    and may use this gateway all the same. With `permits`, a page has to show a token, and may do what its rules say.
+    Port 0 takes a free one; `address` says which. `tls` makes it https.
     """
 
     def __init__(
@@ -67,6 +75,7 @@ class Gateway:
         folders: Mapping[str, str | Path] | None = None,
         routes: Iterable[web.AbstractRouteDef] = (),
         limits: Limits = Limits(),
+        permits: Permits | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         """Raises ValueError for an origin or limit that cannot be, or a folder that is not there."""
@@ -75,6 +84,7 @@ class Gateway:
         self._origins = frozenset(map(_normal, origins))
         self._limits = limits.check()
         self._tls = tls
+        self._permits = permits
         self._threads = Threads()
         self._pages: dict[str, Page] = {}
         self._connections: dict[str, Connection] = {}
@@ -86,6 +96,7 @@ class Gateway:
         self.app = web.Application(middlewares=[self._guard])
         self.app.add_routes([web.get(SOCKET, self._serve), web.get(ALIVE, self._alive)])
         self.app.add_routes([web.get("/favicon.ico", _nothing)])
+        self.app.add_routes([web.get(ENTER, _form), web.post(ENTER, self._enter)])
         self.app.add_routes([web.get(f"/ringcast/{name}", _static) for name in MODULES])
         self.app.add_routes(list(routes))
         self._add_folders(folders or {})
@@ -190,6 +201,10 @@ class Gateway:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get(hdrs.UPGRADE, "").lower() != "websocket":
             return web.Response(status=426, text="this address is for WebSockets: see ringcast.js\n")
+        permit = self._permit(request)
+        if permit is None:
+            self._refused += 1
+            return web.Response(status=401, text=f"this gateway wants a token: enter it at {ENTER}\n")
         # A page that lost its network comes back while its old connection still looks alive.
         if self._sockets >= 2 * self._limits.pages:
             self._refused += 1
@@ -204,7 +219,7 @@ class Gateway:
         page: Page | None = None
         self._sockets += 1
         try:
-            page = self._attach(await connection.hello(), connection)
+            page = self._attach(await connection.hello(), connection, permit)
             await connection.run(page)
         except Ended as exc:
             await connection.close(exc.code, str(exc))
@@ -215,27 +230,48 @@ class Gateway:
                 self._detach(page, connection)
         return socket
 
+    # ---------------------------------------------------------------- tokens
+
+    def _permit(self, request: web.Request) -> Permit | None:
+        """Of the token that a request shows: a program's in a header, a page's in its cookie."""
+        if self._permits is None:
+            return Permit()
+        scheme, _, said = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+        return self._permits.of(said if scheme.lower() == "bearer" else request.cookies.get(COOKIE, ""))
+
+    async def _enter(self, request: web.Request) -> web.StreamResponse:
+        """A person shows a token, and the browser keeps it: no script reads it, and no other site makes use of it."""
+        said = str((await request.post()).get("token", ""))
+        if self._permits is None or self._permits.of(said) is None:
+            self._refused += 1
+            return web.Response(status=401, text="there is no such token\n")
+        response = web.Response(status=303, headers={hdrs.LOCATION: "/"})
+        response.set_cookie(
+            COOKIE, said, max_age=COOKIE_S, path="/", httponly=True, samesite="Strict", secure=self._tls is not None
+        )
+        return response
+
     # ---------------------------------------------------------------- pages and their connections
 
-    def _attach(self, hello: requests.Hello, connection: Connection) -> Page:
-        """A page that was here before goes on with all that it held. Raises Ended."""
-        page = self._resume(hello)
+    def _attach(self, hello: requests.Hello, connection: Connection, permit: Permit) -> Page:
+        """A page that was here before, with the same token, goes on with all that it held. Raises Ended."""
+        page = self._resume(hello, permit)
         resumed = page is not None
         if page is None:
             if len(self._pages) >= self._limits.pages:
                 self._refused += 1
                 raise Ended(WSCloseCode.TRY_AGAIN_LATER, f"this gateway serves at most {self._limits.pages} pages")
-            page = Page(self._session, self._threads, self._limits)
+            page = Page(self._session, self._threads, self._limits, permit)
             self._pages[page.token] = page
         self._connections[page.token] = connection
         limits = {name: value for name, value in msgspec.to_builtins(self._limits).items() if name != "pages"}
         page.outbox.say(answers.welcome(hello.id, self._session.node, page.token, resumed, self._limits.beat_s, limits))
         return page
 
-    def _resume(self, hello: requests.Hello) -> Page | None:
+    def _resume(self, hello: requests.Hello, permit: Permit) -> Page | None:
         """The page as it was, or None: it was never here, has been released, or counts otherwise than we do."""
         page = self._pages.get(hello.token)
-        if page is None:
+        if page is None or page.permit.token != permit.token:
             return None
         if (waiting := self._lingering.pop(page.token, None)) is not None:
             waiting.cancel()
@@ -276,6 +312,10 @@ def _normal(origin: str) -> str:
 async def _nothing(request: web.Request) -> web.Response:
     """Browsers ask for an icon of every site."""
     return web.Response(status=204)
+
+
+async def _form(request: web.Request) -> web.Response:
+    return web.Response(text=_FORM, content_type="text/html")
 
 
 async def _static(request: web.Request) -> web.FileResponse:

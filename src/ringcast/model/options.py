@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, TypedDict
 
 from ringcast.model.policy import Policy
+from ringcast.model.profile import Profile
 
 Start = Literal["new", "latest", "earliest"] | int | Mapping[int, int]
 """Where a subscription begins. A mapping gives numbers by incarnation, for whoever goes on where it once stopped; rings
@@ -31,6 +32,7 @@ class TagOptions(TypedDict, total=False):
     prefault: bool
     at: str
     transport: str
+    priority: str
 
 
 class PublisherOptions(RingOptions, total=False):
@@ -39,6 +41,7 @@ class PublisherOptions(RingOptions, total=False):
     on_slow: Literal["raise", "skip"]
     at: str
     transport: str
+    priority: str
 
 
 class SubscriptionOptions(TypedDict, total=False):
@@ -53,8 +56,10 @@ class SubscriptionOptions(TypedDict, total=False):
     at: str
     transport: str
     ordered: bool
+    priority: str
     policy: Policy | None
     deadline_s: float | None
+    profile: str | Profile | None
 
 
 class SubscribeOptions(SubscriptionOptions, RingOptions, total=False):

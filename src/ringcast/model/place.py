@@ -17,13 +17,15 @@ AUTO = "auto"
 _NODE = "node:"
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An administrator's word on a tag's channels; '' leaves it to others. `planned`: a plan was applied, and the next
     one may choose another place."""
 
     at: str = ""
     transport: str = ""
     planned: bool = False
+    priority: str = ""
+    """Class, DSCP and schedule as words (`ringcast.model.priority`)."""
 
 
 class Placed(msgspec.Struct, frozen=True):

@@ -36,6 +36,8 @@ class TagAttributes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Where subscribers' proxies sit unless they say otherwise; '' is at the publisher."""
     transport: str = ""
     """What carries the tag to other nodes unless subscribers say otherwise; '' is the default for what they ask."""
+    priority: str = ""
+    """How urgent its channels are unless subscribers say otherwise (`ringcast.model.priority`); '' is normal."""
 
 
 def check_name(name: str) -> str:
@@ -140,3 +142,27 @@ def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
                 or (theirs == "**" and (fits[j] or before[j + 1]))
             )
     return fits[-1]
+
+
+def covers(pattern: str, other: str) -> bool:
+    """Whether `pattern` surely selects whatever `other` selects. Some pairs for which that is true are not seen, as
+    `**/*` and `*/**`: then the answer is no. Takes at most len(pattern) x len(other) steps."""
+    if not is_pattern(other):
+        return matches(pattern, other)
+    if other.startswith("@") and not pattern.startswith("@"):
+        return False
+    return _covers(_segments(pattern), _segments(other))
+
+
+def _covers(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    # within[j]: the segments of `mine` after those seen so far cover what follows the first j of `theirs`.
+    within = [False] * len(theirs) + [True]
+    for segment in reversed(mine):
+        after, within = within, [False] * (len(theirs) + 1)
+        within[-1] = after[-1] and segment == "**"
+        for j in reversed(range(len(theirs))):
+            if segment == "**":
+                within[j] = after[j] or within[j + 1]
+            else:
+                within[j] = after[j + 1] and theirs[j] != "**" and segment in ("*", theirs[j])
+    return within[0]

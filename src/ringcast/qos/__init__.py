@@ -3,8 +3,9 @@
 `profile` has the values and their file, `matching` compares two of them, `monitor` sees from arrivals what was missed.
 """
 
+from ringcast.model.profile import Profile
 from ringcast.qos.matching import Mismatch, mismatches, nearest
 from ringcast.qos.monitor import Monitor, QualityEvent
-from ringcast.qos.profile import Profile, built_in, read
+from ringcast.qos.profile import built_in, read
 
 __all__ = ["Mismatch", "Monitor", "Profile", "QualityEvent", "built_in", "mismatches", "nearest", "read"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ringcast.errors import QosMismatch
-from ringcast.qos.profile import Profile
+from ringcast.model.profile import Profile
 from ringcast.transport import recipe
 
 _TIMES = {

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from ringcast.qos.profile import Profile
+from ringcast.model.profile import Profile
 
 EventKind = Literal["deadline", "silent", "alive", "lost"]
 

@@ -1,7 +1,4 @@
-"""A profile: what a publisher offers or a subscriber asks for, and how it is to be carried. Pure values and their file.
-
-None of a time means: nothing is promised, or nothing is asked for.
-"""
+"""Profiles by name: those that every node knows, and those of a file. Pure."""
 
 from __future__ import annotations
 
@@ -9,31 +6,13 @@ import difflib
 import tomllib
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
 
 from ringcast.errors import BadConfiguration
+from ringcast.model.profile import Profile
 from ringcast.model.toml_lines import line_of, line_of_error, lines_of
-
-Time = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-PriorityClass = Literal["low", "normal", "high", "critical"]
-
-
-class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Offered: a message at least every `period_s`, at most `latency_s` late, a sign of life within `lease_s`, the last
-    `history` messages kept. Requested: the same, at least as good. `transport` and `priority` are how a subscriber with
-    this profile receives, unless it says otherwise."""
-
-    name: str = ""
-    reliable: bool = False
-    ordered: bool = True
-    period_s: Time | None = None
-    latency_s: Time | None = None
-    lease_s: Time | None = None
-    history: Annotated[int, msgspec.Meta(ge=0)] = 0
-    transport: Annotated[str, msgspec.Meta(max_length=255)] = ""
-    priority: PriorityClass = "normal"
 
 
 @cache

@@ -9,9 +9,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from ringcast.rescue import Mission, Settings, bronze_rows, clock_rows, truth_rows
 from ringcast.rescue.pipelines.fuse import fuse, survivors, tally
@@ -39,10 +37,8 @@ CONDITIONS: dict[str, tuple[dict[str, Any], bool]] = {
 
 
 def declared(spark: SparkSession, rows: Iterable[dict[str, Any]], table: Table) -> DataFrame:
-    """Dictionaries as rows of a table: values that are part of a query, and no job of Python's to make them."""
-    schema = to_arrow_schema(table.schema, timezone="UTC")
-    made = pa.Table.from_pylist([{name: row[name] for name in table.columns} for row in rows], schema)
-    return spark.createDataFrame(made, table.schema)
+    """Dictionaries as rows of a table."""
+    return spark.createDataFrame([tuple(row[name] for name in table.columns) for row in rows], table.schema)
 
 
 def store(lake: Lake, mission: Mission, run: str = "") -> dict[str, int]:

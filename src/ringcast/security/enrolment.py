@@ -61,14 +61,17 @@ _T = TypeVar("_T")
 
 
 class Host:
-    """Waits for the one who was invited. `name`, if given, is the only one that is certified."""
+    """Waits for the one who was invited. `name`, if given, is the only one that is certified; with `renew` it may have
+    a certificate already."""
 
     def __init__(
-        self, authority: Authority, *, name: str = "", on_refused: Callable[[str], None] = lambda reason: None
-    ) -> None:
+        self, authority: Authority, *, name: str = "", renew: bool = False,
+        on_refused: Callable[[str], None] = lambda reason: None,
+    ) -> None:  # fmt: skip
         self.secret = secrets.token_bytes(SECRET_BYTES)
         self._authority = authority
         self._name = name
+        self._renew = renew
         self._on_refused = on_refused
         self._tries = 0
         self._callers = 0
@@ -132,7 +135,7 @@ class Host:
         if self._name and asked.name != self._name:
             return Rejection(f"it is for the node {self._name!r}, and this one is called {asked.name!r}")
         try:
-            certificate = self._authority.certify(asked.request.encode(), asked.name).decode()
+            certificate = self._authority.certify(asked.request.encode(), asked.name, renew=self._renew).decode()
             revoked = folder.read(self._authority.folder, folder.REVOKED).decode()
         except SecurityError as exc:
             return Rejection(str(exc))

@@ -49,6 +49,20 @@ class Identity:
                 "get a new one with 'ringcast secure join'",
             )  # fmt: skip
 
+    def renew(self) -> bool:
+        """Whether the folder has another certificate for this node now; new links use it. Raises BadIdentity."""
+        found = certificates.read(folder.read(self.folder, folder.NODE))
+        if found == self.certificate:
+            return False
+        newer = Identity(self.folder)
+        if newer.name != self.name or newer.authority != self.authority:
+            raise BadIdentity(
+                str(self.folder), f"the certificate there is for {newer.name!r}, or of another authority",
+                "start the daemon again to use it",
+            )  # fmt: skip
+        self.certificate, self._server, self._client = newer.certificate, newer.server, newer.client
+        return True
+
     @property
     def until(self) -> datetime:
         """When this node's certificate ends."""

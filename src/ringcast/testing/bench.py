@@ -95,9 +95,11 @@ class Publisher:
         return self
 
     def add_link(
-        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None,
+        rank: int = 0,
     ) -> None:  # fmt: skip
-        self.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq, seal=seal)
+        how = {"key": key, "every": every, "chunk": chunk, "first_seq": first_seq, "rank": rank}
+        self.fanout.add_link(number, fd, seal=seal, **how)
         self.fanout.flush()
 
     def rekey_link(self, number: int, seal: LinkSeal) -> None:

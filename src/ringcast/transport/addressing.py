@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+from ringcast.model.priority import Marking
+
 HEADER_BYTES = 48
 """Of every datagram (`native/wire/datagram.hpp`)."""
 DSCP_SHIFT = 2
@@ -35,11 +37,11 @@ def bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
     return sock
 
 
-def connected_datagrams(host: str, port: int, dscp: int) -> socket.socket:
+def connected_datagrams(host: str, port: int, marking: Marking) -> socket.socket:
     """A non-blocking UDP socket to one place, its packets marked. Raises OSError."""
     sock = socket.socket(family_of(host), socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
-        mark(sock, dscp)
+        mark(sock, marking)
         _widen(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         sock.connect((host, port))
     except BaseException:
@@ -48,13 +50,26 @@ def connected_datagrams(host: str, port: int, dscp: int) -> socket.socket:
     return sock
 
 
-def mark(sock: socket.socket, dscp: int) -> None:
-    if not dscp:
-        return
+def mark(sock: socket.socket, marking: Marking) -> None:
+    """Mark what the socket sends from now on, also through copies of its descriptor. Raises OSError."""
     if sock.family == socket.AF_INET6:
-        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, dscp << DSCP_SHIFT)
-    else:
-        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << DSCP_SHIFT)
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, marking.dscp << DSCP_SHIFT)
+    # Of an IPv6 socket these are the packets to IPv4 addresses.
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, marking.dscp << DSCP_SHIFT)
+    # Last: IP_TOS sets a priority of its own, and not the one that the class should have.
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, marking.queue)
+
+
+def marking_of(sock: socket.socket) -> Marking | None:
+    """What the kernel has; None of a socket that is closed."""
+    try:
+        if sock.family == socket.AF_INET6:
+            dscp = sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS) >> DSCP_SHIFT
+        else:
+            dscp = sock.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) >> DSCP_SHIFT
+        return Marking(dscp, sock.getsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY))
+    except OSError:
+        return None
 
 
 def payload_room(sock: socket.socket) -> int:

@@ -19,12 +19,14 @@ import msgspec
 from ringcast import _core
 from ringcast.control.service import Seat
 from ringcast.model import addresses
+from ringcast.model.priority import Marking
 from ringcast.transport import multicast
 from ringcast.transport.addressing import HEADER_BYTES, bound, connected_datagrams, payload_room, widen_receive_buffer
 from ringcast.transport.interface import Channel, LinkSeal, Source
 from ringcast.transport.member import PACE_BYTES_PER_S, MemberSending
 from ringcast.transport.recipe import Recipe, Shape
 from ringcast.transport.sealing import Sealing, fresh_seal
+from ringcast.transport.urgent.urgency import Urgency
 
 logger = logging.getLogger("ringcast.transport")
 
@@ -41,6 +43,7 @@ class Identity(NamedTuple):
     reliable: bool
     local: str
     sealed: bool = False
+    priority: str = ""
 
 
 class Member(msgspec.Struct):
@@ -58,10 +61,11 @@ class Member(msgspec.Struct):
 
 
 class Answering(NamedTuple):
-    """A repair thread and the port it listens on."""
+    """A repair thread and the port it listens on; `own` is one group's alone, which has a priority."""
 
     repair: _core.Retransmitter
     port: int
+    own: bool = False
 
 
 class SendingGroup:
@@ -83,6 +87,7 @@ class SendingGroup:
         self._native: _core.Group | None = None
         self._source: Source | None = None
         self._pushed = False
+        self._urgency = Urgency(identity.priority)
         if identity.shape.multicast:
             self._open_multicast(taken)
 
@@ -91,6 +96,10 @@ class SendingGroup:
     @property
     def multicasts(self) -> bool:
         return self._socket is not None
+
+    @property
+    def carrier(self) -> int:
+        return self.answering.repair.thread_id if self.answering.own and self.pumped_from is not None else 0
 
     @property
     def wants_multicast(self) -> bool:
@@ -129,6 +138,8 @@ class SendingGroup:
             if self._socket is not None:
                 _shut(self._socket)
                 self._socket = None
+            if self.answering.own:
+                self.answering.repair.close()
 
     # ------------------------------------------------------------------ what members ask for
 
@@ -146,6 +157,9 @@ class SendingGroup:
                 loss=self.recipe.native_loss(0), seal=self.sealing.native if self.sealing is not None else None,
                 sender=self._senders[0],
             )  # fmt: skip
+            if self._urgency.dedicated and self.multicasts:
+                self.hand_over(channel.first_seq)  # the publisher's thread does not have the schedule
+            self._urgency.schedule(self.answering.repair.thread_id, helper=not self.carrier)
         self._tell_members()
         member.sending = MemberSending(self, channel, source, member.host, member.port)
         return member.sending
@@ -155,7 +169,7 @@ class SendingGroup:
             self._pushed = True
             self._source.links.add_link(
                 self.key, self._socket.fileno(), key=self.key, every=self.identity.every, chunk=self.chunk,
-                first_seq=self._source.next_seq, seal=self._seal(),
+                first_seq=self._source.next_seq, seal=self._seal(), rank=self._urgency.rank,
             )  # fmt: skip
 
     def renew_keys(self) -> None:
@@ -228,7 +242,7 @@ class SendingGroup:
     def _open_multicast(self, taken: set[str]) -> None:
         address = multicast.group_address(self.key, taken, self.identity.local)
         try:
-            self._socket = multicast.sender(address, self.identity.local, 0)
+            self._socket = multicast.sender(address, self.identity.local, self._urgency.marking)
             self.address = address
         except OSError as exc:
             logger.warning("cannot multicast from %s (%s); sending to each node", self.identity.local, exc)
@@ -250,18 +264,22 @@ class Groups:
 
     def admit(self, recipe: Recipe, channel: Channel, source: Source, host: str, port: int) -> Seat:
         """Raises OSError."""
-        with connected_datagrams(host, port, channel.dscp) as probe:
+        with connected_datagrams(host, port, Marking()) as probe:
             local: str = probe.getsockname()[0]
             room = min(payload_room(probe), MOST_PAYLOAD_BYTES)
         sealed = channel.seal is not None
-        identity = Identity(source.ring, recipe.shape, channel.every, channel.reliable, local, sealed)
-        known = [] if recipe.shape.pumped else self._groups.get(identity, [])
+        identity = Identity(
+            source.ring, recipe.shape, channel.every, channel.reliable, local, sealed, channel.priority
+        )  # fmt: skip
+        # What the repair thread carries it carries from one message on, the same for all.
+        alone = recipe.shape.pumped or (recipe.shape.multicast and Urgency(channel.priority).dedicated)
+        known = [] if alone else self._groups.get(identity, [])
         group = next((group for group in known if not group.empty and not group.has(host, port)), None)
         if group is None:
             chunk = room - HEADER_BYTES - (REPAIR_BYTES if recipe.shape.codes else 0)
             chunk -= _core.SEAL_BYTES if sealed else 0
             taken = {group.address for groups in self._groups.values() for group in groups}
-            group = SendingGroup(identity, recipe, self._answer_from(local), chunk, taken)
+            group = SendingGroup(identity, recipe, self._answer_from(local, channel.priority), chunk, taken)
             self._groups.setdefault(identity, []).append(group)
         number = group.seat(channel.key, host, port)
         self._of_channel[channel.key] = group
@@ -332,15 +350,12 @@ class Groups:
             if not held:
                 del self._groups[group.identity]
 
-    def _answer_from(self, local: str) -> Answering:
+    def _answer_from(self, local: str, priority: str) -> Answering:
+        """Of a group with a priority a thread and a marked socket of its own: repairs of others do not delay it."""
+        if priority:
+            return _answering(local, priority)
         if local not in self._answering:
-            with bound(socket.SOCK_DGRAM, local, 0) as sock:
-                widen_receive_buffer(sock)
-                try:
-                    multicast.send_from(sock, local)
-                except OSError as exc:  # groups find out by themselves, and send to each node
-                    logger.debug("no multicast from %s: %s", local, exc)
-                self._answering[local] = Answering(_core.Retransmitter(sock.fileno()), sock.getsockname()[1])
+            self._answering[local] = _answering(local, "")
         return self._answering[local]
 
 
@@ -348,6 +363,17 @@ class Groups:
 def groups() -> Groups:
     """Of this process: transports of different parameters share groups, and all groups share repair threads."""
     return Groups()
+
+
+def _answering(local: str, priority: str) -> Answering:
+    with bound(socket.SOCK_DGRAM, local, 0) as sock:
+        widen_receive_buffer(sock)
+        Urgency(priority).mark(sock)
+        try:
+            multicast.send_from(sock, local)
+        except OSError as exc:  # groups find out by themselves, and send to each node
+            logger.debug("no multicast from %s: %s", local, exc)
+        return Answering(_core.Retransmitter(sock.fileno()), sock.getsockname()[1], own=bool(priority))
 
 
 def _shut(sock: socket.socket) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from ringcast import _core
 from ringcast.control.service import Seal, Seat
+from ringcast.control.status import InForce
 
 
 class Promises(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +35,8 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     first_seq: int
     every: int = 1
     reliable: bool = False
-    dscp: int = 0
+    priority: str = ""
+    """How urgent it is, in the words of `ringcast.model.priority`."""
     transport: str = ""
     """The text it was asked for with, parameters and all."""
     sender: str = ""
@@ -45,6 +47,21 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     seal: Seal | None = None
     """What its packets are to be sealed with; None on a mesh without identities. Receivers of a group get the group's,
     and a group that is to be sealed makes its own."""
+
+
+@runtime_checkable
+class Urgent(Protocol):
+    """An end that takes part in priorities. A sending end is given the channel's with the channel; a receiving end of a
+    channel of its own is told. Ends without this carry prioritised channels like others."""
+
+    def in_force(self) -> InForce:
+        """What the kernel has of its socket and its threads."""
+
+
+@runtime_checkable
+class UrgentReceiving(Urgent, Protocol):
+    def prioritise(self, priority: str) -> None:
+        """Mark what it sends and give its threads the schedule. What the kernel refuses is in `in_force`."""
 
 
 class Mirror(Protocol):
@@ -78,8 +95,11 @@ class FanOutLinks(Protocol):
     """Telling whoever writes a ring to push what it writes to a socket too."""
 
     def add_link(
-        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None
-    ) -> None: ...  # fmt: skip
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None,
+        rank: int = 0,
+    ) -> None:  # fmt: skip
+        """Links of a higher rank are pushed to first."""
+
     def rekey_link(self, number: int, seal: LinkSeal) -> None:
         """Seal with that key from now on; nothing where there is no such link."""
 
@@ -184,6 +204,7 @@ class Transport(Protocol):
 # ---------------------------------------------------------------------- transports whose receivers share a stream
 
 
+@runtime_checkable
 class GroupReceiving(Receiving, Protocol):
     """A receiving end whose channels know of each other's nodes and can be tuned."""
 

@@ -9,10 +9,12 @@ import socket
 from typing import Protocol
 
 from ringcast import _core
+from ringcast.control.status import InForce
 from ringcast.transport.addressing import connected_datagrams
 from ringcast.transport.handover import Handover
 from ringcast.transport.interface import Channel, LinkSeal, Source
 from ringcast.transport.sealing import Sealing
+from ringcast.transport.urgent.urgency import Urgency
 
 PACE_BYTES_PER_S = 100_000_000
 OVERLAP = 64
@@ -29,6 +31,10 @@ class Membership(Protocol):
     @property
     def pumped_from(self) -> int | None:
         """From that message on the repair thread sends the stream."""
+
+    @property
+    def carrier(self) -> int:
+        """The repair thread where it sends the stream itself, else 0."""
 
     @property
     def multicasts(self) -> bool: ...
@@ -55,7 +61,9 @@ class MemberSending:
         self._group = group
         self._channel = channel
         self._source = source
-        self._socket = connected_datagrams(host, port, channel.dscp)
+        self._urgency = Urgency(channel.priority)
+        self._socket = connected_datagrams(host, port, self._urgency.marking)
+        self._urgency.lock(source.ring_fd)
         # The publisher's thread and the pump's: each counts by itself, or one that is late would look replayed.
         self._link_sender, self._pump_sender = (
             (group.sealing.sender(), group.sealing.sender()) if group.sealing is not None else (0, 0)
@@ -63,6 +71,9 @@ class MemberSending:
         self._handover = Handover(source, self._make_pump, self._push_from)
         self._direct = channel.direct or not group.multicasts
         if group.pumped_from is not None and channel.first_seq >= group.pumped_from:
+            return
+        if self._direct and group.pumped_from is None and self._urgency.dedicated:
+            self._handover.follow(channel.first_seq)
             return
         if self._direct and group.pumped_from is None:
             self._handover.begin(channel.first_seq)
@@ -87,15 +98,27 @@ class MemberSending:
 
     @property
     def unsettled(self) -> bool:
-        return self._handover.pump is not None
+        return self._handover.pump is not None and not self._stays
 
     def settle(self) -> None:
         """Once the history is sent, let the publisher go on by itself."""
         handed_over = self._group.pumped_from
+        if self._stays:
+            return
         if self._direct and handed_over is None:
             self._handover.settle()
         elif self._handover.pump is not None:
             self._end_at(handed_over)
+
+    @property
+    def _stays(self) -> bool:
+        """Whether the pump carries the stream for good: its thread has the channel's schedule."""
+        return self._urgency.dedicated and self._direct and self._group.pumped_from is None
+
+    def in_force(self) -> InForce:
+        pump, carrier = self._handover.pump, self._group.carrier
+        thread = carrier or (pump.thread_id if pump is not None else 0)
+        return self._urgency.in_force(self._socket, thread, own=self._urgency.dedicated)
 
     def too_long(self, seq: int) -> None:
         self._group.hand_over(seq)
@@ -140,6 +163,7 @@ class MemberSending:
         except OSError:
             pass
         self._socket.close()
+        self._urgency.close()
         self._group.end()
 
     def _end_at(self, handed_over: int | None) -> None:
@@ -159,17 +183,19 @@ class MemberSending:
     def _push_from(self, first_seq: int) -> None:
         self._source.links.add_link(
             self._channel.key, self._socket.fileno(), key=self._group.key, every=self._channel.every,
-            chunk=self._group.chunk, first_seq=first_seq, seal=self._seal(),
+            chunk=self._group.chunk, first_seq=first_seq, seal=self._seal(), rank=self._urgency.rank,
         )  # fmt: skip
 
     def _seal(self) -> LinkSeal | None:
         return self._group.sealing.link(self._link_sender) if self._group.sealing is not None else None
 
     def _make_pump(self, first_seq: int) -> _core.Pump:
-        return _core.Pump(
+        pump = _core.Pump(
             self._source.ring_fd, self._source.bell_fd, self._socket.fileno(), depth=self._source.depth,
             capacity_bytes=self._source.capacity_bytes, incarnation=self._source.ring, key=self._group.key,
             every=self._channel.every, first_seq=first_seq, reliable=self._channel.reliable, stream=False,
             chunk=self._group.chunk, most_bytes_per_s=PACE_BYTES_PER_S,
             seal=self._group.sealing.native if self._group.sealing is not None else None, sender=self._pump_sender,
         )  # fmt: skip
+        self._urgency.schedule(pump.thread_id, helper=bool(self._group.carrier))
+        return pump

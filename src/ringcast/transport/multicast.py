@@ -12,6 +12,7 @@ import socket
 import struct
 from pathlib import Path
 
+from ringcast.model.priority import Marking
 from ringcast.transport.addressing import connected_datagrams, family_of, mark, widen_receive_buffer
 
 PORT = 7419
@@ -58,7 +59,7 @@ def without_port(text: str) -> str:
 
 def local_address(host: str, port: int) -> str:
     """The address of ours from which datagrams to `host` leave. Raises OSError."""
-    with connected_datagrams(host, port, 0) as probe:
+    with connected_datagrams(host, port, Marking()) as probe:
         found: str = probe.getsockname()[0]
         return found
 
@@ -85,12 +86,12 @@ def send_from(sock: socket.socket, interface: str) -> None:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
 
 
-def sender(address: str, interface: str, dscp: int) -> socket.socket:
+def sender(address: str, interface: str, marking: Marking) -> socket.socket:
     """A non-blocking socket connected to the group. Raises OSError when there is no way to it."""
     sock = socket.socket(family_of(address), socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
         send_from(sock, interface)
-        mark(sock, dscp)
+        mark(sock, marking)
         sock.connect((address, PORT))
         sock.send(b"")
     except BaseException:

@@ -10,12 +10,14 @@ import logging
 import socket
 
 from ringcast import _core
+from ringcast.control.status import InForce
 from ringcast.model import addresses
 from ringcast.transport.addressing import HEADER_BYTES, bound, widen_receive_buffer
 from ringcast.transport.interface import Channel, Mirror
 from ringcast.transport.multicast import Ears, local_address, send_from, without_port
 from ringcast.transport.recipe import read
 from ringcast.transport.sealing import native_seal
+from ringcast.transport.urgent.urgency import Urgency
 
 logger = logging.getLogger("ringcast.transport")
 
@@ -32,6 +34,7 @@ class StackReceiving:
         widen_receive_buffer(self._socket)
         self.port: int = self._socket.getsockname()[1]
         self._delivery = _core.Delivery(self._socket.fileno())
+        self._urgency = Urgency("")
         self._ears = Ears()
         self._seats: dict[int, tuple[int, int, tuple[str, str] | None]] = {}  # group key, number, group and interface
         self._mirrors: dict[int, Mirror] = {}  # of channels that are in a multicast group
@@ -56,6 +59,7 @@ class StackReceiving:
             loss=recipe.native_loss(seat.number + 1), seal=native_seal(seat.key, seat.seal),
             sender=seat.seal.sender if seat.seal is not None else 0xFFFFFFFF,
         )  # fmt: skip
+        self._urgency.lock(mirror.ring_fd)
         self._seats[channel.key] = (seat.key, seat.number, joined)
         if joined:
             self._mirrors[channel.key] = mirror
@@ -102,10 +106,19 @@ class StackReceiving:
     def counters(self) -> dict[str, int]:
         return self._delivery.counters()
 
+    def prioritise(self, priority: str) -> None:
+        self._urgency = Urgency(priority)
+        self._urgency.mark(self._socket)
+        self._urgency.schedule(self._delivery.thread_id)
+
+    def in_force(self) -> InForce:
+        return self._urgency.in_force(self._socket, self._delivery.thread_id, own=self._urgency.asked.apart)
+
     def close(self) -> None:
         self._delivery.close()
         self._ears.close()
         self._socket.close()
+        self._urgency.close()
 
     def _join(self, key: int, multicast: str, sender: str) -> tuple[str, str] | None:
         address = without_port(multicast)

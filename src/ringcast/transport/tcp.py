@@ -14,11 +14,13 @@ import threading
 from concurrent.futures import Future
 
 from ringcast import _core
+from ringcast.control.status import InForce
 from ringcast.errors import RingcastError
-from ringcast.transport.addressing import bound, family_of, mark
+from ringcast.transport.addressing import bound, family_of
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
 from ringcast.transport.sealing import native_seal
 from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
+from ringcast.transport.urgent.urgency import Urgency
 
 CONNECT_TIMEOUT_S = 5.0
 
@@ -41,17 +43,20 @@ class TcpReceiving:
     """A listening socket, a thread that lets streams in, and a native thread that reads them all."""
 
     def __init__(self, host: str, port: int) -> None:
-        listener = bound(socket.SOCK_STREAM, host, port)
+        self._listener = listener = bound(socket.SOCK_STREAM, host, port)
+        self._urgency = Urgency("")
         listener.listen(64)
         self.port: int = listener.getsockname()[1]
         self._streams = _core.Streams()
         self._intake = StreamIntake(listener, self._streams.add_stream)
 
     def open(self, channel: Channel) -> Mirror:
-        return self._streams.open(
+        mirror = self._streams.open(
             key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
             first_seq=channel.first_seq, reliable=channel.reliable, seal=native_seal(channel.key, channel.seal),
         )  # fmt: skip
+        self._urgency.lock(mirror.ring_fd)
+        return mirror
 
     def close_channel(self, key: int) -> None:
         self._streams.close_channel(key)
@@ -62,12 +67,21 @@ class TcpReceiving:
     def ended(self) -> list[int]:
         return self._streams.ended()
 
+    def prioritise(self, priority: str) -> None:
+        self._urgency = Urgency(priority)
+        self._urgency.mark(self._listener)  # streams that it accepts answer as it is marked
+        self._urgency.schedule(self._streams.thread_id)
+
+    def in_force(self) -> InForce:
+        return self._urgency.in_force(self._listener, self._streams.thread_id, own=self._urgency.asked.apart)
+
     def counters(self) -> dict[str, int]:
         return {**self._intake.counters(), "failures": self._streams.failures}
 
     def close(self) -> None:
         self._intake.close()
         self._streams.close()
+        self._urgency.close()
 
 
 class TcpSending:
@@ -76,7 +90,9 @@ class TcpSending:
         self._failed = False
         self._closing = threading.Event()
         self._socket = socket.socket(family_of(host), socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        mark(self._socket, channel.dscp)
+        self._urgency = Urgency(channel.priority)
+        self._urgency.mark(self._socket)
+        self._urgency.lock(source.ring_fd)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.settimeout(CONNECT_TIMEOUT_S)
         # Connecting waits for the other node, and the daemon's loop may not.
@@ -107,6 +123,9 @@ class TcpSending:
     def broken(self) -> bool:
         return self._failed or (self._pump is not None and self._pump.state == "broken")
 
+    def in_force(self) -> InForce:
+        return self._urgency.in_force(self._socket, self._pump.thread_id if self._pump else 0, own=True)
+
     def counters(self) -> dict[str, int]:
         return self._pump.counters() if self._pump is not None else {}
 
@@ -123,6 +142,7 @@ class TcpSending:
         if self._pump is not None:
             self._pump.close()
         self._socket.close()
+        self._urgency.close()
 
     def _begin(self, channel: Channel, source: Source, host: str, port: int) -> None:
         try:
@@ -150,6 +170,7 @@ class TcpSending:
                 first_seq=channel.first_seq, reliable=channel.reliable, stream=True,
                 seal=native_seal(channel.key, channel.seal),
             )  # fmt: skip
+            self._urgency.schedule(self._pump.thread_id)
         except RingcastError as exc:  # no thread, no mapping, or a ring that is damaged
             logger.warning("a channel to %s cannot be sent: %s", host, exc)
             self._failed = True

@@ -113,7 +113,7 @@ def test_more_repairs_lose_less_and_longer_bursts_more() -> None:
     assert 0 < three < one < 0.03
     assert expected_loss("multicast+parity:r=4,c=3", around(loss_percent=3.0, burst=3.0)) > three
     assert expected_loss("lateral:r=4,c=3", around(loss_percent=3.0, receivers=25)) < 0.03
-    assert all(find(name) for wish in (Wish("relate2"), Wish("bandwidth")) for name in rule(lossy, wish))
+    assert all(find(one.transport) for wish in (Wish("relate2"), Wish("bandwidth")) for one in rule(lossy, wish))
 
 
 def ranking(**scores: float) -> Ranking:

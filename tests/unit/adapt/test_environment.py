@@ -49,7 +49,7 @@ def test_losses_that_nobody_sees_leave_the_loss_as_it_was() -> None:
     around = Surroundings()
     around.look(0.0, [Heard("a", [counted(0)])])
     around.look(1.0, [Heard("a", [counted(100, 10, 10)])])
-    around.look(2.0, [Heard("a", [counted(10_000, transport="tcp")])])
+    around.look(2.0, [Heard("a", [counted(100, transport="tcp")])])
     found = around.environment()
     assert found is not None
     assert found.loss_percent == pytest.approx(10.0)
@@ -73,3 +73,27 @@ def test_old_looks_and_nodes_that_left_do_not_count() -> None:
     found = around.environment()
     assert found is not None
     assert (found.receivers, found.loss_percent) == (1, 0.0)
+
+
+def test_another_environment_is_seen_within_two_looks() -> None:
+    around = Surroundings()
+    messages = skipped = 0
+    for second in range(12):
+        messages += 100
+        skipped += 0 if second < 10 else 5
+        around.look(float(second), [Heard("a", [counted(messages, skipped, skipped)])])
+    found = around.environment()
+    assert found is not None
+    assert found.loss_percent == pytest.approx(5.0)
+
+
+def test_a_few_losses_more_or_less_are_the_same_environment() -> None:
+    around = Surroundings()
+    messages = skipped = 0
+    for second in range(10):
+        messages += 100
+        skipped += second % 3
+        around.look(float(second), [Heard("a", [counted(messages, skipped, skipped)])])
+    found = around.environment()
+    assert found is not None
+    assert found.messages == 900

@@ -207,7 +207,7 @@ def test_everything_is_registered_again_tags_first(registry, connection, publica
     assert [type(request) for request in connection.asked] == [OpenTag, Publish, Subscribe]
     assert connection.asked[0].requested == {
         "codec": "json", "schema": None, "depth": 3, "capacity_bytes": 4 << 20, "max_wait_s": 0.1, "prefault": False,
-        "at": "", "transport": "",
+        "at": "", "transport": "", "priority": "",
     }  # fmt: skip
     assert connection.asked[1].incarnation == 7
     assert publisher.fanouts == 2

@@ -116,6 +116,8 @@ REPLIES: list[Any] = [
     ),
     notices.StageUnwanted(publisher=1, stage=2),
     notices.TagGone(name="a"),
+    notices.RightTaken(why=answers.Refused(id=0, error="NotAllowed", fields={"who": "u"}), publisher=3),
+    notices.RingAnew(publisher=3),
     notices.SubscriberCount(publisher=1, count=2),
     notices.Presences(watch=4, rows=[Presence(kind="publisher", came=True, node="n", publisher=PUBLISHER)], anew=True),
 ]  # fmt: skip

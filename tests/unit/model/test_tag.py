@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.errors import BadTagName
-from ringcast.model.tag import MAX_NAME_BYTES, check_name, check_pattern, is_pattern, matches, overlap, tag_id
+from ringcast.model.tag import MAX_NAME_BYTES, check_name, check_pattern, covers, is_pattern, matches, overlap, tag_id
 
 
 @pytest.mark.parametrize("name", ["a", "lab/bench1/temp", "@system/clock", "a.b:c+d=e~f-g_h", "x" * MAX_NAME_BYTES])
@@ -140,3 +140,25 @@ _TAGS = ["/".join(path) for size in range(1, 6) for path in itertools.product("a
 @given(_WILD, _WILD)
 def test_patterns_overlap_exactly_when_a_tag_is_selected_by_both(one: str, other: str) -> None:
     assert overlap(one, other) is any(matches(one, tag) and matches(other, tag) for tag in _TAGS)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "other", "answer"),
+    [
+        ("a/b", "a/b", True), ("a/*", "a/b", True), ("a/*", "a/*", True), ("a/*", "a/**", False),
+        ("a/**", "a/*", True), ("a/**", "a/*/c", True), ("a/**", "a/**", True), ("**", "a/**/b", True),
+        ("a/**", "**", False), ("**/c", "a/**/c", True), ("**/c", "a/**", False), ("a/**/c", "a/*/c", True),
+        ("*", "**", False), ("**", "@x/**", False), ("@x/**", "@x/*", True), ("@x/**", "**", False),
+        ("a/b", "a/*", False), ("*/**", "**", False),
+    ],
+)  # fmt: skip
+def test_a_pattern_covers_another(pattern: str, other: str, answer: bool) -> None:
+    assert covers(pattern, other) is answer
+
+
+@given(st.lists(st.sampled_from(["a", "b", "*", "**"]), min_size=1, max_size=4).map("/".join),
+       st.lists(st.sampled_from(["a", "b", "*", "**"]), min_size=1, max_size=4).map("/".join),
+       st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5).map("/".join))  # fmt: skip
+def test_what_is_covered_is_selected(pattern: str, other: str, name: str) -> None:
+    if covers(pattern, other) and matches(other, name):
+        assert matches(pattern, name)

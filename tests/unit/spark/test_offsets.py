@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringcast.errors import CheckpointMismatch
@@ -60,6 +60,7 @@ def test_streams_that_are_gone_are_remembered_but_not_all_of_them() -> None:
     assert keys[-1] in end.streams
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a machine that does other things
 @given(
     begins=st.lists(st.integers(0, 50), min_size=3, max_size=3),
     held=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=3, max_size=3),

@@ -14,6 +14,7 @@ import msgspec
 
 from ringcast.admission import AdmissionError, drawing
 from ringcast.admission.calibration import Calibration, default_path, load, save, this_machine
+from ringcast.admission.fidelity import Choice, settle
 from ringcast.admission.fitting import Fit, fits
 from ringcast.admission.model import System
 from ringcast.admission.reading import read
@@ -70,13 +71,13 @@ def run(args: argparse.Namespace) -> int:
             raise Misuse("say which FILE, or --calibrate to measure this machine")
         _show_calibration(output, measured, path)
         return 0
-    system = _costed(_read(args.file), path)
+    system, chosen = settle(_costed(_read(args.file), path))
     verdict = judge(system)
     proposed = fits(system, verdict)
     if output.json:
-        output.document(verdict.document() | {"fits": proposed})
+        output.document(verdict.document() | {"fits": proposed, "chosen": chosen})
     else:
-        _show(output, verdict, proposed)
+        _show(output, verdict, proposed, chosen)
     if args.svg:
         _write(args.svg, drawing.svg(verdict, args.file.stem))
         output.note(f"drawn into {args.svg}")
@@ -130,12 +131,14 @@ def _show_calibration(output: Output, found: Calibration, path: Path) -> None:
     output.note(f"kept in {path}" + ("" if found.realtime else "; measured without real-time priority"))
 
 
-def _show(output: Output, verdict: Verdict, proposed: list[Fit]) -> None:
+def _show(output: Output, verdict: Verdict, proposed: list[Fit], chosen: tuple[Choice, ...]) -> None:
     output.line("Admitted." if verdict.admitted else "Refused.")
     for one in verdict.refused:
         output.line(f"- {one.sentence()}")
     for fit in proposed:
         output.line(f"    would fit: {fit.sentence()}")
+    for choice in chosen:
+        output.line(f"- chosen: {choice.sentence()}")
     output.line()
     output.table(
         ["stream", "class", "worst case", "limit", "left", "age", "where"], [_row(one) for one in verdict.judged]

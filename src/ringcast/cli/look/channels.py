@@ -15,6 +15,7 @@ from ringcast.cli.parts.placing import words
 from ringcast.cli.parts.scaling import show_size
 from ringcast.cli.parts.units import show_bytes, show_hz, show_ns
 from ringcast.cli.parts.watching import add_watch, watch
+from ringcast.control.status import InForce
 from ringcast.daemon.table.system_tags import channels_tag, decode
 from ringcast.errors import RingcastError
 from ringcast.measure.channel import LOOKS
@@ -42,6 +43,9 @@ looks. 'overhead' is bytes on the wire for each byte of messages; ReLate is the 
 came, ReLate2 the latency times (percent lost + 1); 2Jit (us2), 2Net and 2Burst (bytes) are ReLate2 times the latency's
 deviation, the bandwidth and its deviation. Less is better. --json has them as 'measured', in seconds and bytes per
 second, and without --watch since the channel began.
+'priority' is what was asked for, and below are, of channels that have one, what the kernel of this node has: code point
+and priority of the socket, the policy of the thread that sends ('out') or delivers ('in'), whether the channel has both
+for itself, and what is not in force.
 Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
 programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
 (absurd, forged, mismatched), or is not (replayed, old_key). For tcp, refused connections: crowded (more than 128 named
@@ -57,11 +61,12 @@ examples:
 
 _HEADS = (
     "tag", "direction", "node", "transport", "sealed", "every", "rate", "size", "reliable", "messages", "bytes",
-    "lost", "repeated", "recovered", "naks", "repairs", "delay", "jitter", "relate", "relate2",
+    "priority", "lost", "repeated", "recovered", "naks", "repairs", "delay", "jitter", "relate", "relate2",
 )  # fmt: skip
 _FORGED = ("malformed", "absurd", "forged", "replayed", "old_key", "mismatched")
 """What came under a channel's own key and cannot be its sender's."""
 REMEMBERED_NS = 15_000_000_000
+_FORCE_HEADS = ("tag", "direction", "node", "asked", "dscp", "queue", "thread", "own", "not in force")
 _DROPPED_HEADS = ("transport", "reason", "dropped")
 
 
@@ -161,7 +166,8 @@ def _sheets(seen: _Seen) -> list[Sheet]:
             [
                 row.tag, row.direction, row.node, carrier(row), _yes(row.counters.get("sealed")), str(row.every),
                 show_hz(row.rate_hz or None), show_size(row.size), _yes(row.reliable),
-                _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), _number(row.lost),
+                _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), row.priority or "-",
+                _number(row.lost),
                 str(sum(row.counters.get(name, 0) for name in ("duplicates", "late", "again"))),
                 *(_number(row.counters.get(name)) for name in ("recovered", "naks", "repairs")),
                 *(_time(row.counters.get(name)) for name in ("delay_ns", "jitter_ns")),
@@ -170,7 +176,20 @@ def _sheets(seen: _Seen) -> list[Sheet]:
             for row, reading in sorted(zip(seen.rows, seen.readings, strict=True), key=lambda pair: order(pair[0]))
         ]  # fmt: skip
         listing.append(("", _HEADS, cells))
-    return [*listing, *_dropped(seen)]
+    return [*listing, *_in_force(seen.rows), *_dropped(seen)]
+
+
+def _in_force(rows: list[ChannelStatus]) -> list[Sheet]:
+    """What the kernel has of channels that have a priority."""
+    cells = []
+    for row in sorted((row for row in rows if row.priority), key=order):
+        has = row.in_force or InForce(refused=f"transport {row.transport} knows no priorities")
+        thread = f"{has.sched} ({has.thread})" if has.thread else "the publisher's"
+        cells.append([
+            row.tag, row.direction, row.node, row.priority, has.dscp or "-", _number(has.queue),
+            thread if row.in_force else "-", "yes" if has.own else "no", has.refused or "-",
+        ])  # fmt: skip
+    return [("\nin force", _FORCE_HEADS, cells)] if cells else []
 
 
 def _dropped(seen: _Seen) -> list[Sheet]:

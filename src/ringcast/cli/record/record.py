@@ -47,6 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--for", dest="seconds", type=positive, metavar="S", help="end after S seconds")
     parser.add_argument("--count", type=count, metavar="N", help="end after about N messages")
+    parser.add_argument(
+        "--disk", metavar="PRIORITY", help="of what is written: best-effort:0 (first) to 7, realtime:0 to 7, idle"
+    )
     parser.add_argument("--commit", type=positive, default=5.0, metavar="S", help="seconds between commits (5)")
     add_access(parser)
     add_json(parser, "one JSON object at the end")
@@ -58,11 +61,17 @@ def run(args: argparse.Namespace) -> int:
     for pattern in args.patterns:
         check_pattern(pattern)
     try:
+        from ringcast.record import disk
         from ringcast.record.mcap_file import McapSink
         from ringcast.record.recorder import Recorder
         from ringcast.record.writer import RecordingWriter
     except ImportError as exc:
         raise Misuse(f"recording needs {exc.name}: pip install 'ringcast[record]'") from exc
+    if args.disk is not None:
+        try:
+            disk.take(disk.read(args.disk))
+        except ValueError as exc:
+            raise Misuse(f"--disk: {exc}") from exc
     output = Output(args.json)
     with ExitStack() as stack:
         writer = stack.enter_context(RecordingWriter(args.out)) if args.out is not None else None

@@ -11,12 +11,14 @@ from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import count, positive, size
 from ringcast.cli.program import Misuse
+from ringcast.model.addresses import is_loopback
 
 if TYPE_CHECKING:
     import ssl
     from pathlib import Path
 
     from ringcast.gateway.limits import Limits
+    from ringcast.gateway.permits import Permits
     from ringcast.session import Session
 
 HELP = "Serve web pages that publish, subscribe, pull, list and watch, with the rights of this program."
@@ -32,8 +34,8 @@ A page loads the module ringcast.js from the gateway, and has the Python API in 
   </script>
 
 The gateway listens on this machine alone unless --listen says otherwise, and pages of other sites are refused unless
---origin names them. Whoever reaches it may do what this program may: there is no password. Browsers give microphone and
-camera to pages from this machine, and to others by https only (--cert, --key).
+--origin names them. Whoever reaches it may do what this program may, unless --rules has pages show a token. Browsers
+give microphone and camera to pages from this machine, and to others by https only (--cert, --key).
 A page that is too slow gets every second, fourth... message for as long as it is behind, and counts the others in
 'lost'. A page whose network was away goes on where it was. docs/gateway.md has the protocol, and what each limit does.
 
@@ -41,6 +43,8 @@ examples:
   ringcast gateway --serve examples/gateway      the example page, on http://127.0.0.1:7480/
   ringcast gateway --serve public --listen 0.0.0.0:8080
   ringcast gateway --listen 0.0.0.0:8443 --cert cert.pem --key key.pem
+  ringcast gateway --new-token
+  ringcast gateway --listen 0.0.0.0:8080 --rules pages.toml
   ringcast gateway --origin https://dash.example.org --max-pages 200
 """
 
@@ -59,6 +63,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--origin", metavar="URL", action="append", default=[],
         help="also serve pages of this origin, as https://example.org; repeatable",
     )  # fmt: skip
+    parser.add_argument(
+        "--rules", metavar="FILE", help="pages show a token, and may do what this file says (docs/gateway.md)"
+    )
+    parser.add_argument(
+        "--new-token", action="store_true", help="print a new token, and the fingerprint for --rules; exit"
+    )
     parser.add_argument("--cert", metavar="FILE", help="serve https with this certificate (PEM)")
     parser.add_argument("--key", metavar="FILE", help="the certificate's private key (PEM), if it is in another file")
     parser.add_argument("--max-pages", metavar="N", type=count, help="serve so many pages at once (default: 64)")
@@ -83,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
         if exc.name != "aiohttp":
             raise
         raise Misuse("the gateway needs aiohttp: pip install 'ringcast[gateway]'") from None
+    if args.new_token:
+        return _new_token(Output(args.json))
     with connect(args, "gateway") as session:
         return asyncio.run(serve(session, args))
 
@@ -99,16 +111,41 @@ async def serve(session: Session, args: argparse.Namespace) -> int:
     try:
         gateway = Gateway(
             session, host=host, port=port, origins=args.origin, folders=folders(args.serve), limits=limits(args),
-            tls=certificate(args.cert, args.key),
+            tls=certificate(args.cert, args.key), permits=permits(args.rules),
         )  # fmt: skip
     except ValueError as exc:
         raise Misuse(str(exc)) from None
+    if args.rules is None and not is_loopback(host):
+        output.note(f"whoever reaches {args.listen} may do what this program may: --rules has pages show a token")
     async with gateway:
         if args.json:
             output.record({"node": session.node, "address": gateway.address})
         else:
             output.line(f"gateway of node {session.node}: {gateway.address}/  (Ctrl-C ends it)")
         await ended.wait()
+    return 0
+
+
+def permits(path: str | None) -> Permits | None:
+    """Raises BadConfiguration."""
+    from pathlib import Path
+
+    from ringcast.gateway.permits import read
+
+    return read(Path(path).absolute()) if path is not None else None
+
+
+def _new_token(output: Output) -> int:
+    from ringcast.gateway.permits import fingerprint, new_token
+
+    token = new_token()
+    if output.json:
+        output.document({"token": token, "fingerprint": fingerprint(token)})
+        return 0
+    output.note("for whoever may use it:")
+    output.line(token)
+    output.note("for the gateway's --rules, under [tokens]:")
+    output.line(f'NAME = "{fingerprint(token)}"')
     return 0
 
 

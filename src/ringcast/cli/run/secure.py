@@ -18,6 +18,7 @@ from ringcast.security.errors import BadInvitation
 
 if TYPE_CHECKING:
     from ringcast.security.authority import Authority
+    from ringcast.security.invitation import Invitation
 
 HELP = "Close a mesh to strangers: every node proves its name by a certificate before it is listened to."
 
@@ -39,6 +40,7 @@ examples:
   ringcast secure show
   ringcast secure revoke robot2
   ringcast secure rotate                     a new key and certificate for the authority's own node
+  ringcast secure invite --renew --name robot2   then 'ringcast secure join ...' there: the same for another node
 """
 
 _HEADS = ("node", "certificate", "valid until", "state")
@@ -52,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     init.add_argument("--mesh", default="", metavar="NAME", help="named in the authority's certificate")
     invite = actions.add_parser("invite", help="invite one node; waits until it has joined")
     invite.add_argument("--name", default="", metavar="NODE", help="only a node of this name (default: any new name)")
+    invite.add_argument("--renew", action="store_true", help="the node named has a certificate, and gets another")
     invite.add_argument("--host", metavar="HOST", help="this machine's address, as the other reaches it")
     invite.add_argument("--port", type=int, metavar="PORT", help="listen on this port (default: 7418)")
     invite.add_argument("--minutes", type=positive, default=10.0, metavar="M", help="ends after M (default: 10)")
@@ -65,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for one in (init, invite, join, show, revoke, rotate):
         one.add_argument("--identity", metavar="FOLDER", help="the identity's folder (default: the usual one)")
         add_json(one)
-    for one in (revoke, rotate):
+    for one in (join, revoke, rotate):
         add_socket(one)
 
 
@@ -101,6 +104,8 @@ def _init(args: argparse.Namespace, where: Path, output: Output) -> int:
 def _invite(args: argparse.Namespace, where: Path, output: Output) -> int:
     from ringcast.security.authority import Authority
 
+    if args.renew and not args.name:
+        raise Misuse("--renew needs --name: whose certificate is to be renewed?")
     joined = asyncio.run(_host(args, Authority(where), output))
     if output.json:
         output.record({"joined": joined})
@@ -112,7 +117,9 @@ def _invite(args: argparse.Namespace, where: Path, output: Output) -> int:
 async def _host(args: argparse.Namespace, authority: Authority, output: Output) -> str:
     from ringcast.security.enrolment import PORT, Host, own_host
 
-    host = Host(authority, name=args.name, on_refused=lambda reason: output.note(f"turned away: {reason}"))
+    host = Host(
+        authority, name=args.name, renew=args.renew, on_refused=lambda reason: output.note(f"turned away: {reason}")
+    )
     try:
         await host.open("0.0.0.0" if args.host is None else args.host, PORT if args.port is None else args.port)
     except OSError as exc:
@@ -133,19 +140,36 @@ def _join(args: argparse.Namespace, where: Path, output: Output) -> int:
     from ringcast.security import enrolment, folder, invitation
 
     asked = invitation.read(args.invitation)
-    if (where / folder.NODE_KEY).exists():
-        raise Misuse(f"{where} has an identity already; see 'ringcast secure show', or give another --identity")
     name = _name(args)
+    renewed = (where / folder.NODE_KEY).exists()
+    if renewed:
+        name = _renewed_name(args, where, asked)
     try:
         made = asyncio.run(enrolment.join(asked, name, where))
     except (OSError, TimeoutError) as exc:
         raise BadInvitation(f"{asked.address} does not answer ({exc or 'it is silent'}); is 'invite' running?") from exc
+    told = renewed and _reload(args.socket)
     if output.json:
-        output.document({"folder": str(where), "node": name, "until": made.not_valid_after_utc})
+        document = {"folder": str(where), "node": name, "until": made.not_valid_after_utc, "daemon_told": told}
+        output.document(document)
         return 0
     output.line(f"{where}: this node is {name!r}, until {made.not_valid_after_utc:%Y-%m-%d}")
+    if told:
+        output.line("its daemon uses the new certificate from now on")
+        return 0
     output.line("start its daemon: ringcast daemon --listen 0.0.0.0:7417 --peer ADDRESS-OF-ANOTHER-NODE")
     return 0
+
+
+def _renewed_name(args: argparse.Namespace, where: Path, asked: Invitation) -> str:
+    """Of the node whose identity is there, if the invitation is of its own mesh. Raises Misuse, SecurityError."""
+    from ringcast.security import certificates, folder
+
+    known = certificates.name_of(certificates.read(folder.read(where, folder.NODE)))
+    authority = certificates.read(folder.read(where, folder.AUTHORITY))
+    if (args.name or known) != known or certificates.fingerprint(authority) != asked.fingerprint:
+        raise Misuse(f"{where} has an identity already; see 'ringcast secure show', or give another --identity")
+    return known
 
 
 def _show(args: argparse.Namespace, where: Path, output: Output) -> int:
@@ -190,10 +214,12 @@ def _rotate(args: argparse.Namespace, where: Path, output: Output) -> int:
 
     name = Identity(where).name
     Authority(where).equip(where, name, renew=True)
+    told = _reload(args.socket)
     if output.json:
-        output.document({"node": name, "folder": str(where)})
+        output.document({"node": name, "folder": str(where), "daemon_told": told})
     else:
-        output.line(f"{name} has a new key and certificate; its daemon uses them when it is started again")
+        when = "its daemon uses them from now on" if told else "its daemon uses them when it is started"
+        output.line(f"{name} has a new key and certificate; {when}")
     return 0
 
 

@@ -31,7 +31,7 @@ _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}\$?")
 _SYSTEM = """\
 User={user}
 RuntimeDirectory=ringcast
-RuntimeDirectoryMode=0700
+RuntimeDirectoryMode=0711
 Environment=RINGCAST_SOCKET={socket}
 # Nothing but priorities of its own threads.
 CapabilityBoundingSet=CAP_SYS_NICE

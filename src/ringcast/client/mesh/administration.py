@@ -13,6 +13,7 @@ from ringcast.control.service import decode_untrusted
 from ringcast.control.status import ClockStatus, NodeStatus
 from ringcast.errors import BrokenError, ClocksDisagree
 from ringcast.model.place import AUTO, check_place, subscriber_key
+from ringcast.model.priority import Change
 from ringcast.model.tag import check_name
 
 if TYPE_CHECKING:
@@ -22,15 +23,19 @@ if TYPE_CHECKING:
 
 def set_channel(
     connection: Connection, tag: str, node: str, subscriber: int, at: str | None, transport: str | None,
-    planned: bool,
-) -> None:  # fmt: skip
+    planned: bool, urgency: Change = Change(),
+) -> list[str]:  # fmt: skip
     """Raises as `Session.set_channel` does."""
     check_name(tag)
     place = at if at is None else "" if check_place(at) == AUTO else at
     if subscriber and not node:
         raise ValueError("a subscriber's number counts on its node: say node= as well")
     key = subscriber_key(node, subscriber) if subscriber else node
-    connection.call(SetChannel(id=0, tag=tag, node=key, at=place, transport=transport, planned=planned), Done)
+    level, dscp, sched = urgency.check()
+    request = SetChannel(
+        id=0, tag=tag, node=key, at=place, transport=transport, planned=planned, priority=level, dscp=dscp, sched=sched
+    )  # fmt: skip
+    return connection.call(request, Done).warnings
 
 
 def destroy_tag(attachment: Attachment, name: str, force: bool) -> None:

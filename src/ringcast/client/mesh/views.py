@@ -28,6 +28,6 @@ def open_view(attachment: Attachment, view: View, attributes: TagAttributes) -> 
     requested = {
         "codec": "view", "schema": described(view, attributes.codec, attributes.schema), "depth": attributes.depth,
         "capacity_bytes": attributes.capacity_bytes, "max_wait_s": attributes.max_wait_s,
-        "transport": attributes.transport,
+        "transport": attributes.transport, "priority": attributes.priority,
     }  # fmt: skip
     return attachment.connection.call(OpenTag(id=0, name=view.tag, requested=requested), TagOpened)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 import weakref
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from ringcast import _core
 from ringcast.client.attachment import Attachment
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _LAST = 2**64 - 1
 _NUMBERED = ("at", "range", "bounds")
+_PULLS = (*_NUMBERED, "latest", "range_columns", "before", "between")
 
 
 class HistoryRings(_core.RingHistory):
@@ -63,6 +64,17 @@ class HistoryRings(_core.RingHistory):
         """Rings came or went."""
         if self.face is not None and (face := self.face()) is not None:
             face._rearranged()
+
+    def refuse(self, error: RingcastError) -> None:
+        """Let every later pull raise `error`."""
+
+        def refused(*_: Any, **__: Any) -> NoReturn:
+            raise error
+
+        face = self.face() if self.face is not None else None
+        for shown, names in ((self, ("latest", "range")), (face, _PULLS)):
+            for name in names if shown is not None else ():
+                setattr(shown, name, refused)
 
     def close(self) -> None:
         if self._attachment.is_forked or not self.registration.close(super().close):
@@ -279,3 +291,12 @@ class _HistoryRegistration(Subscription):
     def fail(self, error: RingcastError) -> None:
         """What is held can still be read."""
         self.failure = error
+
+    def right_taken(self, error: RingcastError) -> None:
+        self.fail(error)
+        rings = self._rings()
+        if rings is not None:
+            with self.lock:
+                for incarnation in [] if self.closed else rings.incarnations:
+                    rings.detach(incarnation)
+            rings.refuse(error)

@@ -17,6 +17,7 @@ from ringcast.client.staging import PublisherStages
 from ringcast.control.notices import StageUnwanted, StageWanted
 from ringcast.errors import RingcastError
 from ringcast.model.declared import Declared
+from ringcast.model.profile import Profile
 
 if TYPE_CHECKING:
     from ringcast.tag import Tag
@@ -39,8 +40,9 @@ class PublishedRing(_core.RingWriter):
     """Raises what `Connection.call` does, NoSpace, ResourceLimit."""
 
     def __init__(
-        self, attachment: Attachment, tag: Tag[Any], *, skip_slow: bool, encoded: bool, declared: Declared | None = None
-    ) -> None:
+        self, attachment: Attachment, tag: Tag[Any], *, skip_slow: bool, encoded: bool,
+        declared: Declared | None = None, offered: Profile | None = None,
+    ) -> None:  # fmt: skip
         attachment.check()
         attributes = tag.attributes
         super().__init__(
@@ -57,7 +59,7 @@ class PublishedRing(_core.RingWriter):
         self.tag = tag  # kept open: a restarted daemon has to make it as it was
         self._attachment = attachment
         self._stages = PublisherStages()
-        self.registration = Publication(attachment.connection, tag.name, self, declared)
+        self.registration = Publication(attachment.connection, tag.name, self, declared, offered)
         try:
             attachment.registry.publish(self.registration)
         except BaseException:
@@ -67,6 +69,17 @@ class PublishedRing(_core.RingWriter):
         self._finalizer = weakref.finalize(self, attachment.registry.abandon, self.registration)
         self._finalizer.atexit = False
         attachment.owns(self)
+
+    def successor(self) -> _core.RingWriter:
+        """Another ring like this one. Raises NoSpace, ResourceLimit."""
+        return _core.RingWriter(
+            depth=self.depth, capacity_bytes=self.capacity_bytes, max_wait_s=0, prefault=self.tag.attributes.prefault
+        )
+
+    def succeed(self, successor: _core.RingWriter) -> None:
+        """Go on there: somebody who reads this ring lost the right to."""
+        if not self.closed:
+            self.take_over(successor)
 
     def stage(self, notice: StageWanted | StageUnwanted | None) -> None:
         """The daemon wants the stream at another size, or no longer; None: another daemon is there."""
@@ -93,10 +106,10 @@ class PublishedRing(_core.RingWriter):
     def drain(self, timeout: float | None) -> None:
         """Wait until reliable readers have read what was sent. Raises TimeoutError, ClosedError, ForkedError, and the
         publisher's failure."""
-        end = self.next_seq
+        incarnation, end = self.incarnation, self.next_seq
         deadline = None if timeout is None else time.monotonic() + timeout
         for pause_s in pauses_s():
-            if self.drained(end):
+            if self.drained(incarnation, end):
                 return
             left_s = pause_s if deadline is None else min(pause_s, deadline - time.monotonic())
             if left_s <= 0:
@@ -105,12 +118,13 @@ class PublishedRing(_core.RingWriter):
                 )
             time.sleep(left_s)
 
-    def drained(self, end: int) -> bool:
-        """Whether reliable readers have read what was sent before number `end`. Raises as `drain` does."""
+    def drained(self, incarnation: int, end: int) -> bool:
+        """Whether reliable readers have read what was sent before number `end`, in the ring that it then was. Raises as
+        `drain` does."""
         self._attachment.check()
         if self.registration.failure is not None:
             raise self.registration.failure
-        return self.unread >= end
+        return self.unread >= end if self.incarnation == incarnation else self.unread_before == 0
 
     def close(self) -> None:
         """Give the registration back. A second call does nothing, and so does one in a forked child."""

@@ -18,6 +18,9 @@ from ringcast.errors import AdmissionRefused
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Wanted
+from ringcast.model.profile import Profile
+from ringcast.qos.matching import check
+from ringcast.qos.profile import built_in
 
 if TYPE_CHECKING:
     from ringcast.admission.verdict import Judged
@@ -60,6 +63,16 @@ class Admitting:
             for tag in self._table.tags(pattern)
         ]  # fmt: skip
         self._judge(f"a subscriber to {pattern!r} with a deadline of {deadline_s:g} s", [], rows)
+
+    def request(self, pattern: str, requested: Profile | None) -> None:
+        """Compare a subscriber's profile with what the publishers offer that are there; one without a profile offers
+        whatever it does. Raises QosMismatch."""
+        if requested is None:
+            return
+        for tag in self._table.tags(pattern):
+            for row in self._table.publishers(tag.name):
+                if row.offered is not None and row.alive:
+                    check(row.offered, requested, built_in().values())
 
     def _judge(self, what: str, publishers: list[PublisherRow], subscribers: list[SubscriberRow]) -> None:
         from ringcast.admission.verdict import judge  # the analysis, which few daemons ever need

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import stat
@@ -10,6 +11,8 @@ import time
 from ringcast.control.locks import FileLock
 from ringcast.control.socket_path import life_path, log_path, prepare_directory, running_pid, start_lock_path
 from ringcast.errors import DaemonRunning, DaemonUnavailable
+
+logger = logging.getLogger("ringcast.daemon")
 
 BACKLOG = 1024
 _GLANCE_S = 0.2
@@ -23,6 +26,7 @@ class Claim:
 
     def __init__(self, socket_path: str) -> None:
         self.socket_path = os.path.abspath(socket_path)
+        self._mode = 0o600
         prepare_directory(self.socket_path)
         self._removed = False
         try:
@@ -42,6 +46,21 @@ class Claim:
             if not hasattr(self, "listener"):
                 self._life.unlink()
                 self._life.release()
+
+    def open_to_others(self, shared: bool) -> None:
+        """Whether programs of other users may connect; what they may do is decided when they speak."""
+        self._mode = 0o666 if shared else 0o600
+        directory = os.path.dirname(self.socket_path)
+        try:
+            os.chmod(self.socket_path, self._mode)
+            private = not os.stat(directory).st_mode & stat.S_IXOTH
+        except OSError as exc:
+            raise DaemonUnavailable(self.socket_path, exc.strerror or str(exc)) from exc
+        if shared and private:
+            logger.warning(
+                "rules are for other users, and they cannot reach %s: others may not enter %s; choose another socket, "
+                "as /run/ringcast/daemon.sock, or chmod o+x that directory", self.socket_path, directory,
+            )  # fmt: skip
 
     def refuse_newcomers(self) -> None:
         """From here on the kernel refuses to connect; whoever connected before can still be accepted."""
@@ -79,7 +98,7 @@ class Claim:
                 raise DaemonUnavailable(self.socket_path, "there is a file of that name that is not a socket")
             os.unlink(self.socket_path)  # of a daemon that died: a living one would hold the lock
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        mask = os.umask(0o177)
+        mask = os.umask(0o777 & ~self._mode)
         try:
             listener.bind(self.socket_path)
             listener.listen(BACKLOG)

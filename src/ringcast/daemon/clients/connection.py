@@ -49,13 +49,26 @@ class Connection:
         self._ending = False
         self._blocked = False
         self._retry: asyncio.TimerHandle | None = None
+        self._resting: asyncio.TimerHandle | None = None
         self._fd = sock.fileno()
         loop.add_reader(self._fd, self._on_readable, self)
 
     @property
     def reading(self) -> bool:
         """Whether more packets may be taken from the client now."""
-        return not self.closed and not self._outbox and not self._ending
+        return not self.closed and not self._outbox and not self._ending and self._resting is None
+
+    def rest(self, seconds: float) -> None:
+        """Read nothing for so long."""
+        if self.closed or self._resting is not None:
+            return
+        self._loop.remove_reader(self._fd)
+        self._resting = self._loop.call_later(seconds, self._rested)
+
+    def _rested(self) -> None:
+        self._resting = None
+        if not (self.closed or self._ending or self._blocked):
+            self._loop.add_reader(self._fd, self._on_readable, self)
 
     def push(self, message: msgspec.Struct, fds: tuple[Descriptor, ...] = ()) -> None:
         """Send a message, now or as soon as the client makes room."""
@@ -83,8 +96,9 @@ class Connection:
         self.closed = True
         self._loop.remove_reader(self._fd)
         self._loop.remove_writer(self._fd)
-        if self._retry is not None:
-            self._retry.cancel()
+        for timer in (self._retry, self._resting):
+            if timer is not None:
+                timer.cancel()
         self._outbox.clear()
         self.socket.close()
 
@@ -113,7 +127,7 @@ class Connection:
             self._loop.remove_writer(self._fd)
             if self._ending:
                 self._on_broken(self, "bye")
-            else:
+            elif self._resting is None:
                 self._loop.add_reader(self._fd, self._on_readable, self)
 
     def _block(self) -> None:

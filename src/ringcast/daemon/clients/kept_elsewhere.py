@@ -16,12 +16,13 @@ from ringcast.control.service import Nothing
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.shell import Mesh
+from ringcast.daemon.priority.agreement import Agreement
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.admission import is_receiver
 from ringcast.daemon.table.rows import Change, ChangeKind, TagRow
 from ringcast.daemon.table.system_tags import check_published
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit, UnknownTag
-from ringcast.model.place import check_place
+from ringcast.model.place import Setting, check_place
 from ringcast.model.tag import check_name
 
 REQUEST_TIMEOUT_S = 2.0
@@ -31,12 +32,14 @@ class KeptElsewhere:
     """`on_changed` is called when the table was changed for another node."""
 
     def __init__(
-        self, local: Local, mesh: Mesh, deliver: Callable[[list[Send]], None], on_changed: Callable[[], None]
-    ) -> None:
+        self, local: Local, mesh: Mesh, deliver: Callable[[list[Send]], None], on_changed: Callable[[], None],
+        agreement: Agreement,
+    ) -> None:  # fmt: skip
         self._local = local
         self._mesh = mesh
         self._deliver = deliver
         self._on_changed = on_changed
+        self._agreement = agreement
         self._gone: dict[str, list[asyncio.Future[None]]] = {}
         mesh.serve(service.SET, self._set)
         mesh.serve(service.DESTROY, self._destroy)
@@ -48,20 +51,26 @@ class KeptElsewhere:
 
     # ------------------------------------------------------------------ settings
 
-    async def set_channel(self, request: SetChannel) -> None:
-        """An administrative override; the node that keeps the tag stores it. Raises UnknownTag, QosMismatch,
-        BrokenError, TimeoutError."""
+    async def set_channel(self, request: SetChannel) -> list[str]:
+        """An administrative override; the node that keeps the tag stores it. A priority is in force on return, or as
+        soon as its node can. Returns warnings. Raises UnknownTag, QosMismatch, BrokenError, TimeoutError."""
         row = self._local.table.tag(request.tag)
         if row is None:
             raise UnknownTag(request.tag)
         nodes = {node.name for node in self._mesh.nodes() if node.state == "here"}
         reliable = sum(subscriber.info.reliable for subscriber in self._local.table.subscribers(request.tag))
         routes.check_setting(request.at, request.transport, nodes, reliable)
+        routes.check_urgency(request.urgency)
         routes.check_receiver(request, self._local.table.subscribers(request.tag))
+        warnings = await self._agreement.check(request)
+        words = request.urgency.applied(row.settings.get(request.node, Setting()).priority)
         if row.primary == self._local.table.node:
             self._put_setting(request)
         else:
             await self._mesh.request(row.primary, service.SET, service.encode(request), REQUEST_TIMEOUT_S)
+        if request.urgency:
+            await self._agreement.settle(request, words)
+        return warnings
 
     async def _set(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, SetChannel)
@@ -128,6 +137,7 @@ class KeptElsewhere:
 def _is_setting(request: SetChannel) -> bool:
     try:
         place = not request.at or bool(check_place(request.at))
+        request.urgency.check()
     except ValueError:
         return False
     return place and (request.at or "").isprintable() and (request.transport or "").isprintable()

@@ -9,11 +9,13 @@ a refused request has changed nothing.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Collection
 
 from ringcast.control.descriptor import Descriptor
 from ringcast.control.refusal import refuse
 from ringcast.control.requests import Hello, Publish, Request, Subscribe
+from ringcast.daemon.access.rights import Rights
 from ringcast.daemon.admitting.admitting import Admitting
 from ringcast.daemon.clients.publishers import Publishers
 from ringcast.daemon.clients.subscribers import Subscribers, options_of
@@ -29,6 +31,7 @@ from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, Subscri
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, RingcastError
 from ringcast.model.place import Setting
+from ringcast.security.rules import Rules, Who
 
 MAX_PROGRAM_CHARS = 255
 
@@ -46,8 +49,10 @@ class Local:
         settings_of: Callable[[str], dict[str, Setting]] = lambda _: {},
         on_leaving: Callable[[int], object] = lambda _: None,
         on_taken: Callable[[PublisherRow], None] = lambda _: None, on_rate: Callable[[], None] = lambda: None,
+        rights: Rights | None = None,
     ) -> None:  # fmt: skip
         self.table = table
+        self.rights = rights or Rights(table.node, Rules(own=os.geteuid()))
         self.budget = budget
         self.clients: dict[int, Client] = {}
         self.sharing = Sharing(table, budget, core, Paces(on_rate), on_taken)
@@ -59,16 +64,20 @@ class Local:
             table, budget, core, self.sharing, self.clients, self._numbers, on_leaving
         )  # fmt: skip
         self.subscribers = Subscribers(table, self.sharing, self._numbers)
-        self.tags = Tags(table, self.sharing, self.publishers, self.subscribers, self.clients, settings_of)
+        self.tags = Tags(
+            table, self.sharing, self.publishers, self.subscribers, self.clients, settings_of, self.rights
+        )  # fmt: skip
         self.admitting = Admitting(table)
         self._handlers = self.tags.handlers | self.publishers.handlers | self.subscribers.handlers
 
-    def join(self, client: int, pid: int, user: str, hello: Hello, fds: list[Descriptor]) -> None:
+    def join(
+        self, client: int, pid: int, user: str, hello: Hello, fds: list[Descriptor], who: Who | None = None
+    ) -> None:  # fmt: skip
         """A client introduced itself. Raises BadMessage, CorruptRing, ResourceLimit."""
         if len(fds) > 1:
             raise BadMessage(f"{len(fds)} descriptors beside hello, expected at most 1")
         counters = self._core.CounterView(fds[0].fileno()) if fds else None
-        self.clients[client] = Client(client, pid, user, hello.program[:MAX_PROGRAM_CHARS], counters)
+        self.clients[client] = Client(client, pid, user, hello.program[:MAX_PROGRAM_CHARS], counters, who)
 
     def handle(self, client: int, request: Request, fds: list[Descriptor]) -> list[Send]:
         """Do what a client asks. Raises BadMessage when it does not keep to the protocol."""
@@ -85,12 +94,13 @@ class Local:
         return self._effects.finish()
 
     def admit(self, request: Request) -> None:
-        """Raises AdmissionRefused for what is declared and does not fit."""
-        if isinstance(request, Publish):
+        """Raises AdmissionRefused for what is declared and does not fit, QosMismatch for more than is offered."""
+        if isinstance(request, Publish) and not request.instead:
             self.admitting.publish(request.tag, request.declared)
         elif isinstance(request, Subscribe):
             wanted = options_of(request).wanted
             self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted)
+            self.admitting.request(request.pattern, request.requested)
 
     def leave(self, client: int) -> list[Send]:
         """A client is gone: withdraw what it held. Its rings linger."""

@@ -32,6 +32,10 @@ class Processes:
         self._pidfds[pid] = pidfd
         self._loop.add_reader(pidfd, self._died, pid)
 
+    def pidfd(self, pid: int) -> int | None:
+        """Of a process that is watched."""
+        return self._pidfds.get(pid)
+
     def release(self, pid: int) -> None:
         """All its sessions ended in good order."""
         pidfd = self._pidfds.pop(pid, None)

@@ -58,6 +58,7 @@ class Publishers:
         if tag is None:
             raise UnknownTag(request.tag)
         check_geometry(request.depth, request.capacity_bytes)
+        _check_instead(client, request)
         known = self._rings.of_incarnation(request.incarnation)
         if not 0 < request.incarnation < 2**64 or (known is not None and (known.alive or known.info.pid != client.pid)):
             raise BadMessage(f"incarnation {request.incarnation} is not a new one")
@@ -70,7 +71,11 @@ class Publishers:
             pid=client.pid, user=client.user, program=client.program,
         )  # fmt: skip
         row = PublisherRow(
-            info=info, depth=request.depth, capacity_bytes=request.capacity_bytes, declared=request.declared
+            info=info,
+            depth=request.depth,
+            capacity_bytes=request.capacity_bytes,
+            declared=request.declared,
+            offered=request.offered,
         )
         ring = Ring(row, client.number, tag.attributes, fds, monitor)
         if known is not None:  # its publisher comes back after it lost its connection
@@ -101,8 +106,9 @@ class Publishers:
         self._effects.note(self._table.put(ring.row))
         self._sharing.show(ring)
 
-    def retire(self, ring: Ring, *, linger: bool = True) -> None:
-        """Its publisher left. Subscribers are told; histories keep it as long as this node does."""
+    def retire(self, ring: Ring, *, linger: bool = True, end: int | None = None) -> None:
+        """Its publisher left. Subscribers are told; histories keep it as long as this node does. With `end`, nothing
+        from that number on is read, whatever is written."""
         owner = self._clients.get(ring.owner) if ring.owner is not None else None
         if owner is not None:
             del owner.rings[ring.number]
@@ -111,7 +117,7 @@ class Publishers:
         ring.fanout.close()
         for subscription in self._sharing.subscriptions.matching(ring.tag):
             if subscription.counts:
-                self._sharing.ring_down(subscription, ring)
+                self._sharing.ring_down(subscription, ring, end)
         if not linger or not ring.monitor.counters().get("sent", 0):
             self._sharing.forget(ring)
         elif ring.untaken:  # other nodes may have no channel yet: stay listed for a moment
@@ -154,6 +160,14 @@ class Publishers:
         rows = [ring.status() for ring in streams(self._rings.matching(check_pattern(request.tag)))]
         for page in listing.publisher_pages(request.id, rows):
             self._effects.send(client.number, page)
+
+
+def _check_instead(client: Client, request: Publish) -> None:
+    """What takes another's place was admitted with it, and may be nothing else. Raises BadMessage."""
+    if request.instead:
+        before = client.rings.get(request.instead)
+        if before is None or (before.tag, before.row.declared) != (request.tag, request.declared):
+            raise BadMessage(f"publisher {request.instead} is not one that this ring could take the place of")
 
 
 def streams(rings: Iterable[Ring]) -> list[Ring]:

@@ -89,7 +89,8 @@ class Subscribers:
         subscription = client.subscriptions.get(request.subscription)
         if subscription is None:
             raise ClosedError("subscription")
-        options = routes.moved(subscription.options, request.at, request.transport)
+        routes.check_urgency(request.urgency)
+        options = routes.moved(subscription.options, request.at, request.transport, request.urgency)
         routes.check_options(options, self._table.tag(subscription.pattern), self._table.node)
         subscription.options = options
         if subscription.counts:
@@ -118,5 +119,5 @@ class Subscribers:
 def options_of(request: Subscribe) -> SubscribeOptions:
     return SubscribeOptions(
         every=request.every, at=request.at, transport=request.transport, reliable=request.reliable, size=request.size,
-        rate_hz=request.rate_hz, ordered=request.ordered,
+        rate_hz=request.rate_hz, ordered=request.ordered, priority=request.priority,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from ringcast.control.answers import Done, TagOpened
 from ringcast.control.descriptor import Descriptor, expect
 from ringcast.control.notices import TagGone
 from ringcast.control.requests import DestroyTag, ListTags, OpenTag, SetChannel
+from ringcast.daemon.access.rights import Rights
 from ringcast.daemon.clients.publishers import Publishers, streams
 from ringcast.daemon.clients.subscribers import Subscribers
 from ringcast.daemon.effects import Send
@@ -38,7 +39,7 @@ class Tags:
 
     def __init__(
         self, table: TagTable, sharing: Sharing, publishers: Publishers, subscribers: Subscribers,
-        clients: dict[int, Client], settings_of: Callable[[str], dict[str, Setting]],
+        clients: dict[int, Client], settings_of: Callable[[str], dict[str, Setting]], rights: Rights,
     ) -> None:  # fmt: skip
         self._table = table
         self._sharing = sharing
@@ -48,6 +49,7 @@ class Tags:
         self._subscribers = subscribers
         self._clients = clients
         self._settings_of = settings_of
+        self._rights = rights
         self.handlers: dict[type[Any], Callable[[Client, Any, list[Descriptor]], None]] = {
             OpenTag: self._open, DestroyTag: self._destroy, SetChannel: self._set_channel, ListTags: self._list_tags
         }  # fmt: skip
@@ -106,6 +108,7 @@ class Tags:
         """Of a daemon without a network."""
         expect(fds, 0, request)
         routes.check_setting(request.at, request.transport, {self._table.node}, 0)
+        routes.check_urgency(request.urgency)
         self._put_setting(request)
         self._effects.send(client.number, Done(id=request.id))
 
@@ -115,7 +118,7 @@ class Tags:
             raise UnknownTag(request.tag)
         here = {subscriber_key(one.owner, one.info.id) for one in self._table.subscribers(row.name)}
         changed = settings.changed(
-            row, request.node, request.at, request.transport, here, planned=request.planned
+            row, request.node, request.at, request.transport, here, planned=request.planned, urgency=request.urgency
         )  # fmt: skip
         self._effects.note(self._table.put(changed))
         self._sharing.rematch(row.name)
@@ -183,6 +186,8 @@ class Tags:
         expect(fds, 0, request)
         rows = []
         for row in self._table.tags(check_pattern(request.pattern)):
+            if not self._rights.sees(client.who, row.name):
+                continue
             publishers, subscribers = self._table.publishers(row.name), self._table.subscribers(row.name)
             nodes = {row.primary, *(p.owner for p in publishers), *(s.owner for s in subscribers)}
             if not request.local or self._table.node in nodes:

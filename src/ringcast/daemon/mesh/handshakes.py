@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
+from ringcast.control.limits import HANDSHAKES_PER_S, MAX_HANDSHAKES, MAX_HANDSHAKES_PER_HOST
+from ringcast.daemon.access.pace import Bucket
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.model import addresses
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
     from ringcast.security.identity import Identity
 
 HANDSHAKE_S = 3.0
-MAX_HANDSHAKES = 64
+MAX_HOSTS = 4096
+"""Whose calls are counted apart."""
 
 _WORDS = {
     "WRONG_VERSION_NUMBER": "it does not speak TLS: it has no identity; give it one with 'ringcast secure join'",
@@ -41,7 +45,8 @@ class Handshakes:
         self.identity = identity
         self._background = background
         self._on_refused = on_refused
-        self._pending = 0
+        self._pending: Counter[str] = Counter()  # by host
+        self._calls: OrderedDict[str, Bucket] = OrderedDict()  # by host, the latest last
 
     def accept(self, make_link: Callable[[], PeerLink]) -> asyncio.Protocol:
         """What a server's socket hands to its caller: a protocol that waits for TLS and makes the link afterwards."""
@@ -54,8 +59,14 @@ class Handshakes:
         await self._shake(transport, make_link, dialled=True)
 
     def _called(self, transport: asyncio.Transport, make_link: Callable[[], PeerLink]) -> None:
-        if self._pending >= MAX_HANDSHAKES:
-            self._on_refused(_host_of(transport), "too many handshakes are under way", False)
+        remote = _host_of(transport)
+        host = addresses.split(remote)[0]
+        if self._pending.total() >= MAX_HANDSHAKES or self._pending[host] >= MAX_HANDSHAKES_PER_HOST:
+            self._on_refused(remote, "too many handshakes are under way", False)
+            transport.abort()
+            return
+        if self._too_often(host):
+            self._on_refused(remote, "it calls too often", False)
             transport.abort()
             return
         self._background.start("TLS with a caller", self._answer(transport, make_link))
@@ -70,8 +81,9 @@ class Handshakes:
         self, transport: asyncio.Transport, make_link: Callable[[], PeerLink], *, dialled: bool
     ) -> None:  # fmt: skip
         host = _host_of(transport)
+        caller = addresses.split(host)[0]
         early = _Early()
-        self._pending += 1
+        self._pending[caller] += not dialled
         try:
             secured = await asyncio.get_running_loop().start_tls(
                 transport, early, self.identity.client if dialled else self.identity.server, server_side=not dialled,
@@ -85,13 +97,21 @@ class Handshakes:
             transport.abort()
             raise ConnectionAbortedError(str(exc)) from exc
         finally:
-            self._pending -= 1
+            self._pending -= Counter({caller: int(not dialled)})
         link = make_link()
         link.proof = proof
         secured.set_protocol(link)
         link.connection_made(secured)
         if early.received:
             link.data_received(bytes(early.received))
+
+    def _too_often(self, host: str) -> bool:
+        now_s = asyncio.get_running_loop().time()
+        bucket = self._calls.pop(host, None) or Bucket(HANDSHAKES_PER_S, 5 * HANDSHAKES_PER_S, now_s)
+        self._calls[host] = bucket
+        if len(self._calls) > MAX_HOSTS:
+            self._calls.popitem(last=False)
+        return bucket.wait_s(now_s) > 0
 
 
 class _Caller(asyncio.Protocol):

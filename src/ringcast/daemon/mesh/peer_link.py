@@ -75,6 +75,7 @@ class PeerLink(asyncio.Protocol):
         self._queued_bytes = 0
         self._room: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._paused = False
+        self._resting = False
         self._end: asyncio.TimerHandle | None = None
 
     @property
@@ -162,6 +163,18 @@ class PeerLink(asyncio.Protocol):
         self.closing = True
         if self._transport is not None:
             self._transport.abort()
+
+    def rest(self, seconds: float) -> None:
+        """Read nothing for a moment: the other side asks too fast. What was read already is handled."""
+        if self._transport is not None and not self._transport.is_closing() and not self._resting:
+            self._resting = True
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_later(seconds, self._rested)
+
+    def _rested(self) -> None:
+        self._resting = False
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     # ------------------------------------------------------------------ what asyncio calls
 

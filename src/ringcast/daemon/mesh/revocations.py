@@ -6,7 +6,9 @@ links at once.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ringcast.daemon.background import Background
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 REVOKED = "revoked"
 MOST_BYTES = 1024 * 1024
 PATIENCE_S = 5.0
+WARN_BEFORE = timedelta(days=21)
+DAY_S = 86_400.0
 
 
 class Revocations:
@@ -35,6 +39,7 @@ class Revocations:
         self._request = request
         self._background = background
         self._complaints = complaints
+        self._again: asyncio.Handle = asyncio.get_running_loop().call_soon(self.warn)
         self._on_news = on_news
 
     def linked(self, node: str) -> None:
@@ -43,10 +48,26 @@ class Revocations:
 
     def reload(self) -> None:
         try:
+            if self._identity.renew():
+                until = f"{self._identity.until:%Y-%m-%d}"
+                self._complaints.warning("", "new links use the certificate that is valid until %s", until)
             if self._identity.read_again():
                 self._enforce("")
         except SecurityError as exc:
-            self._complaints.error("", "what was revoked is not known: %s", exc)
+            self._complaints.error("", "the identity was not read again: %s", exc)
+
+    def warn(self) -> None:
+        """Once a day, while the certificate is about to end."""
+        left = self._identity.until - datetime.now(UTC)
+        if left < WARN_BEFORE:
+            self._complaints.error(
+                "", "this node's certificate ends on %s, and no link with it: get another with 'ringcast secure join'",
+                f"{self._identity.until:%Y-%m-%d %H:%M} UTC",
+            )  # fmt: skip
+        self._again = asyncio.get_running_loop().call_later(DAY_S, self.warn)
+
+    def close(self) -> None:
+        self._again.cancel()
 
     async def told(self, node: str, payload: bytes) -> bytes:
         """A neighbour's list. Raises BadMessage."""

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 import msgspec
 
 from ringcast.control.answers import Refused
+from ringcast.control.limits import PEER_REQUESTS_PER_S
 from ringcast.control.peering import (
     CHUNK_BYTES,
     MAX_PAYLOAD_BYTES,
@@ -27,6 +28,7 @@ from ringcast.control.peering import (
     encode_frame,
 )
 from ringcast.control.refusal import refusal, refuse
+from ringcast.daemon.access.pace import Bucket
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.daemon.observe.complaints import Complaints
@@ -42,9 +44,14 @@ class LinkLost(BrokenError):
 Handler = Callable[[str, bytes], Awaitable[bytes]]
 """Is given the name of the node that asks and what it sent; returns the reply, or raises a RingcastError."""
 
+Gate = Callable[[str, str, bytes], None]
+"""Is given the name of the node that asks, the service and what it sent, before the handler; raises a RingcastError for
+what that node may not ask."""
+
 asking: ContextVar[PeerLink | None] = ContextVar("asking", default=None)
 """While a handler runs, the link by which it was asked: what a node says of itself may be said by anybody."""
 
+REST_S = 0.02
 MAX_CALLS = 256
 """Requests of one link that are being served."""
 MAX_INBOUND_BYTES = 2 * MAX_PAYLOAD_BYTES
@@ -75,6 +82,7 @@ class Services:
 
     def __init__(self, background: Background, on_done: Callable[[PeerLink], None]) -> None:
         self.handlers: dict[str, Handler] = {}
+        self.gate: Gate = lambda node, service, payload: None
         self._complaints = Complaints(logger)
         self._background = background
         self._on_done = on_done
@@ -82,6 +90,9 @@ class Services:
         self._waiting: dict[int, dict[int, tuple[asyncio.Future[bytes], _Inbound | None]]] = {}  # by link
         self._turns: dict[int, asyncio.Semaphore] = {}  # by link
         self._serving: dict[int, dict[int, _Inbound]] = {}
+        self._paces: dict[int, Bucket] = {}  # by link
+        self.throttled = 0
+        """How often a peer that asked too fast was not read for a moment."""
 
     def close(self) -> None:
         self._complaints.close()
@@ -141,6 +152,7 @@ class Services:
 
     def link_down(self, link: PeerLink) -> None:
         self._turns.pop(link.number, None)
+        self._paces.pop(link.number, None)
         for future, _ in self._waiting.pop(link.number, {}).values():
             if not future.done():
                 future.set_exception(_broken(link))
@@ -169,6 +181,7 @@ class Services:
     # ------------------------------------------------------------------ serving
 
     def _called(self, link: PeerLink, message: Call) -> None:
+        self._pace(link)
         serving = self._serving.setdefault(link.number, {})
         if message.id in serving:
             raise BadMessage(f"request {message.id} is being served")
@@ -183,6 +196,15 @@ class Services:
             if inbound.add(message.piece):
                 self._start(link, message.id, inbound)
 
+    def _pace(self, link: PeerLink) -> None:
+        now_s = asyncio.get_running_loop().time()
+        pace = self._paces.get(link.number)
+        if pace is None:
+            pace = self._paces[link.number] = Bucket(PEER_REQUESTS_PER_S, 5 * PEER_REQUESTS_PER_S, now_s)
+        if pace.wait_s(now_s):
+            self.throttled += 1
+            link.rest(REST_S)
+
     def _start(self, link: PeerLink, number: int, inbound: _Inbound) -> None:
         inbound.task = self._background.start(f"serve {inbound.service}", self._serve(link, number, inbound))
 
@@ -191,6 +213,7 @@ class Services:
         asking.set(link)
         try:
             payload, inbound.data = bytes(inbound.data), bytearray()
+            self.gate(node, inbound.service, payload)
             reply = await self.handlers[inbound.service](node, payload)
             if len(reply) > MAX_PAYLOAD_BYTES:
                 raise MessageTooLarge(len(reply), MAX_PAYLOAD_BYTES)

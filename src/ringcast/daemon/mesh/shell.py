@@ -52,7 +52,7 @@ from ringcast.daemon.mesh.peer_link import PeerLink
 from ringcast.daemon.mesh.reaching import Reaching
 from ringcast.daemon.mesh.revocations import REVOKED, Revocations
 from ringcast.daemon.mesh.scouting import Scouting, ScoutSettings
-from ringcast.daemon.mesh.services import Handler, LinkLost, Services
+from ringcast.daemon.mesh.services import Gate, Handler, LinkLost, Services
 from ringcast.daemon.mesh.status import MeshStatus, node_statuses
 from ringcast.daemon.mesh.turned_away import TurnedAway
 from ringcast.daemon.observe.complaints import Complaints
@@ -96,6 +96,7 @@ class Mesh:
         liveliness: Liveliness | None = None,
         background: Background | None = None,
         identity: Identity | None = None,
+        on_refusal: Callable[[str, str], None] = lambda host, reason: None,
     ) -> None:
         """Raises ValueError when an address is none."""
         self.table = table
@@ -104,6 +105,7 @@ class Mesh:
         self._on_presence = on_presence
         self._on_name = on_name
         self._on_contest = on_contest
+        self._on_refusal = on_refusal
         self._listen = [addresses.split(address, CONTROL_PORT) for address in listen]
         self._loop = asyncio.get_running_loop()
         self._background = background or Background()
@@ -180,6 +182,8 @@ class Mesh:
         if self._scouting is not None:
             self._scouting.close()
         self._reaching.close()
+        if self._revocations is not None:
+            self._revocations.close()
 
     # ------------------------------------------------------------------ what the daemon asks
 
@@ -233,12 +237,16 @@ class Mesh:
         )  # fmt: skip
 
     def _refused(self) -> dict[str, int]:
-        unsaid = {"unsaid in the log": self._complaints.suppressed}
+        unsaid = {"unsaid in the log": self._complaints.suppressed, "asked too fast": self._services.throttled}
         return {reason: count for reason, count in (dict(self.refused) | unsaid).items() if count}
 
     def serve(self, service: str, handler: Handler) -> None:
         """Answer requests of that name: `await handler(node, payload)` returns the reply or raises a RingcastError."""
         self._services.handlers[service] = handler
+
+    def guard(self, gate: Gate) -> None:
+        """Ask `gate` before each request of another node."""
+        self._services.gate = gate
 
     async def request(self, node: str, service: str, payload: bytes, timeout: float, *, once: bool = False) -> bytes:
         """Ask another node, or this one; it may be asked twice unless `once`.
@@ -352,6 +360,7 @@ class Mesh:
     def _offence(self, link: PeerLink, reason: str) -> None:
         if link.peer is None and link.address is None:
             self._turned_away.stranger(link.remote, reason)
+            self._on_refusal(link.remote, reason)
         elif link.peer is not None or self._cluster.membership.links.refusals.get(str(link.address)) != reason:
             whom = link.peer.name if link.peer else link.remote
             self._complaints.warning(addresses.split(link.remote)[0], "link with %s: %s", whom, reason)
@@ -360,6 +369,7 @@ class Mesh:
     def _unproven(self, remote: str, reason: str, dialled: bool) -> None:
         """A handshake failed: there is no link."""
         self.refused["not proven"] += 1
+        self._on_refusal(remote, reason)
         if dialled:
             self._turned_away.unproven(remote, reason)
         else:
@@ -369,6 +379,7 @@ class Mesh:
         link = self._link_pool.links.get(action.link)
         remote = (link.address or link.remote) if link is not None else ""
         dialled = link is not None and link.address is not None
+        self._on_refusal(remote, action.reason)
         self._turned_away.of_another_mesh(remote, action.mesh, action.reason, dialled=dialled)
 
     def _heard(self, address: str, incarnation: int) -> None:

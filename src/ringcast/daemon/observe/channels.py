@@ -9,6 +9,7 @@ from ringcast.control.status import ChannelStatus
 from ringcast.daemon.streams.incoming import IncomingChannels
 from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.daemon.table.table import TagTable
+from ringcast.transport.interface import Urgent
 
 
 def statuses(table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChannels) -> Iterator[ChannelStatus]:
@@ -19,7 +20,8 @@ def statuses(table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChan
             yield _status(
                 sent.sending.counters(), direction="out", node=sent.node, incarnation=sent.incarnation,
                 tag=tags.get(sent.incarnation, ""), transport=sent.transport, every=sent.every,
-                size=sent.size, rate_hz=sent.rate_hz, reliable=sent.reliable,
+                size=sent.size, rate_hz=sent.rate_hz, reliable=sent.reliable, priority=sent.priority,
+                in_force=sent.sending.in_force() if isinstance(sent.sending, Urgent) else None,
             )  # fmt: skip
     for stream, channel in list(incoming.channels.items()):
         if incoming.channels.get(stream) is channel:
@@ -27,6 +29,8 @@ def statuses(table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChan
                 channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
                 tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
                 size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
+                priority=stream.demand.priority,
+                in_force=channel.receiving.in_force() if isinstance(channel.receiving, Urgent) else None,
             )  # fmt: skip
 
 

@@ -45,6 +45,7 @@ class DaemonCollector(Collector):
 
 def families(snapshot: Snapshot) -> Iterator[Metric]:
     yield from _node(snapshot)
+    yield from _refused(snapshot)
     yield from _mesh(snapshot)
     yield from _clocks(snapshot.clocks)
     yield from _publishers(snapshot)
@@ -76,6 +77,21 @@ def _node(snapshot: Snapshot) -> Iterator[Metric]:
     yield CounterMetricFamily("ringcast_bad_messages", "Packets of clients that were no message.", status.bad_messages)
     yield CounterMetricFamily(
         "ringcast_slow_clients", "Clients disconnected because they did not read.", status.slow_clients
+    )
+
+
+def _refused(snapshot: Snapshot) -> Iterator[Metric]:
+    refused = CounterMetricFamily(
+        "ringcast_refused_actions", "What was refused to programs, nodes and strangers.", labels=("action",)
+    )
+    for action, count in snapshot.refused.items():
+        refused.add_metric((action,), count)
+    yield refused
+    yield CounterMetricFamily(
+        "ringcast_unrecorded_refusals", "Refusals that were counted and not written down.", snapshot.unrecorded
+    )
+    yield CounterMetricFamily(
+        "ringcast_throttled_requests", "How often a program that asked too fast was left waiting.", snapshot.throttled
     )
 
 

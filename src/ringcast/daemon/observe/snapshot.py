@@ -30,6 +30,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     publishers: list[PublisherStatus]
     """Of this node, with those whose rings are still held."""
     subscribers: list[SubscriberStatus]
+    refused: dict[str, int] = {}
+    """Refusals on record, by action."""
+    unrecorded: int = 0
+    """How many of them were only counted."""
+    throttled: int = 0
     longest_slice_s: float
     """How long taking it held the loop up at most."""
 
@@ -49,7 +54,8 @@ async def take(server: Server) -> Snapshot:
     await slices.rest()
     return Snapshot(
         channels=channels, publishers=publishers, subscribers=subscribers, status=status, mesh=mesh, nodes=nodes,
-        dropped=dropped, clocks=clocks, longest_slice_s=slices.longest_s,
+        dropped=dropped, clocks=clocks, refused=dict(server.audit.counts), unrecorded=server.audit.left_out,
+        throttled=server.limits.throttled, longest_slice_s=slices.longest_s,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ its pattern and kinds select, in the order in which they happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ringcast.control.answers import Done
 from ringcast.control.notices import Presences
@@ -56,6 +56,13 @@ class Watchers:
             for watch in watches.values()
             for notice in _notices(watch, presences)
         ]
+
+    def keep(self, client: int, sees: Callable[[str], bool]) -> None:
+        """End a client's watches of patterns that it may not see any more; whoever watches nodes only keeps that."""
+        watches = self._watches.get(client, {})
+        for number, watch in list(watches.items()):
+            if any(kind != "node" for kind in watch.kinds) and not sees(watch.pattern):
+                del watches[number]
 
     def leave(self, client: int) -> None:
         self._watches.pop(client, None)

@@ -22,6 +22,7 @@ from ringcast.errors import BadConfiguration
 from ringcast.model import addresses
 from ringcast.security.errors import SecurityError
 from ringcast.security.folder import NODE, default_folder
+from ringcast.security.rules import Rules
 
 ENVIRONMENT_VARIABLE = "RINGCAST_CONFIG"
 MACHINE_FILE = "/etc/ringcast/ringcast.toml"
@@ -120,13 +121,25 @@ def identity_folder(settings: Settings) -> Path | None:
     return usual if _reachable(settings) and (usual / NODE).exists() else None
 
 
+def rules_of(settings: Settings) -> Rules:
+    return Rules(settings.values["rules"], own=os.geteuid())
+
+
+def audit_path(settings: Settings) -> str:
+    """The file for what is refused: the one that was named, or one beside the socket; '' for none."""
+    named = settings.values["audit"]
+    return f"{settings.values['socket']}.audit" if named is None else "" if named == "none" else str(named)
+
+
 def defaults() -> dict[str, Any]:
     return {
         "name": node_name(), "mesh": "", "socket": default_socket_path(), "listen": (), "peers": (), "scout": True,
-        "identity": None,
+        "identity": None, "audit": None,
         "metrics": None, "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
         "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
         "limits.tag_lease_s": DEFAULT_LEASE_S, "limits.cpu_share": None,
+        "limits.user_connections": 4096, "limits.requests_per_s": 10_000, "limits.user_tags": 8192,
+        "limits.user_rings": 16_384, "limits.user_memory": None,
         "clock.source": "own", "clock.probe_s": PERIOD_S,
-        "tags": {}, "transports": (),
+        "tags": {}, "transports": (), "rules": (),
     }  # fmt: skip

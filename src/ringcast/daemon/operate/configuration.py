@@ -7,18 +7,19 @@ put in force without being checked again.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ringcast.control.peering import MAX_ADDRESSES, NAME_PATTERN
+from ringcast.daemon.operate import rule_tables
+from ringcast.daemon.operate.mistakes import Wrong, shown, unknown
 from ringcast.daemon.table.attributes import resolve
 from ringcast.errors import BadConfiguration, BadTagName, BadTransport, QosMismatch
-from ringcast.model import addresses
+from ringcast.model import addresses, priority
 from ringcast.model.place import AUTO, Setting, check_place
 from ringcast.model.tag import check_name, check_pattern, matches
 from ringcast.model.toml_lines import Path, line_of, line_of_error, lines_of
@@ -32,9 +33,6 @@ _TABLES = ("limits", "clock")
 MAX_PEERS = 1024
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
-_KINDS = {
-    bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list", dict: "a table"
-}  # fmt: skip
 
 
 class Key(NamedTuple):
@@ -48,12 +46,13 @@ class Key(NamedTuple):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Where proxies sit and what carries tags that match, for streams to `node` ('' is every node)."""
+    """Where proxies sit, what carries tags that match and how urgently, for streams to `node` ('' is every node)."""
 
     tags: str
     node: str = ""
     at: str = ""
     transport: str = ""
+    priority: str = ""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -79,9 +78,9 @@ def read(text: str, path: str) -> File:
     for name, at, value in _flat(parsed):
         try:
             if name not in KEYS:
-                raise _Wrong((), unknown(name, KEYS))
+                raise Wrong((), unknown(name, KEYS))
             values[name] = _checked(name, value)
-        except _Wrong as exc:
+        except Wrong as exc:
             raise BadConfiguration(path, line_of(lines, (*at, *exc.path)), str(exc)) from exc
     return File(path, values, lines)
 
@@ -90,7 +89,7 @@ def check(name: str, value: object, said: str) -> Any:
     """A value from elsewhere than the file, called `said` there. Raises ValueError, which says what was expected."""
     try:
         return _checked(name, value, said)
-    except _Wrong as exc:
+    except Wrong as exc:
         raise ValueError(str(exc)) from exc
 
 
@@ -100,22 +99,11 @@ def settings_for(rules: tuple[Rule, ...], tag: str) -> dict[str, Setting]:
     for rule in rules:
         if matches(rule.tags, tag):
             known = found.get(rule.node, Setting())
-            found[rule.node] = Setting(at=known.at or rule.at, transport=known.transport or rule.transport)
+            found[rule.node] = Setting(
+                at=known.at or rule.at, transport=known.transport or rule.transport,
+                priority=known.priority or rule.priority,
+            )  # fmt: skip
     return found
-
-
-def unknown(name: str, known: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"the keys are {', '.join(known)}"
-    return f"there is no key {name!r}; {hint}"
-
-
-class _Wrong(ValueError):
-    """`path` leads from the key to the mistake inside its value."""
-
-    def __init__(self, path: Path, words: str) -> None:
-        super().__init__(words)
-        self.path = path
 
 
 def _flat(parsed: dict[str, Any]) -> list[tuple[str, Path, Any]]:
@@ -132,21 +120,10 @@ def _flat(parsed: dict[str, Any]) -> list[tuple[str, Path, Any]]:
 def _checked(name: str, value: object, said: str = "") -> Any:
     try:
         return KEYS[name].check(value)
-    except _Wrong:
+    except Wrong:
         raise
     except ValueError as exc:
-        raise _Wrong((), f"{said or name} must be {exc}, not {shown(value)}") from exc
-
-
-def shown(value: object) -> str:
-    """A value as the file would have it, and short."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, dict | list):
-        return _KINDS[type(value)]
-    text = ("true" if value else "false") if isinstance(value, bool) else f'"{value}"'
-    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else text
-    return text if len(text) <= 60 else text[:57] + "..."
+        raise Wrong((), f"{said or name} must be {exc}, not {shown(value)}") from exc
 
 
 # ------------------------------------------------------------------ what values may be
@@ -231,7 +208,7 @@ def _addresses(most: int) -> Callable[[object], tuple[str, ...]]:
             try:
                 one(item)
             except ValueError as exc:
-                raise _Wrong((), f"{shown(item)} is not {exc}") from exc
+                raise Wrong((), f"{shown(item)} is not {exc}") from exc
         return tuple(map(one, value))
 
     return check
@@ -244,11 +221,11 @@ def _tags(value: object) -> dict[str, dict[str, Any]]:
         try:
             check_name(name)
         except BadTagName as exc:
-            raise _Wrong((name,), str(exc)) from exc
+            raise Wrong((name,), str(exc)) from exc
         if name.startswith("@"):
-            raise _Wrong((name,), f"tag {name!r} is the daemons' own; names that begin with @ are not declared")
+            raise Wrong((name,), f"tag {name!r} is the daemons' own; names that begin with @ are not declared")
         if not isinstance(attributes, dict):
-            raise _Wrong((name,), f'tag {name!r} must be a table, as [tags."{name}"], not {shown(attributes)}')
+            raise Wrong((name,), f'tag {name!r} must be a table, as [tags."{name}"], not {shown(attributes)}')
         for attribute, held in attributes.items():
             try:
                 resolve(name, {attribute: held}, None)
@@ -256,7 +233,7 @@ def _tags(value: object) -> dict[str, dict[str, Any]]:
                     find(held)
             except (QosMismatch, BadTransport) as exc:
                 words = f"{exc.offered}; {exc.remedy}" if isinstance(exc, QosMismatch) else str(exc)
-                raise _Wrong((name, attribute), f"tag {name!r}, {attribute} = {shown(held)}: {words}") from exc
+                raise Wrong((name, attribute), f"tag {name!r}, {attribute} = {shown(held)}: {words}") from exc
     return value
 
 
@@ -268,14 +245,14 @@ def _rules(value: object) -> tuple[Rule, ...]:
 
 def _rule(number: int, value: object) -> Rule:
     if not isinstance(value, dict):
-        raise _Wrong((), f"transports must be tables that begin with [[transports]], not {shown(value)}")
+        raise Wrong((), f"transports must be tables that begin with [[transports]], not {shown(value)}")
     for name, held in value.items():
         if name == "proxy":  # what this key was called first
-            raise _Wrong((number, name), "'proxy' is called 'at' here, as everywhere else: write at = \"node:NAME\"")
+            raise Wrong((number, name), "'proxy' is called 'at' here, as everywhere else: write at = \"node:NAME\"")
         if name not in Rule.__struct_fields__:
-            raise _Wrong((number, name), unknown(name, dict.fromkeys(Rule.__struct_fields__)))
+            raise Wrong((number, name), unknown(name, dict.fromkeys(Rule.__struct_fields__)))
         if not isinstance(held, str):
-            raise _Wrong((number, name), f"{name} must be text, not {shown(held)}")
+            raise Wrong((number, name), f"{name} must be text, not {shown(held)}")
         try:
             if name == "tags":
                 check_pattern(held)
@@ -283,21 +260,23 @@ def _rule(number: int, value: object) -> Rule:
                 raise ValueError(f"node must be the name of a node, not {shown(held)}")
             elif name == "transport":
                 find(held)
+            elif name == "priority":
+                priority.read(held)
             elif name == "at" and check_place(held) == AUTO:
                 raise ValueError("at must be 'publisher', 'subscriber' or 'node:NAME'; leave it out for 'auto'")
         except QosMismatch as exc:
-            raise _Wrong((number, name), f"transport {shown(held)}: {exc.offered}; {exc.remedy}") from exc
+            raise Wrong((number, name), f"transport {shown(held)}: {exc.offered}; {exc.remedy}") from exc
         except (BadTagName, BadTransport, ValueError) as exc:
-            raise _Wrong((number, name), str(exc)) from exc
-    if "tags" not in value or not {"at", "transport"} & value.keys():
-        raise _Wrong((number,), 'a rule needs tags = "PATTERN", and transport or at or both')
+            raise Wrong((number, name), str(exc)) from exc
+    if "tags" not in value or not {"at", "transport", "priority"} & value.keys():
+        raise Wrong((number,), 'a rule needs tags = "PATTERN", and some of transport, at and priority')
     return Rule(**value)
 
 
 _NODE = "the name of a node: up to 64 letters, digits and _ . -"
 _MESH = "the name of a mesh: up to 64 letters, digits and _ . -, or empty"
 
-_FOLDER = 'a path that begins with /, or "none"'
+_PATH = 'a path that begins with /, or "none"'
 
 KEYS: dict[str, Key] = {
     "name": Key(_text(NAME_PATTERN, _NODE), False, "the host's name"),
@@ -306,7 +285,8 @@ KEYS: dict[str, Key] = {
     "listen": Key(_addresses(MAX_ADDRESSES), False, "no network"),
     "peers": Key(_addresses(MAX_PEERS), True, "none"),
     "scout": Key(_bool, False, "yes"),
-    "identity": Key(_text(r"/.*|none", _FOLDER), False, "the usual folder, if there is one"),
+    "identity": Key(_text(r"/.*|none", _PATH), False, "the usual folder, if there is one"),
+    "audit": Key(_text(r"/.*|none", _PATH), False, "beside the socket"),
     "metrics": Key(_address(METRICS_PORT), False, "not served"),
     "log": Key(_one_of(FORMATS), True, "text"),
     "log_level": Key(_one_of(LEVELS), True, "warning"),
@@ -315,8 +295,14 @@ KEYS: dict[str, Key] = {
     "limits.lingering_rings_per_tag": Key(_count, True, "8"),
     "limits.tag_lease_s": Key(_lease, False, "a day"),
     "limits.cpu_share": Key(_share, True, "unlimited"),
+    "limits.user_connections": Key(_count, True, "4096"),
+    "limits.requests_per_s": Key(_count, True, "10000"),
+    "limits.user_tags": Key(_count, True, "8192"),
+    "limits.user_rings": Key(_count, True, "16384"),
+    "limits.user_memory": Key(size, True, "half of all rings' for other users"),
     "clock.source": Key(_one_of(("own", "common")), False, "own"),
     "clock.probe_s": Key(_period, False, "0.1 s"),
     "tags": Key(_tags, True, "none"),
     "transports": Key(_rules, True, "none"),
+    "rules": Key(rule_tables.rules, True, "this user everything, others nothing"),
 }

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from ringcast.control.status import SettingStatus
 from ringcast.daemon.operate.configuration import KEYS, File, Rule
+from ringcast.security.rules import Rule as AccessRule
 
 SOCKET_VARIABLE = "RINGCAST_SOCKET"
 
@@ -81,6 +83,11 @@ def rows(settings: Settings) -> list[SettingStatus]:
                 )
                 for number, rule in enumerate(value)
             ]
+        elif key == "rules" and value:
+            found += [
+                SettingStatus(key=f"rules[{number}]", value=_shown(_rule(rule)), origin=_place(settings, key, number))
+                for number, rule in enumerate(value)
+            ]
         else:
             found.append(SettingStatus(key=key, value=_shown(value), origin=origin))
     return found
@@ -108,6 +115,12 @@ def _place(settings: Settings, *path: str | int) -> str:
 
 def _said(rule: Rule) -> dict[str, str]:
     return {name: held for name, held in msgspec.structs.asdict(rule).items() if held}
+
+
+def _rule(rule: AccessRule) -> dict[str, object]:
+    """As it was written, but for names of users and groups, which are numbers by now."""
+    held = {key.removesuffix("s") if key != "tags" else key: value for key, value in asdict(rule).items()}
+    return {key: list(value) or "*" for key, value in held.items() if value is not None}
 
 
 def _shown(value: object) -> str:

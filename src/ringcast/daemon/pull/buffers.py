@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -72,6 +73,10 @@ class Buffers:
         if self._reminding is None:
             self._reminding = asyncio.get_running_loop().call_later(REMIND_S, self._remind)
 
+    def wanted_by(self, client: int) -> list[tuple[int, str]]:
+        """A client's own numbers of its buffers, and their tags."""
+        return [(one.number, one.buffer.tag) for one in self._wanted.values() if one.client == client]
+
     def unwant(self, client: int, buffer: int | None = None) -> None:
         """A history was closed, or its client left."""
         for number, wanted in list(self._wanted.items()):
@@ -121,6 +126,11 @@ class Buffers:
     async def release(self, node: str, payload: bytes) -> bytes:
         self._release(node, service.decode_untrusted(payload, ReleaseBuffer).number)
         return service.encode(Nothing())
+
+    def drop_where(self, concerned: Callable[[str, str], bool]) -> None:
+        """Hold no more for a node, of a tag, what is meant."""
+        for holder, number in [key for key, (tag, _) in self._held.items() if concerned(key[0], tag)]:
+            self._release(holder, number)
 
     def node_gone(self, node: str) -> None:
         for holder, number in [key for key in self._held if key[0] == node]:

@@ -19,6 +19,7 @@ class SubscribeOptions(NamedTuple):
     size: tuple[int, int] | None = None
     rate_hz: float = 0.0
     ordered: bool = True
+    priority: str = ""
 
     @property
     def wanted(self) -> Wanted:
@@ -40,6 +41,8 @@ class Demand(NamedTuple):
     rate_hz: float = 0.0
     depth: int = 0
     """Of a pull buffer, how many messages it holds; 0 is as many as the publisher's ring does."""
+    priority: str = ""
+    """How urgent it is, settled (`ringcast.model.priority`): subscribers of different classes have channels apart."""
 
 
 class StageSpec(NamedTuple):

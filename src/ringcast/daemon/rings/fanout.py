@@ -3,7 +3,7 @@ that it reads inside `send`.
 
     0       4          8           16       24       32          40
     +-------+----------+-----------+--------+--------+-----------+
-    | op    | chunk    | number    | key    | every  | first seq |   native byte order, one packet each; the last three
+    | op    | rank,chk | number    | key    | every  | first seq |   native byte order, one packet each; the last three
     +-------+----------+-----------+--------+--------+-----------+   are a link's. `add` carries a descriptor
 
     A link whose packets are sealed has 56 bytes more: its key (`native/path/fanout.cpp`), and the counter's page as a
@@ -127,11 +127,12 @@ class FanOut:
 
     def add_link(
         self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int,
-        seal: tuple[bytes, int] | None = None,
+        seal: tuple[bytes, int] | None = None, rank: int = 0,
     ) -> None:  # fmt: skip
-        """Push to this socket, from `first_seq` on, sealed with what `seal` says. The descriptors stay the caller's."""
+        """Push to this socket, from `first_seq` on, sealed with what `seal` says, before links of a lower rank. The
+        descriptors stay the caller's."""
         operation = _ADD_LINK if seal is None else _ADD_SEALED_LINK
-        packet = _LINK_PACKET.pack(operation, chunk, number, key, every, first_seq)
+        packet = _LINK_PACKET.pack(operation, chunk | (rank & 0xFFFF) << 16, number, key, every, first_seq)
         self._waiting_keys.pop(number, None)
         if seal is None:
             self._waiting_links[number] = _Link(packet, (Descriptor(os.dup(fd)),))

@@ -14,6 +14,7 @@ from ringcast.daemon.rings.demand import Demand, SubscribeOptions, spec_of
 from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.ring import Counters, DerivedRing, MirrorRing, Ring
 from ringcast.model.identity import SubscriberInfo
+from ringcast.security.rules import Who
 
 OWN_CLIENT = 0
 """The daemon as a client of its own; connections are numbered from 1."""
@@ -101,8 +102,12 @@ class Subscription:
 class Client:
     """A session, as SO_PEERCRED and its greeting describe it, and what it holds."""
 
-    def __init__(self, number: int, pid: int, user: str, program: str, counters: Counters | None) -> None:
+    def __init__(
+        self, number: int, pid: int, user: str, program: str, counters: Counters | None, who: Who | None = None
+    ) -> None:
         self.number = number
+        self.who = who
+        """None for the daemon itself."""
         self.pid = pid
         self.user = user
         self.program = program

@@ -21,6 +21,7 @@ from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import BadMessage
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes
+from ringcast.security.rules import Who
 from ringcast.transport import find
 from ringcast.transport.interface import Mirror
 
@@ -96,6 +97,8 @@ class Ring:
         """Subscribers the publisher was last told of."""
         self.readers: set[tuple[int, int]] = set()
         """The (client, subscription)s that were shown it and have not been shown what continues it."""
+        self.shown_to: set[Who] = set()
+        """Programs that were ever given its descriptors: they can read it as long as it is written."""
         self.untaken: set[str] = set()
         """Other nodes with subscribers that have not said yet that they have channels from it."""
         self.awaited: set[Reader] = set()
@@ -155,6 +158,11 @@ class Ring:
     def foreign(self) -> bool:
         """True for a mirror: the publisher, and its row in the table, are another node's."""
         return False
+
+    @property
+    def priority(self) -> str:
+        """How urgently it comes from another node."""
+        return ""
 
     @property
     def unordered(self) -> bool:
@@ -217,7 +225,7 @@ class Ring:
             subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
             capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
             next_seq=self.fresh_seq, every=self.every, size=self.size, pace=pace, alive=self.alive, held=self.held,
-            unordered=self.unordered, first_seq=self.first_seq, age_ns=self.age_ns,
+            unordered=self.unordered, first_seq=self.first_seq, age_ns=self.age_ns, priority=self.priority,
         )  # fmt: skip
 
     def status(self) -> PublisherStatus:
@@ -280,6 +288,10 @@ class MirrorRing(Ring):
     @property
     def way_ns(self) -> int:
         return max(0, self._mirror.counters().get("most_delay_ns", 0))
+
+    @property
+    def priority(self) -> str:
+        return self.demand.priority
 
     @property
     def unordered(self) -> bool:

@@ -115,6 +115,8 @@ class Sharing:
             elif other is not ring:
                 other.attached(subscription.key)
         ring.readers.add(subscription.key)
+        if subscription.client.who is not None:
+            ring.shown_to.add(subscription.client.who)
         if ring.held and subscription.reliable:
             ring.awaited.add(subscription.key)
         self.effects.send(subscription.client.number, self._up(ring, subscription, born_after=born_after), ring.fds)
@@ -143,8 +145,8 @@ class Sharing:
         subscription.pace_told[ring.ring] = pace
         return ring.up(subscription.number, born_after=born_after, pace=pace)
 
-    def ring_down(self, subscription: Subscription, ring: Ring) -> None:
-        notice = RingDown(subscription=subscription.number, incarnation=ring.ring)
+    def ring_down(self, subscription: Subscription, ring: Ring, end: int | None = None) -> None:
+        notice = RingDown(subscription=subscription.number, incarnation=ring.ring, end=end)
         self.effects.send(subscription.client.number, notice)
 
     def ended(self, row: PublisherRow) -> list[Send]:

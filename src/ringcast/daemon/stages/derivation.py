@@ -5,6 +5,8 @@ What a stage says about its ring is checked. Must not know who asked for the sta
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from ringcast import _core
 from ringcast.control.service import Start
 from ringcast.daemon.clients.local import Local
@@ -13,6 +15,13 @@ from ringcast.daemon.rings.ring import DerivedRing, Ring
 from ringcast.daemon.stages.runners import Made
 from ringcast.daemon.table.attributes import check_geometry
 from ringcast.errors import BadMessage
+
+
+class Bases(Protocol):
+    """Where a stage gets the whole stream of another node's publisher from."""
+
+    async def base(self, spec: StageSpec, start: Start) -> Ring: ...
+    def release_base(self, spec: StageSpec) -> None: ...
 
 
 def derived(local: Local, base: Ring, spec: StageSpec, every: int, first_seq: int, made: Made) -> DerivedRing:

@@ -13,7 +13,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
 from ringcast.control.descriptor import Descriptor
 from ringcast.control.notices import StageWanted
@@ -25,7 +25,7 @@ from ringcast.daemon.effects import Send
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
 from ringcast.daemon.rings.ring import DerivedRing, Ring
-from ringcast.daemon.stages.derivation import derived, first, oldest_seq
+from ringcast.daemon.stages.derivation import Bases, derived, first, oldest_seq
 from ringcast.daemon.stages.runners import Declined, ProcessRunner, PublisherRunner, StageRunner
 from ringcast.daemon.stages.running import Running
 from ringcast.errors import BrokenError, PublisherGone, RingcastError
@@ -38,13 +38,6 @@ PREPARE_S = 6.0
 FIRST_RETRY_S = 0.2
 LOOK_S = 0.1
 LAST_RETRY_S = 30.0
-
-
-class Bases(Protocol):
-    """Where a stage gets the whole stream of another node's publisher from."""
-
-    async def base(self, spec: StageSpec, start: Start) -> Ring: ...
-    def release_base(self, spec: StageSpec) -> None: ...
 
 
 class Stages:
@@ -193,11 +186,19 @@ class Stages:
 
     def follow_rates(self) -> None:
         """Publishers may send faster or slower than before."""
+        follow = self._local.sharing.paces.follow
+        self._replace_those(lambda spec, ring: bool(
+            spec.rate_hz and ring.base.alive and follow(ring.base, spec.rate_hz) != ring.every
+        ))  # fmt: skip
+
+    def make_anew(self, concerned: Callable[[Ring], bool]) -> None:
+        """Somebody may not read these rings any more: others take their place."""
+        self._replace_those(lambda spec, ring: concerned(ring))
+
+    def _replace_those(self, concerned: Callable[[StageSpec, DerivedRing], bool]) -> None:
         for spec, running in list(self.running.items()):
-            if spec.rate_hz and spec not in self._tasks and running.ring.base.alive:
-                every = self._local.sharing.paces.follow(running.ring.base, spec.rate_hz)
-                if every != running.ring.every:
-                    self._task(spec, self._replace(spec))
+            if spec not in self._tasks and concerned(spec, running.ring):
+                self._task(spec, self._replace(spec))
 
     @property
     def has_rates(self) -> bool:

@@ -1,15 +1,20 @@
-"""The receiving ends of this node: per kind of transport one, with its sockets and threads, for all channels.
+"""The receiving ends of this node, with their sockets and threads: per kind of transport one for all usual channels,
+and one of its own for each channel that is received apart.
 
-Invariant: an end lives from the first channel that needs it until the daemon ends.
+Invariant: a shared end lives from the first channel that needs it until the daemon ends, an own one as long as its
+channel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
+from concurrent.futures import ThreadPoolExecutor
 
+from ringcast.model import priority as urgencies
 from ringcast.transport import Receiving, find
-from ringcast.transport.interface import GroupReceiving, GroupTransport
+from ringcast.transport.interface import GroupReceiving, GroupTransport, UrgentReceiving
+
+CLOSERS = 2
+"""Threads that close own ends: that waits for the end's thread, which the loop must not."""
 
 
 class ReceivingEnds:
@@ -18,38 +23,70 @@ class ReceivingEnds:
     def __init__(self, host: str) -> None:
         self._host = host
         self._ends: dict[str, Receiving] = {}
+        self._own: dict[int, tuple[str, Receiving]] = {}
+        self._dropped: dict[str, dict[str, int]] = {}
+        self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
 
     def end(self, transport: str) -> Receiving:
         """Raises QosMismatch (no such transport), OSError."""
-        kind = find(transport)
-        name = kind.end if isinstance(kind, GroupTransport) else transport
+        name = _name(transport)
         if name not in self._ends:
-            self._ends[name] = kind.receive(self._host)
+            self._ends[name] = find(transport).receive(self._host)
         return self._ends[name]
 
-    def group_end(self, transport: str) -> GroupReceiving:
-        return cast(GroupReceiving, self.end(transport))
+    def end_for(self, transport: str, priority: str) -> Receiving:
+        """The end for a channel of that priority; to be let go of by `release`. An urgent channel that shared a socket
+        would wait behind what the others have in it. Raises QosMismatch, OSError."""
+        if not urgencies.read(priority).apart:
+            return self.end(transport)
+        own = find(transport).receive(self._host)
+        self._own[id(own)] = (_name(transport), own)
+        if isinstance(own, UrgentReceiving):
+            own.prioritise(priority)
+        return own
 
-    def hears(self, transport: str, key: int) -> bool:
-        """Whether multicast reaches a channel."""
-        return self.group_end(transport).hears(key)
+    def release(self, receiving: Receiving) -> None:
+        """Its channel was closed. Shared ends stay."""
+        found = self._own.pop(id(receiving), None)
+        if found is not None:
+            self._count(*found)
+            self._closers.submit(receiving.close)
 
-    def take_deaf(self, transports: Iterable[str]) -> set[int]:
-        """Channels, of those transports, that multicast ceased to reach."""
-        grouped = {name for name in transports if isinstance(find(name), GroupTransport)}
-        return {key for name in grouped for key in self.group_end(name).take_deaf()}
+    def take_deaf(self) -> set[int]:
+        """Channels that multicast ceased to reach."""
+        return {key for _, end in self._all() if isinstance(end, GroupReceiving) for key in end.take_deaf()}
 
     def ended(self) -> set[int]:
         """Channels whose sender is gone, as far as transports notice by themselves."""
-        return {key for end in self._ends.values() for key in end.ended()}
+        return {key for _, end in self._all() for key in end.ended()}
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: how much came that nobody asked for}}"""
-        found = {}
-        for name, end in self._ends.items():
-            found[name] = {reason: count for reason, count in end.counters().items() if reason != "datagrams"}
+        found = {name: dict(counts) for name, counts in self._dropped.items()}
+        for name, end in self._all():
+            _add(found.setdefault(name, {}), end)
         return found
 
     def close(self) -> None:
-        for end in self._ends.values():
+        for _, end in self._all():
             end.close()
+        self._own.clear()
+        self._closers.shutdown(wait=False)
+
+    def _all(self) -> list[tuple[str, Receiving]]:
+        return [*self._ends.items(), *self._own.values()]
+
+    def _count(self, name: str, end: Receiving) -> None:
+        """What an own end dropped stays counted after it."""
+        _add(self._dropped.setdefault(name, {}), end)
+
+
+def _name(transport: str) -> str:
+    kind = find(transport)
+    return kind.end if isinstance(kind, GroupTransport) else transport
+
+
+def _add(to: dict[str, int], end: Receiving) -> None:
+    for reason, count in end.counters().items():
+        if reason != "datagrams":
+            to[reason] = to.get(reason, 0) + count

@@ -169,7 +169,7 @@ class IncomingChannels:
         else:
             return
         transport = wanted.demand.transport
-        self._ends.group_end(transport).retune(incoming.key, transport)
+        incoming.group.retune(incoming.key, transport)
         del self.channels[stream]
         self.channels[wanted] = incoming
         incoming.transport = transport
@@ -180,7 +180,7 @@ class IncomingChannels:
         """Somebody else shares a stream with a channel here, or left."""
         for incoming in self.channels.values():
             if incoming.key == request.key:
-                self._ends.group_end(incoming.transport).regroup(request.key, request.peers)
+                incoming.group.regroup(request.key, request.peers)
 
     def _continuing(self, incarnation: int, otherwise: Start) -> Start:
         """Where a stream begins: where the streams of the same publisher that come here already have got to."""
@@ -329,7 +329,8 @@ class IncomingChannels:
 
     def _end_channel(self, incoming: IncomingChannel, *, tell: bool = True) -> None:
         incoming.life.on(Event.CLOSED)
-        self._ends.end(incoming.transport).close_channel(incoming.key)
+        incoming.receiving.close_channel(incoming.key)
+        self._ends.release(incoming.receiving)
         if incoming.ring.alive:  # or it went with its tag, which somebody here destroyed
             self._deliver(self._local.sharing.drop_mirror(incoming.ring))
         if tell:
@@ -356,6 +357,13 @@ class IncomingChannels:
                 self._close(stream, tell=False)
                 self.follow_soon()
 
+    def make_anew(self, concerned: Callable[[Ring], bool]) -> None:
+        """Somebody may not read these mirrors any more: others take their place."""
+        for stream in [stream for stream, incoming in self.channels.items() if concerned(incoming.ring)]:
+            self._remember(stream)
+            self._close(stream)
+        self.follow_soon()
+
     def node_gone(self, node: str) -> None:
         for stream, incoming in list(self.channels.items()):
             if node in (incoming.via, incoming.row.owner):
@@ -373,7 +381,7 @@ class IncomingChannels:
     def _watch(self) -> None:
         """Poll the transports: some notice before the mesh does that a sender is gone, or that multicast no longer
         reaches us."""
-        deaf = self._ends.take_deaf({incoming.transport for incoming in self.channels.values()})
+        deaf = self._ends.take_deaf()
         for incoming in [incoming for incoming in self.channels.values() if incoming.key in deaf]:
             self._senders.direct(incoming)
         ended = self._ends.ended()

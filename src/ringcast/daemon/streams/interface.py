@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ringcast.control.service import Start
 from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.rings.ring import Hold
 from ringcast.transport import Source
+
+
+class Wanted(NamedTuple):
+    """The source that a channel reads."""
+
+    incarnation: int
+    transport: str
+    reliable: bool
+    spec: StageSpec | None
+    priority: str
 
 
 class HeldSource(Source, Protocol):
@@ -40,12 +50,15 @@ class Sources(Protocol):
     """Where a channel gets its ring from on this node."""
 
     async def source(
-        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
-    ) -> HeldSource:
-        """The ring of a publisher, or what a stage makes of it, to be sent on by that transport.
+        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, priority: str = "",
+        start: Start = "new",
+    ) -> HeldSource:  # fmt: skip
+        """The ring of a publisher, or what a stage makes of it, to be sent on by that transport and as urgently.
 
         Raises PublisherGone, QosMismatch, BrokenError.
         """
 
-    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
+    def release(
+        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, priority: str = ""
+    ) -> None:
         """One channel less reads it."""

@@ -11,7 +11,7 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -32,7 +32,7 @@ from ringcast.daemon.streams.wanted import IncomingChannel, Stream
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import BrokenError, PublisherGone
 from ringcast.transport import Channel, Receiving
-from ringcast.transport.interface import Mirror
+from ringcast.transport.interface import GroupReceiving, Mirror
 
 REQUEST_TIMEOUT_S = 2.0
 
@@ -66,9 +66,10 @@ class Opening:
         """A channel that flows, and what clients are to be told of its ring. With `hold` the ring overwrites nothing
         until reliable readers have a place in it. Raises TimeoutError, RingcastError, OSError."""
         demand, key, life = stream.demand, secrets.randbits(62) | 1, Life()
-        receiving = self._ends.end(demand.transport)
+        receiving = self._ends.end_for(demand.transport, demand.priority)
         address, here = f":{receiving.port}", demand.at == f"node:{via}"
         with ExitStack() as undo:
+            undo.callback(self._ends.release, receiving)
             undo.callback(life.on, Event.FAILED)
             self.keys.add(key)
             undo.callback(self.keys.discard, key)
@@ -76,7 +77,7 @@ class Opening:
             request = OpenChannel(
                 incarnation=stream.incarnation, every=demand.every, start=start, transport=demand.transport,
                 size=demand.size, rate_hz=demand.rate_hz, here=here, key=key, address=address,
-                reliable=demand.reliable,
+                reliable=demand.reliable, priority=demand.priority,
             )  # fmt: skip
             opened = await self._ask(via, service.OPEN, request, ChannelOpened, patience_s(demand))
             if self._sealed and (opened.seat.seal if opened.seat is not None else opened.seal) is None:
@@ -97,7 +98,8 @@ class Opening:
                 key=key, incarnation=stream.incarnation, first_seq=opened.first_seq, address=address,
                 every=opened.every, transport=demand.transport, reliable=demand.reliable, size=demand.size,
                 rate_hz=demand.rate_hz, here=here,
-                direct=opened.seat is not None and not self._ends.hears(demand.transport, key),
+                direct=opened.seat is not None and not cast(GroupReceiving, receiving).hears(key),
+                priority=demand.priority,
             )  # fmt: skip
             await self._ask(via, service.START, begun, Nothing)
             life.on(Event.STARTED)
@@ -107,7 +109,7 @@ class Opening:
             self.keys.discard(key)
         return IncomingChannel(
             key=key, via=via, transport=demand.transport, row=row, mirror=mirror, ring=ring,
-            first_seq=opened.first_seq, life=life,
+            first_seq=opened.first_seq, life=life, receiving=receiving,
         ), shown  # fmt: skip
 
     def _mirror_ring(
@@ -147,5 +149,5 @@ def _channel(key: int, stream: Stream, opened: ChannelOpened, sender: str) -> Ch
     return Channel(
         key=key, incarnation=stream.incarnation, depth=depth, capacity_bytes=capacity_bytes,
         first_seq=opened.first_seq, every=opened.every, reliable=demand.reliable, transport=demand.transport,
-        sender=sender, seat=opened.seat, seal=opened.seal,
+        sender=sender, seat=opened.seat, seal=opened.seal, priority=demand.priority,
     )  # fmt: skip

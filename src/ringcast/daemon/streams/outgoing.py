@@ -31,11 +31,12 @@ from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.rings.demand import StageSpec
 from ringcast.daemon.rings.fanout import Answer
 from ringcast.daemon.stages.quota import StageQuota
-from ringcast.daemon.streams.interface import HeldSource, Sources
+from ringcast.daemon.streams.interface import HeldSource, Sources, Wanted
 from ringcast.daemon.streams.places import Places
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.daemon.streams.seals import Seals
 from ringcast.errors import BadMessage, BrokenError, QosMismatch
+from ringcast.model.priority import settled
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Channel, Sending, Source, find
 from ringcast.transport.interface import GroupTransport
@@ -66,10 +67,11 @@ class OutgoingChannel(msgspec.Struct):
     spec: StageSpec | None
     size: tuple[int, int] | None
     rate_hz: float
+    priority: str
 
     link: int
     """The link number that the ring's writer uses when it gives the channel back."""
-    source_transport: str
+    wanted: Wanted
     """What its source was asked for with; the channel may have been retuned since."""
 
 
@@ -103,9 +105,9 @@ class OutgoingChannels:
         stages), OSError."""
         transport = find(request.transport)
         spec = spec_for(request)
-        wanted = (request.incarnation, request.transport, request.reliable, spec)
+        wanted = Wanted(request.incarnation, request.transport, request.reliable, spec, _urgency(request))
         source = await self._source(node, wanted, request.start)
-        asyncio.get_running_loop().call_later(HOLD_S, self._release, node, *wanted)
+        asyncio.get_running_loop().call_later(HOLD_S, self._release, node, wanted)
         seal = self._seals.make(node, request.key, transport)
         every = source.factor(request.every, request.rate_hz)
         match request.start:
@@ -124,7 +126,7 @@ class OutgoingChannels:
             channel = Channel(
                 key=request.key, incarnation=request.incarnation, depth=source.depth,
                 capacity_bytes=source.capacity_bytes, first_seq=first, every=every, reliable=request.reliable,
-                transport=request.transport, seal=seal,
+                transport=request.transport, seal=seal, priority=wanted.priority,
             )  # fmt: skip
             seat = self._seat(transport, channel, source, await resolved(host), _port(request.address))
         return ChannelOpened(
@@ -138,13 +140,13 @@ class OutgoingChannels:
         if request.key in self.channels:  # the node asks again: it did not get our answer
             return
         spec = spec_for(request)
-        wanted = (request.incarnation, request.transport, request.reliable, spec)
+        wanted = Wanted(request.incarnation, request.transport, request.reliable, spec, _urgency(request))
         seal = self._seals.take(node, request.key, transport)
         source = await self._source(node, wanted, "new")
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
             first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
-            direct=request.direct, seal=seal,
+            direct=request.direct, seal=seal, priority=wanted.priority,
         )  # fmt: skip
         if request.key in self._seats:
             seat, timer = self._seats.pop(request.key)
@@ -159,12 +161,13 @@ class OutgoingChannels:
         except BaseException:
             if sending is not None:
                 self._end(sending)
-            self._release(node, *wanted)
+            self._release(node, wanted)
             raise
         self.channels[request.key] = OutgoingChannel(
             node=node, incarnation=request.incarnation, transport=request.transport, every=request.every,
             reliable=request.reliable, sending=sending, source=source, spec=spec, size=request.size,
-            rate_hz=request.rate_hz, link=getattr(sending, "link", request.key), source_transport=request.transport,
+            rate_hz=request.rate_hz, priority=channel.priority, link=getattr(sending, "link", request.key),
+            wanted=wanted,
         )  # fmt: skip
         if request.reliable:
             self._places.give_up(node, request.incarnation)
@@ -183,6 +186,11 @@ class OutgoingChannels:
     def node_gone(self, node: str) -> None:
         for key in [key for key, channel in self.channels.items() if channel.node == node]:
             self._drop(key, keep_place=True)
+
+    def drop_where(self, concerned: Callable[[str, int], bool]) -> None:
+        """End the channels to a node, of a publisher by its incarnation, that are meant; their nodes may ask again."""
+        for key in [key for key, held in self.channels.items() if concerned(held.node, held.incarnation)]:
+            self._drop(key)
 
     def ring_gone(self, incarnation: int) -> None:
         for key in [key for key, channel in self.channels.items() if channel.incarnation == incarnation]:
@@ -273,7 +281,7 @@ class OutgoingChannels:
         if keep_place and channel.reliable:
             self._places.keep(channel.node, channel.incarnation, channel.source)
         self._end(channel.sending)
-        self._release(channel.node, channel.incarnation, channel.source_transport, channel.reliable, channel.spec)
+        self._release(channel.node, channel.wanted)
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
@@ -283,17 +291,17 @@ class OutgoingChannels:
         # Joining a pump's thread may block, which the loop must not.
         self._closers.submit(sending.close)
 
-    async def _source(self, node: str, wanted: tuple[int, str, bool, StageSpec | None], start: Start) -> HeldSource:
-        self._quota.take(node, wanted[-1])
+    async def _source(self, node: str, wanted: Wanted, start: Start) -> HeldSource:
+        self._quota.take(node, wanted.spec)
         try:
             return await self._sources.source(*wanted, start)
         except BaseException:
-            self._quota.release(node, wanted[-1])
+            self._quota.release(node, wanted.spec)
             raise
 
-    def _release(self, node: str, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None) -> None:
-        self._quota.release(node, spec)
-        self._sources.release(incarnation, transport, reliable, spec)
+    def _release(self, node: str, wanted: Wanted) -> None:
+        self._quota.release(node, wanted.spec)
+        self._sources.release(*wanted)
 
     def _settle_soon(self, key: int, sending: Sending) -> None:
         if sending.unsettled:
@@ -364,6 +372,14 @@ def spec_for(request: OpenChannel | StartChannel) -> StageSpec | None:
     every = 1 if request.rate_hz else request.every
     reliable = request.here and find(request.transport).promises.reliable
     return StageSpec(request.incarnation, request.size, every, request.rate_hz, request.here, reliable)
+
+
+def _urgency(request: OpenChannel | StartChannel) -> str:
+    """Raises BadMessage."""
+    try:
+        return settled((request.priority,))
+    except ValueError as exc:
+        raise BadMessage(f"a channel's priority: {exc}") from exc
 
 
 def _port(address: str) -> int:

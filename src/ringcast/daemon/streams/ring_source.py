@@ -79,9 +79,11 @@ class RingSource:
         return self
 
     def add_link(
-        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None
+        self, number: int, fd: int, *, key: int, every: int, chunk: int, first_seq: int, seal: LinkSeal | None = None,
+        rank: int = 0,
     ) -> None:  # fmt: skip
-        self._ring.fanout.add_link(number, fd, key=key, every=every, chunk=chunk, first_seq=first_seq, seal=seal)
+        how = {"key": key, "every": every, "chunk": chunk, "first_seq": first_seq, "rank": rank}
+        self._ring.fanout.add_link(number, fd, seal=seal, **how)
         self._flush(self._ring)
 
     def rekey_link(self, number: int, seal: LinkSeal) -> None:

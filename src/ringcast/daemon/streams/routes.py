@@ -16,6 +16,7 @@ from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
 from ringcast.model.carrier import automatic, choice_key, is_automatic
 from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, decided, keys_for, node_of, subscriber_key
+from ringcast.model.priority import Change, read, settled, settled_parts
 from ringcast.transport import find
 from ringcast.transport.recipe import unordered
 from ringcast.transport.registry import reliable_names
@@ -40,10 +41,11 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber:
     transport = next((name for name in chosen if name and _serves(name, options, in_order)), _DEFAULT[options.reliable])
     if not in_order:
         transport = unordered(transport)
+    urgency = settled((setting.priority, options.priority, attributes.priority if attributes else ""))
     # At the subscriber the reader itself scales, so such subscriptions share the full stream. On this node
     # one stage makes each other size for all.
     if at == SUBSCRIBER or (node_of(at) == node and options.size is None):
-        return Demand(every=1, at="", transport=transport, reliable=options.reliable)
+        return Demand(every=1, at="", transport=transport, reliable=options.reliable, priority=urgency)
     if at == PUBLISHER and options.every == 1 and options.size is None and not options.rate_hz:
         at = ""
     return Demand(
@@ -53,6 +55,7 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber:
         reliable=options.reliable,
         size=options.size,
         rate_hz=options.rate_hz,
+        priority=urgency,
     )
 
 
@@ -72,6 +75,7 @@ def setting_for(row: TagRow | None, node: str, subscriber: int = 0) -> Setting:
     return Setting(
         at=next((setting.at for setting in found if setting.at), ""),
         transport=next((setting.transport for setting in found if setting.transport), ""),
+        priority=settled_parts(tuple(setting.priority for setting in found)),
     )
 
 
@@ -80,22 +84,27 @@ def apart(row: TagRow | None, node: str) -> bool:
     return row is not None and any(key.startswith(f"{node}#") for key in (*row.settings, *row.placed))
 
 
-def moved(options: SubscribeOptions, at: str | None, transport: str | None) -> SubscribeOptions:
-    """The options with another place or transport; None leaves a value as it is."""
+def moved(
+    options: SubscribeOptions, at: str | None, transport: str | None, urgency: Change = Change()
+) -> SubscribeOptions:
+    """The options with another place, transport or priority; None leaves a value as it is. Raises ValueError."""
     return options._replace(
-        at=options.at if at is None else at, transport=options.transport if transport is None else transport
+        at=options.at if at is None else at, transport=options.transport if transport is None else transport,
+        priority=urgency.applied(options.priority),
     )  # fmt: skip
 
 
 def changed(
-    row: TagRow, node: str, at: str | None, transport: str | None, *, planned: bool = False
+    row: TagRow, node: str, at: str | None, transport: str | None, urgency: Change = Change(), *, planned: bool = False
 ) -> dict[str, Setting]:
-    """The tag's settings with those of `node` changed: None leaves a value as it is, '' removes it."""
+    """The tag's settings with those of `node` changed: None leaves a value as it is, '' removes it. Raises
+    ValueError."""
     old = row.settings.get(node, Setting())
     new = Setting(
         at=old.at if at is None else at,
         transport=old.transport if transport is None else transport,
         planned=old.planned if at is None else planned and at != "",
+        priority=urgency.applied(old.priority),
     )
     rest = {name: setting for name, setting in row.settings.items() if name != node}
     return rest if new == Setting() else rest | {node: new}
@@ -116,6 +125,16 @@ def check_setting(at: str | None, transport: str | None, nodes: Collection[str],
         raise QosMismatch(f"a proxy at {at!r}", "there is no such node now", f"the nodes are {known}")
 
 
+def check_urgency(change: Change, words: str = "") -> None:
+    """Raises QosMismatch when a class, code point or schedule is none."""
+    try:
+        change.check()
+        read(words)
+    except ValueError as exc:
+        asked = words or " ".join(part for part in change if part)
+        raise QosMismatch(f"the priority {asked!r}", str(exc), "give such a value, or leave it out") from exc
+
+
 def check_automatic(transport: str) -> None:
     """Raises QosMismatch."""
     try:
@@ -127,7 +146,7 @@ def check_automatic(transport: str) -> None:
 def check_receiver(request: SetChannel, subscribers: Collection[SubscriberRow]) -> None:
     """Raises QosMismatch when the setting is for one subscriber, and there is none of that number."""
     known = sorted(subscriber_key(row.owner, row.info.id) for row in subscribers)
-    if "#" in request.node and request.node not in known and (request.at or request.transport):
+    if "#" in request.node and request.node not in known and (request.at or request.transport or any(request.urgency)):
         asked = f"a setting for subscriber {request.node}"
         raise QosMismatch(asked, f"tag {request.tag!r} has no such one", f"there are {', '.join(known) or 'none'}")
 
@@ -135,6 +154,7 @@ def check_receiver(request: SetChannel, subscribers: Collection[SubscriberRow]) 
 def check_options(options: SubscribeOptions, row: TagRow | None, node: str) -> None:
     """Raises QosMismatch when the transport that the options or an override name cannot keep what the options ask
     for."""
+    check_urgency(Change(), options.priority)
     for said, name in (("", options.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
         if is_automatic(name):
             check_automatic(name)

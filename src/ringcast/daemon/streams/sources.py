@@ -58,19 +58,22 @@ class RingSources:
         self._on_linked = on_linked
 
     async def source(
-        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, start: Start = "new"
-    ) -> RingSource:
+        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, priority: str = "",
+        start: Start = "new",
+    ) -> RingSource:  # fmt: skip
         if spec is not None:
             ring: Ring = await self._stages.hold(spec, start)
         else:
-            ring = await self._relays.hold_relay(Stream(incarnation, relayed(transport, reliable)), start)
+            ring = await self._relays.hold_relay(Stream(incarnation, relayed(transport, reliable, priority)), start)
         return RingSource(ring, self._flush, self._sharing.paces)
 
-    def release(self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None) -> None:
+    def release(
+        self, incarnation: int, transport: str, reliable: bool, spec: StageSpec | None = None, priority: str = ""
+    ) -> None:
         if spec is not None:
             self._stages.release(spec)
         else:
-            self._relays.release_relay(Stream(incarnation, relayed(transport, reliable)))
+            self._relays.release_relay(Stream(incarnation, relayed(transport, reliable, priority)))
 
     def _flush(self, ring: Ring) -> None:
         if not ring.fanout.closed:
@@ -78,13 +81,14 @@ class RingSources:
             self._deliver(self._sharing.announce(ring))
 
 
-def relayed(transport: str, reliable: bool) -> Demand:
-    """What a proxy on this node reads, to send on by that transport: everything, and no less reliably. A stream of tcp
-    is always reliable: it would lose what its pump is too late for, and nobody would ask for it again."""
+def relayed(transport: str, reliable: bool, priority: str = "") -> Demand:
+    """What a proxy on this node reads, to send on by that transport: everything, no less reliably, as urgently. A
+    stream of tcp is always reliable: it would lose what its pump is too late for, and nobody would ask for it again."""
     kind = find(transport)
     if kind.promises.reliable:
-        return Demand(at="", transport=transport, reliable=reliable or not isinstance(kind, GroupTransport))
-    return Demand(at="")
+        safe = reliable or not isinstance(kind, GroupTransport)
+        return Demand(at="", transport=transport, reliable=safe, priority=priority)
+    return Demand(at="", priority=priority)
 
 
 def _base_of(spec: StageSpec) -> Stream:

@@ -6,7 +6,7 @@ The rules are in `ringcast.daemon.streams.incoming`.
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -15,8 +15,8 @@ from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.daemon.streams.state import Life, State
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
-from ringcast.transport import find
-from ringcast.transport.interface import GroupTransport, Mirror
+from ringcast.transport import Receiving, find
+from ringcast.transport.interface import GroupReceiving, GroupTransport, Mirror
 
 SETTLE_S = 0.001
 
@@ -47,12 +47,18 @@ class IncomingChannel(msgspec.Struct):
     ring: MirrorRing
     first_seq: int
     life: Life
+    receiving: Receiving
     leaves_at: float | None = None
     """When it is closed although its publisher's last message has not come."""
 
     @property
     def broken(self) -> bool:
         return self.life.state is State.BROKEN
+
+    @property
+    def group(self) -> GroupReceiving:
+        """The receiving end, of a channel that shares its stream."""
+        return cast(GroupReceiving, self.receiving)
 
     def has_all_before(self, end: int) -> bool:
         """Whether every due message before `end` has come."""

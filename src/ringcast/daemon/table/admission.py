@@ -21,7 +21,13 @@ from ringcast.control.limits import (
     MAX_WHY_CHARS,
 )
 from ringcast.control.peering import NAME_PATTERN
-from ringcast.daemon.table.attributes import MAX_PLACE_CHARS, MAX_TRANSPORT_CHARS, check_geometry, resolve
+from ringcast.daemon.table.attributes import (
+    MAX_PLACE_CHARS,
+    MAX_TRANSPORT_CHARS,
+    check_geometry,
+    is_priority,
+    resolve,
+)
 from ringcast.daemon.table.rows import Delta, Entry, PublisherRow, Row, SubscriberRow, TagRow
 from ringcast.errors import RingcastError
 from ringcast.model.carrier import is_automatic
@@ -102,6 +108,7 @@ def _good_settings(row: TagRow) -> bool:
         (not node or is_receiver(node))
         and len(setting.at) <= MAX_PLACE_CHARS and setting.at.isprintable()
         and len(setting.transport) <= MAX_TRANSPORT_CHARS and setting.transport.isprintable()
+        and is_priority(setting.priority)
         for node, setting in row.settings.items()
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ringcast.errors import QosMismatch, TagConflict
+from ringcast.model import priority
 from ringcast.model.place import AUTO, check_place
 from ringcast.model.tag import TagAttributes
 
@@ -81,6 +82,14 @@ def _place(value: object) -> bool:
         return False
 
 
+def is_priority(value: object) -> bool:
+    """Whether the words can be read; none at all can."""
+    try:
+        return isinstance(value, str) and bool(priority.read(value))
+    except ValueError:
+        return False
+
+
 def _schema(value: object) -> bool:
     if value is None:
         return True
@@ -122,4 +131,5 @@ _RULES: dict[str, tuple[Callable[[object], bool], str]] = {
         lambda v: isinstance(v, str) and len(v) <= MAX_TRANSPORT_CHARS,
         f"the name of a transport, of at most {MAX_TRANSPORT_CHARS} characters, or empty",
     ),
+    "priority": (is_priority, f"{priority.EXPECTED}, or empty"),
 }

@@ -15,6 +15,7 @@ from ringcast.model.carrier import Chosen
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, Wanted
+from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes
 
 
@@ -60,6 +61,7 @@ class PublisherRow(msgspec.Struct, frozen=True, kw_only=True, tag="pub"):
     alive: bool = True
     end: int = 0
     declared: Declared | None = None
+    offered: Profile | None = None
 
     @property
     def owner(self) -> str:

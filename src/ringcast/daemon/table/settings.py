@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.rows import TagRow
+from ringcast.model.priority import Change
 
 MOST_TAKEN_BACK = 64
 """A partition in which more are taken back than that may bring the oldest of them back."""
@@ -23,13 +24,13 @@ _NEVER = (0, "")
 
 def changed(
     row: TagRow, node: str, at: str | None, transport: str | None, subscribers: Collection[str], *,
-    planned: bool = False,
+    planned: bool = False, urgency: Change = Change(),
 ) -> TagRow:  # fmt: skip
     """The row with the setting for `node` changed, as its primary writes it down; `subscribers` are the keys of those
     that there are."""
     # It is larger than all before it, forgotten ones too: so numbers only grow.
     number = 1 + max((number for number, _ in row.stamps.values()), default=0)
-    settings = routes.changed(row, node, at, transport, planned=planned)
+    settings = routes.changed(row, node, at, transport, urgency, planned=planned)
     stamps = row.stamps | {node: (number, row.primary)}
     for key in [key for key in settings.keys() | stamps.keys() if "#" in key and key not in (node, *subscribers)]:
         settings.pop(key, None)

@@ -2,7 +2,8 @@
 
 `@ringcast/<node>/channels` has the counters of the channels of a node, once a second: what `ringcast channels` shows,
 as messages, so that whatever reads tags can read them. `@ringcast/<node>/clocks` has what that node sees happen to
-clocks. Everybody may subscribe, even before a daemon sent something; only the daemon of that node publishes.
+clocks, `@ringcast/<node>/audit` what its daemon refused, and to whom. Everybody may subscribe who may at all, even
+before a daemon sent something; only the daemon of that node publishes.
 `@view/...` is what a proxy makes of a tag (`model/policy.py`).
 """
 
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ringcast.codec.schema import describe
-from ringcast.control.status import ChannelStatus, ClockEvent
+from ringcast.control.status import ChannelStatus, ClockEvent, Refusal
 from ringcast.errors import BadTagName
 from ringcast.model.policy import PREFIX as VIEWS
 from ringcast.model.tag import TagAttributes, matches
@@ -59,7 +60,12 @@ ATTRIBUTES = TagAttributes(
 CLOCK_ATTRIBUTES = TagAttributes(
     codec="json", schema=describe(ClockEvent), depth=1024, capacity_bytes=512 * 1024, max_wait_s=0
 )
-_ATTRIBUTES = {"@ringcast/*/channels": ATTRIBUTES, "@ringcast/*/clocks": CLOCK_ATTRIBUTES}
+AUDIT_ATTRIBUTES = TagAttributes(
+    codec="json", schema=describe(Refusal), depth=4096, capacity_bytes=1024 * 1024, max_wait_s=0
+)
+_ATTRIBUTES = {
+    "@ringcast/*/channels": ATTRIBUTES, "@ringcast/*/clocks": CLOCK_ATTRIBUTES, "@ringcast/*/audit": AUDIT_ATTRIBUTES
+}  # fmt: skip
 
 
 def channels_tag(node: str) -> str:
@@ -68,6 +74,10 @@ def channels_tag(node: str) -> str:
 
 def clocks_tag(node: str) -> str:
     return f"@ringcast/{node}/clocks"
+
+
+def audit_tag(node: str) -> str:
+    return f"@ringcast/{node}/audit"
 
 
 def is_system(name: str) -> bool:
@@ -109,6 +119,7 @@ def encode(node: str, taken_ns: int, channels: list[msgspec.Raw], dropped: dict[
 def encode_channel(row: ChannelStatus) -> msgspec.Raw:
     fields = msgspec.structs.asdict(row)
     width, height = fields.pop("size") or (0, 0)
+    del fields["priority"], fields["in_force"]  # no counters; and tables of what was recorded keep their columns
     channel = Channel(**{**fields, "incarnation": f"{row.incarnation:016x}", "width": width, "height": height})
     return msgspec.Raw(msgspec.json.encode(channel))
 

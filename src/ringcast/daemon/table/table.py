@@ -8,7 +8,7 @@ returns the changes it made to those answers, so that a shell can react without 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -56,6 +56,7 @@ class TagTable:
         self._contested: set[str] = set()
         self._youngest = 0
         self._rows_of_others = 0
+        self._believes: Callable[[Row], bool] = lambda row: True
         self.refused: Counter[str] = Counter()
         """What was not believed of others, by reason."""
 
@@ -258,7 +259,26 @@ class TagTable:
 
     # ------------------------------------------------------------------ what is seen
 
+    def believe(self, believes: Callable[[Row], bool]) -> list[Change]:
+        """From now on only those rows of other nodes are seen. All are kept, and passed on to others."""
+        before, self._believes = self._believes, believes
+        changes = []
+        for node, replica in self._replicas.items():
+            for row in replica.rows().values() if node != self.node and node not in self._absent else ():
+                was, now = before(row), believes(row)
+                if was != now:
+                    changes += self._show_row(row if was else None, row if now else None)
+        return changes
+
     def _show(self, old: Row | None, new: Row | None) -> list[Change]:
+        if old is not None and old.owner != self.node and not self._believes(old):
+            old = None
+        if new is not None and new.owner != self.node and not self._believes(new):
+            self.refused["row without a right"] += 1
+            new = None
+        return self._show_row(old, new)
+
+    def _show_row(self, old: Row | None, new: Row | None) -> list[Change]:
         row = new if new is not None else old
         if row is None or row.owner in self._absent:
             return []

@@ -1,4 +1,4 @@
-"""`lab run security`: attacks on sealed packets, and what seals cost. A row for each promise."""
+"""`lab run security`: attacks on sealed packets, what seals cost, joining and floods. A row for each promise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.push_pull.experiment import machine
-from ringcast.lab.security import costs
+from ringcast.lab.security import costs, floods, joining
 from ringcast.lab.security.attacks import KINDS, Outcome, attack
 from ringcast.lab.security.meshes import mesh
 
@@ -25,7 +25,7 @@ MEMORY_BYTES = 256 * 1024
 def run(quick: bool, steps: Steps) -> Findings:
     """Raises LabError."""
     findings = Findings()
-    steps.expect(len(KINDS) + 3)
+    steps.expect(len(KINDS) + 5)
     outcomes = {}
     for number, kind in enumerate(KINDS):
         steps.step(f"packets that are {kind.replace('_', ' ')}")
@@ -52,6 +52,10 @@ def run(quick: bool, steps: Steps) -> Findings:
         findings.rows.append(at_least("messages of 1 KiB a second by tcp, sealed against not", times, "times", 0.7))
         for name, samples in rates.items():
             findings.rows.append(figure(f"messages of 1 KiB a second by tcp, {name}", max(samples), "messages/s"))
+    steps.step("joining with an invitation")
+    findings.rows += joining.rows(quick)
+    steps.step("floods of connections and requests")
+    findings.rows += floods.rows(quick)
     findings.notes.append(machine())
     return findings
 

@@ -61,6 +61,9 @@ class Outcome:
         self._ticks: npt.NDArray[np.uint32] = raw["latency"]
         self.unsettled: list[int] = raw["unsettled"]
         self.gone: list[int] = raw["gone"]
+        self.skipped: list[int] = raw["skipped"]
+        """By receiver, messages that the network lost, before any repair; empty for tcp, which hides them."""
+        self.gaps: list[int] = raw["gaps"]
         self.grtt_s: float = raw["grtt_ns"] * 1e-9
         """The group's greatest round trip, as the publisher's node measured it; 0 without nak."""
         self.publisher: dict[str, tuple[int, int]] = raw["publisher"]

@@ -19,6 +19,7 @@ peers = ["10.0.0.2"]
 scout = false
 metrics = "127.0.0.1"
 identity = "/etc/ringcast/identity"
+audit = "/var/log/ringcast.jsonl"
 log = "json"
 log_level = "info"
 
@@ -28,6 +29,11 @@ lingering_rings = 10
 lingering_rings_per_tag = 2
 tag_lease_s = 3600
 cpu_share = 0.5
+user_connections = 5
+requests_per_s = 6
+user_tags = 7
+user_rings = 8
+user_memory = "9K"
 
 [clock]
 source = "common"
@@ -44,6 +50,10 @@ tags = "cam/**"
 node = "tablet"
 transport = "lateral+nak:r=4,c=3"
 at = "node:edge1"
+[[rules]]
+user = "root"
+may = "pull"
+tags = "lab/**"
 """
 
 
@@ -55,7 +65,31 @@ def test_a_whole_file() -> None:
     assert file.values["limits.memory"] == 1536 * 1024 * 1024
     assert file.values["tags"]["lab/temperature"]["depth"] == 100
     assert file.values["transports"][0].node == "tablet"
-    assert file.place("limits", "memory") == "f:13"
+    assert file.place("limits", "memory") == "f:14"
+
+
+def test_rules_are_read_with_names_as_numbers() -> None:
+    text = """
+[[rules]]
+user = "root"
+group = ["root", 7]
+program = "/usr/bin/sensor"
+may = ["publish", "create"]
+tags = "lab/**"
+[[rules]]
+user = "*"
+may = "pull"
+tags = ["a", "b"]
+[[rules]]
+node = "*"
+may = "subscribe"
+tags = "c"
+"""
+    first, second, third = read(text, "f").values["rules"]
+    assert (first.users, first.groups, first.programs) == ((0,), (0, 7), ("/usr/bin/sensor",))
+    assert (first.may, first.tags) == (("publish", "create"), ("lab/**",))
+    assert (second.users, second.nodes, second.tags) == ((), None, ("a", "b"))
+    assert (third.users, third.nodes) == (None, ("*",))
 
 
 def test_an_empty_file_says_nothing() -> None:
@@ -90,6 +124,20 @@ def test_an_empty_file_says_nothing() -> None:
         ("[[transports]]\ntags = 'a'\nat = 'moon'", 3, "'publisher', 'subscriber'"),
         ("[[transports]]\ntags = 'a'\nproxy = 'publisher'", 3, "'proxy' is called 'at'"),
         ("[[transports]]\ntag = 'a'", 2, "did you mean 'tags'?"),
+        ("rules = 3", 1, "rules must be tables that begin with [[rules]]"),
+        ("[[rules]]\nmay = 'pull'\ntags = 'a'", 1, "for whom it is"),
+        ("[[rules]]\nuser = 'root'\ntags = 'a'", 1, "a rule needs may"),
+        ("[[rules]]\nuser = 'root'\nmay = 'pull'", 1, "a rule needs tags"),
+        ("[[rules]]\nuser = 'root'\nmay = ['pul']\ntags = 'a'", 3, 'may must be "publish" or "subscribe"'),
+        ("[[rules]]\nuser = 'no such one'\nmay = 'pull'\ntags = 'a'", 2, "there is no user 'no such one'"),
+        ("[[rules]]\ngroup = 'no such one'\nmay = 'pull'\ntags = 'a'", 2, "there is no group 'no such one'"),
+        ("[[rules]]\nuser = -1\nmay = 'pull'\ntags = 'a'", 2, "user must be a name, or a number from 0 on"),
+        ("[[rules]]\nuser = []\nmay = 'pull'\ntags = 'a'", 2, "user is empty"),
+        ("[[rules]]\nprogram = 'x'\nmay = 'pull'\ntags = 'a'", 2, "program must be the path of an executable"),
+        ("[[rules]]\nnode = 'a b'\nmay = 'pull'\ntags = 'a'", 2, "node must be the name of a node"),
+        ("[[rules]]\nnode = 'a'\nuser = 0\nmay = 'pull'\ntags = 'a'", 1, "is for nobody else"),
+        ("[[rules]]\nuser = 0\nmay = 'pull'\n\ntags = ['a', 'b*']", 5, "must be whole segments"),
+        ("[[rules]]\nuser = 0\nmay = 'pull'\ntag = 'a'", 4, "did you mean 'tags'?"),
         ('name = "a"\nmesh = ', 2, "this is not TOML"),
         ('name = "a"\nname = "b"', 2, "this is not TOML"),
     ],

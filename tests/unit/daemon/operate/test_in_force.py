@@ -30,6 +30,13 @@ def test_flags_win_over_the_environment_over_the_file_over_defaults() -> None:
     assert origins["transports[0]"] == ('{tags = "x", at = "publisher"}', "f:6")
 
 
+def test_rules_are_shown_with_their_lines() -> None:
+    file = read("[[rules]]\nuser = '*'\nmay = 'pull'\ntags = 'a'\n[[rules]]\nnode='b'\nmay='set'\ntags='c'", "f")
+    shown = {row.key: (row.value, row.origin) for row in rows(resolve(defaults(), file, {}, {}))}
+    assert shown["rules[0]"] == ('{user = "*", may = ["pull"], tags = ["a"]}', "f:1")
+    assert shown["rules[1]"] == ('{node = ["b"], may = ["set"], tags = ["c"]}', "f:5")
+
+
 def test_every_key_has_a_default() -> None:
     assert set(defaults()) == set(KEYS)
     assert {row.origin for row in rows(resolve(defaults(), None, {}, {}))} == {"default"}

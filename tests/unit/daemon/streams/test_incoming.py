@@ -64,16 +64,16 @@ class Ring:
 class Ends:
     """No transport says anything."""
 
-    def end(self, transport: str) -> Ends:
-        return self
-
     def close_channel(self, key: int) -> None:
+        return
+
+    def release(self, receiving: object) -> None:
         return
 
     def ended(self) -> set[int]:
         return set()
 
-    def take_deaf(self, transports: object) -> set[int]:
+    def take_deaf(self) -> set[int]:
         return set()
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class Opening:
         life = Life()
         life.on(Event.OPENED)
         life.on(Event.STARTED)
-        parts: Any = {"mirror": Mirror(), "ring": Ring()}
+        parts: Any = {"mirror": Mirror(), "ring": Ring(), "receiving": Ends()}
         return IncomingChannel(key=key, via=via, transport="nak", row=row, first_seq=0, life=life, **parts), []
 
 

@@ -5,6 +5,7 @@ from ringcast.daemon.streams import routes
 from ringcast.daemon.table.rows import TagRow
 from ringcast.errors import QosMismatch
 from ringcast.model.place import Setting
+from ringcast.model.priority import Change
 from ringcast.model.tag import TagAttributes
 
 
@@ -96,3 +97,37 @@ def test_a_transport_without_an_order_is_refused_to_who_wants_one():
     with pytest.raises(QosMismatch, match="ordered=False"):
         routes.check_options(SubscribeOptions(transport="lateral+unordered"), row(), "here")
     routes.check_options(SubscribeOptions(transport="lateral+unordered", ordered=False), row(), "here")
+
+
+@pytest.mark.parametrize(
+    ("asked", "settings", "tag", "expected"),
+    [
+        ("", {}, "", ""),
+        ("high", {}, "low fifo:3", "high fifo:3"),
+        ("high", {"": Setting(priority="critical")}, "", "critical"),
+        ("high", {"": Setting(priority="critical"), "here": Setting(priority="low")}, "", "low"),
+        ("", {"here": Setting(priority="high"), "here#7": Setting(priority="fifo:30")}, "", "high fifo:30"),
+        ("high", {"here#8": Setting(priority="low")}, "", "high"),
+        ("high fifo:3", {"": Setting(priority="normal other")}, "", ""),
+    ],
+)  # fmt: skip
+def test_how_urgent_part_by_part(asked, settings, tag, expected):
+    found = routes.demand(SubscribeOptions(priority=asked), row(settings, priority=tag), "here", 7)
+    assert found.priority == expected
+
+
+def test_a_setting_changes_the_parts_that_it_names():
+    settings = routes.changed(
+        row({"b": Setting(transport="tcp", priority="low fifo:3")}), "b", None, None, Change("high")
+    )
+    assert settings == {"b": Setting(transport="tcp", priority="high fifo:3")}
+    assert routes.changed(row({"b": Setting(priority="low")}), "b", None, None, Change("")) == {}
+    moved = routes.moved(SubscribeOptions(priority="AF42"), None, None, Change(sched="rr:2"))
+    assert moved.priority == "AF42 rr:2"
+
+
+def test_what_is_no_priority_is_refused():
+    with pytest.raises(QosMismatch, match="urgent"):
+        routes.check_options(SubscribeOptions(priority="urgent"), None, "here")
+    with pytest.raises(QosMismatch, match="1 to 99"):
+        routes.check_urgency(Change(sched="fifo:0"))

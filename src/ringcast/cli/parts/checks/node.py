@@ -16,7 +16,7 @@ def look(socket_path: str | None) -> list[Finding]:
     from ringcast.control.socket_path import default_socket_path
 
     path = os.path.abspath(socket_path) if socket_path else default_socket_path()
-    return [_directory(Path(path)), _daemon(path)]
+    return [_directory(Path(path)), _daemon(path), *_priorities(path)]
 
 
 def _directory(path: Path) -> Finding:
@@ -94,3 +94,29 @@ def _daemon(path: str) -> Finding:
             remedy="Whoever reaches it can join the mesh, read and write; see 'ringcast secure --help'.",
         )  # fmt: skip
     return Finding(name="daemon", state="ok", value=value)
+
+
+def _priorities(path: str) -> list[Finding]:
+    """Whether the kernel has what channels of the daemon asked for; nothing to say while none asks."""
+    import ringcast
+
+    if not os.path.exists(path):
+        return []
+    try:
+        with ringcast.connect(path, start=False, program="ringcast doctor") as session:
+            asking = [row for row in session.channels() if row.priority]
+    except ringcast.RingcastError:
+        return []
+    if not asking:
+        return []
+    refused = sorted({row.in_force.refused for row in asking if row.in_force is not None and row.in_force.refused})
+    value = f"{len(asking)} channel(s) with one"
+    if not refused:
+        return [Finding(name="priorities", state="ok", value=f"{value}, all in force")]
+    said = "; ".join(refused)
+    return [
+        Finding(
+            name="priorities", state="limited", value=f"{value}, not all in force: {said}",
+            remedy="Messages flow without it; 'ringcast channels' shows which. It takes CAP_SYS_NICE or LimitRTPRIO=.",
+        )
+    ]  # fmt: skip

@@ -34,6 +34,10 @@ EXPERIMENTS = {
         "ringcast.lab.adamant.experiment",
         "paper 004: transports under loss, by rate and receivers; simulated, and a part on a real network (root)",
     ),
+    "adaptation": (
+        "ringcast.lab.adaptation.experiment",
+        "paper 004, future work: a transport that chooses itself through changing environments; simulated",
+    ),
     "labmap": (
         "ringcast.lab.labmap.experiment",
         "paper 002: variables by number, period and subscribers; loss, latency, jitter, late joiners, CPU left over",
@@ -41,6 +45,14 @@ EXPERIMENTS = {
     "placement": (
         "ringcast.lab.placement.experiment",
         "paper 001, section 2: where proxies belong; the solver beside an oracle, Tables 1 to 3, predicted delays",
+    ),
+    "yarp": (
+        "ringcast.lab.yarp.experiment",
+        "paper 003: priorities of threads and packets at a loaded card and a loaded switch (root)",
+    ),
+    "reservation": (
+        "ringcast.lab.reservation.experiment",
+        "paper 001, experiment 5: round trips beside hogs and traffic, without and with reservations (root)",
     ),
     "bounds": (
         "ringcast.lab.bounds.experiment",

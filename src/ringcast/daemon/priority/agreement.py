@@ -1,0 +1,91 @@
+"""Priorities that concern several nodes: their kernels are asked before one is stored, and afterwards it is waited
+until the streams are as it says.
+
+Invariant: a schedule that some node's kernel refuses is not stored, so every channel keeps what it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+from ringcast.control import service
+from ringcast.control.requests import SetChannel
+from ringcast.control.service import Grant, Granted, Nothing, Settle
+from ringcast.daemon.mesh.interface import ServingMesh
+from ringcast.daemon.priority import process_table
+from ringcast.daemon.priority.network_threads import warning
+from ringcast.daemon.table.table import TagTable
+from ringcast.errors import BadMessage, BrokenError
+from ringcast.model import schedule
+from ringcast.model.place import Setting
+from ringcast.transport.urgent import scheduling
+
+REQUEST_TIMEOUT_S = 2.0
+HEARD_S = 1.0
+"""How long a setting may take to reach a node of the mesh before that node stops waiting for it."""
+LOOK_S = 0.002
+
+
+class Agreement:
+    """`settled` returns when this node's streams of a tag are as they should be."""
+
+    def __init__(self, table: TagTable, mesh: ServingMesh, settled: Callable[[str], Awaitable[None]]) -> None:
+        self._table = table
+        self._mesh = mesh
+        self._settled = settled
+        mesh.serve(service.GRANT, self._grant)
+        mesh.serve(service.SETTLE, self._settle)
+
+    async def check(self, request: SetChannel) -> list[str]:
+        """Whether the kernels of all nodes that the setting concerns grant its schedule; warnings about it. Raises
+        QosMismatch, BrokenError, TimeoutError."""
+        if not request.sched:
+            return []
+        receivers = self._receivers(request)
+        senders = {row.owner for row in self._table.publishers(request.tag) if row.alive}
+        # Where nobody receives it on another node no thread is made; then this node says whether it could be.
+        concerned = receivers | senders if any(receivers - {sender} for sender in senders) else {self._table.node}
+        answers = await self._ask(concerned, service.GRANT, Grant(sched=request.sched))
+        return [text for answer in answers for text in service.decode_untrusted(answer, Granted).warnings]
+
+    async def settle(self, request: SetChannel, words: str) -> None:
+        """Returns when the streams to the nodes concerned come as the setting, stored by now, says; or after a
+        moment."""
+        asked = Settle(tag=request.tag, key=request.node, priority=words)
+        try:
+            await self._ask(self._receivers(request), service.SETTLE, asked)
+        except (TimeoutError, BrokenError):  # it is stored: that node follows when it can
+            return
+
+    def _receivers(self, request: SetChannel) -> set[str]:
+        nodes = {row.owner for row in self._table.subscribers(request.tag)}
+        return nodes & {request.node.partition("#")[0]} if request.node else nodes
+
+    async def _ask(self, nodes: Iterable[str], name: str, request: Grant | Settle) -> list[bytes]:
+        payload = service.encode(request)
+        asked = [self._mesh.request(node, name, payload, REQUEST_TIMEOUT_S) for node in sorted(nodes)]
+        return list(await asyncio.gather(*asked))
+
+    async def _grant(self, node: str, payload: bytes) -> bytes:
+        request = service.decode_untrusted(payload, Grant)
+        try:
+            wanted = schedule.read(request.sched)
+        except ValueError as exc:
+            raise BadMessage(str(exc)) from exc
+        scheduling.check(request.sched, self._table.node)
+        said = warning(wanted, process_table.tasks(), self._table.node) if wanted.policy != schedule.OTHER else ""
+        return service.encode(Granted(warnings=[said] if said else []))
+
+    async def _settle(self, node: str, payload: bytes) -> bytes:
+        request = service.decode_untrusted(payload, Settle)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + HEARD_S
+        while self._known(request) != request.priority and loop.time() < until:
+            await asyncio.sleep(LOOK_S)
+        await self._settled(request.tag)
+        return service.encode(Nothing())
+
+    def _known(self, request: Settle) -> str:
+        row = self._table.tag(request.tag)
+        return row.settings.get(request.key, Setting()).priority if row is not None else ""

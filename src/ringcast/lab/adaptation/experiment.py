@@ -1,0 +1,176 @@
+"""`lab run adaptation`: one stream lives through phases, adaptive against every fixed transport; and steadily.
+
+Simulated: the native stacks and the very code by which daemons choose. Costs are ReLate2, mean over seeds, of what was
+sent after the first 300 messages of a phase.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringcast.adapt import Chooser
+from ringcast.lab.adamant.environments import environments
+from ringcast.lab.adamant.grid import Cell
+from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
+from ringcast.lab.adaptation.phases import FIXED, SETTLING, Phase, phases
+from ringcast.lab.measuring import files
+from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
+from ringcast.lab.measuring.rows import at_least, at_most, figure
+
+COMMAND = "ringcast lab run adaptation"
+NEEDS_ROOT = False
+WITHIN = 1.05
+STEADY_S = 600.0
+DECISIONS = 20_000
+_STEADY = (
+    Cell(3, 0.0, 1.0, 100.0, 200, 500.0, 100.0), Cell(3, 0.0005, 1.0, 100.0, 200, 500.0, 100.0),
+    Cell(10, 0.01, 1.0, 50.0, 200, 500.0, 100.0), Cell(10, 0.05, 3.0, 50.0, 200, 2_000.0, 100.0),
+    Cell(25, 0.03, 1.0, 20.0, 200, 150.0, 20.0),
+)  # fmt: skip
+
+
+def run(quick: bool, steps: Steps) -> Findings:
+    """Raises ModelError."""
+    model, by = _model()
+    seeds = range(1, 6 if quick else 21)
+    plan = phases(quick)
+    steps.expect(len(seeds) + 2)
+    findings = Findings()
+    fixed: dict[str, list[list[float]]] = {name: [] for name in FIXED}
+    adaptive: list[list[float]] = []
+    first: list[Life] = []
+    for seed in seeds:
+        steps.step(f"phases, seed {seed} of {len(seeds)}")
+        for name in FIXED:
+            fixed[name].append([life.relate2() for life in live(plan, Carrier(name), seed)])
+        lives = live(plan, Choosing(model), seed)
+        adaptive.append([life.relate2() for life in lives])
+        first = first or lives
+    findings.add(conclude_phases(plan, fixed, adaptive, first))
+    steps.step("ten minutes in which nothing changes")
+    findings.add(_steady(model))
+    steps.step("how long a decision takes")
+    if model is not None:
+        findings.add(_decisions(model))
+    findings.notes.append(by)
+    findings.notes.append(
+        f"costs are ReLate2 (ms), mean of {len(seeds)} seeds, after the first {SETTLING} messages of a phase; "
+        "simulated, as daemons deliver to whoever subscribes with ordered=False"
+    )
+    return findings
+
+
+def _model() -> tuple[Chooser | None, str]:
+    """Raises ModelError."""
+    path = Path(os.environ.get("RINGCAST_LAKE", "out/lake")) / "models" / "relate2.json"
+    if path.exists():
+        return Chooser.load(path), f"chosen by {path}"
+    return None, (
+        f"chosen by the rule alone, because there is no model in {path}: 'ringcast lab run adamant', then "
+        "'ringcast pipeline run train' write one"
+    )
+
+
+def conclude(findings: Findings, analysed: Analysed) -> None:
+    """Nothing here needs Spark."""
+
+
+def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
+    """Leave the report in `folder` and return its files. Raises LabError."""
+    return files.write(findings, folder, " ".join([COMMAND, *words]))
+
+
+def conclude_phases(
+    plan: Sequence[Phase], fixed: dict[str, list[list[float]]], adaptive: list[list[float]], first: Sequence[Life]
+) -> Findings:
+    """Pure."""
+    means = {name: [statistics.fmean(costs) for costs in zip(*runs, strict=True)] for name, runs in fixed.items()}
+    ours = [statistics.fmean(costs) for costs in zip(*adaptive, strict=True)]
+    best = [min(means, key=lambda name, at=at: means[name][at]) for at in range(len(plan))]  # type: ignore[misc]
+    ratios = [ours[at] / means[best[at]][at] for at in range(len(plan))]
+    lowest = [means[name][at] for at, name in enumerate(best)]
+    overall = {
+        name: statistics.fmean(cost / least for cost, least in zip(costs, lowest, strict=True))
+        for name, costs in means.items()
+    }
+    single = min(overall, key=lambda name: overall[name])
+    rows = [
+        at_most(f"{phase.name}: adaptive against the best fixed transport ({best[at]})", ratios[at], "times", WITHIN)
+        for at, phase in enumerate(plan)
+    ]
+    rows += [
+        at_least("phases: different winners", float(len(set(best))), "transports", 2.0),
+        at_most(f"all phases: adaptive against the best single fixed transport ({single}), mean of phases",
+                statistics.fmean(ratios) / overall[single], "times", 1.0),
+    ]  # fmt: skip
+    heads = ("phase", "best fixed", "its cost", "adaptive", "chosen (from which message on)")
+    table = Table(
+        "Phases", heads,
+        [
+            [phase.name, best[at], f"{means[best[at]][at]:.3f}", f"{ours[at]:.3f}",
+             ", ".join(f"{name} ({since})" for since, name in first[at].chosen)]
+            for at, phase in enumerate(plan)
+        ],
+    )  # fmt: skip
+    costs = Table(
+        "Cost against the best fixed transport of each phase", ("transport", *(phase.name for phase in plan), "mean"),
+        [
+            [name, *(f"{c / means[best[at]][at]:.2f}" for at, c in enumerate(of)), f"{overall[name]:.2f}"]
+            for name, of in sorted(means.items(), key=lambda pair: overall[pair[0]])
+        ] + [["adaptive", *(f"{ratio:.2f}" for ratio in ratios), f"{statistics.fmean(ratios):.2f}"]],
+    )  # fmt: skip
+    return Findings(rows=rows, tables=[table, costs], pictures=[_choices(plan, first, single, means, ours)])
+
+
+def _choices(
+    plan: Sequence[Phase], first: Sequence[Life], single: str, means: dict[str, list[float]], ours: list[float]
+) -> Picture:
+    labels = [phase.name for phase in plan]
+    series = [
+        Series("adaptive", list(enumerate(ours))),
+        Series(f"always {single}", list(enumerate(means[single]))),
+        *(
+            Series(f"always {name}", list(enumerate(means[name])))
+            for name in ("nak", "multicast")
+            if name in means.keys() - {single}
+        ),
+    ]
+    return Picture("phases", "ReLate2 by phase: adaptive and fixed", "", "ms", series, "bars", labels)
+
+
+def _steady(model: Chooser | None) -> Findings:
+    switches = []
+    for cell in _STEADY:
+        lives = live([Phase("steady", cell, round(STEADY_S * cell.rate_hz))], Choosing(model), 1)
+        # The first choice is none: there was nothing to change.
+        switches.append(max(len(lives[0].chosen) - 2, 0))
+    name = f"changes in {STEADY_S / 60:.0f} minutes of a steady environment, most of {len(_STEADY)} environments"
+    return Findings(rows=[at_most(name, float(max(switches)), "changes", 1.0)])
+
+
+def _decisions(model: Chooser) -> Findings:
+    """Of the model alone, in environments that it was not trained on."""
+    drawn = [
+        {
+            "receivers": cell.receivers, "loss_percent": 100 * cell.loss, "burst": cell.burst, "rate_hz": cell.rate_hz,
+            "payload_bytes": cell.payload_bytes, "delay_us": cell.delay_us, "bandwidth_mbit": cell.bandwidth_mbit,
+        }
+        for cell in environments(200, seed=77)
+    ]  # fmt: skip
+    times = []
+    for number in range(DECISIONS):
+        environment = drawn[number % len(drawn)]
+        began = time.perf_counter_ns()
+        model.choose(environment)
+        times.append(time.perf_counter_ns() - began)
+    times.sort()
+    return Findings(
+        rows=[
+            at_most("a decision, p99", times[round(0.99 * len(times))] / 1e3, "us", 10.0),
+            figure("a decision, p50", times[len(times) // 2] / 1e3, "us"),
+        ]
+    )

@@ -1,0 +1,166 @@
+"""`ringcast lab run yarp`: paper 003's evaluation, Figures 4 and 5, with its statements as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringcast.errors import QosMismatch
+from ringcast.lab.measuring import files
+from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
+from ringcast.lab.measuring.rows import Row, at_least, at_most, figure, number, scaled
+from ringcast.lab.measuring.samples import Summary, summarise
+from ringcast.lab.push_pull.experiment import machine
+from ringcast.lab.testbed.disturbance import Disturbance
+from ringcast.lab.yarp.network import BURST_S, PACKET_S, PRIORITIES, Case, Cell, PriorityNetwork
+
+COMMAND = "ringcast lab run yarp"
+CASES: tuple[Case, ...] = ("card", "switch")
+SHARES = (0.0, 0.2, 0.7, 0.95)
+SMALL, LARGER = 64, 4096
+TIMES_LOWER = 20.0
+BESIDE_S = 50e-6
+"""What a prioritised message may take longer under load than idle, beside the packet that is on the link already."""
+
+Measured = dict[Cell, Summary]
+
+
+def cells(case: Case, quick: bool) -> list[Cell]:
+    """Bars of Figure 5. The card is measured with small messages and the switch with larger ones too, as there."""
+    sizes = (SMALL,) if quick or case == "card" else (SMALL, LARGER)
+    loads = ("udp",) if quick else ("udp", "tcp")
+    shares = (0.0, 0.7) if quick else SHARES
+    found = []
+    for measured in ("udp", "tcp"):
+        for load in loads:
+            for size in sizes:
+                for share in shares:
+                    for priority in PRIORITIES:
+                        if share or load == loads[0]:  # without load it does not matter whose
+                            found.append(Cell(case, measured, load, share, priority, size))
+    return found
+
+
+def run(quick: bool, steps: Steps) -> Findings:
+    """Raises LabError."""
+    findings = Findings()
+    others = Disturbance()
+    for case in CASES:
+        wanted = cells(case, quick)
+        steps.expect(len(wanted) + 1)
+        with PriorityNetwork(case) as network:
+            measured: Measured = {}
+            lost = 0
+            try:
+                for cell in wanted:
+                    steps.step(f"{case}: {cell.measured}, load {cell.share:.0%} by {cell.load}, {cell.priority}")
+                    trips = network.round_trips(cell, 100 if quick else 300)
+                    lost += trips.lost
+                    if trips.taken_ns:
+                        measured[cell] = summarise([ns * 1e-9 for ns in trips.taken_ns])
+                steps.step(f"{case}: setting priorities while messages flow")
+                set_rows = _set_rows(network, case, quick)
+            except QosMismatch as exc:
+                findings.notes.append(f"threads were not given a schedule: {exc}")
+                continue
+        findings.rows += [*_asked(case, measured), *set_rows, *_statements(case, measured)]
+        findings.rows.append(figure(f"{case}: round trips that did not come back", lost, "messages"))
+        findings.tables.append(_table(case, measured))
+        findings.pictures += _bars(case, measured)
+    findings.rows += others.rows()
+    findings.notes.append(f"load comes in bursts, one every {BURST_S * 1e3:g} ms, of the stated share of 100 Mbit/s")
+    findings.notes.append(machine())
+    return findings
+
+
+def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
+    """Leave the report in `folder` and return its files. Raises LabError."""
+    return files.write(findings, folder, " ".join([COMMAND, *words]))
+
+
+def _asked(case: Case, measured: Measured) -> list[Row]:
+    rows = []
+    for cell in [cell for cell in measured if cell.share == 0.7 and cell.priority == "both"]:
+        name = f"{case}, {_name(cell)}"
+        without = measured.get(cell._replace(priority="none"))
+        idle = measured.get(_idle(cell))
+        ratio = without.p99 / measured[cell].p99 if without is not None else None
+        rows.append(at_least(f"{name}: p99 at 70 % load without priority by with", ratio, "times", TIMES_LOWER))
+        bound = idle.p99 + PACKET_S + BESIDE_S if idle is not None else None
+        rows.append(
+            at_most(
+                f"{name}: p99 at 70 % load with priority, beside idle", measured[cell].p99 * 1e6, "us",
+                scaled(bound, 1e6), scaled(idle.p99 if idle is not None else None, 1e6),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _statements(case: Case, measured: Measured) -> list[Row]:
+    """What the paper says of its Figure 5: lower mean, smaller deviation, less difference between protocols."""
+    rows = []
+    loaded = [cell for cell in measured if cell.share == 0.7 and cell.priority == "both"]
+    for cell in loaded:
+        plain = measured.get(cell._replace(priority="none"))
+        if plain is not None:
+            name = f"{case}, {_name(cell)}, 70 % load"
+            ours = measured[cell]
+            rows.append(at_most(f"{name}: mean", ours.mean * 1e6, "us", plain.mean * 1e6, kind="shape"))
+            rows.append(at_most(f"{name}: deviation", ours.std * 1e6, "us", plain.std * 1e6, kind="shape"))
+    spread = {
+        priority: [s.mean for cell, s in measured.items() if (cell.share, cell.priority) == (0.7, priority)]
+        for priority in ("none", "both")
+    }
+    if all(len(means) > 1 for means in spread.values()):
+        with_, without = (max(spread[name]) - min(spread[name]) for name in ("both", "none"))
+        name = f"{case}, 70 % load: difference between protocols"
+        rows.append(at_most(name, with_ * 1e6, "us", without * 1e6, kind="shape"))
+    return rows
+
+
+def _set_rows(network: PriorityNetwork, case: Case, quick: bool) -> list[Row]:
+    rows = []
+    for transport in ("nak", "tcp"):
+        sent, lost = network.set_while_flowing(transport, 8 if quick else 40)
+        what = f"{case}, {transport}: messages lost of {sent} while priorities were set"
+        rows.append(at_most(what, lost, "messages", 0))
+    return rows
+
+
+def _table(case: Case, measured: Measured) -> Table:
+    heads = ("measured", "load", "share", "bytes", "priority", "mean us", "deviation us", "p99 us")
+    rows = [
+        [
+            cell.measured, cell.load if cell.share else "-", f"{cell.share:.0%}", str(cell.size), cell.priority,
+            *(number(value * 1e6) for value in (found.mean, found.std, found.p99)),
+        ]
+        for cell, found in measured.items()
+    ]  # fmt: skip
+    return Table(f"Figure 5, congestion at the {case}: round trips", heads, rows)
+
+
+def _bars(case: Case, measured: Measured) -> list[Picture]:
+    made = []
+    for share in sorted({cell.share for cell in measured}):
+        labels = sorted({_name(cell) for cell in measured if cell.share == share})
+        series = []
+        for priority in PRIORITIES:
+            found = {_name(cell): s for cell, s in measured.items() if (cell.share, cell.priority) == (share, priority)}
+            points = [(float(at), found[label].mean * 1e3) for at, label in enumerate(labels) if label in found]
+            errors = [found[label].std * 1e3 for label in labels if label in found]
+            series.append(Series(priority, points, errors=errors))
+        title = f"Congestion at the {case}, {share:.0%} load: round trip, mean and deviation"
+        made.append(Picture(f"figure-5-{case}-{share:.0%}".rstrip("%"), title, "", "ms", series, "bars", labels))
+    return made
+
+
+def _name(cell: Cell) -> str:
+    return (
+        f"{cell.measured} by {cell.load} load, {cell.size} bytes"
+        if cell.share
+        else f"{cell.measured}, {cell.size} bytes"
+    )
+
+
+def _idle(cell: Cell) -> Cell:
+    return cell._replace(share=0.0, load="udp")

@@ -1,0 +1,198 @@
+"""The two networks of paper 003's Figure 4, with daemons: congestion at the sender's card, and at a switch. And that of
+paper 001's experiment 5: a router between two hosts.
+
+    card:    a ==100 Mbit/s== b           load and measured channel both leave by a's card, whose queue has three bands
+    switch:  a --- hub ==100 Mbit/s== b   load comes from c; the hub's queue towards b serves code points in order
+                    |
+                    c
+    router:  a ==100 Mbit/s== r ==100 Mbit/s== b
+
+The card's queue is htb at 100 Mbit/s with pfifo_fast in it, which goes by the packet's priority. The switch's is htb
+with a class for each code point of higher classes, by u32, for IPv4 and IPv6: a bridge zeroes the packet's priority.
+"""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from typing import Any, Literal, NamedTuple, Self
+
+from ringcast.lab.testbed.actor import Actor
+from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.topology import Topology, Wire
+from ringcast.model.priority import CRITICAL, HIGH, TABLE
+
+Case = Literal["card", "switch", "router"]
+RATE = "100mbit"
+LINK_BYTES_PER_S = 12_500_000
+BURST_S = 0.02
+LOAD_BYTES = 1400
+WIRE_BYTES = 1400 + 48 + 28 + 14
+"""Of a load message on the wire: datagram's header, IP and UDP, Ethernet."""
+PACKET_S = 1514 * 8 / 100e6
+PRIORITIES: dict[str, dict[str, Any]] = {
+    "none": {"priority": "", "sched": ""},
+    "thread": {"priority": "", "sched": "fifo:30"},
+    "packet": {"priority": "high", "sched": ""},
+    "both": {"priority": "high", "sched": "fifo:30"},
+}
+"""By the name of a bar."""
+RESERVED: dict[str, Any] = {"priority": "high", "sched": "deadline:1ms/5ms"}
+"""A part of a core for each thread; the link's, by the class that queues have for the code point."""
+_ENDS = "ringcast.lab.yarp.ends"
+_WIRES: dict[Case, Topology] = {
+    "card": Topology((Wire(("a", "b"), rate=RATE, shaper="htb"),)),
+    "switch": Topology((Wire(("a", "hub")), Wire(("c", "hub")), Wire(("hub", "b"), rate=RATE, shaper="htb")),
+                       {"hub": "switch"}),
+    "router": Topology((Wire(("a", "r"), rate=RATE, shaper="htb"), Wire(("r", "b"), rate=RATE, shaper="htb")),
+                       {"r": "router"}),
+}  # fmt: skip
+
+
+class Cell(NamedTuple):
+    """One bar of Figure 5."""
+
+    case: Case
+    measured: str
+    load: str
+    share: float
+    priority: str
+    size: int
+
+
+class Trips(NamedTuple):
+    taken_ns: list[int]
+    lost: int
+
+
+class PriorityNetwork:
+    """Of one case. Entering raises LabError."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self._loader = "c" if case == "switch" else "a"
+        self._stack = ExitStack()
+        self._names = itertools.count()
+        self._pairs: dict[str, tuple[str, Actor]] = {}
+        self._loads: dict[str, tuple[str, Actor, Actor]] = {}
+        self.mesh: MeshNodes
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            bed = stack.enter_context(Testbed(_WIRES[self.case]))
+            bed.run_scripts(_queues(self.case), "cannot set up the queues")
+            nodes = ["a", "b", "c"] if self.case == "switch" else ["a", "b"]
+            self.mesh = stack.enter_context(MeshNodes(bed, nodes))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def round_trips(self, cell: Cell, count: int) -> Trips:
+        """Raises ActorFailed, LabError."""
+        name, ping = self._pair(cell.measured)
+        for tag in (f"{name}/there", f"{name}/back"):
+            self.mesh.sessions["a"].set_channel(
+                tag, **(RESERVED if cell.priority == "reserved" else PRIORITIES[cell.priority])
+            )
+        if not cell.share:
+            return self._ping(ping, name, cell, count)
+        load, source, _ = self._load(cell.load)
+        messages = max(1, round(cell.share * LINK_BYTES_PER_S * BURST_S / WIRE_BYTES))
+        source.ask("begin", name=load, messages=messages, size=LOAD_BYTES, period_s=BURST_S)
+        try:
+            return self._ping(ping, name, cell, count)
+        finally:
+            source.ask("end", name=load)
+
+    def set_while_flowing(self, transport: str, changes: int) -> tuple[int, int]:
+        """How many messages were sent, and lost, while a channel's priority was set that often. Raises ActorFailed,
+        LabError, QosMismatch."""
+        tag = f"steady/{next(self._names)}"
+        session = self.mesh.sessions["b"]
+        sender = self._actor("a")
+        sender.ask("open", end=f"{_ENDS}:Steady", name=tag, tag=tag, period_s=0.001)
+        self.mesh.wait_for_publisher(tag)
+        with session.tag(tag).subscribe(transport=transport, reliable=transport == "tcp") as sub:
+            first = sub.recv(timeout=10).seq
+            for number in range(changes):
+                change = list(PRIORITIES.values())[number % len(PRIORITIES)]
+                self.mesh.sessions["a"].set_channel(tag, **change)
+            sent = sender.ask("end", name=tag)
+            came = lost = 0
+            while came + lost < sent - first - 1:
+                message = sub.recv(timeout=10)
+                came, lost = came + 1, lost + message.lost
+        sender.ask("close", name=tag)
+        return sent - first, lost
+
+    def in_force(self, tag: str) -> list[Any]:
+        """What the kernels of both ends have of a tag's channels."""
+        rows = [*self.mesh.sessions["a"].channels(), *self.mesh.sessions["b"].channels()]
+        return [row.in_force for row in rows if row.tag == tag]
+
+    def _ping(self, ping: Actor, name: str, cell: Cell, count: int) -> Trips:
+        found = ping.ask("ping", timeout_s=60 + count, name=name, count=count, size=cell.size, seed=count)
+        return Trips(found["taken_ns"], found["lost"])
+
+    def _pair(self, transport: str) -> tuple[str, Actor]:
+        if transport not in self._pairs:
+            name = f"measured/{next(self._names)}"
+            there, back = f"{name}/there", f"{name}/back"
+            ping, echo = self._actor("a"), self._actor("b")
+            options: dict[str, Any] = {"there": there, "back": back, "transport": transport}
+            ping.ask("open", end=f"{_ENDS}:Ping", name=name, **options)
+            self.mesh.wait_for_publisher(there)
+            echo.ask("open", end=f"{_ENDS}:Echo", name=name, **options)
+            self.mesh.wait_for_publisher(back)
+            ping.ask("match", name=name)
+            self._pairs[transport] = (name, ping)
+        return self._pairs[transport]
+
+    def _load(self, transport: str) -> tuple[str, Actor, Actor]:
+        if transport not in self._loads:
+            tag = f"load/{next(self._names)}"
+            source, sink = self._actor(self._loader), self._actor("b")
+            source.ask("open", end=f"{_ENDS}:Load", name=tag, tag=tag)
+            self.mesh.wait_for_publisher(tag)
+            sink.ask("open", end=f"{_ENDS}:Sink", name=tag, tag=tag, transport=transport)
+            source.ask("match", name=tag)
+            self._loads[transport] = (tag, source, sink)
+        return self._loads[transport]
+
+    def _actor(self, node: str) -> Actor:
+        return self._stack.enter_context(Actor(self.mesh.bed.node(node)))
+
+
+def _queues(case: Case) -> dict[str, str]:
+    """By node."""
+    if case == "card":
+        return {"a": _CARD.format("b")}
+    return {"hub": _switch()} if case == "switch" else {"a": _CARD.format("r"), "r": _switch()}
+
+
+_CARD = "tc qdisc replace dev to-{} parent 1:10 handle 11: pfifo_fast"
+
+
+def _switch() -> str:
+    """Towards b: what has the code points of higher classes goes first."""
+    shape = "burst 1600 cburst 1600 quantum 1514"
+    lines = [
+        "tc qdisc delete dev to-b root",
+        "tc qdisc add dev to-b root handle 1: htb default 20",
+        f"tc class add dev to-b parent 1: classid 1:1 htb rate {RATE} ceil {RATE} {shape}",
+        f"tc class add dev to-b parent 1:1 classid 1:10 htb rate 95mbit ceil {RATE} prio 0 {shape}",
+        f"tc class add dev to-b parent 1:1 classid 1:20 htb rate 5mbit ceil {RATE} prio 1 {shape}",
+        "tc qdisc add dev to-b parent 1:10 handle 10: pfifo limit 1000",
+        "tc qdisc add dev to-b parent 1:20 handle 20: pfifo limit 1000",
+    ]
+    for name in (HIGH, CRITICAL):
+        octet = f"0x{TABLE[name].dscp << 2:02x} 0xfc"
+        filters = "tc filter add dev to-b parent 1: prio"
+        lines += [
+            f"{filters} 1 protocol ip u32 match ip dsfield {octet} flowid 1:10",
+            f"{filters} 2 protocol ipv6 u32 match ip6 priority {octet} flowid 1:10",
+        ]
+    return "\n".join(lines)

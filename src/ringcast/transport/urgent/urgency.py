@@ -1,0 +1,90 @@
+"""The priority of one end of a channel: its socket's marking, its threads' schedule, and what the kernel made of both.
+
+Invariant: what cannot be put in force is told, and the channel works without it.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+
+from ringcast import _core
+from ringcast.control.status import InForce
+from ringcast.model import priority
+from ringcast.model.priority import MAX_DSCP
+from ringcast.model.schedule import DEADLINE
+from ringcast.transport.addressing import mark, marking_of
+from ringcast.transport.urgent import scheduling
+
+logger = logging.getLogger("ringcast.transport")
+
+
+RANKS = {2: -2, 0: 0, 6: 1}
+"""By the socket's priority: bulk after all others, urgent before them."""
+
+
+class Urgency:
+    """Of one end. Raises ValueError when `text` is no priority."""
+
+    def __init__(self, text: str) -> None:
+        self.asked = priority.read(text)
+        self.marking = self.asked.marking
+        self._schedule = self.asked.schedule
+        self._refused: dict[str, str] = {}
+        self._locked: list[_core.LockedMemory] = []
+
+    @property
+    def dedicated(self) -> bool:
+        """Whether the channel has a thread of its own, with a schedule."""
+        return bool(self.asked.sched)
+
+    @property
+    def rank(self) -> int:
+        """Among the links that a publisher pushes to: 0 of a usual one, more of an urgent one."""
+        return RANKS.get(self.marking.queue, 0) * (MAX_DSCP + 1) + (self.marking.dscp if self.marking.queue else 0)
+
+    def schedule(self, thread: int, *, helper: bool = False) -> None:
+        """Give a thread of this end the channel's schedule. A `helper` gets no reservation beside that of the thread
+        that carries the messages."""
+        if not self.asked.sched or (helper and self._schedule.policy == DEADLINE):
+            return
+        self._note("schedule", scheduling.give(thread, self._schedule))
+
+    def mark(self, sock: socket.socket) -> None:
+        try:
+            mark(sock, self.marking)
+        except OSError as exc:
+            self._note("marking", f"the kernel does not mark its packets: {exc.strerror}")
+
+    def lock(self, fd: int) -> None:
+        """Keep a ring in memory for as long as this end lives, all of it from now on: a page that was missing would
+        hold up a thread with a schedule. Usual channels take memory as they need it."""
+        if not self.asked.sched:
+            return
+        try:
+            self._locked.append(_core.LockedMemory(fd))
+            self._note("memory", "")
+        except OSError as exc:
+            self._note("memory", f"its memory is not locked ({exc.strerror}): raise LimitMEMLOCK=")
+
+    def close(self) -> None:
+        """Release what is held for it."""
+        for memory in self._locked:
+            memory.close()
+        self._locked.clear()
+
+    def in_force(self, sock: socket.socket | None, thread: int, *, own: bool) -> InForce:
+        """`thread` is the one that carries the messages; 0 is a publisher's own."""
+        marking = marking_of(sock) if sock is not None else None
+        return InForce(
+            dscp="" if marking is None else priority.name_of(marking.dscp),
+            queue=None if marking is None else marking.queue,
+            sched=scheduling.of(thread), thread=thread, own=own,
+            locked_bytes=sum(memory.bytes for memory in self._locked), refused="; ".join(self._refused.values()),
+        )  # fmt: skip
+
+    def _note(self, what: str, refused: str) -> None:
+        self._refused.pop(what, None)
+        if refused:
+            self._refused[what] = refused
+            logger.warning("a channel's priority %r is not in force: %s", self.asked.text, refused)

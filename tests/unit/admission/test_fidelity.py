@@ -1,0 +1,65 @@
+"""Of a range of rates, the best that fits."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.admission import AdmissionError, Costs, Link, Node, Stream, Subscriber, System
+from ringcast.admission.checks import check
+from ringcast.admission.fidelity import settle
+from ringcast.admission.verdict import judge
+
+
+def camera(range_hz: tuple[float, float], tag: str = "camera", deadline_s: float = 0.5) -> Stream:
+    wanted = Subscriber(name="s", node="b", deadline_s=deadline_s, rate_hz=range_hz)
+    return Stream(tag=tag, node="a", period_s=1 / 30, bytes=10_000.0, subscribers=(wanted,))
+
+
+def system(*streams: Stream, bandwidth: float) -> System:
+    link = Link(a="a", b="b", bandwidth=bandwidth)
+    return System(nodes=(Node(name="a"), Node(name="b")), links=(link,), streams=streams, costs=Costs())
+
+
+def test_with_room_it_gets_the_best():
+    settled, (choice,) = settle(system(camera((2, 30)), bandwidth=12.5e6))
+    assert (choice.every, choice.hz, choice.fits) == (1, pytest.approx(30), True)
+    assert judge(settled).admitted
+
+
+def test_a_narrow_link_leaves_less_and_more_comes_with_more():
+    rates = []
+    for bandwidth in (5e4, 1e5, 2e5, 4e5):
+        settled, (choice,) = settle(system(camera((2, 30)), bandwidth=bandwidth))
+        assert choice.fits
+        assert judge(settled).admitted
+        rates.append(choice.hz)
+        if choice.every > 1:
+            better = choice.every - 1
+            (stream,) = settled.streams
+            (one,) = stream.subscribers
+            richer = Stream(
+                tag="camera", node="a", period_s=1 / 30, bytes=10_000.0,
+                subscribers=(Subscriber(name="s", node="b", deadline_s=one.deadline_s, every=better),),
+            )  # fmt: skip
+            assert not judge(system(richer, bandwidth=bandwidth)).admitted
+    assert rates == sorted(rates)
+    assert 2 <= rates[0] < rates[-1]
+
+
+def test_not_even_the_least():
+    _, (choice,) = settle(system(camera((10, 30)), bandwidth=2e4))
+    assert not choice.fits
+    assert "not even 10" in choice.sentence()
+
+
+def test_the_shorter_deadline_chooses_first_and_leaves_others_their_least():
+    first, second = camera((2, 30), "late", 0.9), camera((2, 30), "soon", 0.5)
+    settled, choices = settle(system(first, second, bandwidth=2.5e5))
+    assert judge(settled).admitted
+    assert [choice.tag for choice in choices] == ["soon", "late"]
+    assert choices[0].hz >= choices[1].hz >= 2
+
+
+def test_a_range_the_wrong_way_round():
+    with pytest.raises(AdmissionError, match="from the least to the most"):
+        check(system(camera((30, 2)), bandwidth=1e6))

@@ -1,0 +1,39 @@
+"""A stream lives through phases: by the simulator, and what is concluded of it."""
+
+from __future__ import annotations
+
+from ringcast.lab.adamant.grid import Cell
+from ringcast.lab.adaptation.experiment import conclude_phases
+from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
+from ringcast.lab.adaptation.phases import Phase
+
+CALM = Phase("calm", Cell(3, 0.0, 1.0, 100.0, 200, 500.0, 100.0), 600)
+LOSSY = Phase("lossy", Cell(3, 0.05, 1.0, 100.0, 200, 500.0, 100.0), 900)
+
+
+def test_a_choice_follows_the_loss_and_then_rests() -> None:
+    calm, lossy = live([CALM, LOSSY], Choosing(None), seed=1)
+    assert calm.chosen[-1][1] == "multicast"
+    assert [name for _, name in lossy.chosen] == ["multicast", "nak"]
+
+
+def test_a_life_depends_on_its_seed_alone() -> None:
+    first, again = (live([LOSSY], Carrier("nak"), seed=3)[0].relate2() for _ in range(2))
+    assert first == again
+    assert live([LOSSY], Carrier("nak"), seed=4)[0].relate2() != first
+
+
+def test_losing_without_repair_costs() -> None:
+    bare, repaired = (live([LOSSY], Carrier(name), seed=1)[0].relate2() for name in ("multicast", "nak"))
+    assert bare > repaired
+
+
+def test_adaptive_is_judged_against_the_best_of_each_phase_and_the_best_single_one() -> None:
+    fixed = {"a": [[1.0, 4.0]], "b": [[2.0, 2.0]]}
+    found = conclude_phases([CALM, LOSSY], fixed, [[1.0, 3.0]], [Life(), Life()])
+    rows = {row.name.partition(":")[0]: row for row in found.rows}
+    assert (rows["calm"].value, rows["calm"].met) == (1.0, True)
+    assert (rows["lossy"].value, rows["lossy"].met) == (1.5, False)
+    assert rows["phases"].value == 2.0
+    # Mean of 1.0 and 1.5 against 1.5, the mean of either fixed one.
+    assert rows["all phases"].met is True
