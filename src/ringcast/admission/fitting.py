@@ -39,12 +39,13 @@ class Fit(msgspec.Struct, frozen=True):
         return f"{self.tag}: {words[self.change]}"
 
 
-def fits(system: System, verdict: Verdict) -> list[Fit]:
-    """For every stream that is refused, what would let it in. Empty for what no single change lets in."""
+def fits(system: System, verdict: Verdict, deadlines_only: bool = False) -> list[Fit]:
+    """For every stream that is refused, what would let it in. Empty for what no single change lets in. Periods and
+    sizes are searched for, which takes some dozens of times as long as the verdict did."""
     found: list[Fit] = []
     for tag in dict.fromkeys(one.tag for one in verdict.refused if one.kind != "task"):
         found += _deadlines(system, [one for one in verdict.refused if one.tag == tag])
-        found += _stream(system, tag)
+        found += [] if deadlines_only else _stream(system, tag)
     return found
 
 

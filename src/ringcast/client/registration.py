@@ -138,7 +138,7 @@ class Publication:
             successor.attach_fanout(ours.fileno())
             request = Publish(
                 id=0, tag=self.tag, incarnation=successor.incarnation, depth=successor.depth,
-                capacity_bytes=successor.capacity_bytes, declared=self.declared,
+                capacity_bytes=successor.capacity_bytes, declared=self.declared, offered=self.offered,
                 instead=self.info.id if self.info is not None else 0,
             )  # fmt: skip
             self._connection.post(request, (successor.ring_fd, successor.bell_fd, theirs.fileno()), go_on)

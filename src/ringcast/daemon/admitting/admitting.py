@@ -25,6 +25,9 @@ from ringcast.qos.profile import built_in
 if TYPE_CHECKING:
     from ringcast.admission.verdict import Judged
 
+MOST_STREAMS = 32
+"""Judging happens between two requests, and takes longer than in proportion: with more, every client would wait."""
+_MOST_SEARCHED = 4
 _NEW = 0
 """The number of one that has none yet."""
 
@@ -80,13 +83,17 @@ class Admitting:
 
         try:
             found = self._calibration()
-            before = judge(declared_system(self._table, found, [], []))
             system = declared_system(self._table, found, publishers, subscribers)
+            if len(system.streams) > MOST_STREAMS:
+                reason = f"a running daemon judges at most {MOST_STREAMS} streams; plan more by 'ringcast admit'"
+                raise AdmissionError("", reason)
             after = judge(system)
         except AdmissionError as exc:
             raise AdmissionRefused(what, (str(exc),)) from exc
-        known = {_key(one) for one in before.refused}
+        if after.admitted:
+            return
         # What others miss already is not the newcomer's doing.
+        known = {_key(one) for one in judge(declared_system(self._table, found, [], [])).refused}
         hurt = [one for one in after.refused if _key(one) not in known]
         if hurt:
             raise AdmissionRefused(what, tuple(one.sentence() for one in hurt), self._fits(system, publishers))
@@ -96,7 +103,7 @@ class Admitting:
         from ringcast.admission.verdict import judge
 
         own = {f" of {self._table.node}#{row.info.id}" for row in publishers}
-        found = fits(system, judge(system))
+        found = fits(system, judge(system), deadlines_only=len(system.streams) > _MOST_SEARCHED)
         chosen = [fit for fit in found if not own or any(fit.tag.endswith(one) for one in own)]
         return tuple(fit.sentence() for fit in chosen[:4])
 

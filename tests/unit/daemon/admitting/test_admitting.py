@@ -97,3 +97,10 @@ def test_publishers_that_left_do_not_count(table):
     info = PublisherInfo(id=1, node="n1", tag="t", incarnation=1, pid=1, user="", program="")
     table.put(PublisherRow(info=info, depth=1, capacity_bytes=1, declared=SLOW, alive=False))
     assert declared_system(table, FOUND, [], []).streams == ()
+
+
+def test_more_streams_than_can_be_judged_between_two_requests(table):
+    for number in range(1, 34):
+        published(table, "t", SLOW, number)
+    with pytest.raises(AdmissionRefused, match="at most 32 streams; plan more by 'ringcast admit'"):
+        Admitting(table, lambda: FOUND).subscribe("t", 0.5, False, Wanted())
