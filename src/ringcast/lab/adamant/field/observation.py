@@ -53,6 +53,8 @@ def outcome(
         # A receiver that was promised everything and has not got it has stalled; others reported what they lost.
         "unsettled": missing if contender.complete else [0] * len(heard),
         "gone": [0] * len(heard) if contender.complete else missing,
+        "skipped": [],
+        "gaps": [],
         "publisher": {"all": sent.publisher},
         "receivers": {"all": (sent.receivers[0] - sent.naks, sent.receivers[1]), "nak": (sent.naks, 0)},
         "out_of_order": out_of_order,
