@@ -14,8 +14,8 @@ namespace ringcast {
 namespace {
 
 constexpr std::size_t kBatchBytes = 256 * 1024;
-// So many are sent at once: the receiver opens one while the next is on its way.
-constexpr std::size_t kSealedRecords = 2;
+// So many are sent at once.
+constexpr std::size_t kSealedRecords = 4;
 
 // A reliable publisher waits for what a batch holds: with a quarter of the ring it goes on while that is sent.
 std::size_t most_of(const RingPtr& ring, const PumpSpec& spec) {

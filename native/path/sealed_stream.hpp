@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "ring/words.hpp"
@@ -15,7 +16,7 @@ namespace ringcast {
 
 class SealedStream {
 public:
-    explicit SealedStream(seal::RecordOpener& opener) : opener_(opener), room_(2 * kMostWhole) {}
+    explicit SealedStream(seal::RecordOpener& opener) : opener_(opener), room_(4 * kMostWhole) {}
     ~SealedStream() { opener_.release(this); }
     SealedStream(const SealedStream&) = delete;
     SealedStream& operator=(const SealedStream&) = delete;
@@ -28,10 +29,14 @@ public:
                 if (const ssize_t n = fill(socket); n <= 0) return n;
             }
             if (length() > kMostWhole) return forge();
-            body_ = opener_.open({room_.data() + at_, length()}, this);
-            if (body_.empty()) return forge();
-            at_ += body_.size() + seal::kRecordBytes;
+            const std::size_t record = length(), inside = record - seal::kRecordBytes;
+            const bool fits = inside <= most;
+            const auto body = opener_.open({room_.data() + at_, record}, this, fits ? to : nullptr);
+            if (body.empty()) return forge();
+            at_ += record;
             proven_ = true;
+            if (fits) return static_cast<ssize_t>(inside);
+            body_ = body;
         }
         const std::size_t n = std::min(most, body_.size());
         copy_in(to, body_.data(), n);

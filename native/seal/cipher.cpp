@@ -47,7 +47,7 @@ struct Library {
         find(library, "EVP_CIPHER_CTX_ctrl", ctrl);
         find(library, "EVP_sha256", sha256);
         find(library, "HMAC", hmac);
-        aes = cipher_fetch(nullptr, "AES-256-GCM", nullptr);
+        aes = cipher_fetch(nullptr, "AES-128-GCM", nullptr);
         chacha = cipher_fetch(nullptr, "ChaCha20-Poly1305", nullptr);
     }
 };
@@ -71,7 +71,7 @@ Algorithm fastest() {
 #else
     const bool aes = false;
 #endif
-    return aes ? Algorithm::aes_256_gcm : Algorithm::chacha20_poly1305;
+    return aes ? Algorithm::aes_128_gcm : Algorithm::chacha20_poly1305;
 }
 
 Secret derived(const Secret& from, std::span<const std::byte> label) {
@@ -86,7 +86,7 @@ Secret derived(const Secret& from, std::span<const std::byte> label) {
 void Cipher::Free::operator()(void* context) const { library().context_free(context); }
 
 Cipher::Cipher(Algorithm algorithm, Direction direction) : kind_(nullptr), direction_(direction), context_(library().context_new()) {
-    if (algorithm == Algorithm::aes_256_gcm) kind_ = library().aes;
+    if (algorithm == Algorithm::aes_128_gcm) kind_ = library().aes;
     if (algorithm == Algorithm::chacha20_poly1305) kind_ = library().chacha;
     if (kind_ == nullptr || context_ == nullptr) throw NoCipher("libcrypto has no such cipher: " + std::to_string(static_cast<u32>(algorithm)));
 }
@@ -103,19 +103,22 @@ bool Cipher::begin(const std::byte* nonce, std::span<const std::byte> clear) {
            (clear.empty() || l.update(context_.get(), nullptr, &length, plain(clear.data()), static_cast<int>(clear.size())) == 1);
 }
 
-bool Cipher::seal(const std::byte* nonce, std::span<const std::byte> clear, std::span<std::byte> bytes, std::byte* tag) {
+bool Cipher::seal(const std::byte* nonce, std::span<const std::byte> clear, std::span<std::byte> bytes, std::byte* tag) { return seal(nonce, clear, bytes, bytes.data(), tag); }
+
+bool Cipher::open(const std::byte* nonce, std::span<const std::byte> clear, std::span<std::byte> bytes, const std::byte* tag) { return open(nonce, clear, bytes, bytes.data(), tag); }
+
+bool Cipher::seal(const std::byte* nonce, std::span<const std::byte> clear, std::span<const std::byte> bytes, std::byte* out, std::byte* tag) {
     int length = 0;
     const Library& l = library();
-    return begin(nonce, clear) && l.update(context_.get(), plain(bytes.data()), &length, plain(bytes.data()), static_cast<int>(bytes.size())) == 1 &&
-           l.final(context_.get(), plain(bytes.data()), &length) == 1 && l.ctrl(context_.get(), kGetTag, kTagBytes, tag) == 1;
+    return begin(nonce, clear) && l.update(context_.get(), plain(out), &length, plain(bytes.data()), static_cast<int>(bytes.size())) == 1 &&
+           l.final(context_.get(), plain(out), &length) == 1 && l.ctrl(context_.get(), kGetTag, kTagBytes, tag) == 1;
 }
 
-bool Cipher::open(const std::byte* nonce, std::span<const std::byte> clear, std::span<std::byte> bytes, const std::byte* tag) {
+bool Cipher::open(const std::byte* nonce, std::span<const std::byte> clear, std::span<const std::byte> bytes, std::byte* out, const std::byte* tag) {
     int length = 0;
     const Library& l = library();
     return begin(nonce, clear) && l.ctrl(context_.get(), kSetTag, kTagBytes, const_cast<std::byte*>(tag)) == 1 &&
-           l.update(context_.get(), plain(bytes.data()), &length, plain(bytes.data()), static_cast<int>(bytes.size())) == 1 &&
-           l.final(context_.get(), plain(bytes.data()), &length) > 0;
+           l.update(context_.get(), plain(out), &length, plain(bytes.data()), static_cast<int>(bytes.size())) == 1 && l.final(context_.get(), plain(out), &length) > 0;
 }
 
 }  // namespace ringcast::seal

@@ -14,8 +14,8 @@ namespace ringcast::seal {
 inline constexpr std::size_t kNonceBytes = 12;
 inline constexpr std::size_t kTagBytes = 16;
 
-// Both take keys of 32 bytes. AES where the processor has instructions for it.
-enum class Algorithm : u32 { aes_256_gcm = 1, chacha20_poly1305 = 2 };
+// AES where the processor has instructions for it; its key is the first 16 bytes of a secret.
+enum class Algorithm : u32 { aes_128_gcm = 1, chacha20_poly1305 = 2 };
 enum class Direction : int { open = 0, seal = 1 };
 
 // There is no libcrypto here, or it does not have what is needed.
@@ -39,6 +39,9 @@ public:
     bool seal(const std::byte* nonce, std::span<const std::byte> clear, std::span<std::byte> bytes, std::byte* tag);
     // False when the tag is not theirs.
     bool open(const std::byte* nonce, std::span<const std::byte> clear, std::span<std::byte> bytes, const std::byte* tag);
+    // The same, from one place to another.
+    bool seal(const std::byte* nonce, std::span<const std::byte> clear, std::span<const std::byte> bytes, std::byte* out, std::byte* tag);
+    bool open(const std::byte* nonce, std::span<const std::byte> clear, std::span<const std::byte> bytes, std::byte* out, const std::byte* tag);
 
 private:
     struct Free {

@@ -26,9 +26,8 @@ std::size_t RecordSealer::seal(std::span<const std::byte> bytes, std::byte* out)
     const u32 length = static_cast<u32>(bytes.size());
     std::memcpy(out, &length, kRecordHeadBytes);
     std::byte* const body = out + kRecordHeadBytes;
-    std::memcpy(body, bytes.data(), bytes.size());
     const auto nonce = nonce_of(number_++);
-    return cipher_.seal(nonce.data(), {out, kRecordHeadBytes}, {body, bytes.size()}, body + bytes.size()) ? bytes.size() + kRecordBytes : 0;
+    return cipher_.seal(nonce.data(), {out, kRecordHeadBytes}, bytes, body, body + bytes.size()) ? bytes.size() + kRecordBytes : 0;
 }
 
 RecordOpener::RecordOpener(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)), cipher_(schedule_->algorithm(), Direction::open) {}
@@ -40,7 +39,7 @@ std::size_t RecordOpener::length_of(std::span<const std::byte> bytes) {
     return length == 0 ? SIZE_MAX : std::size_t{length} + kRecordBytes;
 }
 
-std::span<std::byte> RecordOpener::open(std::span<std::byte> record, const void* from) {
+std::span<std::byte> RecordOpener::open(std::span<std::byte> record, const void* from, std::byte* out) {
     if (record.size() <= kRecordBytes || (owner_ != nullptr && owner_ != from)) return {};
     if (number_ / kStreamEpoch != key_epoch_) {
         key_epoch_ = number_ / kStreamEpoch;
@@ -48,10 +47,11 @@ std::span<std::byte> RecordOpener::open(std::span<std::byte> record, const void*
     }
     const std::span<std::byte> body = record.subspan(kRecordHeadBytes, record.size() - kRecordBytes);
     const auto nonce = nonce_of(number_);
-    if (!cipher_.open(nonce.data(), record.first(kRecordHeadBytes), body, body.data() + body.size())) return {};
+    std::byte* const to = out != nullptr ? out : body.data();
+    if (!cipher_.open(nonce.data(), record.first(kRecordHeadBytes), body, to, body.data() + body.size())) return {};
     ++number_;
     owner_ = from;
-    return body;
+    return {to, body.size()};
 }
 
 }  // namespace ringcast::seal

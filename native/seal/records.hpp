@@ -45,7 +45,8 @@ public:
     static std::size_t length_of(std::span<const std::byte> bytes);
     // The whole record, in place: what was sealed in it, or nothing (a null pointer) when it is not the next of the stream.
     // One that does not open changes nothing. Whoever brought the first goes on until it is released; nobody else's open.
-    std::span<std::byte> open(std::span<std::byte> record, const void* from = nullptr);
+    // With `out`, which is long enough, it is written there; should it not open, garbage is.
+    std::span<std::byte> open(std::span<std::byte> record, const void* from = nullptr, std::byte* out = nullptr);
     void release(const void* from) {
         if (owner_ == from) owner_ = nullptr;
     }

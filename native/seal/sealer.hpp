@@ -38,7 +38,7 @@ inline constexpr u64 kEpochPackets = u64{1} << 23;
 
 // What a publisher's process is given: the key of one sender in one epoch.
 struct SenderKey {
-    Algorithm algorithm = Algorithm::aes_256_gcm;
+    Algorithm algorithm = Algorithm::aes_128_gcm;
     u32 sender = 0;
     u32 epoch = 0;
     u64 end = 0;  // of the counter, with this key

@@ -584,7 +584,7 @@ class Mirror:
     def counters(self) -> dict[str, int]: ...
 
 SEAL_ALGORITHM: int
-"""The fastest of this machine: 1 is AES-256-GCM, 2 is ChaCha20-Poly1305."""
+"""The fastest of this machine: 1 is AES-128-GCM, 2 is ChaCha20-Poly1305."""
 SEAL_BYTES: int
 """How much longer a datagram gets by being sealed."""
 SEAL_RECEIVER: int

@@ -30,7 +30,7 @@ Secret secret_of(int seed) {
     return secret;
 }
 
-std::shared_ptr<Schedule> schedule(int seed = 1, u64 channel = kChannel, Algorithm algorithm = Algorithm::aes_256_gcm, u32 epoch = 0) {
+std::shared_ptr<Schedule> schedule(int seed = 1, u64 channel = kChannel, Algorithm algorithm = Algorithm::aes_128_gcm, u32 epoch = 0) {
     return std::make_shared<Schedule>(algorithm, channel, secret_of(seed), epoch);
 }
 
@@ -59,7 +59,7 @@ Verdict opened(Opener& opener, Packet& packet) {
 }
 
 struct Pair {
-    explicit Pair(Algorithm algorithm = Algorithm::aes_256_gcm)
+    explicit Pair(Algorithm algorithm = Algorithm::aes_128_gcm)
         : there(schedule(1, kChannel, algorithm)), here(schedule(1, kChannel, algorithm)), sealer(there, kLink, std::make_shared<Counter>()), opener(here, Opener::Side::receiver, kReceiver) {}
     std::shared_ptr<Schedule> there, here;
     Sealer sealer;
@@ -69,7 +69,7 @@ struct Pair {
 }  // namespace
 
 TEST(seal, what_was_sealed_opens_with_either_algorithm_and_is_not_in_clear) {
-    for (const Algorithm algorithm : {Algorithm::aes_256_gcm, Algorithm::chacha20_poly1305}) {
+    for (const Algorithm algorithm : {Algorithm::aes_128_gcm, Algorithm::chacha20_poly1305}) {
         Pair pair(algorithm);
         for (const std::size_t length : {16u, 17u, 48u, 112u, 1472u, 65'000u}) {
             const Packet plain = packet(wire::Kind::data, length);
@@ -204,7 +204,7 @@ TEST(seal, epochs_follow_the_publisher_and_old_keys_are_forgotten) {
     // Who joins now is told the newest secret, and reads nothing older.
     u32 epoch;
     const Secret newest = pair.there->secret(epoch);
-    Schedule joined(Algorithm::aes_256_gcm, kChannel, newest, epoch);
+    Schedule joined(Algorithm::aes_128_gcm, kChannel, newest, epoch);
     CHECK_EQ(epoch, 3u);
     CHECK(!joined.key_of(2, kLink, key));
     CHECK(joined.key_of(3, kLink, key));
