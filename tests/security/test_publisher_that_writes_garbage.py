@@ -44,12 +44,13 @@ def damage():
     else:
         patch(0, random.randbytes(400))                   # the header, with whose ring it is
 
-ending = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.readline(), ending.set()), daemon=True).start()
 publisher.wait_for_subscribers(2)
 for number in range(50):
     publisher.send(random.randbytes(random.randrange(1500)))
 print("begun", flush=True)
+sys.stdin.readline()  # readers have the ring
+ending = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.readline(), ending.set()), daemon=True).start()
 while not ending.is_set():
     damage()
     for _ in range(random.randrange(5)):
@@ -84,6 +85,9 @@ def test_others_are_complete_and_no_daemon_fails(
     spoilt = [near.session.subscribe("bad"), far.session.subscribe("bad", transport=transport)]
     program = run_program(GARBAGE, near.daemon.socket_path)
     assert program.line() == "begun"
+    for reader in spoilt:
+        reader.recv(PATIENCE_S)
+    program.tell("go")
     for number in range(100):
         good.send(b"%d" % number)
         for reader in spoilt:

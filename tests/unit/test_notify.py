@@ -9,9 +9,15 @@ from ringcast.errors import BusyError, ClosedError, TagDestroyed
 from ringcast.notify import Callback, MessageQueue
 
 
+class FakeThreads:
+    def take(self, sched):
+        pass
+
+
 class FakeRegistration:
     pattern = "a"
     failure = None
+    threads = FakeThreads()
 
     def __init__(self, subscriber) -> None:
         self._subscriber = subscriber

@@ -17,8 +17,8 @@ namespace {
 
 std::shared_ptr<seal::Schedule> schedule() { return std::make_shared<seal::Schedule>(seal::Algorithm::aes_128_gcm, 5, seal::Secret()); }
 
-struct Wire {
-    Wire() {
+struct SocketPair {
+    SocketPair() {
         int pair[2];
         CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
         theirs = Descriptor(pair[0]);
@@ -45,7 +45,7 @@ std::string noise(std::mt19937_64& random, std::size_t length) {
 TEST(sealed_stream, bytes_come_as_they_were_sent_in_pieces_of_any_size) {
     std::mt19937_64 random(4);
     for (int turn = 0; turn < 20; ++turn) {
-        Wire wire;
+        SocketPair wire;
         seal::RecordSealer sealer(schedule());
         seal::RecordOpener opener(schedule());
         SealedStream stream(opener);
@@ -73,7 +73,7 @@ TEST(sealed_stream, what_is_no_record_ends_it) {
     std::mt19937_64 random(5);
     const std::string huge("\xff\xff\xff\xff", 4), empty(4, '\0');
     for (const std::string& bytes : {huge, empty, std::string("\x40\0\0\0", 4) + noise(random, 80)}) {
-        Wire wire;
+        SocketPair wire;
         seal::RecordSealer sealer(schedule());
         seal::RecordOpener opener(schedule());
         SealedStream stream(opener);
@@ -87,7 +87,7 @@ TEST(sealed_stream, what_is_no_record_ends_it) {
 }
 
 TEST(sealed_stream, one_stream_at_a_time_is_the_channels) {
-    Wire wire, other;
+    SocketPair wire, other;
     seal::RecordSealer sealer(schedule());
     seal::RecordOpener opener(schedule());
     std::byte room[100];
