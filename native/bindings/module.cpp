@@ -57,6 +57,7 @@ NB_MODULE(_core, m) {
     bind_recovery(m);
     bind_variables(m);
     bind_schedule(m);
+    bind_trees(m);
     m.attr("PAGE_BYTES") = kPage;
     m.attr("LATENCY_BUCKETS") = kLatencyBuckets;
     m.attr("MAILBOX_BITS") = kMailboxBits;

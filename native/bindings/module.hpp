@@ -25,6 +25,7 @@ void bind_area(nb::module_& m);
 void bind_recovery(nb::module_& m);
 void bind_variables(nb::module_& m);
 void bind_schedule(nb::module_& m);
+void bind_trees(nb::module_& m);
 
 nb::dict header_counters(const RingHeader& header);
 
