@@ -41,12 +41,13 @@ class Ping:
     def ping(self, count: int, size: int, seed: int) -> dict[str, Any]:
         """Nanoseconds of `count` round trips with `size` bytes, how many did not come back, and the schedule that the
         kernel has of the thread that sends and receives them."""
-        schedule = self._subscriber.take_schedule()
+        self._subscriber.take_schedule()
         pauses = random.Random(seed)
         taken = []
         for _ in range(count):
             time.sleep(pauses.uniform(*PAUSE_S))
             taken.append(self._round_trip(size))
+        schedule = scheduling.of(threading.get_native_id())
         return {"taken_ns": [ns for ns in taken if ns is not None], "lost": taken.count(None), "schedule": schedule}
 
     def _round_trip(self, size: int) -> int | None:
