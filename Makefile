@@ -28,9 +28,9 @@ demo: ready      ## a search and rescue: three nodes, fusion in Spark, a page wi
 
 # What runs beside each other; what each says is shown at its end.
 BESIDE = $(MAKE) --no-print-directory --output-sync=target PYTHON=
-PYTEST = $(BIN)/python -m pytest --durations=10 -o cache_dir=build/failed/$@
+PYTEST = $(BIN)/python -m pytest --durations=10
 # `make test` tries failed tests alone at its end; until then they are no failure of their run.
-AGAIN = $(if $(LATER),|| [ $$? = 1 -a -s build/failed/$@/v/cache/lastfailed ])
+AGAIN = $(if $(LATER),|| [ $$? = 1 -a -s $$RINGCAST_FAILED ])
 
 check: ready     ## while developing: ruff, mypy, unit, conformance and short fuzz tests
 	@$(BESIDE) --jobs=3 $(UNIT_PARTS) types short-tests lint
@@ -62,6 +62,7 @@ part = $(shell printf '%s\n' $(1) | awk 'NR % $(words $(2)) == $(lastword $(subs
 PYTHON_TESTS := spark-tests spark-programs $(MESH_PARTS) $(NODE_PARTS) lab-tests other-tests $(UNIT_PARTS) short-tests
 .PHONY: $(PYTHON_TESTS)
 $(PYTHON_TESTS): export RINGCAST_SKIPPED = build/skipped/$@
+$(PYTHON_TESTS): export RINGCAST_FAILED = build/failed/$@
 unit: ready      ## Python tests, unit to system
 	@$(BESIDE) --jobs=4 $(PYTHON_TESTS)
 

@@ -169,7 +169,7 @@ def test_what_does_not_belong_on_the_tags_disturbs_nobody(
     ada, bob = join("Ada"), join("Bob")
     for person in (ada, bob):
         person.publish("audio", "video")
-    eventually(lambda: ada.hears(bob))
+    eventually(lambda: ada.hears(bob) and ada.frames().get("Bob", 0) > 0)
     with ringcast.connect(module_daemon.socket_path, start=False) as session:
         for medium in BY_NAME:
             if medium == "video":  # the image codec refuses what is no image before it is sent

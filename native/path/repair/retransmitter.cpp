@@ -145,6 +145,8 @@ i64 Retransmitter::work() {
 
 void Retransmitter::receive() {
     const std::size_t n = intake_.receive(socket_.get(), MSG_DONTWAIT);
+    // A group opened before its first answer was sent is known here before it is looked for.
+    if (thread_.asked()) take_requests();
     const i64 now = steady_ns();
     for (std::size_t i = 0; i < n; ++i) {
         std::span<std::byte> datagram = intake_.at(i);
