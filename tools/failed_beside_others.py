@@ -1,6 +1,6 @@
-"""Tries tests once more that failed while four things ran beside each other, now alone; says which need to be alone.
+"""Tries tests once more that failed while several things ran beside each other, now alone; says which need to be alone.
 
-Two cores are few for four things: a test that fails only there is unsteady, and named so that somebody repairs it. One
+Two cores are few for that: a test that fails only there is unsteady, and named so that somebody repairs it. One
 that fails again fails `make test`. More than a few at once are not luck, and are not tried again.
 
 Usage: python tools/failed_beside_others.py FOLDER    FOLDER holds a file per run: names of tests (tests/failures.py)
