@@ -5,7 +5,7 @@
 
 #include "impair/impairment.hpp"
 #include "path/delivery.hpp"
-#include "path/retransmitter.hpp"
+#include "path/repair/retransmitter.hpp"
 #include "tests/loopback.hpp"
 #include "wire/credit.hpp"
 
