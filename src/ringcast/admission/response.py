@@ -5,8 +5,8 @@ Three bounds, of which the smallest counts:
 - As if there were one core: the exact response-time analysis with jitter and blocking, over all jobs of a busy period
   (Tindell). It holds for several cores too, because while something is to be done at least one core does it.
 - Several cores: threads go to any core. A job waits only while every core does other work, so of each piece of other
-  work no more counts than the job waits for (Bertogna and Cirinei). At most (cores - 1) pieces that began before the job
-  delay it more than they would from a standing start (Guan et al.).
+  work no more counts than the job waits for (Bertogna and Cirinei). At most (cores - 1) pieces that began before the
+  job delay it more than they would from a standing start (Guan et al.).
 - A thread that serves several streams in the order of their messages (`thread`): each waits for one job of every other.
 
 The last two need every job to end before the next of its kind begins. Infinite means: no bound.
