@@ -24,6 +24,7 @@ from harness.run import Run
 from harness.tables import show
 from harness.troupe import Troupe
 from ringcast.errors import RingcastError
+from ringcast.record.machine import this_machine
 
 Measure = Callable[[Run], list[Row]]
 
@@ -86,7 +87,7 @@ def _keep(rows: Sequence[Row], args: argparse.Namespace, errors: Console) -> Non
     question = f"bench {Path(sys.argv[0]).stem.replace('_', '-')}"
     told = [asdict(row) for row in rows if not row.is_note]
     try:
-        results.keep(figures.measured(question, told, quick=args.quick), args.lake, machine=machine.describe())
+        results.keep(figures.measured(question, told, quick=args.quick), args.lake, machine=this_machine())
     except (OSError, RingcastError) as exc:
         errors.print(f"the figures are not kept: {exc}", markup=False, soft_wrap=True)
 
@@ -98,7 +99,7 @@ def _bar(errors: Console) -> Progress:
 
 def _measure(cast: Cast, troupe: Troupe, quick: bool, measures: Sequence[Measure], progress: Progress) -> list[Row]:
     cores = machine.cores()
-    rows = [about(f"machine: {machine.describe()}", len(cores), "cores used")]
+    rows = [about(f"machine: {this_machine()}", len(cores), "cores used")]
     versions = ", ".join(f"{one.name} {one.version}" for one in cast.contenders)
     rows.append(note(f"measured: {versions}"))
     rows += [note(f"skipped {who}: {why}") for who, why in cast.absent.items()]

@@ -7,17 +7,14 @@ Invariant: a group is joined while a channel needs it and left when the last one
 from __future__ import annotations
 
 import logging
-import socket
 
-from ringcast import _core
-from ringcast.control.status import InForce
 from ringcast.model import addresses
-from ringcast.transport.addressing import HEADER_BYTES, bound, widen_receive_buffer
+from ringcast.transport.addressing import HEADER_BYTES
 from ringcast.transport.interface import Channel, Mirror
 from ringcast.transport.multicast import Ears, local_address, send_from, without_port
 from ringcast.transport.recipe import read
 from ringcast.transport.sealing import native_seal
-from ringcast.transport.urgent.urgency import Urgency
+from ringcast.transport.udp import DatagramReceiving
 
 logger = logging.getLogger("ringcast.transport")
 
@@ -28,13 +25,9 @@ MOST_WINDOW_BITS = 1 << 25
 """A window keeps a bit for every piece of its messages; where messages are long it holds fewer."""
 
 
-class StackReceiving:
+class StackReceiving(DatagramReceiving):
     def __init__(self, host: str, port: int) -> None:
-        self._socket = bound(socket.SOCK_DGRAM, host, port)
-        widen_receive_buffer(self._socket)
-        self.port: int = self._socket.getsockname()[1]
-        self._delivery = _core.Delivery(self._socket.fileno())
-        self._urgency = Urgency("")
+        super().__init__(host, port)
         self._ears = Ears()
         self._seats: dict[int, tuple[int, int, tuple[str, str] | None]] = {}  # group key, number, group and interface
         self._mirrors: dict[int, Mirror] = {}  # of channels that are in a multicast group
@@ -100,25 +93,10 @@ class StackReceiving:
     def attach_fanout(self, key: int, socket_fd: int) -> None:
         self._delivery.attach_fanout(self._seats[key][0], socket_fd)
 
-    def ended(self) -> list[int]:
-        return []
-
-    def counters(self) -> dict[str, int]:
-        return self._delivery.counters()
-
-    def prioritise(self, priority: str) -> None:
-        self._urgency = Urgency(priority)
-        self._urgency.mark(self._socket)
-        self._urgency.schedule(self._delivery.thread_id)
-
-    def in_force(self) -> InForce:
-        return self._urgency.in_force(self._socket, self._delivery.thread_id, own=self._urgency.asked.apart)
-
     def close(self) -> None:
         self._delivery.close()
         self._ears.close()
-        self._socket.close()
-        self._urgency.close()
+        super().close()
 
     def _join(self, key: int, multicast: str, sender: str) -> tuple[str, str] | None:
         address = without_port(multicast)
