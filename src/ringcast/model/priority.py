@@ -9,10 +9,11 @@ them; '' is a channel without any.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from ringcast.model import bandwidth, schedule
+from ringcast.model import schedule
 
 LOW, NORMAL, HIGH, CRITICAL = "low", "normal", "high", "critical"
 CLASSES = (LOW, NORMAL, HIGH, CRITICAL)
@@ -45,6 +46,11 @@ CODE_POINTS = (
     | {"DEFAULT": 0, "LE": 1, "VA": 44, "EF": 46}
 )
 _NAMES = {value: name for name, value in CODE_POINTS.items() if name != "DEFAULT"}
+LEAST_BPS, MOST_BPS = 8_000, 1_000_000_000_000
+"""Below the least, one packet takes longer than a second."""
+RATE = "a bandwidth as '500kbit', '5mbit' or '1gbit'"
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?bit)(?:/s)?", re.IGNORECASE)
+_UNITS = {"bit": 1, "kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_000}
 _BANDWIDTH = "bandwidth"
 EXPECTED = (
     "some of a class (low, normal, high, critical), a DSCP (AF42, EF, CS6, 0 to 63), a schedule (fifo:30) and "
@@ -68,7 +74,7 @@ class Priority(NamedTuple):
     @property
     def bandwidth_bps(self) -> int:
         """Of the link, what is reserved; 0 is nothing."""
-        return bandwidth.read(self.bandwidth) if self.bandwidth else 0
+        return rate_bps(self.bandwidth) if self.bandwidth else 0
 
     @property
     def marking(self) -> Marking:
@@ -110,7 +116,7 @@ class Change(NamedTuple):
             self.level if not self.level else check_class(self.level),
             self.dscp if not self.dscp else name_of(code_point(self.dscp)),
             self.sched if not self.sched else schedule.read(self.sched).text,
-            self.bandwidth if not self.bandwidth else bandwidth.show(bandwidth.read(self.bandwidth)),
+            self.bandwidth if not self.bandwidth else show_rate(rate_bps(self.bandwidth)),
         )
 
     def applied(self, to: str) -> str:
@@ -175,13 +181,28 @@ def name_of(code: int) -> str:
     return _NAMES.get(code, str(code))
 
 
+def rate_bps(text: str) -> int:
+    """Bits per second of a bandwidth. Raises ValueError, which says what was expected."""
+    found = _RATE.fullmatch(text.strip()) if isinstance(text, str) else None
+    value = round(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if not LEAST_BPS <= value <= MOST_BPS:
+        raise ValueError(f"{RATE}, from {show_rate(LEAST_BPS)} to {show_rate(MOST_BPS)}; not {text!r}")
+    return value
+
+
+def show_rate(bps: int) -> str:
+    """The shortest text that `rate_bps` reads as the same."""
+    unit = next(unit for unit in ("gbit", "mbit", "kbit", "bit") if bps % _UNITS[unit] == 0)
+    return f"{bps // _UNITS[unit]}{unit}"
+
+
 def _word(word: str) -> tuple[str, str]:
     if word.lower() in CLASSES:
         return "level", word.lower()
     if word.lower().partition(":")[0] in schedule.POLICIES:
         return "sched", schedule.read(word).text
     if word.lower().startswith(f"{_BANDWIDTH}:"):
-        return _BANDWIDTH, bandwidth.show(bandwidth.read(word.partition(":")[2]))
+        return _BANDWIDTH, show_rate(rate_bps(word.partition(":")[2]))
     try:
         return "dscp", name_of(code_point(word))
     except ValueError as exc:

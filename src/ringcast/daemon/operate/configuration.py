@@ -19,7 +19,7 @@ from ringcast.daemon.operate import rule_tables
 from ringcast.daemon.operate.mistakes import Wrong, shown, unknown
 from ringcast.daemon.table.attributes import resolve
 from ringcast.errors import BadConfiguration, BadTagName, BadTransport, QosMismatch
-from ringcast.model import addresses, bandwidth, priority
+from ringcast.model import addresses, priority
 from ringcast.model.place import AUTO, Setting, check_place
 from ringcast.model.schedule import MOST_PRIORITY
 from ringcast.model.tag import check_name, check_pattern, matches
@@ -182,9 +182,9 @@ def _priority(value: object) -> int:
 
 def _rate(value: object) -> int:
     try:
-        return bandwidth.read(value if isinstance(value, str) else "")
+        return priority.rate_bps(value if isinstance(value, str) else "")
     except ValueError as exc:
-        raise ValueError(bandwidth.EXPECTED) from exc
+        raise ValueError(priority.RATE) from exc
 
 
 def _period(value: object) -> float:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ringcast.model import bandwidth
+from ringcast.model import priority
 from ringcast.transport.urgent import queues
 
 FOLDER = Path("/run/ringcast")
@@ -74,8 +74,8 @@ class Links:
         if not queues.fits(link, held + bps):
             left = max(0, round(queues.MOST_SHARE * link) - held) // 1000 * 1000
             raise Refused(
-                f"{bandwidth.show(bps)} does not fit: {dev} carries {bandwidth.show(link)}, of which "
-                f"{bandwidth.show(left) if left else 'nothing'} is left to reserve"
+                f"{priority.show_rate(bps)} does not fit: {dev} carries {priority.show_rate(link)}, of which "
+                f"{priority.show_rate(left) if left else 'nothing'} is left to reserve"
             )
 
     def in_force(self, reservation: Reservation) -> int:
@@ -197,7 +197,7 @@ def _by_code(held: list[Reservation]) -> dict[int, int]:
 
 def _rates(shown: str) -> dict[str, int]:
     """Bits per second by class."""
-    return {name: bandwidth.read(rate) for name, rate in _CLASS.findall(shown)}
+    return {name: priority.rate_bps(rate) for name, rate in _CLASS.findall(shown)}
 
 
 def _ours(shown: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ringcast import _core
 from ringcast.control.status import InForce
-from ringcast.model import bandwidth, priority
+from ringcast.model import priority
 from ringcast.model.priority import MAX_DSCP
 from ringcast.model.schedule import DEADLINE
 from ringcast.transport.addressing import mark, marking_of
@@ -109,7 +109,7 @@ class Urgency:
             dscp="" if marking is None else priority.name_of(marking.dscp),
             queue=None if marking is None else marking.queue,
             sched=scheduling.of(thread), thread=thread, own=own,
-            bandwidth=bandwidth.show(self._reservation.bps) if self._reservation is not None else "",
+            bandwidth=priority.show_rate(self._reservation.bps) if self._reservation is not None else "",
             locked_bytes=sum(memory.bytes for memory in self._locked), refused="; ".join(self._refused.values()),
         )  # fmt: skip
 
