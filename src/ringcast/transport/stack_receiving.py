@@ -11,7 +11,7 @@ import logging
 from ringcast.model import addresses
 from ringcast.transport.addressing import HEADER_BYTES
 from ringcast.transport.interface import Channel, Mirror
-from ringcast.transport.multicast import Ears, local_address, send_from, without_port
+from ringcast.transport.multicast import GroupSockets, local_address, send_from, without_port
 from ringcast.transport.recipe import read
 from ringcast.transport.sealing import native_seal
 from ringcast.transport.udp import DatagramReceiving
@@ -28,7 +28,7 @@ MOST_WINDOW_BITS = 1 << 25
 class StackReceiving(DatagramReceiving):
     def __init__(self, host: str, port: int) -> None:
         super().__init__(host, port)
-        self._ears = Ears()
+        self._groups = GroupSockets()
         self._seats: dict[int, tuple[int, int, tuple[str, str] | None]] = {}  # group key, number, group and interface
         self._mirrors: dict[int, Mirror] = {}  # of channels that are in a multicast group
         self._deaf: set[int] = set()
@@ -88,28 +88,28 @@ class StackReceiving(DatagramReceiving):
             return
         self._delivery.close_channel(seat[0])
         if seat[2] is not None and all(other != seat[2] for _, _, other in self._seats.values()):
-            self._ears.leave(*seat[2])
+            self._groups.leave(*seat[2])
 
     def attach_fanout(self, key: int, socket_fd: int) -> None:
         self._delivery.attach_fanout(self._seats[key][0], socket_fd)
 
     def close(self) -> None:
         self._delivery.close()
-        self._ears.close()
+        self._groups.close()
         super().close()
 
     def _join(self, key: int, multicast: str, sender: str) -> tuple[str, str] | None:
         address = without_port(multicast)
         try:
             interface = local_address(sender, 9)
-            ear = self._ears.join(address, interface)
+            sock = self._groups.join(address, interface)
             send_from(self._socket, interface)
         except OSError as exc:
             logger.warning("cannot join multicast group %s: %s; asking for unicast", address, exc)
             self._deaf.add(key)
             return None
-        if ear is not None:
-            self._delivery.add_socket(ear.fileno())
+        if sock is not None:
+            self._delivery.add_socket(sock.fileno())
         return address, interface
 
 
