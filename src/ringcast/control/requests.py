@@ -70,6 +70,8 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     id: int
     pattern: str
     subscription: int
+    incarnation: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """The same whenever this subscription is registered."""
     role: Literal["subscriber", "history"] = "subscriber"
     reliable: bool = False
     mailbox: bool = False
@@ -124,10 +126,11 @@ class Move(ControlMessage, frozen=True, tag="move"):
     priority: Urgency | None = None
     dscp: Urgency | None = None
     sched: Urgency | None = None
+    bandwidth: Urgency | None = None
 
     @property
     def urgency(self) -> Change:
-        return Change(self.priority, self.dscp, self.sched)
+        return Change(self.priority, self.dscp, self.sched, self.bandwidth)
 
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
@@ -143,10 +146,11 @@ class SetChannel(ControlMessage, frozen=True, tag="set"):
     priority: Urgency | None = None
     dscp: Urgency | None = None
     sched: Urgency | None = None
+    bandwidth: Urgency | None = None
 
     @property
     def urgency(self) -> Change:
-        return Change(self.priority, self.dscp, self.sched)
+        return Change(self.priority, self.dscp, self.sched, self.bandwidth)
 
 
 class UseMailbox(ControlMessage, frozen=True, tag="mailbox"):

@@ -56,6 +56,8 @@ from ringcast.daemon.table.system_tags import CHOICE_ATTRIBUTES, CLOCK_ATTRIBUTE
 from ringcast.errors import RingcastError
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
+from ringcast.transport.urgent.limits import LIMITS
+from ringcast.transport.urgent.links import LINKS
 
 if TYPE_CHECKING:
     from ringcast.security.identity import Identity
@@ -138,7 +140,7 @@ class Network:
         )
         self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
-        agreement = Agreement(local.table, self.mesh, self.incoming.settled)
+        agreement = Agreement(local.table, self.mesh, self.incoming.settled, self._host_of)
         self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreement)
         self.pulls = Pulls(local, self.mesh, self.clocks.known)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
@@ -161,6 +163,7 @@ class Network:
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
+        LINKS.sweep()
         self.clocks.start()
         await self.mesh.start()
         self._telemetry.start()
@@ -177,6 +180,12 @@ class Network:
         self.outgoing.close()
         self.incoming.close()
         await self.mesh.close()
+
+    def limit(self, values: Mapping[str, Any]) -> None:
+        """Put this node's limits for channels in force; those that are open keep what they have."""
+        self.placing.reporting.cpu_share = values["limits.cpu_share"]
+        LIMITS.priority, LIMITS.cores = values["limits.sched_priority"], values["limits.sched_share"]
+        LINKS.rate_bps = values["limits.link_rate"] or 0
 
     def enforce(self) -> None:
         """The rules for other nodes changed: end what they may not have any more, and see what they may now publish."""
@@ -277,7 +286,7 @@ class Network:
 
     def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
         """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
-        return list(self.channels()), self.dropped()
+        return list(self.channels(read_back=True)), self.dropped()
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what this node's receiving ends dropped; what was not believed of other
@@ -287,9 +296,9 @@ class Network:
             dropped["mesh"] = refused
         return dropped
 
-    def channels(self) -> Iterator[ChannelStatus]:
-        """The channels that there are now, one by one."""
-        return channels.statuses(self._local.table, self.outgoing, self.incoming)
+    def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
+        """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
+        return channels.statuses(self._local.table, self.outgoing, self.incoming, read_back=read_back)
 
 
 def host_of(remote: str) -> str:
