@@ -17,7 +17,6 @@ from ringcast.control.requests import (
     ListTags,
     OpenTag,
     Publish,
-    Subscribe,
     Unpublish,
     Unsubscribe,
 )
@@ -56,27 +55,6 @@ def test_a_tag_is_created_joined_and_conflicted(lab: Any) -> None:
 )
 def test_refusals_name_the_error(lab: Any, request_: Any, error: str) -> None:
     assert lab.answer(1, request_).error == error
-
-
-@pytest.mark.parametrize(
-    ("transport", "words"),
-    [
-        ("pigeon", "there are only"),
-        ("auto:speed", "relate2, p99, deadline"),
-        ("nak:tempo=3", "tempo"),
-        ("auto", "relate2"),
-    ],
-)
-def test_a_transport_that_is_none_is_refused_without_a_network_too(lab: Any, transport: str, words: str) -> None:
-    lab.open(1, "a")
-    for request in (
-        OpenTag(id=2, name="x", requested={"transport": transport}),
-        Subscribe(id=2, pattern="a", subscription=3, transport=transport),
-    ):
-        refused = lab.answer(1, request)
-        assert refused.error == "QosMismatch"
-        assert words in str(refused)
-    assert isinstance(lab.answer(1, OpenTag(id=4, name="x", requested={"transport": "auto:p99"})), TagOpened)
 
 
 def test_a_tag_outlives_its_creator(lab: Any) -> None:
