@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import astuple, dataclass
@@ -14,14 +15,14 @@ def cores() -> list[int]:
 
 
 def pin(pid: int, allowed: set[int]) -> None:
-    """Bind every thread of a process to `allowed`.
+    """Bind every thread of a process, and of the processes that it started, to `allowed`.
 
     Threads of the libraries count too, so all of `/proc/PID/task` is set, again until no new thread has appeared: a new
-    one inherits the mask of its creator, which may not have been reached yet.
+    one inherits the mask of its creator, which may not have been reached yet. So does a child.
     """
     done: set[int] = set()
     for _ in range(10):
-        tasks = {int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()}
+        tasks = _threads_of_tree(pid)
         if tasks <= done:
             return
         for task in tasks:
@@ -30,6 +31,17 @@ def pin(pid: int, allowed: set[int]) -> None:
             except ProcessLookupError:
                 continue
         done |= tasks
+
+
+def _threads_of_tree(pid: int) -> set[int]:
+    found: set[int] = set()
+    pids = [pid]
+    while pids:
+        for entry in Path("/proc").glob(f"{pids.pop()}/task/*"):
+            found.add(int(entry.name))
+            with contextlib.suppress(OSError):  # ended meanwhile
+                pids += map(int, (entry / "children").read_text().split())
+    return found
 
 
 def cpu_ns(pid: int) -> int:
