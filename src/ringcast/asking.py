@@ -69,6 +69,10 @@ class _Call:
         self.sign: threading.Event | None = None  # set for one whose answer another thread takes in
 
 
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.0, deadline - time.monotonic())
+
+
 class Asker(Closing, Generic[T]):
     """Made by the first `tag.ask` of a tag."""
 
@@ -81,7 +85,9 @@ class Asker(Closing, Generic[T]):
         self.answers: Subscriber[bytes] = self._answers_tag.subscribe()
         self._rings = self.answers._rings
         self._servers: dict[str, None] = {}
-        self._changed = threading.Condition()
+        # Every call takes the lock; `Condition` would add two Python frames to each taking.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._calls: dict[int, _Call] = {}
         self._gone: set[str] = set()
         self._receiving = False
@@ -145,10 +151,9 @@ class Asker(Closing, Generic[T]):
 
     def ask(self, data: T, timeout: float | None) -> Any:
         deadline = None if timeout is None else time.monotonic() + timeout
-        payload = self.encoded(data)
-        server = self.server or self.await_server(timeout)
-        call = _Call(server)
-        with self._changed:
+        payload = data if self._codec.encode is None else self.encoded(data)
+        call = _Call(next(iter(self._servers), "") or self.await_server(timeout))
+        with self._lock:
             if len(self._calls) >= MOST_CALLS:
                 said = f"{MOST_CALLS} questions to the server of {self.name!r} are under way"
                 raise ResourceLimit(said, "ask again when some are answered")
@@ -159,35 +164,37 @@ class Asker(Closing, Generic[T]):
             if not leads:
                 call.sign = threading.Event()
         try:
-            self._wait(call, leads, deadline)
+            if leads:
+                self._lead(call, timeout, deadline)
+            else:
+                self._wait(call, deadline)
         except TimeoutError:
             raise TimeoutError(f"no answer from the server of {self.name!r} within {timeout:g} s") from None
         finally:
             if number in self._calls:
-                with self._changed:
+                with self._lock:
                     self._calls.pop(number, None)
                     self._let_lead()
         if call.error is not None:
             raise call.error
         return self.decoded(cast(bytes, call.answer))
 
-    def _wait(self, call: _Call, leads: bool, deadline: float | None) -> None:
+    def _wait(self, call: _Call, deadline: float | None) -> None:
+        """For the thread that takes answers in, or until this one is to."""
+        assert call.sign is not None
         while call.answer is None and call.error is None:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if leads:
-                self._lead(call, left)
-                return
-            assert call.sign is not None
+            left = _left(deadline)
             if not call.sign.wait(left):
                 raise TimeoutError
-            with self._changed:
+            with self._lock:
                 call.sign.clear()
-                if call.answer is None and call.error is None and not self._receiving:
-                    leads = self._receiving = True
+                if call.answer is not None or call.error is not None or self._receiving:
+                    continue
+                self._receiving = True
+            self._lead(call, _left(deadline), deadline)
 
-    def _lead(self, call: _Call, left: float | None) -> None:
+    def _lead(self, call: _Call, left: float | None, deadline: float | None) -> None:
         """Take in what comes until one's own answer is there; then somebody else does."""
-        deadline = None if left is None else time.monotonic() + left
         try:
             while True:
                 try:
@@ -196,11 +203,12 @@ class Asker(Closing, Generic[T]):
                     self._end_calls_of_gone()
                 if call.answer is not None or call.error is not None:
                     return
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                left = _left(deadline)
         finally:
-            with self._changed:
+            with self._lock:
                 self._receiving = False
-                self._let_lead(call)
+                if self._calls:
+                    self._let_lead(call)
 
     def _let_lead(self, but: _Call | None = None) -> None:
         """Have another call's thread take answers in, if nobody does. With the lock held."""

@@ -317,7 +317,10 @@ class Tag(Generic[T]):
         TimeoutError, EncodeError, DecodeError, MessageTooLarge, ResourceLimit, DaemonUnavailable, ClosedError,
         ForkedError.
         """
-        return self.asker().ask(data, timeout)
+        asker = self._asker
+        if asker is None or asker.closed:
+            asker = self.asker()
+        return asker.ask(data, timeout)
 
     def asker(self) -> Asker[T]:
         """What `ask` uses; made once. Raises as `publisher` and `subscribe` do."""
