@@ -16,6 +16,7 @@
 #include "bindings/gil.hpp"
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
+#include "path/delivery.hpp"
 #include "ring/pull.hpp"
 
 namespace ringcast::bindings {
@@ -39,7 +40,7 @@ public:
     }
 
     bool attach(int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, i64 start, nb::object tag,
-                nb::object publisher, nb::object decode, u64 every, u64 after, u64 step, bool paced, u64 first, bool unordered) {
+                nb::object publisher, nb::object decode, u64 every, u64 after, u64 step, bool paced, u64 first, bool unordered, std::shared_ptr<Delivery> inflow) {
         Reader& reader = open();
         if (start < static_cast<i64>(Start::earliest)) throw nb::value_error("start must be a sequence number or one of START_NEW, START_LATEST, START_EARLIEST");
         if (reader.keep(incarnation)) return false;
@@ -55,6 +56,7 @@ public:
         member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell), CursorSpec{.start = start, .reliable = reliable_, .owner = static_cast<u32>(getpid()), .every = every, .paced = paced, .step = step, .first = first, .unordered = unordered});
         member->context = source.release();
         member->after = after;
+        member->inflow = std::move(inflow);
         reader.attach(std::move(member));
         return true;
     }
@@ -368,7 +370,7 @@ void bind_reader(nb::module_& m) {
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
         .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "start"_a = static_cast<i64>(Start::fresh), "tag"_a = nb::none(), "publisher"_a = nb::none(), "decode"_a = nb::none(),
-             "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false)
+             "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false, "inflow"_a.none() = nb::none())
         .def("rescale", [](PyReader& r, u64 incarnation, u64 every) { return r.open().rescale(incarnation, every); }, "incarnation"_a, "every"_a)
         .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true, "end"_a = nb::none())
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)

@@ -2,11 +2,14 @@
 
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "ring/counters.hpp"
+#include "ring/failure.hpp"
 
 namespace ringcast {
 
@@ -26,10 +29,12 @@ void Delivery::Channel::after_batch(i64 now_ns) {
     if (recovered) recovered->after_batch(now_ns);
 }
 
-Delivery::Delivery(Descriptor socket) : socket_(std::move(socket)), outgoing_(socket_.get()), intake_(kDatagramBytes), watch_([this] {
+Delivery::Delivery(Descriptor socket, bool attended) : socket_(std::move(socket)), attended_(attended), outgoing_(socket_.get()), intake_(kDatagramBytes), watch_([this] {
     news_.store(true);
-    wake_receiver(socket_.get());
-}), thread_([this] { wake_receiver(socket_.get()); }) {
+    rouse();
+}), thread_([this] { rouse(); }) {
+    if (attended) look_up_ = Descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+    if (attended && look_up_.get() < 0) throw OsRefused("cannot make a timer", errno);
     stamp_datagrams(socket_.get());
     poller_.add(socket_.get());
     limit_receiving(futex::kSliceNs);
@@ -132,16 +137,90 @@ void Delivery::await_readers(Channel& channel) {
 
 void Delivery::run() {
     while (!thread_.stopping()) {
-        if (thread_.asked()) take_requests();
-        if (news_.exchange(false)) take_news();
-        if (more_sockets_.empty() && far_off())
-            sleep_receiving();
-        else
-            wait();
-        if (wake_at_ns_ != kForever) tick();
+        if (turn_.load() != Turn::thread && !take_turn()) continue;
+        const bool came = work(futex::kSliceNs);
+        if (came && wanted_.exchange(false)) give_turn();
     }
+    while (turn_.load() != Turn::thread) take_turn();
     for (auto& [key, channel] : channels_) channel.mirror->close();
 }
+
+// Receive once, sleeping no longer than that, and do what is due. Whether something came.
+bool Delivery::work(i64 for_ns) {
+    if (thread_.asked()) take_requests();
+    if (news_.exchange(false)) take_news();
+    bool came;
+    if (for_ns <= 0)
+        came = receive(socket_.get(), MSG_DONTWAIT);
+    else if (for_ns >= futex::kSliceNs && more_sockets_.empty() && far_off())
+        came = sleep_receiving();
+    else
+        came = wait(for_ns >= futex::kSliceNs ? wake_at_ns_ : std::min(wake_at_ns_, steady_ns() + for_ns));
+    if (wake_at_ns_ != kForever) tick();
+    return came;
+}
+
+// ---- whose turn it is
+
+// Ends the sleep of whoever receives, and the thread's if nobody does.
+void Delivery::rouse() {
+    wake_receiver(socket_.get());
+    if (attended_) look_up_after(1);
+}
+
+void Delivery::look_up_after(i64 for_ns) {
+    set_.store(true);
+    const itimerspec at{{0, 0}, {0, for_ns}};
+    timerfd_settime(look_up_.get(), 0, &at, nullptr);
+}
+
+// The thread, while it has not the turn: sleep until it is time to look up, and take it if nobody wants it.
+bool Delivery::take_turn() {
+    u64 expirations;
+    if (::read(look_up_.get(), &expirations, sizeof expirations) != sizeof expirations) return false;
+    // In this order: a reader that leaves later finds the timer not set, and sets it.
+    set_.store(false);
+    const u64 entries = entries_.load();
+    const bool here = std::exchange(entries_seen_, entries) != entries;
+    if (here && !thread_.asked() && !thread_.stopping()) {
+        if (turn_.load() == Turn::nobody) look_up_after(kAbsentNs);
+        return false;
+    }
+    Turn nobodys = Turn::nobody;
+    if (!turn_.compare_exchange_strong(nobodys, Turn::thread)) return false;
+    add(taken_, 1);
+    return true;
+}
+
+// The reader was woken by what came just now, or is about to sleep on the bell: that is rung once more when the turn is
+// free.
+void Delivery::give_turn() {
+    if (channels_.size() != 1) return;
+    const std::shared_ptr<Mirror> mirror = channels_.begin()->second.mirror;  // the reader may close it at once
+    entries_seen_ = entries_.load();
+    turn_.store(Turn::nobody);
+    look_up_after(2 * kAbsentNs);
+    Doorbell& bell = *reinterpret_cast<Doorbell*>(mirror->ring().bell_memory());
+    bell.bell.fetch_add(1);
+    futex::wake_all(bell.bell);
+}
+
+bool Delivery::enter() {
+    Turn nobodys = Turn::nobody;
+    if (attended_ && !thread_.stopping() && turn_.compare_exchange_strong(nobodys, Turn::reader)) return true;
+    wanted_.store(true);
+    return false;
+}
+
+futex::WaitResult Delivery::receive(i64 for_ns) { return work(for_ns) ? futex::WaitResult::woken : futex::WaitResult::timeout; }
+
+void Delivery::leave() {
+    add(entries_, 1);
+    turn_.store(Turn::nobody);
+    if (!set_.load()) look_up_after(kAbsentNs);
+}
+
+// ---- receiving
 
 // Whether nothing is due soon. Deadlines of a stream that flows move away all the time, so before one that has come
 // close is believed, it is asked for again; not more often than the asking is worth.
@@ -158,9 +237,11 @@ bool Delivery::far_off() {
 
 // In the call that receives, for a slice of time, or a tick of the kernel's while something is due. It is not changed
 // back as soon as nothing is: between two packets of a stream nothing is due for a moment, again and again.
-void Delivery::sleep_receiving() {
+bool Delivery::sleep_receiving() {
     if (wake_at_ns_ != kForever) limit_receiving(kTickNs);
-    if (!receive(socket_.get(), MSG_WAITFORONE) && wake_at_ns_ == kForever) limit_receiving(futex::kSliceNs);
+    const bool came = receive(socket_.get(), MSG_WAITFORONE);
+    if (!came && wake_at_ns_ == kForever) limit_receiving(futex::kSliceNs);
+    return came;
 }
 
 void Delivery::limit_receiving(i64 for_ns) {
@@ -169,10 +250,12 @@ void Delivery::limit_receiving(i64 for_ns) {
     setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
-void Delivery::wait() {
-    const bool due = wake_at_ns_ <= steady_ns();
-    if (!due) poller_.not_after(wake_at_ns_);
-    poller_.ready(!due, [this](int socket) { receive(socket, MSG_DONTWAIT); });
+bool Delivery::wait(i64 until_ns) {
+    const bool due = until_ns <= steady_ns();
+    if (!due) poller_.not_after(until_ns);
+    bool came = false;
+    poller_.ready(!due, [&](int socket) { came |= receive(socket, MSG_DONTWAIT); });
+    return came;
 }
 
 bool Delivery::receive(int socket, int flags) {

@@ -96,6 +96,7 @@ bool Reader::detach(u64 incarnation, bool drain, u64 end) {
     poke();
     // It may be the very one slept on.
     if (gone && on_bells_.load()) wake_on_bell(*gone);
+    if (gone && gone->inflow && takes_in_.load()) gone->inflow->wake();
     return true;
 }
 
@@ -125,6 +126,9 @@ void Reader::poke() {
     futex::wake_all(poked_);
     if (mailbox_map_) mailbox::poke(*mailbox_map_.as<MailboxPage>());
     if (port_) port_->raise();
+    if (takes_in_.load())
+        for (const auto& member : members_)
+            if (member->inflow) member->inflow->wake();
     // The receiving thread sleeps on the doorbells of its own list, which only it may read; so all of them are rung.
     if (!on_bells_.load()) return;
     for (const auto& member : members_) wake_on_bell(*member);

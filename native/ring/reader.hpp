@@ -2,7 +2,8 @@
 //
 // One thread at a time receives (`enter` says no to a second one); any thread may attach, detach, poke or close, which
 // leave their wish in a list and raise `attention`. Three ways to wait: on the doorbells themselves (up to eight
-// rings), on one mailbox that publishers ring, or on an eventfd written by the session's bridge.
+// rings), on one mailbox that publishers ring, or on an eventfd written by the session's bridge. A reader of one ring that
+// this process fills itself (system/inflow.hpp) does that instead of sleeping.
 #pragma once
 
 #include <deque>
@@ -16,6 +17,7 @@
 #include "ring/cursor.hpp"
 #include "ring/mailbox.hpp"
 #include "system/clock.hpp"
+#include "system/inflow.hpp"
 #include "system/inheriting_mutex.hpp"
 
 namespace ringcast {
@@ -28,6 +30,7 @@ public:
     struct Member {
         std::unique_ptr<Cursor> cursor;
         void* context = nullptr;
+        std::shared_ptr<Inflow> inflow;             // what fills the ring, if this process does
         std::atomic<bool> draining{false};          // its publisher left: let go once everything is read
         std::atomic<u64> stop_before{UINT64_MAX};   // or, while draining, once this number is reached
         std::atomic<u64> end{kEndUnknown};          // what its publisher sent ends before this
@@ -118,6 +121,11 @@ private:
     void heat_all();
     bool ready();
     bool spin();
+    Inflow* inflow() const {
+        return active_.size() == 1 && box_ == nullptr && !busy_poll_ ? active_[0]->inflow.get() : nullptr;
+    }
+    futex::WaitResult look_once();
+    futex::WaitResult take_in(Inflow& inflow, i64 for_ns);
     futex::WaitResult wait_direct(i64 for_ns);
     futex::WaitResult wait_mailbox(i64 for_ns);
     futex::WaitResult wait_port(i64 for_ns);
@@ -132,6 +140,7 @@ private:
     std::atomic<bool> closed_{false};
     std::atomic<bool> attention_{false};
     std::atomic<bool> on_bells_{false};  // the receiving thread sleeps, or is about to, on its rings' doorbells
+    std::atomic<bool> takes_in_{false};  // or fills its ring
     std::atomic<u32> poked_{0};          // what a reader without rings sleeps on
 
     // Members are let go of without the lock: what their context does when it ends is not known here.

@@ -142,7 +142,7 @@ u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
 
 bool Reader::finish_empty() {
     for (const auto& member : active_) member->cursor->publish_position();
-    if (my_port_ == nullptr) return false;
+    if (my_port_ == nullptr) return look_once() == futex::WaitResult::woken;
     my_port_->clear();
     return ready();
 }

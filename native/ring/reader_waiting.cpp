@@ -53,7 +53,7 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
     i64 left = futex::kSliceNs;
     if (until_steady_ns != kForever) {
         left = until_steady_ns - steady_ns();
-        if (left <= 0) return futex::WaitResult::timeout;
+        if (left <= 0) return look_once();
     }
     if (busy_poll_) {
         for (const auto& member : active_) member->cursor->publish_position();
@@ -66,10 +66,31 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
             if (steady_ns() >= until) return futex::WaitResult::timeout;
         }
     }
+    if (Inflow* const source = inflow(); source != nullptr && source->enter()) {
+        active_[0]->cursor->publish_position();
+        return take_in(*source, left);
+    }
     if (spin()) return futex::WaitResult::woken;
     for (const auto& member : active_) member->cursor->publish_position();
     if (my_port_ != nullptr) return wait_port(left);
     return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
+}
+
+// For whoever has no time to wait: what has come, though nobody has received it yet.
+futex::WaitResult Reader::look_once() {
+    Inflow* const source = inflow();
+    if (source == nullptr) return futex::WaitResult::timeout;
+    if (source->enter()) return take_in(*source, 0);
+    return ready() ? futex::WaitResult::woken : futex::WaitResult::timeout;
+}
+
+// Between `enter` and `leave`. What came before may be in the ring already.
+futex::WaitResult Reader::take_in(Inflow& source, i64 for_ns) {
+    takes_in_.store(true);
+    futex::WaitResult outcome = ready() ? futex::WaitResult::woken : source.receive(std::min(for_ns, futex::kSliceNs));
+    takes_in_.store(false, std::memory_order_relaxed);
+    source.leave();
+    return ready() ? futex::WaitResult::woken : outcome;
 }
 
 futex::WaitResult Reader::wait_direct(i64 for_ns) {
@@ -83,7 +104,9 @@ futex::WaitResult Reader::wait_direct(i64 for_ns) {
         bell.waiting.store(1);
     }
     on_bells_.store(true);
-    const futex::WaitResult outcome = ready() ? futex::WaitResult::woken : futex::wait_any({watches.data(), n}, for_ns);
+    // After the bell was read: it is rung when the turn to receive becomes free.
+    const bool turn = inflow() != nullptr && inflow()->vacant();
+    const futex::WaitResult outcome = ready() || turn ? futex::WaitResult::woken : futex::wait_any({watches.data(), n}, for_ns);
     on_bells_.store(false, std::memory_order_relaxed);
     return outcome;
 }

@@ -4,8 +4,8 @@
 
 namespace ringcast::wire {
 
-Reassembly::Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns, u64 reach)
-    : next_((first + step - 1) / step * step), step_(step), most_bytes_(most_bytes), patience_ns_(patience_ns), progress_(reach, step) {}
+Reassembly::Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns, u64 reach, ReassemblyCounters* counted)
+    : next_((first + step - 1) / step * step), step_(step), most_bytes_(most_bytes), patience_ns_(patience_ns), progress_(reach, step), counters_(counted != nullptr ? *counted : own_counters_) {}
 
 void Reassembly::refuse(const Header& header) {
     if (header.length > most_bytes_ || (header.seq >= next_ && (header.seq - next_) % step_ != 0))

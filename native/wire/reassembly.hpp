@@ -45,7 +45,8 @@ public:
 
     // The stream has messages `first`, `first + step`, ...: what time scaling leaves of it.
     // `reach` is how many messages a ring holds; without, whoever gives the pieces has looked at their numbers.
-    Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns, u64 reach = kTrusted);
+    // `counted`, if given, takes the counters and outlives this.
+    Reassembly(u64 first, u64 step, u32 most_bytes, i64 patience_ns, u64 reach = kTrusted, ReassemblyCounters* counted = nullptr);
 
     static constexpr u64 kTrusted = UINT64_MAX;
     // What messages that wait may take: one of the longest, and shorter ones beside it.
@@ -161,7 +162,8 @@ private:
     u64 lost_ = 0;
     std::size_t held_ = 0;
     std::array<Slot, kWindow> slots_;
-    ReassemblyCounters counters_;
+    ReassemblyCounters own_counters_;
+    ReassemblyCounters& counters_;
 };
 
 }  // namespace ringcast::wire

@@ -228,6 +228,7 @@ class RingReader:
         paced: bool = False,
         first: int = 0,
         unordered: bool = False,
+        inflow: Delivery | None = None,
     ) -> bool:
         """Map a ring and put a cursor on it; False when that incarnation is attached already. `unordered`: its numbers
         are not ascending, and `every` is 1.
@@ -533,7 +534,13 @@ class Bridge:
 class TimeBase:
     """Another node's clock as this node reads it: the line on which it is believed to be."""
 
-    def __init__(self) -> None: ...
+    def __init__(self, fd: int = -1) -> None:
+        """With a descriptor, one that another process keeps. Raises CorruptRing."""
+
+    @property
+    def fd(self) -> int:
+        """For other processes; -1 where one of those keeps it."""
+
     def set(self, reference_ns: int, offset_ns: int, rate: float) -> None:
         """The other clock is `offset_ns` ahead when it shows `reference_ns`; that grows by `rate` of its time."""
 
@@ -569,6 +576,10 @@ class Mirror:
     @property
     def closed(self) -> bool:
         """Its thread has let go of it: nothing more will be written, and `next_seq` stays."""
+
+    @property
+    def page_fd(self) -> int:
+        """Of the page that shows its counters to another process (`ShownMirror`); -1 without one."""
 
     def counters(self) -> dict[str, int]: ...
 
@@ -622,10 +633,32 @@ class Opener:
     def senders(self) -> int:
         """Of how many it has opened something."""
 
+class ShownMirror:
+    """A mirror that another process writes, as its page shows it. What it says may be untrue."""
+
+    def __init__(self, page_fd: int) -> None:
+        """Raises CorruptRing."""
+
+    @property
+    def next_seq(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    def counters(self) -> dict[str, int]: ...
+
 class Delivery:
     """A native thread that takes datagrams on one socket and writes mirrors."""
 
-    def __init__(self, socket_fd: int) -> None: ...
+    def __init__(self, socket_fd: int, attended: bool = False) -> None:
+        """`attended`: a reader whose only ring it fills receives itself while it waits (`RingReader.attach`)."""
+
+    @property
+    def taken(self) -> int:
+        """How often the thread took the turn to receive from the reader."""
+
+    @property
+    def entries(self) -> int:
+        """How often the reader had it."""
+
     def open(
         self,
         *,
@@ -662,8 +695,10 @@ class Delivery:
         loss: tuple[float, float, float, float, float, int],
         seal: ChannelSeal | None = None,
         sender: int = 4294967295,
+        shown: bool = False,
     ) -> Mirror:
-        """Behind a recovery stack. `loss` is (rate, enter, leave, duplicate, overtake, seed) of losses on purpose."""
+        """Behind a recovery stack. `loss` is (rate, enter, leave, duplicate, overtake, seed) of losses on purpose. With
+        `shown` its counters are in a page that other processes may have."""
 
     def retune(
         self, key: int, tuning: dict[str, int], patient: bool, loss: tuple[float, float, float, float, float, int]

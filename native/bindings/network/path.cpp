@@ -52,19 +52,19 @@ void count_seal(nb::dict& out, const Seal& seal, const seal::Opener* opener) {
     out["reflected"] = c.reflected.load();
 }
 
-nb::dict mirror_counters(Mirror& mirror) {
-    const MirrorCounters& c = mirror.counters();
+nb::dict page_counters(const MirrorPage& page) {
+    const MirrorCounters& c = page.counters;
     nb::dict out = counted(named("messages", c.messages), named("bytes", c.bytes), named("lost", c.lost), named("datagrams", c.datagrams),
                            named("refused", c.refused), named("last_delay_ns", c.last_delay_ns), named("most_delay_ns", c.most_delay_ns), named("delay_ns", c.delay_ns),
                            named("jitter_ns", c.jitter_ns), named("delay_base_ns", c.delay_base_ns), named("delay_sum_ns", c.delay_sum_ns),
                            named("delay_square_us2", c.delay_square_us2), named("jitter_sum_ns", c.jitter_sum_ns), named("wire_bytes", c.wire_bytes));
-    const wire::ReassemblyCounters& r = mirror.reassembly().counters();
+    const wire::ReassemblyCounters& r = page.pieces;
     out["duplicates"] = u64{r.duplicates};
     out["late"] = u64{r.late};
     out["mismatched"] = u64{r.mismatched};
     out["abandoned"] = u64{r.abandoned};
     out["unkept"] = u64{r.full};
-    const RecoveryCounters& v = mirror.recovery();
+    const RecoveryCounters& v = page.recovery;
     out.update(counted(named("recovered", v.recovered), named("naks", v.naks), named("suppressed", v.suppressed), named("repairs", v.repairs),
                        named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone), named("skipped", v.skipped), named("gaps", v.gaps), named("overtaken", v.overtaken),
                        named("full", v.full), named("again", v.again), named("malformed", v.malformed), named("absurd", v.absurd),
@@ -72,9 +72,25 @@ nb::dict mirror_counters(Mirror& mirror) {
                        named("sent_bytes", v.sent_bytes)));
     out["absurd"] = v.absurd.load() + c.absurd.load() + u64{r.absurd};
     out["forged"] = v.forged.load() + c.forged.load();
+    return out;
+}
+
+nb::dict mirror_counters(Mirror& mirror) {
+    nb::dict out = page_counters(mirror.page());
     count_seal(out, mirror.spec().seal, mirror.opener());
     return out;
 }
+
+// A mirror that another process writes, by the page that it shows of it. What it says is not believed beyond its own stream.
+class ShownMirror {
+public:
+    // Throws Corrupt, OsRefused.
+    explicit ShownMirror(int page_fd) : at_((check_read_only_page(page_fd, kPage), map_plain(page_fd, kPage, Access::read))) {}
+    const MirrorPage& page() const { return *at_.as<const MirrorPage>(); }
+
+private:
+    Mapping at_;
+};
 
 nb::dict delivery_counters(const Delivery& delivery) {
     const DeliveryCounters& c = delivery.counters();
@@ -126,7 +142,7 @@ std::vector<Endpoint> endpoints(const std::vector<std::string>& texts, int famil
 
 std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capacity_bytes, u64 every, u64 first_seq, bool reliable, std::vector<std::string> stages,
                                        const nb::dict& tuning, u32 me, u32 messages, u32 most_pieces, u32 cells, u32 cell_bytes, const std::string& publisher,
-                                       const std::string& group, const std::vector<std::string>& peers, u64 gate_seq, bool patient, Loss loss, Seal seal, u32 sender) {
+                                       const std::string& group, const std::vector<std::string>& peers, u64 gate_seq, bool patient, Loss loss, Seal seal, u32 sender, bool shown) {
     // Pieces of the message whose turn it is are kept until the stack says that the rest will not come.
     constexpr i64 kPatienceNs = 3'600'000'000'000;
     RecoverySpec spec;
@@ -144,6 +160,7 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     ChannelSpec channel{key, 0, depth, capacity_bytes, every, first_seq, reliable, kPatienceNs, unordered};
     channel.seal = std::move(seal);
     channel.sender = sender;
+    channel.shown = shown;
     return d.open(channel, std::move(spec));
 }
 
@@ -191,8 +208,12 @@ const char* state_name(const Pump& pump) {
 
 void bind_path(nb::module_& m) {
     nb::class_<TimeBase>(m, "TimeBase")
-        .def(nb::init<>())
-        .def("set", &TimeBase::set, "reference_ns"_a, "offset_ns"_a, "rate"_a)
+        .def(nb::new_([](int fd) { return fd < 0 ? std::make_shared<TimeBase>() : std::make_shared<TimeBase>(fd); }), "fd"_a = -1)
+        .def_prop_ro("fd", &TimeBase::fd)
+        .def("set", [](TimeBase& base, i64 reference_ns, i64 offset_ns, double rate) {
+            if (base.fd() < 0) throw nb::value_error("another process keeps this clock");
+            base.set(reference_ns, offset_ns, rate);
+        }, "reference_ns"_a, "offset_ns"_a, "rate"_a)
         .def_prop_ro("same", &TimeBase::same)
         .def("to_local", &TimeBase::to_local, "remote_ns"_a)
         .def("to_remote", &TimeBase::to_remote, "local_ns"_a);
@@ -204,16 +225,29 @@ void bind_path(nb::module_& m) {
         .def_prop_ro("memory_bytes", &Mirror::memory_bytes)
         .def_prop_ro("next_seq", [](Mirror& x) { return x.counters().next_seq.load(); })
         .def_prop_ro("closed", &Mirror::closed)
+        .def_prop_ro("page_fd", &Mirror::page_fd)
         .def("follow", [](Mirror& x, std::shared_ptr<TimeBase> sender) { x.follow(std::move(sender)); }, "sender"_a)
         .def("counters", &mirror_counters);
 
+    nb::class_<ShownMirror>(m, "ShownMirror")
+        .def(nb::init<int>(), "page_fd"_a)
+        .def_prop_ro("next_seq", [](ShownMirror& x) { return x.page().counters.next_seq.load(); })
+        .def_prop_ro("closed", [](ShownMirror& x) { return x.page().closed.load(std::memory_order_acquire); })
+        .def("counters", [](ShownMirror& x) {
+            nb::dict out = page_counters(x.page());
+            out["sealed"] = 0;
+            return out;
+        });
+
     nb::class_<Delivery>(m, "Delivery")
-        .def(nb::new_([](int fd) { return std::make_unique<Delivery>(duplicate(fd)); }), "socket_fd"_a)
+        .def(nb::new_([](int fd, bool attended) { return std::make_shared<Delivery>(duplicate(fd), attended); }), "socket_fd"_a, "attended"_a = false)
+        .def_prop_ro("taken", &Delivery::taken)
+        .def_prop_ro("entries", &Delivery::entries)
         .def("open", &open_channel<Delivery>, nb::kw_only(), "key"_a, "depth"_a, "capacity_bytes"_a, "every"_a = 1, "first_seq"_a = 0,
              "reliable"_a = false, "patience_ns"_a = 2'000'000, "seal"_a.none() = nb::none())
         .def("open_recovered", &open_recovered, nb::kw_only(), "key"_a, "depth"_a, "capacity_bytes"_a, "every"_a, "first_seq"_a, "reliable"_a, "stages"_a,
              "tuning"_a, "me"_a, "messages"_a, "most_pieces"_a, "cells"_a, "cell_bytes"_a, "publisher"_a, "group"_a, "peers"_a, "gate_seq"_a, "patient"_a,
-             "loss"_a, "seal"_a.none() = nb::none(), "sender"_a = UINT32_MAX)
+             "loss"_a, "seal"_a.none() = nb::none(), "sender"_a = UINT32_MAX, "shown"_a = false)
         .def("retune",
              [](Delivery& d, u64 key, const nb::dict& tuning, bool patient, Loss loss) { d.retune(key, tuned({}, tuning), filter_of_receiver(loss), patient); },
              "key"_a, "tuning"_a, "patient"_a, "loss"_a)

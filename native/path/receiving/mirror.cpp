@@ -1,6 +1,7 @@
 #include "path/receiving/mirror.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "ring/counters.hpp"
 
@@ -21,11 +22,18 @@ u64 magnitude(i64 value) { return value < 0 ? u64{0} - static_cast<u64>(value) :
 
 Mirror::Mirror(const ChannelSpec& spec)
     : spec_(spec),
+      shown_(spec.shown ? make_memfd("ringcast-mirror", kPage) : Descriptor()),
+      shown_at_(spec.shown ? map_plain(shown_.get(), kPage, Access::write) : Mapping()),
+      own_page_(spec.shown ? nullptr : std::make_unique<MirrorPage>()),
+      page_(spec.shown ? *new (shown_at_.data()) MirrorPage : *own_page_),
+      counters_(page_.counters),
+      recovery_(page_.recovery),
       ring_(spec.depth, spec.capacity_bytes, spec.incarnation, false),
-      reassembly_(spec.first_seq, spec.every, static_cast<u32>(ring_.geometry().most_message()), spec.patience_ns, spec.guarded ? wire::Reassembly::kTrusted : spec.depth),
+      reassembly_(spec.first_seq, spec.every, static_cast<u32>(ring_.geometry().most_message()), spec.patience_ns, spec.guarded ? wire::Reassembly::kTrusted : spec.depth, &page_.pieces),
       stream_next_(reassembly_.next()),
       stream_progress_(spec.depth, spec.every) {
     counters_.next_seq.store(stream_next_);
+    if (spec.shown) seal_against_writers(shown_.get());
     if (spec.seal == nullptr) return;
     if (spec.whole)
         records_ = std::make_unique<seal::RecordOpener>(spec.seal->schedule());

@@ -31,6 +31,7 @@ struct ChannelSpec {
     bool unordered = false;  // messages are put into the ring as they come; their numbers are not ascending
     bool guarded = false;  // a recovery stack before it looks at the numbers
     bool whole = false;    // frames of a stream: nothing is put together
+    bool shown = false;    // its counters are for another process
     u64 kept_bytes = 0;    // by what comes before it
     std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
     u32 sender = UINT32_MAX;                  // its own number among those who seal
@@ -82,6 +83,15 @@ struct RecoveryCounters {
     std::atomic<u64> sent_bytes{0};
 };
 
+// What others than its writer want to know of a mirror. In a page of shared memory where they are another process.
+struct MirrorPage {
+    MirrorCounters counters;
+    RecoveryCounters recovery;
+    wire::ReassemblyCounters pieces;
+    std::atomic<bool> closed{false};
+};
+static_assert(sizeof(MirrorPage) <= kPage);
+
 class Mirror {
 public:
     explicit Mirror(const ChannelSpec& spec);
@@ -95,6 +105,9 @@ public:
     }
     Sender& ring() { return ring_; }
     const MirrorCounters& counters() const { return counters_; }
+    const MirrorPage& page() const { return page_; }
+    // Of the page; -1 where it is not shown.
+    int page_fd() const { return shown_.get(); }
     void came(u64 wire_bytes) { add(counters_.wire_bytes, wire_bytes); }
     RecoveryCounters& recovery() { return recovery_; }
     wire::Reassembly& reassembly() { return reassembly_; }
@@ -130,8 +143,8 @@ public:
     void refuse() { add(counters_.refused, 1); }
 
     // Its thread has let go of it: nothing more will be written, and `next_seq` stays.
-    bool closed() const { return closed_.load(std::memory_order_acquire); }
-    void close() { closed_.store(true, std::memory_order_release); }
+    bool closed() const { return page_.closed.load(std::memory_order_acquire); }
+    void close() { page_.closed.store(true, std::memory_order_release); }
 
     // Once per batch: relays to other nodes, then one wake.
     void announce() {
@@ -145,10 +158,14 @@ private:
     void note(u64 seq, u64 length, u64 lost, const Stamp& stamp);
 
     ChannelSpec spec_;
+    Descriptor shown_;
+    Mapping shown_at_;
+    std::unique_ptr<MirrorPage> own_page_;
+    MirrorPage& page_;
+    MirrorCounters& counters_;
+    RecoveryCounters& recovery_;
     Sender ring_;
     wire::Reassembly reassembly_;
-    MirrorCounters counters_;
-    RecoveryCounters recovery_;
     std::unique_ptr<seal::Opener> opener_;
     std::unique_ptr<seal::RecordOpener> records_;
     std::shared_ptr<const TimeBase> kept_base_;
@@ -161,7 +178,6 @@ private:
     u64 stream_next_;
     wire::Progress stream_progress_;
     bool news_ = false;
-    std::atomic<bool> closed_{false};
 };
 
 }  // namespace ringcast

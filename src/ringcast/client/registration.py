@@ -23,8 +23,8 @@ from ringcast.client.connection import Connection
 from ringcast.client.descriptors import copies, out_of_descriptors
 from ringcast.control.answers import Done, Published
 from ringcast.control.link import Received, close_all
-from ringcast.control.notices import RingUp, StageUnwanted, StageWanted
-from ringcast.control.requests import Attached, Publish, Subscribe, Unpublish, Unsubscribe
+from ringcast.control.notices import IntakeWanted, RingUp, StageUnwanted, StageWanted
+from ringcast.control.requests import Attached, IntakeDown, Publish, Subscribe, Unpublish, Unsubscribe
 from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo
@@ -184,6 +184,13 @@ class Subscription(ABC):
     @abstractmethod
     def ring_down(self, incarnation: int, end: int | None) -> None:
         """A publisher left, and what it sent ends before `end`; or, without one, a ring goes and another may follow."""
+
+    def intake_wanted(self, notice: IntakeWanted, received: Received[Any]) -> None:
+        """Receive a stream of another node in this process. Most leave it to the daemon."""
+        self._connection.post(IntakeDown(id=0, intake=notice.intake, reason="not for this kind of subscription"))
+
+    def intake_unwanted(self, number: int) -> None:  # noqa: B027 - most have none
+        """Receive it no more."""
 
     def stream_ended(self, incarnation: int, end: int) -> None:  # noqa: B027 - most need not care
         """A publisher left while none of its rings was read here."""

@@ -17,6 +17,8 @@ from ringcast.client.registration import Publication, Subscription
 from ringcast.control.answers import Answer, Done, Published, TagOpened
 from ringcast.control.link import Received
 from ringcast.control.notices import (
+    IntakeUnwanted,
+    IntakeWanted,
     Notice,
     Presences,
     RightTaken,
@@ -31,7 +33,7 @@ from ringcast.control.notices import (
     TagGone,
 )
 from ringcast.control.refusal import refusal
-from ringcast.control.requests import DropBuffer, HoldBuffer, OpenTag, Unpublish, Unsubscribe, Unwatch
+from ringcast.control.requests import DropBuffer, HoldBuffer, IntakeDown, OpenTag, Unpublish, Unsubscribe, Unwatch
 from ringcast.errors import DaemonUnavailable, ForkedError, RingcastError, TagDestroyed
 from ringcast.model.tag import TagAttributes
 
@@ -161,6 +163,14 @@ class Registry:
             case RingPaced(subscription=number, ring=ring, pace=pace):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.paced(ring, pace)
+            case IntakeWanted(subscription=number):
+                if (subscription := self._subscriptions.get(number)) is not None:
+                    subscription.intake_wanted(notice, received)
+                else:
+                    self.connection.post(IntakeDown(id=0, intake=notice.intake, reason="the subscription is closed"))
+            case IntakeUnwanted(subscription=number, intake=intake):
+                if (subscription := self._subscriptions.get(number)) is not None:
+                    subscription.intake_unwanted(intake)
             case StageWanted(publisher=publisher) | StageUnwanted(publisher=publisher):
                 if (publication := self._publications.get(publisher)) is not None:
                     publication.staged(notice)

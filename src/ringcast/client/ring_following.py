@@ -18,7 +18,7 @@ import math
 import secrets
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ringcast import _core
@@ -26,10 +26,11 @@ from ringcast.client.connection import Connection
 from ringcast.client.decoding import Decoders
 from ringcast.client.descriptors import copies
 from ringcast.client.registration import Subscription
+from ringcast.client.rings.intakes import Intakes
 from ringcast.client.rings.urgent_threads import UrgentThreads
 from ringcast.control.answers import Done
-from ringcast.control.link import close_all
-from ringcast.control.notices import RingUp
+from ringcast.control.link import Received, close_all
+from ringcast.control.notices import IntakeWanted, RingUp
 from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.model import priority
@@ -136,8 +137,10 @@ class RingFollowing(Subscription):
         self._rings: dict[int, int] = {}  # by publisher, the last one that was its ring here
         self._since_ns = time.monotonic_ns()
         self.threads = UrgentThreads(scaling.priority)
+        self._intakes = Intakes()
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
+        self._intakes.forget()
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
         return Subscribe(
             id=0, pattern=self.pattern, subscription=self.number, incarnation=self._incarnation, role=self._role,
@@ -166,6 +169,7 @@ class RingFollowing(Subscription):
             decode=self._decoders.of(up.info.tag, up.attributes, up.size),
             every=up.pace or (1 if up.every == self.scaling.every else self.scaling.every), paced=up.pace > 0,
             after=before, step=up.every, first=up.first_seq, unordered=up.unordered,
+            inflow=self._intakes.filling(up.ring),
         )  # fmt: skip
         self._rings[up.info.incarnation] = up.ring
         self.threads.channel(up.info.incarnation, up.priority)
@@ -175,6 +179,17 @@ class RingFollowing(Subscription):
             self._connection.post(
                 UseMailbox(id=0, subscription=self.number), (self.mailbox_fd,), lambda _: self._look_again()
             )
+
+    def intake_wanted(self, notice: IntakeWanted, received: Received[Any]) -> None:
+        self._intakes.wanted(notice, received, self._connection)
+
+    def intake_unwanted(self, number: int) -> None:
+        self._intakes.unwanted(number)
+
+    def close(self, native_close: Callable[[], None]) -> bool:
+        closed_now = super().close(native_close)
+        self._intakes.close()
+        return closed_now
 
     def _warn_of_detour(self, up: RingUp) -> None:
         """Once: a ring of this very node is read where it is, whichever node was to scale it."""
@@ -245,6 +260,7 @@ class RingFollowing(Subscription):
 
     def right_taken(self, error: RingcastError) -> None:
         self.fail(error)
+        self._intakes.close()
         if (reader := self._reader()) is not None:
             with self.lock:
                 for incarnation in [] if self.closed else reader.incarnations:

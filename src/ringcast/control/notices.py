@@ -75,6 +75,24 @@ class StageUnwanted(ControlMessage, frozen=True, tag="stage_unwanted"):
     stage: int
 
 
+class IntakeWanted(ControlMessage, frozen=True, tag="intake_wanted"):
+    """Receive a stream of another node yourself, for this subscription: you are its only reader here. Make the mirror
+    and answer with `IntakeUp` or `IntakeDown`. Descriptors: the socket that it comes to, the page of the sender's
+    clock."""
+
+    subscription: int
+    intake: int
+    channel: bytes
+    """`ringcast.transport.Channel`, encoded."""
+
+
+class IntakeUnwanted(ControlMessage, frozen=True, tag="intake_unwanted"):
+    """Receive it no more. What the mirror holds may be read to the end."""
+
+    subscription: int
+    intake: int
+
+
 class RingDown(ControlMessage, frozen=True, tag="ring_down"):
     """A publisher left, or a mirror is filled no more; what the ring still holds may be read to the end. `end`: all
     that the publisher sent ends before this number, and no other ring will bring it."""
@@ -133,6 +151,8 @@ Notice = (
     | RingPaced
     | StageWanted
     | StageUnwanted
+    | IntakeWanted
+    | IntakeUnwanted
     | TagGone
     | SubscriberCount
     | Presences

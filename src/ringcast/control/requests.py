@@ -107,6 +107,23 @@ class StageDown(ControlMessage, frozen=True, tag="stage_down"):
     reason: str = ""
 
 
+class IntakeUp(ControlMessage, frozen=True, tag="intake_up"):
+    """The stream that was wanted can come. Descriptors: the mirror's ring, its bell, the daemon's end of its fan-out
+    socket, the page of its counters."""
+
+    id: int
+    intake: int
+    incarnation: int
+
+
+class IntakeDown(ControlMessage, frozen=True, tag="intake_down"):
+    """The stream cannot be received here."""
+
+    id: int
+    intake: int
+    reason: str = ""
+
+
 class Attached(ControlMessage, frozen=True, tag="attached"):
     """A ring that came with `held` has a reader now, for whose place the daemon has been waiting."""
 
@@ -267,7 +284,7 @@ class Bye(ControlMessage, frozen=True, tag="bye"):
 
 Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
-    | SetChannel | Watch | Unwatch | StageUp | StageDown
+    | SetChannel | Watch | Unwatch | StageUp | StageDown | IntakeUp | IntakeDown
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
     | PullHistory | HoldBuffer | DropBuffer | ObserveMesh | LoadModel | GetStatus | GetSettings | Bye
 )  # fmt: skip

@@ -30,6 +30,7 @@ from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clocks.clocks import Clocks
 from ringcast.daemon.effects import Send
+from ringcast.daemon.intakes.handing import Handing
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.mesh.scouting import ScoutSettings
 from ringcast.daemon.mesh.shell import CONTROL_PORT, Mesh
@@ -125,10 +126,13 @@ class Network:
         # Streams come, stages and channels read them, streams go. Two arrows point back: `on_followed` and `on_gone`.
         self._senders = SenderNotices(self.mesh, background, self._complaints)
         sealed = bool(settings.identity)
-        opening = Opening(local, self.mesh, self._ends, self._host_of, self.clocks.base, sealed)
+        self.handing = Handing(local, bind, deliver)
+        opening = Opening(local, self.mesh, self._ends, self._host_of, self.clocks.base, sealed, self.handing)
         self.incoming = IncomingChannels(
             local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
         )
+        if not sealed:  # keys of sealed streams stay with daemons
+            local.sharing.read_otherwise = self.incoming.is_relayed
         self.stages = Stages(
             local, deliver, background, WholeStreams(self.incoming), lambda spec: self.outgoing.stage_gone(spec)
         )
@@ -201,6 +205,9 @@ class Network:
     def local_changed(self) -> None:
         """A client's request is done: tell the others what it wrote, and follow."""
         changes = self._local.take_changes()
+        if self._local.sharing.left:  # also a history, which is in no table
+            self._local.sharing.left = False
+            self.incoming.follow_soon()
         if not changes:
             return
         self.mesh.changed(changes)

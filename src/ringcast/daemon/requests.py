@@ -20,6 +20,8 @@ from ringcast.control.requests import (
     DestroyTag,
     DropBuffer,
     HoldBuffer,
+    IntakeDown,
+    IntakeUp,
     ListChannels,
     ListHistories,
     ListNodes,
@@ -47,6 +49,7 @@ from ringcast.daemon.observe import listing
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.pull.buffers import without_network
 from ringcast.daemon.pull.pulls import INLINE_BYTES, Pulls, beside, inline
+from ringcast.daemon.rings.registrations import Expected
 from ringcast.daemon.stages.proxies import Stages
 from ringcast.daemon.streams import routes
 from ringcast.errors import (
@@ -133,6 +136,10 @@ class Requests:
         elif isinstance(request, StageUp | StageDown):
             self._stages.answered(connection.number, request, fds)
             connection.push(Done(id=request.id))
+        elif isinstance(request, IntakeUp | IntakeDown):
+            if self._network is not None:
+                self._network.handing.answered(connection.number, request, fds)
+            connection.push(Done(id=request.id))
         elif isinstance(request, Subscribe) and (self._network is not None or request.size is not None):
             try:
                 routes.check_options(
@@ -181,7 +188,9 @@ class Requests:
         with ExitStack() as stack:
             stack.callback(self._settle)
             if request.role == "subscriber":
-                stack.enter_context(self._local.sharing.expecting(request.pattern, options))
+                client = self._local.clients.get(connection.number)
+                expected = Expected(request.pattern, options, client, request.subscription)
+                stack.enter_context(self._local.sharing.expecting(expected))
                 if self._network is not None:
                     await self._network.incoming.prepare(request.pattern, options, request.start)
                 if request.size is not None:

@@ -139,6 +139,7 @@ class Path(Closing):
         self.reader.attach(
             self.mirror.ring_fd, self.mirror.bell_fd, depth=publisher.depth, capacity_bytes=publisher.capacity_bytes,
             incarnation=self.mirror.incarnation, start=_core.START_EARLIEST, decode=bytes,
+            inflow=getattr(receiving, "inflow", None),
         )  # fmt: skip
         self.sending: Sending = transport.send(self.channel, publisher, HOST, receiving.port)
         asyncio.run(self.sending.ready())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 
+from ringcast import _core
+from ringcast.control.service import Seat
 from ringcast.model import addresses
 from ringcast.transport.addressing import HEADER_BYTES
 from ringcast.transport.interface import Channel, Mirror
@@ -26,8 +28,11 @@ MOST_WINDOW_BITS = 1 << 25
 
 
 class StackReceiving(DatagramReceiving):
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__(host, port)
+    """`attended`: whoever reads its only channel in this process receives itself while it waits."""
+
+    def __init__(self, host: str, port: int, attended: bool = False) -> None:
+        super().__init__(host, port, attended)
+        self.inflow = self._delivery if attended else None
         self._groups = GroupSockets()
         self._seats: dict[int, tuple[int, int, tuple[str, str] | None]] = {}  # group key, number, group and interface
         self._mirrors: dict[int, Mirror] = {}  # of channels that are in a multicast group
@@ -35,23 +40,9 @@ class StackReceiving(DatagramReceiving):
 
     def open(self, channel: Channel) -> Mirror:
         """Raises ValueError without a seat."""
-        seat = channel.seat
-        if seat is None:
-            raise ValueError(f"channel {channel.key:x} of a stacked transport has no seat in a group")
-        recipe = read(channel.transport)
+        seat = _seat(channel)
         joined = self._join(channel.key, seat.multicast, channel.sender) if seat.multicast else None
-        most_pieces = max(1, -(-channel.capacity_bytes // seat.chunk))
-        tuning = {**recipe.tuning, "group": max(1, sum(map(bool, seat.peers)))}
-        mirror = self._delivery.open_recovered(
-            key=seat.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
-            first_seq=channel.first_seq, reliable=channel.reliable, stages=list(recipe.shape.stages), tuning=tuning,
-            me=seat.number, messages=_window(channel.depth, most_pieces),
-            most_pieces=most_pieces, cells=WINDOW_CELLS, cell_bytes=HEADER_BYTES + seat.chunk,
-            publisher=addresses.join(channel.sender, seat.feedback), group=seat.multicast if joined else "",
-            peers=list(seat.peers), gate_seq=seat.next_seq, patient=recipe.patient,
-            loss=recipe.native_loss(seat.number + 1), seal=native_seal(seat.key, seat.seal),
-            sender=seat.seal.sender if seat.seal is not None else 0xFFFFFFFF,
-        )  # fmt: skip
+        mirror = open_mirror(self._delivery, channel, group=seat.multicast if joined else "")
         self._urgency.lock(mirror.ring_fd)
         self._seats[channel.key] = (seat.key, seat.number, joined)
         if joined:
@@ -111,6 +102,31 @@ class StackReceiving(DatagramReceiving):
         if sock is not None:
             self._delivery.add_socket(sock.fileno())
         return address, interface
+
+
+def open_mirror(delivery: _core.Delivery, channel: Channel, *, group: str = "", shown: bool = False) -> _core.Mirror:
+    """The mirror of a channel, behind its stack; with `shown` its counters are in a page for another process. Raises
+    ValueError without a seat."""
+    seat = _seat(channel)
+    recipe = read(channel.transport)
+    most_pieces = max(1, -(-channel.capacity_bytes // seat.chunk))
+    tuning = {**recipe.tuning, "group": max(1, sum(map(bool, seat.peers)))}
+    return delivery.open_recovered(
+        key=seat.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
+        first_seq=channel.first_seq, reliable=channel.reliable, stages=list(recipe.shape.stages), tuning=tuning,
+        me=seat.number, messages=_window(channel.depth, most_pieces),
+        most_pieces=most_pieces, cells=WINDOW_CELLS, cell_bytes=HEADER_BYTES + seat.chunk,
+        publisher=addresses.join(channel.sender, seat.feedback), group=group,
+        peers=list(seat.peers), gate_seq=seat.next_seq, patient=recipe.patient,
+        loss=recipe.native_loss(seat.number + 1), seal=native_seal(seat.key, seat.seal),
+        sender=seat.seal.sender if seat.seal is not None else 0xFFFFFFFF, shown=shown,
+    )  # fmt: skip
+
+
+def _seat(channel: Channel) -> Seat:
+    if channel.seat is None:
+        raise ValueError(f"channel {channel.key:x} of a stacked transport has no seat in a group")
+    return channel.seat
 
 
 def _window(depth: int, most_pieces: int) -> int:

@@ -44,12 +44,12 @@ class Udp:
 class DatagramReceiving:
     """One socket, and one native delivery thread that reads it. Subclasses open channels."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, attended: bool = False) -> None:
         self._socket = bound(socket.SOCK_DGRAM, host, port)
         self._urgency = Urgency("")
         widen_receive_buffer(self._socket)
         self.port: int = self._socket.getsockname()[1]
-        self._delivery = _core.Delivery(self._socket.fileno())
+        self._delivery = _core.Delivery(self._socket.fileno(), attended)
 
     def ended(self) -> list[int]:
         return []

@@ -32,6 +32,7 @@ HELP = "List the streams between this node and others: what they carry, how much
 
 _EPILOG = """\
 'in' comes to this node, 'out' leaves it. Publishers send datagrams themselves, so only the receiving node counts them.
+'receiver' is who takes in what comes: the daemon, or a subscriber that is the only one here to read the stream.
 'sealed' channels are encrypted and authenticated: in a mesh with identities all are ('ringcast secure').
 'every' n carries the messages whose number is a multiple of n; with a 'rate', n follows the publisher. 'size' is what
 messages are scaled to. 'repeated' are fragments that came twice or too late; 'recovered' came from repairs; 'naks' are
@@ -60,8 +61,8 @@ examples:
 """
 
 _HEADS = (
-    "tag", "direction", "node", "transport", "sealed", "every", "rate", "size", "reliable", "messages", "bytes",
-    "priority", "lost", "repeated", "recovered", "naks", "repairs", "delay", "jitter", "relate", "relate2",
+    "tag", "direction", "node", "transport", "receiver", "sealed", "every", "rate", "size", "reliable", "messages",
+    "bytes", "priority", "lost", "repeated", "recovered", "naks", "repairs", "delay", "jitter", "relate", "relate2",
 )  # fmt: skip
 _FORGED = ("malformed", "absurd", "forged", "replayed", "old_key", "mismatched")
 """What came under a channel's own key and cannot be its sender's."""
@@ -164,7 +165,8 @@ def _sheets(seen: _Seen) -> list[Sheet]:
     if seen.rows:
         cells = [
             [
-                row.tag, row.direction, row.node, carrier(row), _yes(row.counters.get("sealed")), str(row.every),
+                row.tag, row.direction, row.node, carrier(row), row.receiver or "-",
+                _yes(row.counters.get("sealed")), str(row.every),
                 show_hz(row.rate_hz or None), show_size(row.size), _yes(row.reliable),
                 _number(row.messages), "-" if row.bytes is None else show_bytes(row.bytes), row.priority or "-",
                 _number(row.lost),

@@ -33,6 +33,7 @@ def statuses(
                 tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
                 size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
                 priority=stream.demand.priority,
+                receiver="daemon" if stream.demand.reader is None else "subscriber",
                 in_force=_in_force(channel.receiving) if read_back else None,
             )  # fmt: skip
 

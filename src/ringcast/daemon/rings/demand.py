@@ -43,6 +43,8 @@ class Demand(NamedTuple):
     """Of a pull buffer, how many messages it holds; 0 is as many as the publisher's ring does."""
     priority: str = ""
     """How urgent it is, settled (`ringcast.model.priority`): subscribers of different classes have channels apart."""
+    reader: tuple[int, int] | None = None
+    """The client and subscription that receives it itself, being the only one here; None has the daemon receive."""
 
 
 class StageSpec(NamedTuple):

@@ -6,7 +6,7 @@ The rules are in `ringcast.daemon.clients`.
 from __future__ import annotations
 
 import weakref
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ringcast.control.descriptor import Descriptor
 from ringcast.control.status import SubscriberStatus
@@ -101,6 +101,15 @@ class Subscription:
         )
 
 
+class Expected(NamedTuple):
+    """A subscription that is about to be: streams are opened for it before it is granted."""
+
+    pattern: str
+    options: SubscribeOptions
+    client: Client | None
+    number: int
+
+
 class Client:
     """A session, as SO_PEERCRED and its greeting describe it, and what it holds."""
 
@@ -116,6 +125,8 @@ class Client:
         self.counters = counters
         self.rings: dict[int, Ring] = {}
         self.subscriptions: dict[int, Subscription] = {}
+        self.receives = who is not None
+        """Whether it may be asked to receive streams itself."""
         self._mailboxes: weakref.WeakValueDictionary[tuple[int, int], Mailbox] = weakref.WeakValueDictionary()
 
     def mailbox(self, descriptor: Descriptor, number: int) -> Mailbox:

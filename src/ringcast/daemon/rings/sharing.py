@@ -13,12 +13,13 @@ from contextlib import contextmanager
 
 from ringcast.control.notices import RingDown, RingPaced, RingUp, StreamEnded
 from ringcast.daemon.effects import Effects, Send
+from ringcast.daemon.intakes.sole_reader import may_receive
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
 from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.inventory import Rings
 from ringcast.daemon.rings.pacing import Paces
-from ringcast.daemon.rings.registrations import Subscription
+from ringcast.daemon.rings.registrations import Client, Expected, Subscription
 from ringcast.daemon.rings.ring import Core, Ring
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.matching import PatternIndex
@@ -44,19 +45,23 @@ class Sharing:
         self.subscriptions: PatternIndex[int, Subscription] = PatternIndex()
         self.sized = 0
         """Of those, expected ones included, how many want a size."""
-        self._expected: Counter[tuple[str, SubscribeOptions]] = Counter()
+        self.read_otherwise: Callable[[str], bool] | None = None
+        """Whether anything here but subscriptions reads a tag of another node. None: nobody receives streams itself."""
+        self.left = False
+        """Set when a subscription or history goes: whoever is alone now may receive itself. To be cleared."""
+        self._expected: Counter[Expected] = Counter()
         self._paced: dict[int, Subscription] = {}
 
     @contextmanager
-    def expecting(self, pattern: str, options: SubscribeOptions) -> Iterator[None]:
+    def expecting(self, expected: Expected) -> Iterator[None]:
         """Within, streams are wanted for such a subscription though it is not here yet."""
-        self._expected[pattern, options] += 1
-        self.sized += options.size is not None
+        self._expected[expected] += 1
+        self.sized += expected.options.size is not None
         try:
             yield
         finally:
-            self._expected -= Counter([(pattern, options)])
-            self.sized -= options.size is not None
+            self._expected -= Counter([expected])
+            self.sized -= expected.options.size is not None
 
     def add(self, subscription: Subscription) -> None:
         """Show it what is there."""
@@ -76,6 +81,7 @@ class Sharing:
         for ring in self.rings.matching(subscription.pattern):
             ring.forget_reader(subscription.key)
         self.subscriptions.discard(subscription.pattern, subscription.info.id)
+        self.left = True
         self.sized -= subscription.options.size is not None
         self._paced.pop(subscription.info.id, None)
 
@@ -274,12 +280,32 @@ class Sharing:
         apart = routes.apart(self._table.tag(tag), self._table.node)
         wanting = [one for one in self.subscriptions.matching(tag) if one.counts]
         here = {(one.options, one.info.id if apart else 0) for one in wanting}
-        expected = {(options, 0) for pattern, options in self._expected if matches(pattern, tag)}
+        expected = {(one.options, 0) for one in self._expected if matches(one.pattern, tag)}
         return {self.demand(options, tag, subscriber) for options, subscriber in here | expected}
 
     def demand(self, options: SubscribeOptions, tag: str, subscriber: int = 0) -> Demand:
         """How streams of a tag come here for a subscriber with these options."""
-        return routes.demand(options, self._table.tag(tag), self._table.node, subscriber)
+        demand = routes.demand(options, self._table.tag(tag), self._table.node, subscriber)
+        return demand if self.read_otherwise is None else demand._replace(reader=self._sole_reader(tag, demand))
+
+    def _sole_reader(self, tag: str, demand: Demand) -> tuple[int, int] | None:
+        """Who receives a stream with that demand itself: the only one here that reads the only publisher elsewhere."""
+        found: dict[tuple[int, int], tuple[str, Client]] = {}
+        for one in self.subscriptions.matching(tag):
+            if found or not one.counts:
+                return None
+            found[one.key] = (one.pattern, one.client)
+        for expected in self._expected:
+            if matches(expected.pattern, tag) and expected.client is not None:
+                found[expected.client.number, expected.number] = (expected.pattern, expected.client)
+        if len(found) != 1:
+            return None
+        ((key, (pattern, client)),) = found.items()
+        if not client.receives or not may_receive(pattern, demand, len(client.subscriptions)):
+            return None
+        alive = [row.owner for row in self._table.publishers(tag) if row.alive]
+        sole = len(alive) == 1 and alive[0] != self._table.node
+        return key if sole and self.read_otherwise is not None and not self.read_otherwise(tag) else None
 
     def _demand(self, subscription: Subscription, tag: str) -> Demand:
         return self.demand(subscription.options, tag, subscription.info.id)

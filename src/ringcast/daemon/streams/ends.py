@@ -39,10 +39,14 @@ class ReceivingEnds:
         would wait behind what the others have in it. Raises QosMismatch, OSError."""
         if not urgencies.read(priority).apart:
             return self.end(transport)
-        own = find(transport).receive(self._host)
-        self._own[id(own)] = (_name(transport), own)
+        own = self.add_own(transport, find(transport).receive(self._host))
         if isinstance(own, UrgentReceiving):
             own.prioritise(priority)
+        return own
+
+    def add_own(self, transport: str, own: Receiving) -> Receiving:
+        """The end of one channel; to be let go of by `release`."""
+        self._own[id(own)] = (_name(transport), own)
         return own
 
     def release(self, receiving: Receiving) -> None:

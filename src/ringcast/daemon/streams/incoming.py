@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable
 
 from ringcast.control.service import RegroupChannel, Start
@@ -27,7 +26,7 @@ from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.opening import REQUEST_TIMEOUT_S, Opening, patience_s
 from ringcast.daemon.streams.sender_notices import SenderNotices
 from ringcast.daemon.streams.state import Event, State
-from ringcast.daemon.streams.wanted import IncomingChannel, Resumption, Stream, end_of
+from ringcast.daemon.streams.wanted import Held, IncomingChannel, Resumption, Stream, end_of, joint_start
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.model.place import node_of
@@ -37,7 +36,6 @@ logger = logging.getLogger("ringcast.daemon")
 
 RETRY_S = 0.5
 ENDED_S = 0.1
-DRAIN_S = 1.0
 AT_ONCE = 32
 """Channels from one node that are being opened."""
 
@@ -65,8 +63,7 @@ class IncomingChannels:
         """Keys of channels that are to be opened again, though they are not open yet."""
         self._resume: dict[Stream, Resumption] = {}
         self._complained: set[Stream] = set()
-        self._relayed: Counter[Stream] = Counter()
-        self._kept: Counter[tuple[str, Demand]] = Counter()
+        self._held = Held()
         self._leaving = False
         self._left: dict[int, PublisherRow] = {}
         self._retry: asyncio.TimerHandle | None = None
@@ -82,14 +79,16 @@ class IncomingChannels:
         for row in self._remote_publishers():
             for demand in self._demands(row.info.tag):
                 streams[Stream(row.info.incarnation, demand)] = row
-        for tag, demand in self._kept:
+        for tag, demand in self._held.kept:
             for row in self._local.table.publishers(tag):
                 if row.alive and row.owner != self._local.table.node:
                     streams[Stream(row.info.incarnation, demand)] = row
                 elif row.alive and row.depth < demand.depth:  # by way of a socket to ourselves, which must lose nothing
                     streams[Stream(row.info.incarnation, demand._replace(transport="tcp"))] = row
-        rows = {row.info.incarnation: row for row in self._remote_publishers()} if self._relayed else {}
-        return streams | {stream: rows[stream.incarnation] for stream in self._relayed if stream.incarnation in rows}
+        rows = {row.info.incarnation: row for row in self._remote_publishers()} if self._held.relayed else {}
+        return streams | {
+            stream: rows[stream.incarnation] for stream in self._held.relayed if stream.incarnation in rows
+        }
 
     def follow_soon(self) -> None:
         """Follow once for all that changes meanwhile."""
@@ -112,7 +111,7 @@ class IncomingChannels:
                     self._remember(stream)
                 self._close(stream)
         for stream, (tag, _) in list(self._resume.items()):
-            if stream.demand not in self._demands(tag) and stream not in self._relayed:
+            if stream.demand not in self._demands(tag) and stream not in self._held.relayed:
                 del self._resume[stream]
         for stream, row in streams.items():
             if stream in self._opening:
@@ -145,14 +144,11 @@ class IncomingChannels:
         row = self._row(stream)
         if row is None or row.alive or incoming.broken:
             return False
-        if stream in self._relayed:  # stays until the proxies and stages that read it release it
+        if stream in self._held.relayed:  # stays until the proxies and stages that read it release it
             return True
         if incoming.has_all_before(row.end) or not incoming.ring.readers:
             return False
-        if incoming.leaves_at is None:
-            incoming.life.on(Event.LEFT)
-            incoming.leaves_at = asyncio.get_running_loop().time() + DRAIN_S
-        return stream.demand.reliable or asyncio.get_running_loop().time() < incoming.leaves_at
+        return incoming.waits_for_rest(asyncio.get_running_loop().time())
 
     def _row(self, stream: Stream) -> PublisherRow | None:
         """The row of a channel's publisher, as the table has it now."""
@@ -191,32 +187,38 @@ class IncomingChannels:
     async def prepare(self, pattern: str, options: SubscribeOptions, start: Start) -> None:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
         cannot be opened now are tried again later."""
-        tasks = []
-        longest_s = 0.0
-        for row in self._remote_publishers():
-            demand = self._local.sharing.demand(options, row.info.tag)
-            stream = Stream(row.info.incarnation, demand)
-            if matches(pattern, row.info.tag) and stream not in self.channels and not self._made_here(demand):
-                longest_s = max(longest_s, patience_s(demand))
-                tasks.append(self._opening.get(stream) or self._open_soon(stream, row, start))
-        if tasks:
-            await asyncio.wait(tasks, timeout=longest_s)
+        rows = [row for row in self._remote_publishers() if matches(pattern, row.info.tag)]
+        while rows:
+            tasks: dict[asyncio.Task[None], Stream] = {}
+            for row in rows:
+                stream = Stream(row.info.incarnation, self._local.sharing.demand(options, row.info.tag))
+                if stream not in self.channels and not self._made_here(stream.demand):
+                    begin = joint_start(stream, self.channels, start)
+                    tasks[self._opening.get(stream) or self._open_soon(stream, row, begin)] = stream
+            if tasks:
+                await asyncio.wait(tasks, timeout=max(patience_s(stream.demand) for stream in tasks.values()))
+            # Once more, for this daemon, what its reader could not receive itself.
+            failed = {one.incarnation for one in tasks.values() if one.demand.reader and one not in self.channels}
+            rows = [row for row in rows if row.info.incarnation in failed]
+        if any(known.demand.reader and not incoming.ring.readers for known, incoming in self.channels.items()):
+            self.follow()  # another stream took its place
 
     async def keep(self, tag: str, demand: Demand) -> None:
         """Hold mirrors of a tag's publishers, of the demand's own depth, whoever subscribes."""
-        self._kept[tag, demand] += 1
+        self._held.kept[tag, demand] += 1
         await self.settled(tag)
 
     def let_go(self, tag: str, demand: Demand) -> None:
-        self._kept[tag, demand] -= 1
-        if not self._kept[tag, demand]:
-            del self._kept[tag, demand]
+        if self._held.lets_go(self._held.kept, (tag, demand)):
             self.follow_soon()
+
+    def is_relayed(self, tag: str) -> bool:
+        """Whether proxies, stages or buffers here read it."""
+        return self._held.reads(tag, self._local.table.publishers(tag))
 
     def _is_kept(self, stream: Stream) -> bool:
         """Whether a pull buffer holds it: then it stays after its publisher left."""
-        tag, wanted = self.channels[stream].row.info.tag, stream.demand
-        return any((tag, wanted.every, wanted.depth) == (t, kept.every, kept.depth) for t, kept in self._kept)
+        return self._held.keeps(self.channels[stream].row.info.tag, stream.demand)
 
     async def settled(self, pattern: str) -> None:
         """Returns when the matching channels are open, and those before them closed, or after REQUEST_TIMEOUT_S."""
@@ -233,7 +235,7 @@ class IncomingChannels:
     async def hold_relay(self, stream: Stream, start: Start) -> Ring:
         """See `Relays`. The ring of a publisher here, or a mirror; to be let go of by `release_relay`."""
         ring = self._local.rings.of_incarnation(stream.incarnation)
-        self._relayed[stream] += 1
+        self._held.relayed[stream] += 1
         if ring is None:
             try:
                 ring = (await self._relay(stream, start)).ring
@@ -243,9 +245,7 @@ class IncomingChannels:
         return ring
 
     def release_relay(self, stream: Stream) -> None:
-        self._relayed[stream] -= 1
-        if not self._relayed[stream]:
-            del self._relayed[stream]
+        if self._held.lets_go(self._held.relayed, stream):
             self.follow_soon()
 
     async def _relay(self, stream: Stream, start: Start) -> IncomingChannel:

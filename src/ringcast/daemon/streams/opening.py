@@ -21,6 +21,7 @@ from ringcast.control.descriptor import Descriptor
 from ringcast.control.service import ChannelOpened, Nothing, OpenChannel, Start, StartChannel
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
+from ringcast.daemon.intakes.handing import HandedMirror, HandedReceiving, Handing
 from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.rings.demand import Demand
 from ringcast.daemon.rings.ring import MirrorRing
@@ -49,8 +50,9 @@ class Opening:
 
     def __init__(
         self, local: Local, mesh: Mesh, ends: ReceivingEnds, host_of: Callable[[str], Awaitable[str]],
-        clock_of: Callable[[str], Awaitable[_core.TimeBase]], sealed: bool = False,
+        clock_of: Callable[[str], Awaitable[_core.TimeBase]], sealed: bool = False, handing: Handing | None = None,
     ) -> None:  # fmt: skip
+        self._handing = handing
         self._local = local
         self._mesh = mesh
         self._ends = ends
@@ -66,7 +68,7 @@ class Opening:
         """A channel that flows, and what clients are to be told of its ring. With `hold` the ring overwrites nothing
         until reliable readers have a place in it. Raises TimeoutError, RingcastError, OSError."""
         demand, key, life = stream.demand, secrets.randbits(62) | 1, Life()
-        receiving = self._ends.end_for(demand.transport, demand.priority)
+        receiving = self._end(demand)
         address, here = f":{receiving.port}", demand.at == f"node:{via}"
         with ExitStack() as undo:
             undo.callback(self._ends.release, receiving)
@@ -85,7 +87,10 @@ class Opening:
             # 2. The mirror is made. Whatever comes for it from now on is kept.
             channel = _channel(key, stream, opened, await resolved(await self._host_of(via)))
             clock = await self._clock_of(via)
-            mirror = receiving.open(channel)
+            if isinstance(receiving, HandedReceiving):
+                mirror: Mirror = await receiving.open_there(channel, clock)
+            else:
+                mirror = receiving.open(channel)
             mirror.follow(clock)
             undo.callback(receiving.close_channel, key)
             ring = self._mirror_ring(stream, row, channel, mirror, receiving, opened.age_ns)
@@ -112,6 +117,11 @@ class Opening:
             first_seq=opened.first_seq, life=life, receiving=receiving,
         ), shown  # fmt: skip
 
+    def _end(self, demand: Demand) -> Receiving:
+        if demand.reader is None or self._handing is None:
+            return self._ends.end_for(demand.transport, demand.priority)
+        return self._ends.add_own(demand.transport, self._handing.end(demand.reader))
+
     def _mirror_ring(
         self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: Receiving,
         older_ns: int | None,
@@ -123,10 +133,14 @@ class Opening:
             mirror.ring_fd, mirror.bell_fd, depth=channel.depth, capacity_bytes=channel.capacity_bytes,
             incarnation=mirror.incarnation,
         )  # fmt: skip
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            receiving.attach_fanout(channel.key, theirs.fileno())
-        fds = [Descriptor(os.dup(mirror.ring_fd)), Descriptor(os.dup(mirror.bell_fd)), Descriptor(ours.detach())]
+        if isinstance(mirror, HandedMirror):
+            fanout = mirror.take_fanout()
+        else:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                receiving.attach_fanout(channel.key, theirs.fileno())
+            fanout = Descriptor(ours.detach())
+        fds = [Descriptor(os.dup(mirror.ring_fd)), Descriptor(os.dup(mirror.bell_fd)), fanout]
         row = msgspec.structs.replace(row, depth=channel.depth, capacity_bytes=channel.capacity_bytes)
         return MirrorRing(
             self._local.number(), row, tag.attributes, fds, monitor, mirror=mirror, every=channel.every,

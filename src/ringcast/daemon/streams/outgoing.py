@@ -120,6 +120,8 @@ class OutgoingChannels:
             case int(number):
                 # What a stage passed over is not held anywhere, and shows as lost.
                 first = number if spec is not None else max(source.oldest_seq, number)
+                if source.ring == request.incarnation:  # the publisher's own: nobody has what it did not send
+                    first = min(first, source.next_seq)
         first = first_due(first, every)
         seat = None
         if isinstance(transport, GroupTransport):

@@ -6,19 +6,23 @@ The rules are in `ringcast.daemon.streams.incoming`.
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple, cast
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar, cast
 
 import msgspec
 
+from ringcast.control.service import Start
 from ringcast.daemon.rings.demand import Demand
 from ringcast.daemon.rings.ring import MirrorRing
-from ringcast.daemon.streams.state import Life, State
+from ringcast.daemon.streams.state import Event, Life, State
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Receiving, find
 from ringcast.transport.interface import GroupReceiving, GroupTransport, Mirror
 
 SETTLE_S = 0.001
+DRAIN_S = 1.0
 
 
 class Stream(NamedTuple):
@@ -29,6 +33,8 @@ class Stream(NamedTuple):
 
     def differs_in_parameters(self, other: Stream) -> bool:
         """Whether both have the same stages, and nothing else is different."""
+        if self.demand.reader is not None:  # its parameters are in another process
+            return False
         same = other.demand._replace(transport=self.demand.transport)
         if self.incarnation != other.incarnation or self.demand != same:
             return False
@@ -60,9 +66,56 @@ class IncomingChannel(msgspec.Struct):
         """The receiving end, of a channel that shares its stream."""
         return cast(GroupReceiving, self.receiving)
 
+    def waits_for_rest(self, now: float) -> bool:
+        """Its publisher left: whether what has not come is waited for."""
+        if self.leaves_at is None:
+            self.life.on(Event.LEFT)
+            self.leaves_at = now + DRAIN_S
+        return self.ring.demand.reliable or now < self.leaves_at
+
     def has_all_before(self, end: int) -> bool:
         """Whether every due message before `end` has come."""
         return first_due(self.mirror.next_seq, self.ring.every) >= end
+
+
+_Key = TypeVar("_Key")
+
+
+class Held:
+    """What this node holds beside subscriptions: whole streams for proxies and stages, mirrors for pull buffers."""
+
+    def __init__(self) -> None:
+        self.relayed: Counter[Stream] = Counter()
+        self.kept: Counter[tuple[str, Demand]] = Counter()
+
+    @staticmethod
+    def lets_go(held: Counter[_Key], key: _Key) -> bool:
+        """One holder less; whether it was the last."""
+        held[key] -= 1
+        if held[key]:
+            return False
+        del held[key]
+        return True
+
+    def reads(self, tag: str, rows: Iterable[PublisherRow]) -> bool:
+        relayed = {stream.incarnation for stream in self.relayed}
+        return any(tag == kept for kept, _ in self.kept) or any(row.info.incarnation in relayed for row in rows)
+
+    def keeps(self, tag: str, demand: Demand) -> bool:
+        return any((tag, demand.every, demand.depth) == (name, kept.every, kept.depth) for name, kept in self.kept)
+
+
+def joint_start(stream: Stream, channels: Mapping[Stream, IncomingChannel], start: Start) -> Start:
+    """Where a stream begins that takes the place of one that its only reader so far received itself: not after what
+    that reader has."""
+    had = [
+        known.mirror.next_seq
+        for other, known in channels.items()
+        if other.demand.reader is not None and other._replace(demand=other.demand._replace(reader=None)) == stream
+    ]
+    if not had or start == "earliest":
+        return start
+    return min([*had, start] if isinstance(start, int) else had)
 
 
 class Resumption(NamedTuple):

@@ -129,7 +129,8 @@ def encode(node: str, taken_ns: int, channels: list[msgspec.Raw], dropped: dict[
 def encode_channel(row: ChannelStatus) -> msgspec.Raw:
     fields = msgspec.structs.asdict(row)
     width, height = fields.pop("size") or (0, 0)
-    del fields["priority"], fields["in_force"]  # no counters; and tables of what was recorded keep their columns
+    # No counters; and tables of what was recorded keep their columns.
+    del fields["priority"], fields["in_force"], fields["receiver"]
     channel = Channel(**{**fields, "incarnation": f"{row.incarnation:016x}", "width": width, "height": height})
     return msgspec.Raw(msgspec.json.encode(channel))
 
