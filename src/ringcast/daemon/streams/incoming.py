@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from ringcast.control.service import RegroupChannel, Start
 from ringcast.daemon.background import Background
@@ -188,18 +189,17 @@ class IncomingChannels:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
         cannot be opened now are tried again later."""
         rows = [row for row in self._remote_publishers() if matches(pattern, row.info.tag)]
-        while rows:
+        demand = partial(self._local.sharing.demand, options)
+        while rows:  # again for what its reader could not receive itself, and is not asked to any more
             tasks: dict[asyncio.Task[None], Stream] = {}
             for row in rows:
-                stream = Stream(row.info.incarnation, self._local.sharing.demand(options, row.info.tag))
+                stream = Stream(row.info.incarnation, demand(row.info.tag))
                 if stream not in self.channels and not self._made_here(stream.demand):
-                    begin = joint_start(stream, self.channels, start)
-                    tasks[self._opening.get(stream) or self._open_soon(stream, row, begin)] = stream
+                    tasks[self._opening.get(stream) or self._open_soon(stream, row, start)] = stream
             if tasks:
                 await asyncio.wait(tasks, timeout=max(patience_s(stream.demand) for stream in tasks.values()))
-            # Once more, for this daemon, what its reader could not receive itself.
-            failed = {one.incarnation for one in tasks.values() if one.demand.reader and one not in self.channels}
-            rows = [row for row in rows if row.info.incarnation in failed]
+            tried = {one.incarnation: one.demand for one in tasks.values() if one.demand.reader}
+            rows = [r for r in rows if tried.get(r.info.incarnation, demand(r.info.tag)) != demand(r.info.tag)]
         if any(known.demand.reader and not incoming.ring.readers for known, incoming in self.channels.items()):
             self.follow()  # another stream took its place
 
@@ -278,7 +278,7 @@ class IncomingChannels:
                 del self._opening[stream]
 
         task = self._opening[stream] = self._background.start(
-            f"open a channel from {row.info}", self._open(stream, row, start), ended
+            f"open a channel from {row.info}", self._open(stream, row, joint_start(stream, self.channels, start)), ended
         )
         return task
 

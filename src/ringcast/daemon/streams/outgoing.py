@@ -35,7 +35,7 @@ from ringcast.daemon.streams.interface import HeldSource, Sources, Wanted
 from ringcast.daemon.streams.places import Places
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.daemon.streams.seals import Seals
-from ringcast.errors import BadMessage, BrokenError, QosMismatch
+from ringcast.errors import BadMessage, BrokenError, CorruptRing, QosMismatch
 from ringcast.model.priority import settled
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Channel, Sending, Source, find
@@ -314,7 +314,11 @@ class OutgoingChannels:
             await asyncio.sleep(SETTLE_S)
             if key not in self.channels:  # closed meanwhile
                 return
-            sending.settle()
+            try:
+                sending.settle()
+            except CorruptRing as exc:  # its readers will say so too
+                logger.warning("channel %x: %s", key, exc)
+                return
 
     # ------------------------------------------------------------------ groups
 
