@@ -371,7 +371,6 @@ void bind_reader(nb::module_& m) {
              "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false)
         .def("rescale", [](PyReader& r, u64 incarnation, u64 every) { return r.open().rescale(incarnation, every); }, "incarnation"_a, "every"_a)
         .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true, "end"_a = nb::none())
-        .def("count_lost", [](PyReader& r, u64 n) { r.open().count_lost(n); }, "n"_a)
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
         .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)
         .def("recv_if_any", [](PyReader& r, bool copy) { return or_none(r.recv_if_any(copy)); }, "copy"_a = true)

@@ -30,6 +30,9 @@ struct Attributes {
 };
 static_assert(sizeof(Attributes) == 48);
 
+// The least runtime and the longest period that Linux takes unless it is told otherwise.
+constexpr Schedule kLeast{kDeadline, 0, 1024, 4'194'000'000, 4'194'000'000};
+
 int set(int thread, const Schedule& wanted) {
     const bool real_time = wanted.policy != SCHED_OTHER;
     Attributes attributes{sizeof(Attributes), wanted.policy, real_time ? kResetOnFork : 0, 0, wanted.priority,
@@ -40,9 +43,16 @@ int set(int thread, const Schedule& wanted) {
 }  // namespace
 
 void set_schedule(int thread, const Schedule& wanted) {
-    // Other parameters for a deadline thread that sleeps would leave what it had reserved taken.
-    if (wanted.policy == kDeadline && schedule_of(thread).policy == kDeadline) set(thread, {});
-    if (const int error = set(thread, wanted); error != 0) throw OsRefused("cannot set the schedule of a thread", error);
+    // When another thread takes the deadline policy from one that sleeps, Linux never releases what it had reserved:
+    // after some changes no reservation fits until the machine starts again. Changing the parameters does release it. So
+    // the reservation is first made as small as there is.
+    const Schedule before = schedule_of(thread);
+    const bool reserved = before.policy == kDeadline;
+    if (reserved) set(thread, kLeast);
+    if (const int error = set(thread, wanted); error != 0) {
+        if (reserved) set(thread, before);
+        throw OsRefused("cannot set the schedule of a thread", error);
+    }
 }
 
 Schedule schedule_of(int thread) {

@@ -16,7 +16,7 @@ struct Schedule {
     std::uint64_t period_ns = 0;
 };
 
-// 0 is the calling thread. Throws OsRefused.
+// 0 is the calling thread. A thread that cannot have it keeps what it had. Throws OsRefused.
 void set_schedule(int thread, const Schedule& schedule);
 Schedule schedule_of(int thread);
 

@@ -41,10 +41,6 @@ class Permit:
         """Its name."""
         self._rules = rules
 
-    @property
-    def is_whole(self) -> bool:
-        return self._rules is None
-
     def allows(self, action: str, pattern: str) -> bool:
         return self._rules is None or self._rules.allows_token(self.token, action, pattern)
 
