@@ -262,8 +262,8 @@ class RingFollowing(Subscription):
                     reader.detach(incarnation, drain=False)
 
     def descriptor(self, reader: _core.RingReader, bridge: Callable[[], _core.Bridge]) -> int:
-        """Have arrivals signalled on an eventfd; returns it. By the kernel while it can and the rings are few, else by the
-        session's bridge. Raises ClosedError, the subscription's failure, and as `Connection.call` does."""
+        """Have arrivals signalled on an eventfd; returns it. By the kernel while it can and the rings are few, else by
+        the session's bridge. Raises ClosedError, the subscription's failure, and as `Connection.call` does."""
         with self.lock:
             if self.closed:
                 raise ClosedError("subscriber")
