@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
+    from ringcast.client.mesh.assigning import Assigned
     from ringcast.codec.audio import AudioBlock
 
 S = TypeVar("S")
@@ -194,12 +195,17 @@ class AsyncSession(AsyncClosing):
     async def set_channel(
         self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
         planned: bool = False, priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
+        bandwidth: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
         return await self._threads.run(
             self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport,
-            planned=planned, priority=priority, dscp=dscp, sched=sched,
+            planned=planned, priority=priority, dscp=dscp, sched=sched, bandwidth=bandwidth,
         )  # fmt: skip
+
+    async def assign_priorities(self, pattern: str = "**", *, dry_run: bool = False) -> list[Assigned]:
+        """Classes and schedules for all channels by their deadlines, as `Session.assign_priorities`."""
+        return await self._threads.run(self._session.assign_priorities, pattern, dry_run=dry_run)
 
     async def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them."""

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from ringcast.model.carrier import Chosen
+from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, Wanted
 from ringcast.model.tag import TagAttributes
@@ -38,6 +39,8 @@ class PublisherStatus(msgspec.Struct, frozen=True, kw_only=True):
     alive: bool
     counters: dict[str, int]
     last_sent_ns: int
+    declared: Declared | None = None
+    """What it promised to send (docs/admission.md)."""
 
 
 class SubscriberStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +48,8 @@ class SubscriberStatus(msgspec.Struct, frozen=True, kw_only=True):
     counters: dict[str, int]
     latency: list[int]
     wanted: Wanted = Wanted()
+    deadline_s: float = 0.0
+    """Within which it wants messages; 0 is none."""
 
 
 class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,6 +142,8 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """It shares neither its thread nor its socket with other channels."""
     locked_bytes: int = 0
     """Of its ring, kept in memory."""
+    bandwidth: str = ""
+    """Of the link, kept for it by the sending node's queues."""
     refused: str = ""
     """What of the priority is not in force, and why."""
 

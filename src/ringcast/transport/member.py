@@ -63,6 +63,7 @@ class MemberSending:
         self._urgency = Urgency(channel.priority)
         self._socket = connected_datagrams(host, port, self._urgency.marking)
         self._urgency.lock(source.ring_fd)
+        self._urgency.reserve(host)
         # The publisher's thread and the pump's: each counts by itself, or one that is late would look replayed.
         self._link_sender, self._pump_sender = (
             (group.sealing.sender(), group.sealing.sender()) if group.sealing is not None else (0, 0)

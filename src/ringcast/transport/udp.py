@@ -105,6 +105,7 @@ class UdpSending:
         self._released = False
         self._handover = Handover(source, self._make_pump, self._push_from)
         self._urgency.lock(source.ring_fd)
+        self._urgency.reserve(host)
         if self._urgency.dedicated:
             self._handover.follow(channel.first_seq)
         else:

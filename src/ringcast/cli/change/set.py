@@ -45,19 +45,31 @@ examples:
   ringcast set cam/front --dscp AF42             a code point of your own instead of the class's
   ringcast set cam/front --sched deadline:1ms/10ms
                                                  reserve 1 ms of a core in every 10 ms for each of its threads
+  ringcast set cam/front --priority high --bandwidth 20mbit
+                                                 keep 20 Mbit/s of the links for it, whatever others send
   ringcast set cam/front --priority normal --sched other
                                                  like all others again; '' leaves it to the subscribers
   ringcast set cam/front --at auto --transport ''
                                                  let the subscribers choose again
   ringcast set cam/front                         show what is set
+  ringcast set --auto                            classes and schedules for all channels of the mesh, by deadline
+  ringcast set --auto 'arm/**' --dry-run         show what that would be
 """
 
+_AUTO_HEADS = ("tag", "to node", "deadline", "class", "schedule")
 _HEADS = ("tag", "to node", "proxy", "transport", "priority")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument("tag", metavar="TAG", help="the tag's name")
+    parser.add_argument(
+        "tag", metavar="TAG", nargs="?", help="the tag's name; with --auto a pattern (default: all tags)"
+    )
+    parser.add_argument(
+        "--auto", action="store_true",
+        help="class and schedule of all channels by their deadlines, the shortest first (docs/admission.md)",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="with --auto: show what would be set")
     parser.add_argument("--at", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to remove the setting")
     parser.add_argument("--proxy", dest="at", help=argparse.SUPPRESS)  # its name in earlier versions
     add_transport(parser, "carries the tag between nodes; '' removes the setting")
@@ -77,18 +89,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sched", metavar="POLICY",
         help="of the threads that send and deliver: fifo:1-99, rr:1-99, deadline:RUNTIME/PERIOD, other; '' removes it",
     )  # fmt: skip
+    parser.add_argument(
+        "--bandwidth", metavar="RATE",
+        help="keep so much of the link for it, as 5mbit, on the nodes that send it; '' removes it",
+    )  # fmt: skip
     add_access(parser)
     add_json(parser, "what is set then, as one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
+    if args.auto:
+        return _auto(args, output)
+    if args.tag is None or args.dry_run:
+        raise Misuse("say which tag" if args.tag is None else "--dry-run goes with --auto")
     if args.at is not None:
         try:
             check_place(args.at)
         except ValueError as exc:
             raise Misuse(f"--{exc}") from exc
-    change = Change(args.priority, args.dscp, args.sched)
+    change = Change(args.priority, args.dscp, args.sched, args.bandwidth)
     try:
         change.check()
     except ValueError as exc:
@@ -101,13 +121,37 @@ def run(args: argparse.Namespace) -> int:
             node = args.node or _node_of(session, args.tag, args.subscriber)
             for warning in session.set_channel(
                 args.tag, node=node, subscriber=args.subscriber, at=args.at, transport=args.transport,
-                priority=args.priority, dscp=args.dscp, sched=args.sched,
+                priority=args.priority, dscp=args.dscp, sched=args.sched, bandwidth=args.bandwidth,
             ):  # fmt: skip
                 output.note(f"warning: {warning}")
         found = session.tags(args.tag)
         if not found:
             raise UnknownTag(args.tag)
         _show(output, found[0], _overridden(session, args.tag))
+    return 0
+
+
+def _auto(args: argparse.Namespace, output: Output) -> int:
+    given = [
+        name
+        for name in ("at", "transport", "priority", "dscp", "sched", "bandwidth")
+        if getattr(args, name) is not None
+    ]
+    if given or args.node or args.subscriber:
+        raise Misuse(f"--auto decides by itself and goes with no other setting (--{(given or ['node'])[0]})")
+    with connect(args, "set") as session:
+        found = session.assign_priorities(args.tag or "**", dry_run=args.dry_run)
+    if output.json:
+        output.document({"assigned": found, "dry_run": args.dry_run})
+        return 0
+    for one in found:
+        if one.refused:
+            output.note(f"warning: {one.tag} to {one.node} has its class and no schedule: {one.refused}")
+    cells = [[one.tag, one.node, f"{one.deadline_s * 1e3:g} ms", one.priority, one.sched or "-"] for one in found]
+    if cells:
+        output.table(_AUTO_HEADS, cells, "")
+    else:
+        output.line("no subscriber gave a deadline and no publisher declared a period: nothing to assign")
     return 0
 
 
