@@ -269,10 +269,12 @@ class Network:
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what this node's receiving ends dropped; what was not believed of other
-        daemons, or not done for them, is under 'mesh'."""
+        daemons, or not done for them, is under 'mesh', and probes that no node of the mesh sent under 'clock'."""
         dropped = self._ends.dropped()
         if refused := self.mesh.status().refused:
             dropped["mesh"] = refused
+        if forged := self.clocks.dropped():
+            dropped["clock"] = forged
         return dropped
 
     def channels(self) -> Iterator[ChannelStatus]:
