@@ -95,14 +95,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.new_token:
+        return _new_token(Output(args.json))
     try:
         from ringcast.gateway import server as _  # noqa: F401
     except ModuleNotFoundError as exc:
         if exc.name != "aiohttp":
             raise
         raise Misuse("the gateway needs aiohttp: pip install 'ringcast[gateway]'") from None
-    if args.new_token:
-        return _new_token(Output(args.json))
     with connect(args, "gateway") as session:
         return asyncio.run(serve(session, args))
 
@@ -202,7 +202,7 @@ def _new_token(output: Output) -> int:
         return 0
     output.note("for whoever may use it:")
     output.line(token)
-    output.note("for the gateway's --rules, under [tokens]:")
+    output.note("for the file with rules, under [tokens]:")
     output.line(f'NAME = "{fingerprint(token)}"')
     return 0
 
