@@ -28,19 +28,20 @@ demo: ready      ## a search and rescue: three nodes, fusion in Spark, a page wi
 
 # What runs beside each other; what each says is shown at its end.
 BESIDE = $(MAKE) --no-print-directory --output-sync=target PYTHON=
-PYTEST = $(BIN)/python -m pytest --durations=10 -o cache_dir=build/failed/$@
+PYTEST = $(BIN)/python -m pytest --durations=10
 # `make test` tries failed tests alone at its end; until then they are no failure of their run.
-AGAIN = $(if $(LATER),|| [ $$? = 1 -a -s build/failed/$@/v/cache/lastfailed ])
+AGAIN = $(if $(LATER),|| [ $$? = 1 -a -s $$RINGCAST_FAILED ])
 
 check: ready     ## while developing: ruff, mypy, unit, conformance and short fuzz tests
 	@$(BESIDE) --jobs=3 $(UNIT_PARTS) types short-tests lint
 
-# Sanitizers begin first: they compute, where most other tests wait. Then what takes longest.
+# What computes (sanitizers, Spark) and what waits (nodes, links, browsers) side by side, the longest first. What computes
+# gives way (nice): it takes what the others leave, and they are not late for it.
 test: ready      ## everything that CI runs
 	@$(BIN)/python tools/system_tools.py
 	@rm -rf build/skipped build/failed
-	@echo "testing, four things beside each other, each shown when it ends: some minutes"
-	@$(BESIDE) --keep-going --jobs=4 LATER=yes $(SANITIZED) $(PYTHON_TESTS) native lint types; status=$$?; \
+	@echo "testing, five things beside each other, each shown when it ends: some minutes"
+	@$(BESIDE) --keep-going --jobs=5 LATER=yes $(IN_TURN); status=$$?; \
 	  $(BIN)/python tools/failed_beside_others.py build/failed || status=1; \
 	  $(BIN)/python tools/untested.py build/skipped; exit $$status
 
@@ -60,16 +61,19 @@ NODE_PARTS   := node-tests-1 node-tests-2 node-tests-3
 # The part of a list that a target's name ends in: every second or third file, so that parts are about as long.
 part = $(shell printf '%s\n' $(1) | awk 'NR % $(words $(2)) == $(lastword $(subst -, ,$@)) - 1')
 PYTHON_TESTS := spark-tests spark-programs $(MESH_PARTS) $(NODE_PARTS) lab-tests other-tests $(UNIT_PARTS) short-tests
+IN_TURN      := spark-tests sanitize-threads $(MESH_PARTS) lab-tests spark-programs sanitize-addresses \
+  $(filter-out spark-% mesh-% lab-%,$(PYTHON_TESTS)) native lint types
 .PHONY: $(PYTHON_TESTS)
 $(PYTHON_TESTS): export RINGCAST_SKIPPED = build/skipped/$@
+$(PYTHON_TESTS): export RINGCAST_FAILED = build/failed/$@
 unit: ready      ## Python tests, unit to system
 	@$(BESIDE) --jobs=4 $(PYTHON_TESTS)
 
 spark-tests: ready
-	@$(PYTEST) tests/spark $(patsubst %,--ignore=%,$(SPARK_PROGRAMS)) $(AGAIN)
+	@nice -n 10 $(PYTEST) tests/spark $(patsubst %,--ignore=%,$(SPARK_PROGRAMS)) $(AGAIN)
 
 spark-programs: ready
-	@$(PYTEST) $(SPARK_PROGRAMS) $(AGAIN)
+	@nice -n 10 $(PYTEST) $(SPARK_PROGRAMS) $(AGAIN)
 
 lab-tests: ready
 	@$(PYTEST) $(LAB_TESTS) $(AGAIN)

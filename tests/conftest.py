@@ -19,7 +19,7 @@ from processes import Daemon, Daemons, Program, wait_for_exit
 import ringcast
 from ringcast.testing.waiting import PATIENCE_S, wait_until
 
-pytest_plugins = ("skips", "browsers")
+pytest_plugins = ("skips", "failures", "browsers")
 # A file that this machine happens to have must not decide what is tested.
 os.environ["RINGCAST_CONFIG"] = ""
 

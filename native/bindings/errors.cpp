@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string>
 
-#include "ring/clock.hpp"
 #include "seal/cipher.hpp"
+#include "system/clock.hpp"
 
 namespace ringcast::bindings {
 namespace {

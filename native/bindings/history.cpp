@@ -10,8 +10,8 @@
 #include "bindings/gil.hpp"
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
-#include "ring/clock.hpp"
 #include "ring/pull.hpp"
+#include "system/clock.hpp"
 
 namespace ringcast::bindings {
 namespace {

@@ -8,10 +8,10 @@
 #include "bindings/errors.hpp"
 #include "bindings/message.hpp"
 #include "bindings/reservation.hpp"
-#include "ring/clock.hpp"
 #include "ring/counters.hpp"
-#include "ring/futex.hpp"
 #include "ring/memory.hpp"
+#include "system/clock.hpp"
+#include "system/futex.hpp"
 
 namespace {
 
@@ -55,7 +55,8 @@ NB_MODULE(_core, m) {
     bind_stage(m);
     bind_area(m);
     bind_recovery(m);
-    bind_variables(m);
+    bind_variable_table(m);
+    bind_variable_view(m);
     bind_schedule(m);
     m.attr("PAGE_BYTES") = kPage;
     m.attr("LATENCY_BUCKETS") = kLatencyBuckets;

@@ -23,7 +23,8 @@ void bind_wire(nb::module_& m);
 void bind_stage(nb::module_& m);
 void bind_area(nb::module_& m);
 void bind_recovery(nb::module_& m);
-void bind_variables(nb::module_& m);
+void bind_variable_table(nb::module_& m);
+void bind_variable_view(nb::module_& m);
 void bind_schedule(nb::module_& m);
 
 nb::dict header_counters(const RingHeader& header);

@@ -7,9 +7,9 @@
 
 #include "bindings/errors.hpp"
 #include "bindings/module.hpp"
-#include "ring/clock.hpp"
-#include "ring/futex.hpp"
 #include "ring/view.hpp"
+#include "system/clock.hpp"
+#include "system/futex.hpp"
 
 namespace ringcast::bindings {
 namespace {

@@ -1,6 +1,6 @@
 // set_schedule, schedule_of, try_schedule, LockedMemory: what the kernel is asked, and what it has, of a thread and its
 // memory. Errors are OSError, for whoever asks has to tell "not allowed" from "does not fit".
-#include "ring/schedule.hpp"
+#include "system/schedule.hpp"
 
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>

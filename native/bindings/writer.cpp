@@ -12,8 +12,8 @@
 #include "bindings/module.hpp"
 #include "bindings/payload.hpp"
 #include "bindings/reservation.hpp"
-#include "path/sender.hpp"
-#include "ring/inheriting_mutex.hpp"
+#include "path/sending/sender.hpp"
+#include "system/inheriting_mutex.hpp"
 
 namespace ringcast::bindings {
 namespace {

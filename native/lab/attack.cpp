@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "path/delivery.hpp"
-#include "path/retransmitter.hpp"
+#include "path/repair/retransmitter.hpp"
 #include "wire/credit.hpp"
 
 namespace ringcast::lab {

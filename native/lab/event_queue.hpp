@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ring/clock.hpp"
+#include "system/clock.hpp"
 
 namespace ringcast::lab {
 

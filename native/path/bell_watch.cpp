@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "ring/futex.hpp"
-#include "ring/inheriting_mutex.hpp"
-#include "ring/thread.hpp"
+#include "system/futex.hpp"
+#include "system/inheriting_mutex.hpp"
+#include "system/thread.hpp"
 
 namespace ringcast {
 

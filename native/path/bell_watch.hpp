@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "ring/cursor.hpp"
-#include "ring/inheriting_mutex.hpp"
+#include "system/inheriting_mutex.hpp"
 
 namespace ringcast {
 

@@ -11,12 +11,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "path/intake.hpp"
-#include "path/recovered.hpp"
-#include "path/poller.hpp"
 #include "path/bell_watch.hpp"
-#include "ring/inheriting_mutex.hpp"
-#include "ring/thread.hpp"
+#include "path/intake.hpp"
+#include "path/poller.hpp"
+#include "path/receiving/recovered.hpp"
+#include "system/inheriting_mutex.hpp"
+#include "system/thread.hpp"
 
 namespace ringcast {
 

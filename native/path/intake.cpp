@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "ring/clock.hpp"
+#include "system/clock.hpp"
 
 namespace ringcast {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "ring/failure.hpp"
-#include "ring/futex.hpp"
+#include "system/futex.hpp"
 
 namespace ringcast {
 

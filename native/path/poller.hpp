@@ -5,8 +5,8 @@
 // would be set and cleared for every datagram, which costs more than the datagram.
 #pragma once
 
-#include "ring/clock.hpp"
 #include "ring/memory.hpp"
+#include "system/clock.hpp"
 
 namespace ringcast {
 

@@ -2,7 +2,7 @@
 // (impair/impairment.hpp).
 #pragma once
 
-#include "ring/clock.hpp"
+#include "system/clock.hpp"
 #include "wire/control.hpp"
 
 namespace ringcast::recovery {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "recovery/ack.hpp"
-#include "recovery/lateral.hpp"
+#include "recovery/codes/lateral.hpp"
+#include "recovery/codes/parity.hpp"
 #include "recovery/nak_receiver.hpp"
 #include "recovery/nak_sender.hpp"
-#include "recovery/parity.hpp"
 
 namespace ringcast::recovery {
 namespace {

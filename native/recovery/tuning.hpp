@@ -1,7 +1,7 @@
 // Every number of the recovery stages that may be changed while they run.
 #pragma once
 
-#include "ring/clock.hpp"
+#include "system/clock.hpp"
 
 namespace ringcast::recovery {
 

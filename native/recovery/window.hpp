@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "ring/clock.hpp"
+#include "system/clock.hpp"
 #include "wire/repair.hpp"
 
 namespace ringcast::recovery {

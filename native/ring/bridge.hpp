@@ -11,7 +11,7 @@
 
 #include "ring/mailbox.hpp"
 #include "ring/memory.hpp"
-#include "ring/thread.hpp"
+#include "system/thread.hpp"
 
 namespace ringcast {
 

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "ring/futex.hpp"
 #include "ring/relaxed.hpp"
 #include "ring/view.hpp"
+#include "system/futex.hpp"
 
 namespace ringcast {
 

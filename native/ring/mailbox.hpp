@@ -4,8 +4,8 @@
 #include <bit>
 #include <iterator>
 
-#include "ring/futex.hpp"
 #include "ring/layout.hpp"
+#include "system/futex.hpp"
 
 namespace ringcast::mailbox {
 

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "ring/bridge.hpp"
-#include "ring/clock.hpp"
 #include "ring/counters.hpp"
 #include "ring/cursor.hpp"
-#include "ring/inheriting_mutex.hpp"
 #include "ring/mailbox.hpp"
+#include "system/clock.hpp"
+#include "system/inheriting_mutex.hpp"
 
 namespace ringcast {
 

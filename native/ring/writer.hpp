@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "ring/clock.hpp"
-#include "ring/futex.hpp"
 #include "ring/memory.hpp"
 #include "ring/words.hpp"
+#include "system/clock.hpp"
+#include "system/futex.hpp"
 
 namespace ringcast {
 

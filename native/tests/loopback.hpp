@@ -5,8 +5,8 @@
 #include <netinet/in.h>
 
 #include "path/delivery.hpp"
-#include "path/pump.hpp"
-#include "path/streams.hpp"
+#include "path/receiving/streams.hpp"
+#include "path/sending/pump.hpp"
 #include "tests/rig.hpp"
 
 namespace ringcast::tests {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "path/sender.hpp"
+#include "path/sending/sender.hpp"
 #include "ring/cursor.hpp"
 #include "ring/reader.hpp"
 #include "tests/check.hpp"

@@ -1,7 +1,7 @@
 // Another node's clock: there and back again, whatever it shows.
 #include <thread>
 
-#include "path/time_base.hpp"
+#include "path/receiving/time_base.hpp"
 #include "tests/check.hpp"
 
 using namespace ringcast;

@@ -3,7 +3,8 @@
 Invariants: for each node, publisher and subscriber, `came` and `went` alternate, starting with `came`. A program that
 takes every event can work out `present` from them. The queue is bounded; when it is full, things that came and went
 again are left out. While the daemon is away there are no events. When it is back, its list is compared with the last
-one, and the differences become events.
+one, and the differences become events: a program that finds the restarted daemon later than the one that watches went
+and came.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import contextlib
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,57 +36,64 @@ MAX_WAITING = 65536
 
 
 class Ledger:
-    """What is there, what the application was told, and what it is still to be told."""
+    """What is there, what the application was told, and what it is still to be told. A publisher or subscriber is known
+    by its incarnation, because a restarted daemon gives it another `id`; the application is told the first one."""
 
     def __init__(self, max_waiting: int = MAX_WAITING) -> None:
-        self.present: dict[Presence, None] = {}
         self.skipped = 0
         self._max_waiting = max_waiting
         self._waiting: deque[Presence] = deque()
-        self._told: dict[Presence, None] = {}
-        self._before: dict[Presence, None] = {}
+        self._present: dict[Hashable, Presence] = {}
+        self._told: dict[Hashable, Presence] = {}
+        self._before: dict[Hashable, Presence] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def present(self) -> list[Presence]:
+        return list(self._present.values())
+
     def note(self, notice: Presences) -> None:
         if notice.anew:
-            self._before, self.present = self._before | self.present, {}
+            self._before, self._present = self._before | self._present, {}
         for row in notice.rows:
-            thing = row if row.came else msgspec.structs.replace(row, came=True)
-            if row.came and thing not in self.present:
-                self.present[thing] = None
-                if thing in self._before:
-                    del self._before[thing]
-                else:
+            key = _identity(row)
+            if row.came and key not in self._present:
+                known = self._before.pop(key, None)
+                self._present[key] = known or row
+                if known is None:
                     self._waiting.append(row)
-            elif not row.came and thing in self.present:
-                del self.present[thing]
-                self._waiting.append(row)
+            elif not row.came and key in self._present:
+                self._waiting.append(_gone(self._present.pop(key)))
         self._shorten()
 
     def complete(self) -> None:
         """Everything that is there was noted: what was there before and is not now, went."""
-        self._waiting.extend(_gone(thing) for thing in self._before)
+        self._waiting.extend(_gone(thing) for thing in self._before.values())
         self._before = {}
         self._shorten()
 
     def take(self) -> Presence:
         row = self._waiting.popleft()
         if row.came:
-            self._told[row] = None
+            self._told[_identity(row)] = row
         else:
-            self._told.pop(msgspec.structs.replace(row, came=True), None)
+            self._told.pop(_identity(row), None)
         return row
 
     def _shorten(self) -> None:
         if len(self._waiting) <= self._max_waiting:
             return
-        known = self.present | self._before
-        went = [_gone(thing) for thing in self._told if thing not in known]
-        came = [thing for thing in known if thing not in self._told]
+        known = self._present | self._before
+        went = [_gone(thing) for key, thing in self._told.items() if key not in known]
+        came = [thing for key, thing in known.items() if key not in self._told]
         self.skipped += len(self._waiting) - len(went) - len(came)
         self._waiting = deque(went + came)
+
+
+def _identity(thing: Presence) -> Hashable:
+    return thing.kind, thing.node, thing.info and (thing.info.incarnation or thing.info)
 
 
 def _gone(thing: Presence) -> Presence:
@@ -127,7 +135,7 @@ class Watch(Closing):
     def present(self) -> list[Presence]:
         """What is there now, whether it was taken from the watch or not."""
         with self._changed:
-            return list(self._ledger.present)
+            return self._ledger.present
 
     @property
     def skipped(self) -> int:

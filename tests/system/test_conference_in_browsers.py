@@ -62,7 +62,7 @@ def test_two_people_hear_and_see_each_other_draw_and_write(
     rows = ada.text("#people tbody")
     assert "Ada (you)" in rows
     assert "160x120" in rows
-    assert "priorities of channels do not exist yet" in ada.text("#force")
+    assert "audio critical, game high, video normal" in ada.text("#force")
     screenshot(ada, "conference-two.png", tmp_path)
     screenshot(bob, "conference-phone.png", tmp_path)
 
@@ -169,7 +169,7 @@ def test_what_does_not_belong_on_the_tags_disturbs_nobody(
     ada, bob = join("Ada"), join("Bob")
     for person in (ada, bob):
         person.publish("audio", "video")
-    eventually(lambda: ada.hears(bob))
+    eventually(lambda: ada.hears(bob) and ada.frames().get("Bob", 0) > 0)
     with ringcast.connect(module_daemon.socket_path, start=False) as session:
         for medium in BY_NAME:
             if medium == "video":  # the image codec refuses what is no image before it is sent
@@ -203,7 +203,7 @@ def test_everything_can_be_done_from_the_keyboard(join: Callable[..., Person]) -
 def test_who_comes_late_pulls_a_long_history(join: Callable[..., Person], module_daemon: Daemon) -> None:
     with ringcast.connect(module_daemon.socket_path, start=False) as session:
         medium = BY_NAME["whiteboard"]
-        tag = session.tag(tag_name("main", medium.name), **medium.attributes)
+        tag = session.tag(tag_name("main", medium.name), **medium.options)
         with tag.publisher() as publisher:
             for number in range(1500):
                 drawn = Drawn(id=99, n=number, at=number, shape="line", points=[(number, 0), (number, 9)])
@@ -227,6 +227,15 @@ def test_pages_of_two_nodes_meet_in_one_conference_and_a_proxy_makes_pictures_sm
         eventually(lambda: ada.hears(bob) and bob.hears(ada))
         eventually(lambda: ada.frames().get("Bob", 0) > 3)
         assert "there" in ada.text("#people tbody")
+        with ringcast.connect(nodes[0].socket, start=False) as session:
+
+            def urgencies() -> set[str]:
+                audio = tag_name("main", "audio")
+                return {row.priority for row in session.channels() if row.tag == audio and row.direction == "in"}
+
+            eventually(lambda: urgencies() == {"critical"})
+            ada.page.click("[aria-label='game counts more']")
+            eventually(lambda: urgencies() == {"high"})
         ada.page.evaluate("document.querySelector('details').open = true")
         ada.page.select_option("#size", "small")
         ada.wait("document.querySelector('#people tbody').textContent.includes('80x60')")

@@ -109,6 +109,27 @@ def test_who_went_while_the_daemon_was_away_is_told_by_the_next(
     pub.close()
 
 
+def test_who_stayed_while_the_daemon_was_restarted_neither_came_nor_went(
+    daemon: Any, session: ringcast.Session, eventually: Callable[..., None]
+) -> None:
+    gone = session.publisher("goes")
+    pub, sub = session.publisher("stays"), session.subscribe("stays")
+    watch = session.watch(kinds=["publisher", "subscriber"])
+    assert told(watch, 3) == ["publisher goes came", "publisher stays came", "subscriber stays came"]
+    gone.close()
+    assert told(watch, 1) == ["publisher goes went"]
+    daemon.kill()
+    daemon.start()
+    eventually(lambda: session.connected)
+    late = session.publisher("late")
+    assert told(watch, 1) == ["publisher late came"]
+    assert sorted(row.topic for row in watch.present) == ["late", "stays", "stays"]
+    late.close()
+    pub.close()
+    sub.close()
+    assert told(watch, 3) == ["publisher late went", "publisher stays went", "subscriber stays went"]
+
+
 def test_across_nodes_and_when_a_node_dies(make_mesh: Any) -> None:
     a, b = make_mesh(2)
     watch = a.session.watch()

@@ -47,6 +47,14 @@ def named(path: Path) -> str:
     return str(path.relative_to(SRC))
 
 
+def written(*places: str) -> Iterator[Path]:
+    """What people wrote there; the stub file follows the native module's length."""
+    for place in places:
+        for path in (SRC.parents[1] / place).rglob("*"):
+            if path.suffix in {".py", ".cpp", ".hpp", ".js"} and "build" not in path.parts:
+                yield path
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(SRC).parts[0].removesuffix(".py")
 
@@ -135,9 +143,17 @@ def test_a_folder_says_what_it_holds_and_holds_few_modules(path: Path) -> None:
     assert module(path / "__init__.py").docstring, f"{named(path)}/__init__.py says nothing"
 
 
+def test_rooms_of_native_code_and_benchmarks_hold_few_modules() -> None:
+    rooms: dict[Path, set[str]] = {}
+    for path in written("native", "bench", "tools"):
+        if path.stem != "__init__":
+            rooms.setdefault(path.parent, set()).add(path.stem)  # a header and its source are one module
+    assert {str(room): len(inside) for room, inside in rooms.items() if len(inside) > MOST_MODULES} == {}
+
+
 def test_a_module_has_one_reason_to_change() -> None:
-    lengths = {named(path): len(path.read_text().splitlines()) for path in MODULES}
-    long = {name: lines for name, lines in lengths.items() if lines > LONGEST}
+    lengths = {path: len(path.read_text().splitlines()) for path in written("src", "native", "bench", "tools", "tests")}
+    long = {str(path): lines for path, lines in lengths.items() if lines > LONGEST}
     assert long == {}, f"more than {LONGEST} lines: split it by reason to change"
 
 

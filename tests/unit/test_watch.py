@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.control.notices import Presences
-from ringcast.model.identity import Presence
+from ringcast.model.identity import Presence, PublisherInfo, SubscriberInfo
 from ringcast.watch import Ledger
 
 
@@ -28,7 +31,7 @@ def test_all_that_is_there_comes_first_and_then_changes() -> None:
     begin(ledger, "a", "b")
     ledger.note(Presences(watch=1, rows=[node("b", came=False), node("c")]))
     assert told(ledger) == ["node a came", "node b came", "node b went", "node c came"]
-    assert list(ledger.present) == [node("a"), node("c")]
+    assert ledger.present == [node("a"), node("c")]
 
 
 def test_a_restarted_daemon_is_compared_with_what_was_known() -> None:
@@ -48,6 +51,30 @@ def test_a_daemon_that_dies_while_it_tells_undoes_nothing() -> None:
     ledger.note(Presences(watch=1, rows=[node("c")], anew=True))
     begin(ledger, "a")
     assert told(ledger) == ["node c came", "node b went", "node c went"]
+
+
+def publisher(number: int, incarnation: int, came: bool = True) -> Presence:
+    info = PublisherInfo(id=number, node="a", tag="t", incarnation=incarnation, pid=7, user="ada")
+    return Presence(kind="publisher", came=came, node="a", publisher=info)
+
+
+def subscriber(number: int, incarnation: int, came: bool = True) -> Presence:
+    info = SubscriberInfo(id=number, node="a", pattern="t", incarnation=incarnation, pid=7, user="ada")
+    return Presence(kind="subscriber", came=came, node="a", subscriber=info)
+
+
+@pytest.mark.parametrize("thing", [publisher, subscriber])
+def test_a_restarted_daemon_gives_other_numbers_to_the_same(thing: Callable[..., Presence]) -> None:
+    ledger = Ledger()
+    ledger.note(Presences(watch=1, rows=[thing(1, incarnation=11), thing(2, incarnation=12)], anew=True))
+    ledger.complete()
+    told(ledger)
+    ledger.note(Presences(watch=1, rows=[thing(1, incarnation=12), thing(2, incarnation=13)], anew=True))
+    ledger.complete()
+    assert [ledger.take(), ledger.take()] == [thing(2, incarnation=13), thing(1, incarnation=11, came=False)]
+    assert ledger.present == [thing(2, incarnation=12), thing(2, incarnation=13)]
+    ledger.note(Presences(watch=1, rows=[thing(1, incarnation=12, came=False)]))
+    assert [ledger.take() for _ in range(len(ledger))] == [thing(2, incarnation=12, came=False)]
 
 
 def test_repetitions_say_nothing() -> None:

@@ -13,9 +13,9 @@
 #include "bindings/network/tuning.hpp"
 #include "impair/impairment.hpp"
 #include "path/delivery.hpp"
-#include "path/pump.hpp"
-#include "path/retransmitter.hpp"
-#include "path/streams.hpp"
+#include "path/receiving/streams.hpp"
+#include "path/repair/retransmitter.hpp"
+#include "path/sending/pump.hpp"
 #include "seal/channel_seal.hpp"
 
 namespace ringcast::bindings {

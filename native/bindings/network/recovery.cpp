@@ -11,10 +11,10 @@
 #include "impair/impairment.hpp"
 #include "recovery/ack.hpp"
 #include "recovery/backoff.hpp"
-#include "recovery/lateral.hpp"
+#include "recovery/codes/lateral.hpp"
+#include "recovery/codes/parity.hpp"
 #include "recovery/nak_receiver.hpp"
 #include "recovery/nak_sender.hpp"
-#include "recovery/parity.hpp"
 #include "recovery/stages.hpp"
 
 namespace ringcast::bindings {

@@ -28,7 +28,7 @@ nb::tuple newest(const ChannelSeal& seal) {
     return nb::make_tuple(epoch, nb::bytes(secret.bytes().data(), seal::kSecretBytes));
 }
 
-// As path/fanout.cpp reads it behind a link's announcement.
+// As path/sending/fanout.cpp reads it behind a link's announcement.
 nb::tuple link(ChannelSeal& seal, u32 sender) {
     const seal::SenderKey key = seal.key_of(sender);
     const u32 words[4] = {key.sender, static_cast<u32>(key.algorithm), key.epoch, 0};

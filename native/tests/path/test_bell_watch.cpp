@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "ring/futex.hpp"
+#include "system/futex.hpp"
 #include "tests/rig.hpp"
 
 using namespace ringcast;

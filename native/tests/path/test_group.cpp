@@ -1,5 +1,5 @@
 // The sending end of a group, driven by hand: credits that go back, and codes that are slower than the publisher.
-#include "path/group.hpp"
+#include "path/repair/group.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -5,8 +5,9 @@
 
 #include "impair/impairment.hpp"
 #include "path/delivery.hpp"
-#include "path/retransmitter.hpp"
+#include "path/repair/retransmitter.hpp"
 #include "tests/loopback.hpp"
+#include "wire/credit.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
@@ -178,6 +179,30 @@ TEST(retransmitter, groups_of_idle_rings_are_not_looked_at_while_another_is_busy
     CHECK(looks > 0);
     // The busy one every 5 ms and for its heartbeats; of the others, all once after the request.
     CHECK(looks <= kIdle + 2 * static_cast<u64>((steady_ns() - begun) / 1'000'000) + 10);
+}
+
+TEST(retransmitter, an_answer_that_comes_as_soon_as_its_group_is_open_is_no_strangers) {
+    constexpr std::size_t kGroups = 100;  // whose answers fit into the socket
+    std::vector<std::unique_ptr<Sender>> rings;
+    const Descriptor feedback = loopback(), speaker = loopback();
+    const Endpoint there = endpoint(address_of(feedback.get()), AF_INET);
+    CHECK(connect(speaker.get(), there.at(), there.length) == 0);
+    Retransmitter repair{Descriptor(dup(feedback.get()))};
+    for (std::size_t i = 0; i < kGroups; ++i) {
+        rings.push_back(std::make_unique<Sender>(4, 4096, 0, false));
+        GroupSpec group;
+        group.stack = {{"ordering", "nak"}, kKey + i, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kSmallChunk}, {}};
+        group.chunk = kSmallChunk;
+        repair.open(rings[i]->ring_fd(), rings[i]->bell_fd(), rings[i]->geometry(), rings[i]->incarnation(), group);
+        const wire::Credit credit{{.kind = wire::Kind::credit, .from = 0, .key = kKey + i}, 0};
+        CHECK_EQ(::send(speaker.get(), &credit, sizeof credit, 0), static_cast<ssize_t>(sizeof credit));
+    }
+    for (const i64 end = steady_ns() + 30'000'000'000; repair.counters().datagrams.load() < kGroups;) {
+        CHECK(steady_ns() < end);
+        usleep(500);
+    }
+    repair.close_group(kKey);  // after what came before it
+    CHECK_EQ(repair.counters().stranger.load(), u64{0});
 }
 
 TEST(retransmitter, the_first_message_after_a_pause_is_noticed_among_many_rings) {

@@ -1,5 +1,5 @@
 // Reading sealed records as a stream of bytes: whatever the pieces in which they come and are asked for.
-#include "path/sealed_stream.hpp"
+#include "path/receiving/sealed_stream.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>

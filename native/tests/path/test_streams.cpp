@@ -1,5 +1,5 @@
 // Streams of frames: a second one beside the first, a peer that resets, readers that are stuck.
-#include "path/streams.hpp"
+#include "path/receiving/streams.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

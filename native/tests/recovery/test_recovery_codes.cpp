@@ -1,6 +1,6 @@
 // Lateral and parity: any m missing of a block come back from any m rows, and nothing forged gets through.
-#include "recovery/lateral.hpp"
-#include "recovery/parity.hpp"
+#include "recovery/codes/lateral.hpp"
+#include "recovery/codes/parity.hpp"
 #include "tests/recovery_rig.hpp"
 
 using namespace ringcast;

@@ -1,5 +1,5 @@
 // Waiting on words of shared memory.
-#include "ring/futex.hpp"
+#include "system/futex.hpp"
 
 #include <csignal>
 #include <thread>

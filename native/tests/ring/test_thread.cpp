@@ -1,5 +1,5 @@
 // Threads: what is refused is refused to whoever asks, signals stay as they were, and nothing thrown ends the process.
-#include "ring/thread.hpp"
+#include "system/thread.hpp"
 
 #include <netinet/in.h>
 #include <signal.h>
@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 
 #include "path/delivery.hpp"
-#include "path/pump.hpp"
-#include "path/retransmitter.hpp"
-#include "path/streams.hpp"
+#include "path/receiving/streams.hpp"
+#include "path/repair/retransmitter.hpp"
+#include "path/sending/pump.hpp"
 #include "ring/bridge.hpp"
 #include "ring/failure.hpp"
 #include "tests/rig.hpp"

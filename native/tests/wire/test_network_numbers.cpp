@@ -1,6 +1,6 @@
 // Numbers that come from the network may be any: nothing that is reckoned with them overflows. For the sanitizers, which
 // stop at the first that does.
-#include "path/mirror.hpp"
+#include "path/receiving/mirror.hpp"
 #include "recovery/round_trip.hpp"
 #include "tests/rig.hpp"
 

@@ -3,6 +3,9 @@
 A step that may begin early or late (jitter) delays others more, and what delays others makes their jitter larger. So
 all are computed again from each other's results until nothing changes (holistic analysis, Tindell and Clark). Results
 only grow from one round to the next, so the first that does not change is the smallest that is consistent.
+
+Work that follows work on the same node, with the same priority, is one run of work: it meets what is more important
+once and not once for each step, and it never keeps two cores busy.
 """
 
 from __future__ import annotations
@@ -68,7 +71,7 @@ class _Rounds:
             self._delay = [math.inf] * len(self._steps)
             self._end = list(self._delay)
         cores = tuple(
-            utilisation([self._work(step) for step in self._on_node[i]]) for i in range(len(self._system.nodes))
+            utilisation([self._work([step]) for step in self._on_node[i]]) for i in range(len(self._system.nodes))
         )
         links = {
             key: math.fsum(step.wire_bytes * NS / step.period_ns for step in steps)
@@ -89,9 +92,9 @@ class _Rounds:
             soonest[i] = early + (self._system.links[step.link].latency_s * NS if step.kind == "link" else 0)
             jitter = begin - early if math.isfinite(begin) else math.inf
             before, self._jitter[i] = (self._jitter[i], self._delay[i], self._end[i]), jitter
-            new = self._computed(step)
-            self._delay[i] = math.inf if new > HORIZON_NS else max(new, self._delay[i])
-            self._end[i] = begin + self._delay[i]
+            new = begin + self._computed(step)
+            self._end[i] = math.inf if new > HORIZON_NS else max(new, self._end[i])
+            self._delay[i] = self._end[i] - begin if math.isfinite(self._end[i]) else math.inf
             changed |= before != (jitter, self._delay[i], self._end[i])
         return changed
 
@@ -99,14 +102,53 @@ class _Rounds:
         if math.isinf(self._jitter[step.number]):
             return math.inf
         if step.kind == "work":
-            node = self._system.nodes[step.node]
-            others = [self._work(one) for one in self._on_node[step.node] if self._meets(step, one)]
-            return response_ns(self._work(step), others, node.cores, math.ceil(node.blocking_s * NS))
+            run = self._run_to(step)
+            others = [one for one in self._on_node[step.node] if self._meets(step, one)]
+            before = self._delay_of(run[:-1])
+            return self._response_ns(run, self._runs(others)) - before
         if step.kind == "link":
             flows = [self._flow(one) for one in self._on_link[step.link, step.direction] if one is not step]
             return queueing.delay_ns(self._flow(step), flows, self._system.links[step.link], _LOWEST)
         one_way = sum(self._delay[number] for number in step.path)
         return recovery.delay_ns(step.transport, step.losses, step.period_ns, one_way)
+
+    def _response_ns(self, run: list[Step], others: list[list[Step]]) -> float:
+        node = self._system.nodes[run[0].node]
+        blocking = len(run) * math.ceil(node.blocking_s * NS)
+        return response_ns(self._work(run), [self._work(one) for one in others], node.cores, blocking)
+
+    def _run_to(self, step: Step) -> list[Step]:
+        """The run of work that ends with this step; of a stream that is not done with a message when the next one
+        comes, the step alone."""
+        run = [step]
+        if self._end[step.number] <= self._steps[self._root[step.number]].period_ns:
+            while self._goes_on(run[0]):
+                run.insert(0, self._steps[run[0].before])
+        return run
+
+    def _runs(self, steps: list[Step]) -> list[list[Step]]:
+        """These steps, each in one run. A stream that is not done when its next message comes has no runs."""
+        last: dict[int, list[Step]] = {}
+        runs = []
+        for step in steps:
+            run = last.pop(step.before, None) if self._goes_on(step) else None
+            if run is None or self._jitter[run[0].number] + self._delay_of([*run, step]) > step.period_ns:
+                if run is not None:
+                    last[step.before] = run
+                run = []
+                runs.append(run)
+            run.append(step)
+            last[step.number] = run
+        return runs
+
+    def _goes_on(self, step: Step) -> bool:
+        """Whether it is the same work as the step before it, from the processors' view."""
+        if step.before < 0:
+            return False
+        before = self._steps[step.before]
+        return (before.kind, before.node, before.rank, before.period_ns, before.thread, step.thread) == (
+            "work", step.node, step.rank, step.period_ns, "", ""
+        )  # fmt: skip
 
     def _meets(self, step: Step, one: Step) -> bool:
         """Whether both can want the processor at once. Of two steps one after the other in a stream that is done with a
@@ -118,9 +160,13 @@ class _Rounds:
         first = self._steps[self._root[step.number]]
         return not related or self._end[later.number] > first.period_ns
 
-    def _work(self, step: Step) -> Work:
-        i = step.number
-        return Work(step.rank, step.compute_ns, step.period_ns, self._jitter[i], step.thread, self._delay[i])
+    def _delay_of(self, run: list[Step]) -> float:
+        return sum(self._delay[step.number] for step in run)
+
+    def _work(self, run: list[Step]) -> Work:
+        first = run[0]
+        compute = sum(step.compute_ns for step in run)
+        return Work(first.rank, compute, first.period_ns, self._jitter[first.number], first.thread, self._delay_of(run))
 
     def _flow(self, step: Step) -> Flow:
         return queueing.bucket(step.rank.below, step.wire_bytes, step.period_ns, self._jitter[step.number], step.losses)

@@ -4,8 +4,9 @@ Three bounds, of which the smallest counts:
 
 - As if there were one core: the exact response-time analysis with jitter and blocking, over all jobs of a busy period
   (Tindell). It holds for several cores too, because while something is to be done at least one core does it.
-- Several cores: threads go to any core, and at most (cores - 1) pieces of work that began before the job delay it more
-  than they would from a standing start (Guan et al.).
+- Several cores: threads go to any core. A job waits only while every core does other work, so of each piece of other
+  work no more counts than the job waits for (Bertogna and Cirinei). At most (cores - 1) pieces that began before the
+  job delay it more than they would from a standing start (Guan et al.).
 - A thread that serves several streams in the order of their messages (`thread`): each waits for one job of every other.
 
 The last two need every job to end before the next of its kind begins. Infinite means: no bound.
@@ -76,18 +77,28 @@ def _several_cores(own: Work, above: Sequence[Work], at_once: int, cores: int) -
         return math.inf
 
     def longer(x: float) -> float:
-        room = x - own.compute_ns + 1
-        done = [(_fresh_ns(one, x), _carried_ns(one, x)) for one in above]
-        done.sort(key=lambda pair: min(pair[1], room) - min(pair[0], room), reverse=True)
-        most = [max(pair) if i < cores - 1 else pair[0] for i, pair in enumerate(done)]
-        found = own.compute_ns + at_once + sum(min(one, room) for one in most) // cores
-        if len(most) < cores:
-            return found
-        # As long as that many can keep all cores busy the window grows by single nanoseconds: go to where they cannot.
-        busy = sorted(most, reverse=True)[cores - 1]
-        return max(found, own.compute_ns + busy) if busy >= room else found
+        done = [(_fresh_ns(one, x), max(_fresh_ns(one, x), _carried_ns(one, x))) for one in above]
+        return own.compute_ns + at_once + _kept_waiting_ns(done, cores)
 
     return _until_stable(own.compute_ns + at_once, longer)
+
+
+def _kept_waiting_ns(done: Sequence[tuple[float, float]], cores: int) -> int:
+    """How long all cores can do other work at once. `done` is, of each piece, what it does from a standing start and
+    what it does if it began before."""
+
+    def fill(wait: int) -> bool:
+        started = [min(fresh, wait) for fresh, _ in done]
+        more = sorted((min(carried, wait) - min(fresh, wait) for fresh, carried in done), reverse=True)
+        return sum(started) + sum(more[: cores - 1]) >= cores * wait
+
+    # Of each piece the share of the wait that it fills gets smaller the longer the wait is: where they cannot fill it,
+    # they fill no longer one.
+    low, high = 0, math.ceil(sum(carried for _, carried in done) / cores) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fill(middle) else (low, middle)
+    return low
 
 
 def _until_stable(start: float, longer: Callable[[float], float]) -> float:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import math
+import secrets
 import time
 import weakref
 from collections.abc import Mapping
@@ -128,6 +129,7 @@ class RingFollowing(Subscription):
         self._decoders = decoders
         self._counter_index = counter_index
         self._role = role
+        self._incarnation = secrets.randbits(63)
         self._bridged = False
         self._warned = False
         self._consumer: object = None
@@ -138,8 +140,8 @@ class RingFollowing(Subscription):
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
         return Subscribe(
-            id=0, pattern=self.pattern, subscription=self.number, role=self._role, reliable=self.reliable,
-            mailbox=bool(mailbox), counter_index=self._counter_index,
+            id=0, pattern=self.pattern, subscription=self.number, incarnation=self._incarnation, role=self._role,
+            reliable=self.reliable, mailbox=bool(mailbox), counter_index=self._counter_index,
             start="earliest" if self.standing or isinstance(self._start, Mapping) else self._start,
             every=self.scaling.every, at=self.scaling.at, transport=self.scaling.transport,
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,

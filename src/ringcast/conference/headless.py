@@ -112,7 +112,7 @@ class Participant:
         for medium in MEDIA:
             if medium.name not in publishes and medium.name not in plan.subscribes:
                 continue
-            tag = self._session.tag(tag_name(plan.conference, medium.name), **medium.attributes)
+            tag = self._session.tag(tag_name(plan.conference, medium.name), **medium.options)
             if medium.name in plan.subscribes:
                 subs[medium.name] = stack.enter_context(tag.subscribe(reliable=medium.reliable))
             if medium.name in publishes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ringcast.model.priority import CRITICAL, HIGH, LOW, NORMAL
 from ringcast.model.tag import check_name
 
 ROOT = "conference"
@@ -20,6 +21,14 @@ class Medium(NamedTuple):
     reliable: bool
     attributes: dict[str, Any]
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those of its tag: its place in the order is the class of its channels between nodes."""
+        return {**self.attributes, "priority": URGENCIES[MEDIA.index(self)]}
+
+
+URGENCIES = (CRITICAL, HIGH, NORMAL, LOW, LOW)
+"""Classes of channels, for media in the order of their importance."""
 
 # In the order of section 4.2, the most important first. Figure 10 puts the control thread above audio; people hear a
 # late word sooner than they see a late shot.

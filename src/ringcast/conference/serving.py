@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ringcast.conference.media import MEDIA, tag_name
+from ringcast.conference.media import MEDIA, URGENCIES, tag_name
 from ringcast.daemon.access.tokens import Permit
 from ringcast.gateway import Gateway
 from ringcast.session import Session
@@ -24,11 +24,14 @@ def describe(conference: str, *, form: int, scheme: str, threshold: float) -> di
     tag_name(conference, "audio")
     media = [
         {
-            "name": medium.name, "quality": medium.quality, "reliable": medium.reliable, "options": medium.attributes,
+            "name": medium.name, "quality": medium.quality, "reliable": medium.reliable, "options": medium.options,
         }
         for medium in MEDIA
     ]  # fmt: skip
-    return {"conference": conference, "format": form, "scheme": scheme, "threshold": threshold, "media": media}
+    return {
+        "conference": conference, "format": form, "scheme": scheme, "threshold": threshold, "media": media,
+        "urgencies": URGENCIES,
+    }  # fmt: skip
 
 
 def gateway(

@@ -70,6 +70,8 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     id: int
     pattern: str
     subscription: int
+    incarnation: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """The same whenever this subscription is registered."""
     role: Literal["subscriber", "history"] = "subscriber"
     reliable: bool = False
     mailbox: bool = False

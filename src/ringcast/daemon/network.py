@@ -265,7 +265,7 @@ class Network:
 
     def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
         """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
-        return list(self.channels()), self.dropped()
+        return list(self.channels(read_back=True)), self.dropped()
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what this node's receiving ends dropped; what was not believed of other
@@ -277,9 +277,9 @@ class Network:
             dropped["clock"] = forged
         return dropped
 
-    def channels(self) -> Iterator[ChannelStatus]:
-        """The channels that there are now, one by one."""
-        return channels.statuses(self._local.table, self.outgoing, self.incoming)
+    def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
+        """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
+        return channels.statuses(self._local.table, self.outgoing, self.incoming, read_back=read_back)
 
 
 def host_of(remote: str) -> str:

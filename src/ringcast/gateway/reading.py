@@ -18,7 +18,9 @@ from ringcast.tag import Tag
 
 def subscribe(session: Session, asked: requests.Subscribe) -> Subscriber[bytes]:
     """Raises as `session.subscribe` does."""
-    options = Scaling(asked.every, asked.at, asked.transport, asked.size, asked.rate_hz, asked.ordered).check()
+    options = Scaling(
+        asked.every, asked.at, asked.transport, asked.size, asked.rate_hz, asked.ordered, asked.urgency
+    ).check()
     tag: Tag[Any] | None = None
     known: list[TagAttributes] = []
     if is_pattern(asked.pattern):

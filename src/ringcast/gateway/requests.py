@@ -54,7 +54,8 @@ class Unpublish(Request, tag="unpublish"):
 
 class Subscribe(Request, tag="subscribe"):
     """Options are those of `session.subscribe`. `priority` orders the streams of this page while it is behind: higher
-    ones are sent first, and lower ones are left out first. `only`: of these publishers, by incarnation; of all when it
+    ones are sent first, and lower ones are left out first. `urgency` is the class of the channels that carry the tag
+    from other nodes to this one; '' is the tag's. `only`: of these publishers, by incarnation; of all when it
     is empty."""
 
     subscription: Number
@@ -68,6 +69,7 @@ class Subscribe(Request, tag="subscribe"):
     transport: str = ""
     ordered: bool = True
     priority: int = 0
+    urgency: Literal["", "low", "normal", "high", "critical"] = ""
     only: list[str] = []
 
     def begins(self) -> Start:

@@ -23,7 +23,8 @@ class PublisherInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriberInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Who receives. `pattern` is what was asked for: a tag's name, or a wildcard."""
+    """Who receives. `pattern` is what was asked for: a tag's name, or a wildcard. `id` is what its daemon calls it;
+    `incarnation` stays the same when the daemon is restarted."""
 
     id: int
     node: str
@@ -32,6 +33,7 @@ class SubscriberInfo(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     reliable: bool = False
     program: str = ""
+    incarnation: int = 0
 
 
 PresenceKind = Literal["node", "publisher", "subscriber"]

@@ -2,7 +2,7 @@
 
 One class for all of them; what differs is the recipe. Each datagram goes out once per receiving node, or, with
 `multicast`, once; what the publisher's own thread cannot do is done by the daemon (`groups.py`,
-`native/path/retransmitter`).
+`native/path/repair/retransmitter`).
 """
 
 from __future__ import annotations

@@ -71,6 +71,15 @@ def test_a_second_core_takes_what_one_cannot():
     assert math.isfinite(responses(two, cores=2)[2])
 
 
+def test_one_other_thread_cannot_keep_two_cores_busy():
+    assert responses(tasks((9, 10), (9, 10)), cores=2) == [9, 9]
+
+
+def test_all_cores_must_be_busy_for_a_thread_to_wait():
+    """The short one fills the second core for 2 of the 9 that the long one fills the first."""
+    assert responses(tasks((9, 100), (2, 100), (5, 100)), cores=2) == [9, 2, 7]
+
+
 def test_a_shared_thread_serves_in_order():
     one, other = (Work(Rank(0, 0, name), 3, 50, thread="delivery") for name in "ab")
     assert response_ns(one, [other]) == 6

@@ -114,7 +114,8 @@ async function receive(medium, wanted) {
 }
 
 function subscription(medium) {
-  const options = { priority: order.length - order.indexOf(medium) };
+  const at = order.indexOf(medium);
+  const options = { priority: order.length - at, urgency: settings.urgencies[at] };
   if (medium === "video" && isSmall()) Object.assign(options, SMALL);
   if (medium === "audio" && voices) options.only = speaking().filter((one) => voices.includes(one.id)).map((one) => one.streams.audio);
   return options;
@@ -225,7 +226,7 @@ function showMedia() {
   }
   $("#force").textContent =
     `When my link is thin, the gateway sends ${order.map((name) => (name === "control" ? "game" : name)).join(" before ")}. ` +
-    "That is in force for this page. Between nodes all streams still have the same priority: priorities of channels do not exist yet.";
+    `Other nodes send them here as ${order.map((name, at) => `${name === "control" ? "game" : name} ${settings.urgencies[at]}`).join(", ")}.`;
 }
 
 async function moveUp(medium) {

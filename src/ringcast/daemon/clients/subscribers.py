@@ -47,7 +47,7 @@ class Subscribers:
             raise QosMismatch("reliable delivery", f"tag {pattern!r} has max_wait_s=0", remedy)
         info = SubscriberInfo(
             id=next(self._numbers), node=self._table.node, pattern=pattern, pid=client.pid, user=client.user,
-            reliable=request.reliable, program=client.program,
+            reliable=request.reliable, program=client.program, incarnation=request.incarnation,
         )  # fmt: skip
         subscription = Subscription(
             client, request.subscription, info, request.role, request.counter_index, options_of(request)

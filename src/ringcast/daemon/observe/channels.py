@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ringcast.control.status import ChannelStatus
+from ringcast.control.status import ChannelStatus, InForce
 from ringcast.daemon.streams.incoming import IncomingChannels
 from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.daemon.table.table import TagTable
 from ringcast.transport.interface import Urgent
 
 
-def statuses(table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChannels) -> Iterator[ChannelStatus]:
-    """The channels that there are now, one by one; those that end before their turn are left out."""
+def statuses(
+    table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChannels, *, read_back: bool = False
+) -> Iterator[ChannelStatus]:
+    """The channels that there are now, one by one; those that end before their turn are left out. With `read_back` the
+    kernel is asked for the priorities in force, several calls a channel."""
     tags = {row.info.incarnation: row.info.tag for row in table.all_publishers()}
     for key, sent in list(outgoing.channels.items()):
         if outgoing.channels.get(key) is sent:
@@ -21,7 +24,7 @@ def statuses(table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChan
                 sent.sending.counters(), direction="out", node=sent.node, incarnation=sent.incarnation,
                 tag=tags.get(sent.incarnation, ""), transport=sent.transport, every=sent.every,
                 size=sent.size, rate_hz=sent.rate_hz, reliable=sent.reliable, priority=sent.priority,
-                in_force=sent.sending.in_force() if isinstance(sent.sending, Urgent) else None,
+                in_force=_in_force(sent.sending) if read_back else None,
             )  # fmt: skip
     for stream, channel in list(incoming.channels.items()):
         if incoming.channels.get(stream) is channel:
@@ -30,8 +33,12 @@ def statuses(table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChan
                 tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
                 size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
                 priority=stream.demand.priority,
-                in_force=channel.receiving.in_force() if isinstance(channel.receiving, Urgent) else None,
+                in_force=_in_force(channel.receiving) if read_back else None,
             )  # fmt: skip
+
+
+def _in_force(end: object) -> InForce | None:
+    return end.in_force() if isinstance(end, Urgent) else None
 
 
 def _status(counters: dict[str, int], **fields: Any) -> ChannelStatus:

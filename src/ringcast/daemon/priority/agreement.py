@@ -17,8 +17,9 @@ from ringcast.daemon.priority import process_table
 from ringcast.daemon.priority.network_threads import warning
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, BrokenError
-from ringcast.model import schedule
+from ringcast.model import priority, schedule
 from ringcast.model.place import Setting
+from ringcast.model.priority import Priority
 from ringcast.transport.urgent import scheduling
 
 REQUEST_TIMEOUT_S = 2.0
@@ -40,8 +41,8 @@ class Agreement:
     async def check(self, request: SetChannel) -> list[str]:
         """Whether the kernels of all nodes that the setting concerns grant its schedule; warnings about it. Raises
         QosMismatch, BrokenError, TimeoutError."""
-        if not request.sched:
-            return []
+        if not request.sched or request.sched == self._stored(request.tag, request.node).sched:
+            return []  # a second reservation beside the one that is in force need not fit
         receivers = self._receivers(request)
         senders = {row.owner for row in self._table.publishers(request.tag) if row.alive}
         # Where nobody receives it on another node no thread is made; then this node says whether it could be.
@@ -81,11 +82,11 @@ class Agreement:
         request = service.decode_untrusted(payload, Settle)
         loop = asyncio.get_running_loop()
         until = loop.time() + HEARD_S
-        while self._known(request) != request.priority and loop.time() < until:
+        while self._stored(request.tag, request.key).text != request.priority and loop.time() < until:
             await asyncio.sleep(LOOK_S)
         await self._settled(request.tag)
         return service.encode(Nothing())
 
-    def _known(self, request: Settle) -> str:
-        row = self._table.tag(request.tag)
-        return row.settings.get(request.key, Setting()).priority if row is not None else ""
+    def _stored(self, tag: str, key: str) -> Priority:
+        row = self._table.tag(tag)
+        return priority.read(row.settings.get(key, Setting()).priority if row is not None else "")

@@ -6,8 +6,8 @@ that it reads inside `send`.
     | op    | rank,chk | number    | key    | every  | first seq |   native byte order, one packet each; the last three
     +-------+----------+-----------+--------+--------+-----------+   are a link's. `add` carries a descriptor
 
-    A link whose packets are sealed has 56 bytes more: its key (`native/path/fanout.cpp`), and the counter's page as a
-    second descriptor.
+    A link whose packets are sealed has 56 bytes more: its key (`native/path/sending/fanout.cpp`), and the counter's
+    page as a second descriptor.
 
 The very first packet carries the page with the version, which `bump` raises and the publisher compares in `send`.
 

@@ -108,6 +108,8 @@ export interface SubscribeOptions {
   ordered?: boolean;
   /** While this page is behind, streams of higher priority are sent first and lower ones left out first. */
   priority?: number;
+  /** How urgently other nodes send the tag to the gateway's; the tag's own class unless it is said. */
+  urgency?: "low" | "normal" | "high" | "critical";
   /** Messages of these publishers alone, by incarnation in digits; of all when it is empty. */
   only?: string[];
 }

@@ -361,7 +361,7 @@ export class Tag {
 
   /** Options: `onSlow`. */
   publisher(options = {}) { return new Publisher(this.#session, this, options); }
-  /** Options as in Python: `start`, `reliable`, `every`, `rateHz`, `size`, `at`, `transport`, `ordered`; and `priority`, `only`. */
+  /** Options as in Python: `start`, `reliable`, `every`, `rateHz`, `size`, `at`, `transport`, `ordered`; and `priority`, `urgency`, `only`. */
   subscribe(options = {}) { return new Subscriber(this.#session, this.name, options, this); }
   /** Options as in Python: `depth`, `publisher`, `at`, `every`, `size`. */
   history(options = {}) { return new History(this.#session, this.name, options); }

@@ -1,7 +1,9 @@
 """What stages take on this machine: two daemons of our own, a publisher on one, readers on both.
 
-Each stage is timed many times and its cost is the slowest of a thousand; what is slower still is the hypervisor's or
-another program's. The share of a byte comes from a second, larger size. Invariant: no daemon or reader outlives it.
+Each stage is timed many times and its cost is the slowest of a thousand. Where real-time priorities are allowed, times
+during which a witness saw a core taken away are left out, so that the machine is measured and not what the hypervisor
+did meanwhile; `ringcast.lab.bounds` judges by the same witnesses. The share of a byte comes from a second, larger size.
+Invariant: no daemon, reader or witness outlives it.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ import numpy as np
 
 import ringcast
 from ringcast.admission.calibration import Calibration, this_machine
-from ringcast.admission.model import Cost, Costs
+from ringcast.admission.model import NS, Cost, Costs
+from ringcast.lab.bounds.witness import Witnesses, undisturbed
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.local_mesh import LocalNode, local_mesh
 from ringcast.scaling.averaging import averaged
 
 SMALL, LARGE = 64, 32 * 1024
-COUNT = 1000
+COUNT, WAITS = 1000, 4000
 GAP_NS = 100_000
 SLEEP_S = 0.0005
 FIFO = 40
@@ -48,15 +51,42 @@ def calibrate(say: Callable[[str], None] = lambda text: None) -> Calibration:
     """Some seconds. Raises RingcastError."""
     with tempfile.TemporaryDirectory(prefix="ringcast-calibrate-") as place:
         say("starting two nodes")
-        with local_mesh(("here", "there"), Path(place), say) as nodes, _urgent() as realtime:
-            costs = _costs(nodes, say)
+        with (
+            local_mesh(("here", "there"), Path(place), say) as nodes,
+            _urgent() as realtime,
+            contextlib.ExitStack() as stack,
+        ):
+            watch = Stopwatch(stack.enter_context(Witnesses()) if realtime else None)
+            costs = _costs(nodes, watch, say)
             say("how long a ready thread waits")
-            blocking_ns = _quantile(_waits(), SLOWEST)
+            blocking_ns = max(watch.timed(partial(time.sleep, SLEEP_S), WAITS)) - SLEEP_S * NS
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return Calibration(this_machine(metadata.version("ringcast")), costs, blocking_ns * 1e-9, now, realtime)
+    return Calibration(this_machine(metadata.version("ringcast")), costs, max(0.0, blocking_ns) / NS, now, realtime)
 
 
-def _costs(nodes: list[LocalNode], say: Callable[[str], None]) -> Costs:
+class Stopwatch:
+    """Times calls, without those during which a core was taken away, where there are witnesses of that."""
+
+    def __init__(self, witnesses: Witnesses | None) -> None:
+        self._witnesses = witnesses
+
+    def timed(
+        self, call: Callable[[], object], count: int = COUNT, before: Callable[[], object] | None = None
+    ) -> list[float]:
+        """Nanoseconds of each call. `before` is called before each, and is not timed."""
+        clock = time.monotonic_ns  # the witnesses' own
+        spans = []
+        for _ in range(count):
+            if before is not None:
+                before()
+            start = clock()
+            call()
+            spans.append((start, clock()))
+        kept = undisturbed(spans, self._witnesses.taken()) if self._witnesses is not None else spans
+        return [float(done - began) for began, done in kept or spans]
+
+
+def _costs(nodes: list[LocalNode], watch: Stopwatch, say: Callable[[str], None]) -> Costs:
     here, there = nodes
     with ringcast.connect(here.socket) as session, ringcast.connect(there.socket) as other:
         say("publishing")
@@ -64,20 +94,22 @@ def _costs(nodes: list[LocalNode], say: Callable[[str], None]) -> Costs:
         publisher = tag.publisher()
         with _reader(here, tag.name):
             publisher.wait_for_subscribers(1, timeout=10)
-            local = {size: _timed(partial(publisher.send, bytes(size))) for size in (SMALL, LARGE)}
+            local = {size: watch.timed(partial(publisher.send, bytes(size)), before=_asleep) for size in (SMALL, LARGE)}
         say("pulling")
         history = tag.history()
         pulled = {}
         for size in (SMALL, LARGE):
             publisher.send(bytes(size))
-            pulled[size] = _timed(history.latest)
+            pulled[size] = watch.timed(history.latest, before=_asleep)
         say("receiving")
-        taken = {size: _taking(session, size) for size in (SMALL, LARGE)}
+        taken = {size: _taking(session, size, watch) for size in (SMALL, LARGE)}
         say("sending to another node")
-        sent, received = _sending(session, other, there)
+        sent, received = _sending(session, other, there, watch)
     say("scaling")
     image = {size: np.zeros((int(size**0.5), int(size**0.5)), np.uint8) for size in (SMALL, LARGE)}
-    scaled = {size: _timed(partial(averaged, one, one.shape[0] // 2, one.shape[1] // 2)) for size, one in image.items()}
+    scaled = {
+        size: watch.timed(partial(averaged, one, one.shape[0] // 2, one.shape[1] // 2)) for size, one in image.items()
+    }
     publish = _cost(local)
     alone = {size: _quantile(local[size], 0.5) for size in local}
     send = _cost({size: [max(0.0, one - alone[size]) for one in sent[size]] for size in sent})
@@ -90,7 +122,7 @@ def _costs(nodes: list[LocalNode], say: Callable[[str], None]) -> Costs:
 
 
 def _sending(
-    session: ringcast.Session, other: ringcast.Session, there: LocalNode
+    session: ringcast.Session, other: ringcast.Session, there: LocalNode, watch: Stopwatch
 ) -> tuple[dict[int, list[float]], dict[int, float]]:
     """What `send` takes with a subscriber on another node, and the processor time of that node's daemon per message."""
     name = f"{_TAG}/remote"
@@ -103,50 +135,26 @@ def _sending(
         for size in (SMALL, LARGE):
             body = bytes(size)
             before = affinity.cpu_ns(there.pid)
-            sent[size] = _timed(partial(publisher.send, body))
+            sent[size] = watch.timed(partial(publisher.send, body), before=_asleep)
             received[size] = (affinity.cpu_ns(there.pid) - before) / COUNT
     return sent, received
 
 
-def _taking(session: ringcast.Session, size: int) -> list[float]:
+def _taking(session: ringcast.Session, size: int, watch: Stopwatch) -> list[float]:
     tag = session.tag(f"{_TAG}/taken/{size}", depth=256)
     publisher, body = tag.publisher(), bytes(size)
-    times: list[float] = []
     with tag.subscribe() as sub:
-        for _ in range(COUNT):
-            publisher.send(body)
-            start = time.perf_counter_ns()
-            sub.recv_nowait().data  # noqa: B018 - taking the payload is part of receiving
-            times.append(time.perf_counter_ns() - start)
-    return times
+        return watch.timed(lambda: sub.recv_nowait().data, before=partial(publisher.send, body))
 
 
-def _timed(call: Callable[[], object]) -> list[float]:
-    """Nanoseconds of each call; between two, readers fall asleep again."""
-    clock = time.perf_counter_ns
-    times: list[float] = []
-    for _ in range(COUNT):
-        time.sleep(GAP_NS * 1e-9)
-        start = clock()
-        call()
-        times.append(clock() - start)
-    return times
-
-
-def _waits() -> list[float]:
-    """How much later than asked for a sleeping thread runs again."""
-    clock = time.perf_counter_ns
-    times = []
-    for _ in range(COUNT):
-        start = clock()
-        time.sleep(SLEEP_S)
-        times.append(clock() - start - SLEEP_S * 1e9)
-    return times
+def _asleep() -> None:
+    """Between two messages readers fall asleep again."""
+    time.sleep(GAP_NS / NS)
 
 
 def _cost(times: dict[int, list[float]]) -> Cost:
     small, large = (_quantile(times[size], SLOWEST) for size in (SMALL, LARGE))
-    return Cost(fixed_s=small * 1e-9, per_byte_s=max(0.0, large - small) / (LARGE - SMALL) * 1e-9)
+    return Cost(fixed_s=small / NS, per_byte_s=max(0.0, large - small) / (LARGE - SMALL) / NS)
 
 
 def _quantile(values: list[float], share: float) -> float:

@@ -18,8 +18,9 @@ import msgspec
 from ringcast.admission.calibration import Calibration
 from ringcast.admission.model import NS, OtherTask, System
 from ringcast.admission.verdict import Verdict, judge
+from ringcast.lab.bounds import witness
 from ringcast.lab.bounds.calibrating import calibrate
-from ringcast.lab.bounds.running import WITNESS_EVERY_NS, Measured, Runner, witness_cost_s
+from ringcast.lab.bounds.running import Measured, Runner
 from ringcast.lab.bounds.task_sets import NODE, task_set
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
@@ -66,7 +67,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     sets, seconds = (QUICK_SETS, QUICK_SECONDS) if quick else (SETS, SECONDS)
     steps.expect(sets + 1)
     steps.step("calibrating")
-    found, witness_s = calibrate(), witness_cost_s()
+    found, witness_s = calibrate(), witness.cost_s()
     disturbance = Disturbance()
     outcomes = []
     with Runner() as runner:
@@ -83,7 +84,7 @@ def run(quick: bool, steps: Steps) -> Findings:
 
 def watched(system: System, cores: int, witness_s: float) -> System:
     """With the witnesses, one on each core and above all streams."""
-    period = WITNESS_EVERY_NS / NS
+    period = witness.EVERY_NS / NS
     tasks = tuple(
         OtherTask(name=f"witness {i}", node=NODE, period_s=period, compute_s=witness_s, deadline_s=period)
         for i in range(cores)

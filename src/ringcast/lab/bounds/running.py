@@ -20,26 +20,11 @@ import msgspec
 from ringcast.admission.model import NS, System
 from ringcast.admission.priorities import fifo_priorities
 from ringcast.lab.bounds.task_sets import MOST_STREAMS
-from ringcast.lab.bounds.worker import sleep_until
-from ringcast.lab.testbed import affinity
+from ringcast.lab.bounds.witness import Taken, Witnesses, undisturbed
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.local_mesh import local_mesh
 
-WITNESS_FIFO = 90
-WITNESS_EVERY_NS, WITNESS_LATE_NS = 2_000_000, 300_000
 _LEAD_NS = 200_000_000
-_WAKES = 200
-
-
-def witness_cost_s() -> float:
-    """Processor time that a witness takes each time it wakes, at most; it delays streams as any other work does."""
-    slowest = 0
-    for _ in range(_WAKES):
-        before = time.thread_time_ns()
-        sleep_until(time.monotonic_ns() + WITNESS_EVERY_NS)
-        time.monotonic_ns()
-        slowest = max(slowest, time.thread_time_ns() - before)
-    return slowest / NS
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -100,7 +85,7 @@ class Runner:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="ringcast-bounds-"))
             (node,) = stack.enter_context(local_mesh(("here",), Path(place)))
             self._ends = [stack.enter_context(_closing(Process(node.socket))) for _ in range(2 * MOST_STREAMS)]
-            self._witnesses = [stack.enter_context(_closing(Process(node.socket))) for _ in affinity.cores()]
+            self._witnesses = stack.enter_context(Witnesses())
             self._stack = stack.pop_all()
         return self
 
@@ -115,10 +100,6 @@ class Runner:
             receiver.ask("prepare", role="subscriber", tag=stream.tag)
             sender.ask("prepare", role="publisher", tag=stream.tag)
         begin = time.monotonic_ns() + _LEAD_NS
-        end = begin + round((seconds + 0.5) * NS)
-        for core, witness in zip(affinity.cores(), self._witnesses, strict=True):
-            witness.post("witness", core=core, end_ns=end, every_ns=WITNESS_EVERY_NS, late_ns=WITNESS_LATE_NS,
-                         fifo=WITNESS_FIFO)  # fmt: skip
         counts = [math.ceil(seconds / stream.period_s) for stream, _, _ in pairs]
         for (stream, sender, receiver), count in zip(pairs, counts, strict=True):
             (reader,) = stream.subscribers
@@ -129,7 +110,7 @@ class Runner:
         for _, sender, _ in pairs:
             sender.reply()
         seen = [receiver.reply() for _, _, receiver in pairs]
-        taken = [tuple(one) for witness in self._witnesses for one in witness.reply()]
+        taken = self._witnesses.taken()
         for _, sender, receiver in pairs:
             sender.ask("finish")
             receiver.ask("finish")
@@ -137,9 +118,9 @@ class Runner:
         return [judged(tag, rows, taken, count) for tag, rows, count in zip(tags, seen, counts, strict=True)]
 
 
-def judged(tag: str, rows: list[list[int]], taken: list[tuple[int, ...]], count: int) -> Measured:
+def judged(tag: str, rows: list[list[int]], taken: list[Taken], count: int) -> Measured:
     """Pure. Without the messages during which a core was taken away."""
-    kept = [done - began for began, done in rows if not any(a < done and b > began for a, b in taken)]
+    kept = [done - began for began, done in undisturbed([(began, done) for began, done in rows], taken)]
     return Measured(tag, tuple(kept), len(rows) - len(kept), count - len(rows))
 
 

@@ -3,7 +3,7 @@ input say, and answers each with a line.
 
 A publisher sleeps until its period begins, computes and sends; a subscriber receives, computes, and notes when the
 period began and when it was done. Computing is counted in the thread's own processor time, so that being preempted does
-not make it less. A witness only sleeps and notes when it was woken late: nobody is above it but the hypervisor.
+not make it less.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import time
 from typing import Any
 
 import ringcast
-from ringcast.lab.testbed import affinity
 
 
 def spin(compute_ns: int) -> None:
@@ -86,23 +85,6 @@ class Worker:
         finally:
             normal()
         return seen
-
-    def witness(self, core: int, end_ns: int, every_ns: int, late_ns: int, fifo: int) -> list[tuple[int, int]]:
-        """(from, to) of every time that this core was taken away."""
-        before = os.sched_getaffinity(0)
-        affinity.pin(os.getpid(), [core])
-        urgent(fifo)
-        taken: list[tuple[int, int]] = []
-        try:
-            while (now := time.monotonic_ns()) < end_ns:
-                sleep_until(now + every_ns)
-                woken = time.monotonic_ns()
-                if woken - now > every_ns + late_ns:
-                    taken.append((now, woken))
-        finally:
-            normal()
-            affinity.pin(os.getpid(), before)
-        return taken
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 import ringcast
+from ringcast.transport.urgent import scheduling
 
 WAIT_S = 10.0
 LOST_AFTER_S = 1.0
@@ -38,14 +39,16 @@ class Ping:
                 raise TimeoutError("no message came back")
 
     def ping(self, count: int, size: int, seed: int) -> dict[str, Any]:
-        """Nanoseconds of `count` round trips with `size` bytes, and how many did not come back."""
+        """Nanoseconds of `count` round trips with `size` bytes, how many did not come back, and the schedule that the
+        kernel has of the thread that sends and receives them."""
         self._subscriber.take_schedule()
         pauses = random.Random(seed)
         taken = []
         for _ in range(count):
             time.sleep(pauses.uniform(*PAUSE_S))
             taken.append(self._round_trip(size))
-        return {"taken_ns": [ns for ns in taken if ns is not None], "lost": taken.count(None)}
+        schedule = scheduling.of(threading.get_native_id())
+        return {"taken_ns": [ns for ns in taken if ns is not None], "lost": taken.count(None), "schedule": schedule}
 
     def _round_trip(self, size: int) -> int | None:
         self._number += 1
@@ -71,7 +74,16 @@ class Echo:
     def __init__(self, session: ringcast.Session, there: str, back: str, transport: str) -> None:
         self._publisher = session.tag(back).publisher()
         self._subscriber = session.tag(there).subscribe(transport=transport, reliable=transport == "tcp")
-        self._service = self._subscriber.on_message(lambda message: self._publisher.send(message.data))
+        self._thread = 0
+        self._service = self._subscriber.on_message(self._answer)
+
+    def _answer(self, message: ringcast.Message[Any]) -> None:
+        self._publisher.send(message.data)
+        self._thread = self._thread or threading.get_native_id()
+
+    def schedule(self) -> str:
+        """What the kernel has of the thread that answers."""
+        return scheduling.of(self._thread)
 
     def close(self) -> None:
         self._service.close()

@@ -38,7 +38,7 @@ PRIORITIES: dict[str, dict[str, Any]] = {
     "both": {"priority": "high", "sched": "fifo:30"},
 }
 """By the name of a bar."""
-RESERVED: dict[str, Any] = {"priority": "high", "sched": "deadline:1ms/5ms"}
+RESERVED: dict[str, Any] = {"priority": "high", "sched": "deadline:1ms/10ms"}
 """A part of a core for each thread; the link's, by the class that queues have for the code point."""
 _ENDS = "ringcast.lab.yarp.ends"
 _WIRES: dict[Case, Topology] = {
@@ -64,6 +64,8 @@ class Cell(NamedTuple):
 class Trips(NamedTuple):
     taken_ns: list[int]
     lost: int
+    schedules: list[str]
+    """What the kernel had, meanwhile, of each thread on the way: two senders, two receivers, the application's two."""
 
 
 class PriorityNetwork:
@@ -74,7 +76,8 @@ class PriorityNetwork:
         self._loader = "c" if case == "switch" else "a"
         self._stack = ExitStack()
         self._names = itertools.count()
-        self._pairs: dict[str, tuple[str, Actor]] = {}
+        self._batches = 0
+        self._pairs: dict[str, tuple[str, Actor, Actor]] = {}
         self._loads: dict[str, tuple[str, Actor, Actor]] = {}
         self.mesh: MeshNodes
 
@@ -92,18 +95,18 @@ class PriorityNetwork:
 
     def round_trips(self, cell: Cell, count: int) -> Trips:
         """Raises ActorFailed, LabError."""
-        name, ping = self._pair(cell.measured)
+        name = self._pair(cell.measured)[0]
         for tag in (f"{name}/there", f"{name}/back"):
             self.mesh.sessions["a"].set_channel(
                 tag, **(RESERVED if cell.priority == "reserved" else PRIORITIES[cell.priority])
             )
         if not cell.share:
-            return self._ping(ping, name, cell, count)
+            return self._ping(cell, count)
         load, source, _ = self._load(cell.load)
         messages = max(1, round(cell.share * LINK_BYTES_PER_S * BURST_S / WIRE_BYTES))
         source.ask("begin", name=load, messages=messages, size=LOAD_BYTES, period_s=BURST_S)
         try:
-            return self._ping(ping, name, cell, count)
+            return self._ping(cell, count)
         finally:
             source.ask("end", name=load)
 
@@ -133,11 +136,14 @@ class PriorityNetwork:
         rows = [*self.mesh.sessions["a"].channels(), *self.mesh.sessions["b"].channels()]
         return [row.in_force for row in rows if row.tag == tag]
 
-    def _ping(self, ping: Actor, name: str, cell: Cell, count: int) -> Trips:
-        found = ping.ask("ping", timeout_s=60 + count, name=name, count=count, size=cell.size, seed=count)
-        return Trips(found["taken_ns"], found["lost"])
+    def _ping(self, cell: Cell, count: int) -> Trips:
+        name, ping, echo = self._pair(cell.measured)
+        self._batches += 1  # a seed of its own for each: pauses are not in step with the bursts
+        found = ping.ask("ping", timeout_s=60 + count, name=name, count=count, size=cell.size, seed=self._batches)
+        channels = [one.sched for way in ("there", "back") for one in self.in_force(f"{name}/{way}")]
+        return Trips(found["taken_ns"], found["lost"], [*channels, found["schedule"], echo.ask("schedule", name=name)])
 
-    def _pair(self, transport: str) -> tuple[str, Actor]:
+    def _pair(self, transport: str) -> tuple[str, Actor, Actor]:
         if transport not in self._pairs:
             name = f"measured/{next(self._names)}"
             there, back = f"{name}/there", f"{name}/back"
@@ -148,7 +154,7 @@ class PriorityNetwork:
             echo.ask("open", end=f"{_ENDS}:Echo", name=name, **options)
             self.mesh.wait_for_publisher(back)
             ping.ask("match", name=name)
-            self._pairs[transport] = (name, ping)
+            self._pairs[transport] = (name, ping, echo)
         return self._pairs[transport]
 
     def _load(self, transport: str) -> tuple[str, Actor, Actor]:

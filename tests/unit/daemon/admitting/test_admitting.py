@@ -69,7 +69,7 @@ def test_a_publisher_that_would_hurt_another_is_refused(table):
     subscribed(table, "u", 0.02, number=8)
     admitting.publish("u", Declared(0.1, 1000, 0.001))
     with pytest.raises(AdmissionRefused, match="t of n1#1 to n1#9") as caught:
-        admitting.publish("u", Declared(0.018, 1000, 0.017))
+        admitting.publish("u", Declared(0.018, 1000, 0.0175))
     assert caught.value.what == "a publisher on 'u'"
 
 

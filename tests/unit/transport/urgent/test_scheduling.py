@@ -37,11 +37,9 @@ def without_privilege(program):
     return done.stdout
 
 
-@pytest.mark.parametrize("text", ["fifo:30", "rr:5", "deadline:1ms/100ms", "deadline:1ms/50ms/100ms"])
-def test_what_the_kernel_has_is_read_back(text, eventually):
-    if not granted(text):
-        assert scheduling.give(os.getpid(), read(text))
-        return
+@pytest.fixture
+def sleeper():
+    """The kernel's number of a thread that sleeps until the test ends."""
     started, stop = threading.Event(), threading.Event()
     found = []
 
@@ -53,15 +51,47 @@ def test_what_the_kernel_has_is_read_back(text, eventually):
     thread = threading.Thread(target=run)
     thread.start()
     started.wait()
-    try:
-        assert scheduling.give(found[0], read(text)) == ""
-        assert scheduling.of(found[0]) == text
-        assert scheduling.give(found[0], read("other")) == ""
-        assert scheduling.of(found[0]) == "other"
-    finally:
-        stop.set()
-        thread.join()
+    yield found[0]
+    stop.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("text", ["fifo:30", "rr:5", "deadline:1ms/100ms", "deadline:1ms/50ms/100ms"])
+def test_what_the_kernel_has_is_read_back(text, sleeper):
+    if not granted(text):
+        assert scheduling.give(os.getpid(), read(text))
+        return
+    assert scheduling.give(sleeper, read(text)) == ""
+    assert scheduling.of(sleeper) == text
+    assert scheduling.give(sleeper, read("other")) == ""
+    assert scheduling.of(sleeper) == "other"
+
+
+def test_a_thread_that_has_ended_has_no_schedule(eventually):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(threading.get_native_id()))
+    thread.start()
+    thread.join()
     eventually(lambda: scheduling.of(found[0]) == "")  # the kernel may take a moment to forget it
+
+
+@pytest.mark.parametrize("after", ["other", "fifo:3"])
+def test_a_sleeping_thread_gives_back_all_that_it_had_reserved(after, sleeper):
+    reservation = "deadline:2ms/100ms"
+    if not granted(reservation):
+        return
+    for _ in range(60 * os.cpu_count()):  # more than there is, if nothing came back
+        assert scheduling.give(sleeper, read(reservation)) == ""
+        assert scheduling.give(sleeper, read(after)) == ""
+
+
+def test_a_reservation_that_is_refused_leaves_the_one_before(sleeper):
+    if not granted("deadline:1ms/100ms"):
+        return
+    assert scheduling.give(sleeper, read("deadline:1ms/100ms")) == ""
+    more_than_its_period = read("deadline:1ms/100ms")._replace(runtime_ns=200_000_000)
+    assert "refuses" in scheduling.give(sleeper, more_than_its_period)
+    assert scheduling.of(sleeper) == "deadline:1ms/100ms"
 
 
 def test_no_thread_is_not_the_callers_own():

@@ -1,0 +1,203 @@
+#include "path/sending/pump.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
+#include "ring/counters.hpp"
+
+namespace ringcast {
+namespace {
+
+constexpr std::size_t kBatchBytes = 256 * 1024;
+// So many are sent at once.
+constexpr std::size_t kSealedRecords = 4;
+
+// A reliable publisher waits for what a batch holds: with a quarter of the ring it goes on while that is sent.
+std::size_t most_of(const RingPtr& ring, const PumpSpec& spec) {
+    const std::size_t most = spec.stream ? 4096 : Link::kBatch;
+    return spec.reliable ? std::clamp<std::size_t>(ring->geometry().depth / 4, 1, most) : most;
+}
+
+}  // namespace
+
+Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
+    : spec_(spec),
+      socket_(std::move(socket)),
+      reader_(false, nullptr),
+      most_(most_of(ring, spec)),
+      link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk, UINT64_MAX,
+            spec.seal && !spec.stream ? spec.seal->sealer(spec.sender) : nullptr),
+      next_seq_(spec.first_seq),
+      buffer_(kBatchBytes),
+      thread_([this] {
+          if (spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
+          reader_.close();
+      }) {
+    if (spec.seal && spec.stream) {
+        records_ = std::make_unique<seal::RecordSealer>(spec.seal->schedule());
+        sealed_.resize(kSealedRecords * (seal::kMostRecord + seal::kRecordBytes));
+    }
+    auto member = std::make_shared<Reader::Member>();
+    member->cursor = std::make_unique<Cursor>(std::move(ring), std::move(bell),
+                                              CursorSpec{.start = static_cast<i64>(spec.first_seq), .reliable = spec.reliable, .owner = static_cast<u32>(getpid()) | kForOthers, .keeps = true});
+    cursor_ = member->cursor.get();
+    reader_.attach(std::move(member));
+    thread_.start("ringcast-pump", [this] { run(); });
+}
+
+Pump::~Pump() { close(); }
+
+void Pump::stop_before(u64 seq) {
+    stop_before_.store(seq);
+    reader_.poke();
+}
+
+void Pump::close() { thread_.stop(); }
+
+void Pump::run() {
+    if (!reader_.enter()) return;
+    bool broken = false;
+    while (!thread_.stopping() && !finished() && !broken) {
+        try {
+            const bool some = fill();
+            broken = (some && !flush()) || corrupt_;
+            if (some && !broken) cursor_->publish_position();
+            if (!some) pressed_ = false;
+            if (!some && !broken) reader_.wait(kForever);
+        } catch (const std::bad_alloc&) {
+            broken = true;  // no room for a copy of the message
+        }
+    }
+    reader_.leave();
+    // Whoever reads the stream may live on and would wait for ever: he is told that nothing more comes, and before the
+    // state is seen, so that whoever sees it finds the stream ended.
+    if (broken && spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
+    // The slot of a reliable reader goes with it, or the publisher would wait for a thread that is no more. A stream that
+    // broke is opened again: its place is kept until whoever sees to that closes this.
+    if (!broken) reader_.close();
+    state_.store(broken ? State::broken : State::done);
+}
+
+bool Pump::fill() {
+    filled_ = 0;
+    batch_.clear();
+    Record record;
+    Reader::Member* from;
+    while (!finished() && batch_.size() < most_) {
+        Peek peek = reader_.poll(record, from);
+        corrupt_ = peek == Peek::corrupt;
+        if (peek != Peek::ready) break;
+        if (!link_.due(record.seq)) {
+            add(lost_, reader_.taken(*from, record, record.sent_ns, false));
+            next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+            continue;
+        }
+        if (record.seq >= stop_before_.load()) {
+            next_seq_.store(record.seq, std::memory_order_relaxed);
+            break;
+        }
+        if (pressed_ && (record.flags & kDiscardable) != 0) {
+            add(counters_.discarded, 1);
+            add(lost_, reader_.taken(*from, record, record.sent_ns, false));
+            next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+            continue;
+        }
+        const std::size_t head = spec_.stream ? wire::kHeaderBytes : 0;
+        const std::size_t need = head + record.length;
+        if (filled_ + need > buffer_.size()) {
+            if (filled_ > 0) break;
+            buffer_.resize(need);
+        }
+        std::byte* to = buffer_.data() + filled_;
+        if (!from->cursor->ring()->copy(record, to + head)) continue;  // overtaken; the next poll says by how many
+        const Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), to + head};
+        if (spec_.stream) {
+            const wire::Header header = wire::header_of(spec_.key, message, 0);
+            std::memcpy(to, &header, sizeof header);
+        }
+        filled_ += spec_.stream ? need : (need + 7) & ~std::size_t{7};
+        batch_.push_back(message);
+        add(lost_, reader_.taken(*from, record, record.sent_ns, false));
+        next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+    }
+    return !batch_.empty();
+}
+
+bool Pump::flush() {
+    if (spec_.stream) return send_stream();
+    for (const Outgoing& message : batch_) {
+        add(counters_.messages, 1);
+        add(counters_.bytes, message.length);
+        // Burst by burst: a long message sent at once would fill the receiver's buffer and lose its own end.
+        u32 offset = 0;
+        do {
+            const u32 next = link_.push_burst(message, offset, counters_);
+            pace(next - offset);
+            offset = next;
+        } while (offset < message.length && !thread_.stopping());
+    }
+    return true;
+}
+
+// The kernel takes what is sent to a peer that closed, once, and drops it.
+bool Pump::gone() const {
+    pollfd fd{socket_.get(), POLLRDHUP, 0};
+    return ::poll(&fd, 1, 0) > 0;
+}
+
+bool Pump::send_stream() {
+    if (gone() || !(records_ ? send_sealed() : send_all({buffer_.data(), filled_}))) return false;
+    add(counters_.messages, batch_.size());
+    add(counters_.bytes, filled_);
+    return true;
+}
+
+bool Pump::send_sealed() {
+    for (std::size_t at = 0; at < filled_;) {
+        std::size_t length = 0;
+        for (std::size_t i = 0; i < kSealedRecords && at < filled_; ++i) {
+            const std::size_t part = std::min(filled_ - at, seal::kMostRecord);
+            const std::size_t record = records_->seal({buffer_.data() + at, part}, sealed_.data() + length);
+            if (record == 0) return false;
+            length += record;
+            at += part;
+        }
+        if (!send_all({sealed_.data(), length})) return false;
+    }
+    return true;
+}
+
+bool Pump::send_all(std::span<const std::byte> bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t n = ::send(socket_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) {
+            done += static_cast<std::size_t>(n);
+            continue;
+        }
+        if (n < 0 && errno == EINTR) continue;
+        if (n == 0 || errno != EAGAIN) return false;
+        pressed_ = !spec_.reliable;
+        pollfd fd{socket_.get(), POLLOUT, 0};
+        ::poll(&fd, 1, 250);
+        if (thread_.stopping()) return false;
+    }
+    return true;
+}
+
+void Pump::pace(std::size_t bytes) {
+    if (spec_.most_bytes_per_s == 0) return;
+    const i64 now = steady_ns();
+    paced_until_ns_ = std::max(paced_until_ns_, now) + static_cast<i64>(bytes) * 1'000'000'000 / static_cast<i64>(spec_.most_bytes_per_s);
+    const i64 left = paced_until_ns_ - now;
+    if (left <= 100'000) return;
+    const timespec t{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+    nanosleep(&t, nullptr);
+}
+
+}  // namespace ringcast
