@@ -147,7 +147,7 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
-        self.models = Models(self.mesh)
+        self.models = Models(self.mesh, self._node_rights.may_choose)
         hearing = Hearing(local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions)
         self.choosing = Choosing(
             local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background

@@ -90,3 +90,15 @@ def test_a_client_is_told_what_is_wrong_with_its_file(pair: tuple[Models, Models
     with open(tmp_path / "model", "rb") as file, pytest.raises(QosMismatch, match="metric"):
         pair[0].load_from(file.fileno())
     assert MODEL in pair[2].handlers
+
+
+def test_none_is_taken_of_a_node_that_may_not_choose_for_others() -> None:
+    one, two = Mesh(), Mesh()
+    one.other, two.other = two, one
+    here, there = Models(one, lambda node: node != "b"), Models(two)
+    there.load(model("nak"), 20)
+    asyncio.run(here.follow("b", there.versions(), 30))
+    assert here.of("relate2") is None
+    assert one.asked == 0
+    asyncio.run(here.follow("c", there.versions(), 30))
+    assert here.of("relate2") is not None
