@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from harness.command import main
+from harness.group import Group
 from harness.rows import Row, at_most, entry, scaled
 from harness.run import Run
-from harness.stage import Stage
 from harness.stats import quantiles
 
 US = 1e-3
@@ -31,12 +31,12 @@ def _situations(run: Run) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _pair(run: Run, scene: Stage, way: str, count: int, limit_s: float) -> dict[str, list[int]]:
-    ping, pong = scene.cast(*[{"end": "link", "side": side, "waits": way} for side in ("ping", "pong")])
+def _pair(run: Run, group: Group, way: str, count: int, limit_s: float) -> dict[str, list[int]]:
+    ping, pong = group.start(*[{"end": "link", "side": side, "waits": way} for side in ("ping", "pong")])
     pong.post("pong")
     taken = {}
     for situation, (here, there) in _situations(run).items():
-        for worker in scene.workers:
+        for worker in group.workers:
             worker.pin(here, there)
         ping.pin(here)
         pong.pin(there)
@@ -54,7 +54,7 @@ def measure(run: Run) -> list[Row]:
     asking = [contender for contender in run.contenders if contender.offers & WAYS.keys()]
     for _, contender in run.alternate("ask", rounds, asking):
         parts = [(f"ask ({WAYS[way]})", way) for way in WAYS if way in contender.offers]
-        taken = run.each(contender, parts, lambda scene, way: (way, _pair(run, scene, way, count, limit_s)))
+        taken = run.each(contender, parts, lambda group, way: (way, _pair(run, group, way, count, limit_s)))
         for way, figures in taken.values():
             for situation, samples in figures.items():
                 pool[way, situation, contender.name] += samples

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from harness.command import main
+from harness.group import Group
 from harness.process import Worker
 from harness.rows import Row, at_most, entry, scaled
 from harness.run import Run
-from harness.stage import Stage
 from harness.stats import quantiles
 
 US = 1e-3
@@ -51,20 +51,20 @@ def _busy(source: Worker, sinks: list[Worker], count: int) -> list[int]:
     return list(samples)
 
 
-def _measure(run: Run, scene: Stage, count: int) -> Samples:
+def _measure(run: Run, group: Group, count: int) -> Samples:
     """Samples with few and with many subscribers.
 
     Those that were busy have messages waiting, so each number gets fresh ends rather than every peer's queues emptied.
     """
     taken: Samples = {}
     for number in (FEW, MANY):
-        source, *sinks = scene.cast({"end": "source", "fan_out": True}, *[{"end": "sink", "fan_out": True}] * number)
+        source, *sinks = group.start({"end": "source", "fan_out": True}, *[{"end": "sink", "fan_out": True}] * number)
         source.pin(run.cores[0])
         for sink in sinks:
             sink.pin(run.cores[-1])
         taken[WAITING, number], asleep = _waiting(source, sinks, count)
         if asleep < ASLEEP:
-            who = f"{scene.contender.name}, fan-out to {number}"
+            who = f"{group.contender.name}, fan-out to {number}"
             run.notes.append(f"{who}: a subscriber slept before only {asleep:.0%} of the messages")
         taken[BUSY, number] = _busy(source, sinks, count)
     return taken
@@ -79,7 +79,7 @@ def measure(run: Run) -> list[Row]:
     pool: dict[tuple[str, int, str], list[int]] = defaultdict(list)
     for _, contender in run.alternate("fan-out", rounds, run.offering("fan-out")):
         for taken in run.each(
-            contender, [("fan-out", count)], lambda scene, count: _measure(run, scene, count)
+            contender, [("fan-out", count)], lambda group, count: _measure(run, group, count)
         ).values():
             for (state, number), samples in taken.items():
                 pool[state, number, contender.name] += samples

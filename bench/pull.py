@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from harness.command import main
+from harness.group import Group
 from harness.rows import Row, at_most, entry
 from harness.run import Run
-from harness.stage import Stage
 from harness.stats import quantiles
 
 US = 1e-3
@@ -20,14 +20,14 @@ WARM_UP = 100
 LATEST, ABSOLUTE = "the latest", "by number"
 
 
-def _measure(run: Run, scene: Stage, count: int) -> dict[str, list[int]]:
-    keeper, puller = scene.cast({"end": "keeper"}, {"end": "puller"})
+def _measure(run: Run, group: Group, count: int) -> dict[str, list[int]]:
+    keeper, puller = group.start({"end": "keeper"}, {"end": "puller"})
     keeper.pin(run.cores[0])
     puller.pin(run.cores[-1])
     seq = keeper.ask("keep", LIMIT_S, count=KEPT)
     puller.ask("pull_latest", LIMIT_S, count=WARM_UP)
     taken = {LATEST: puller.ask("pull_latest", LIMIT_S, count=count)}
-    if scene.contender.offers >= {"pull-at"}:
+    if group.contender.offers >= {"pull-at"}:
         puller.ask("pull_at", LIMIT_S, count=WARM_UP, seq=seq)
         taken[ABSOLUTE] = puller.ask("pull_at", LIMIT_S, count=count, seq=seq)
     return taken
@@ -38,7 +38,7 @@ def measure(run: Run) -> list[Row]:
     pool: dict[tuple[str, str], list[int]] = defaultdict(list)
     rounds, count = (1, 3000) if run.quick else (3, 20000)
     for _, contender in run.alternate("pull", rounds, run.offering("pull")):
-        for taken in run.each(contender, [("pull", count)], lambda scene, count: _measure(run, scene, count)).values():
+        for taken in run.each(contender, [("pull", count)], lambda group, count: _measure(run, group, count)).values():
             for kind, samples in taken.items():
                 pool[kind, contender.name] += samples
     figures = {key: [value * US for value in quantiles(samples)] for key, samples in pool.items()}

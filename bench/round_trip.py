@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from harness.command import main
 from harness.floors import FLOORS, ping_pong
+from harness.group import Group
 from harness.load import load
 from harness.rows import Row, at_most, entry, plain, scaled
 from harness.run import Run
-from harness.stage import Stage
 from harness.stats import quantiles
 
 US = 1e-3
@@ -51,14 +51,14 @@ def _situations(run: Run) -> list[str]:
     return [ONE] if len(run.cores) == 1 else [ONE, TWO]
 
 
-def _pair(run: Run, scene: Stage, way: Way) -> dict[str, list[int]]:
+def _pair(run: Run, group: Group, way: Way) -> dict[str, list[int]]:
     """Open a pair and take it through the situations; the pong side echoes all the while."""
-    ping, pong = scene.cast(*[{"end": "link", "side": side, "waits": way.waits} for side in ("ping", "pong")])
+    ping, pong = group.start(*[{"end": "link", "side": side, "waits": way.waits} for side in ("ping", "pong")])
     pong.post("pong")
     taken = {}
     for situation in way.situations:
         here, there = _cores(run, situation)
-        for worker in scene.workers:
+        for worker in group.workers:
             worker.pin(here, there)
         ping.pin(here)
         pong.pin(there)
@@ -82,7 +82,7 @@ def _collect(run: Run) -> Samples:
         if number % 2 == 0:
             ways += [Way("asyncio", calm, count, limit_s), Way("poll", calm[1:], count, limit_s)]
         parts = [(f"round trip ({way.waits})", way) for way in ways if way.waits in contender.offers and way.situations]
-        taken = run.each(contender, parts, lambda scene, way: (way.waits, _pair(run, scene, way)))
+        taken = run.each(contender, parts, lambda group, way: (way.waits, _pair(run, group, way)))
         for waits, figures in taken.values():
             for situation, samples in figures.items():
                 pool[waits, situation, contender.name] += samples

@@ -12,10 +12,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from harness.command import main
+from harness.group import Group
 from harness.process import PeerFailed, Worker
 from harness.rows import Row, at_least, entry, plain, scaled
 from harness.run import Run
-from harness.stage import Stage
 from harness.stats import median
 
 LIMIT_S = 20.0
@@ -77,9 +77,9 @@ def _settle(source: Worker, sink: Worker, kind: Kind, seconds: float) -> int:
     return count
 
 
-def _measure(run: Run, scene: Stage, kind: Kind, seconds: float, repeats: int) -> list[float]:
+def _measure(run: Run, group: Group, kind: Kind, seconds: float, repeats: int) -> list[float]:
     # The source comes first: peers that listen do so there.
-    source, sink = scene.cast({"end": "source", "fan_out": False}, {"end": "sink", "fan_out": False})
+    source, sink = group.start({"end": "source", "fan_out": False}, {"end": "sink", "fan_out": False})
     source.pin(run.cores[0])
     sink.pin(run.cores[-1])
     count = _settle(source, sink, kind, seconds)
@@ -92,7 +92,7 @@ def _collect(run: Run) -> dict[tuple[str, str], float]:
     rates: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _, contender in run.alternate("throughput", rounds, run.offering(SINGLE.key)):
         parts = [(f"throughput ({kind.title})", kind) for kind in KINDS if kind.key in contender.offers]
-        taken = run.each(contender, parts, lambda scene, kind: (kind.key, _measure(run, scene, kind, seconds, repeats)))
+        taken = run.each(contender, parts, lambda group, kind: (kind.key, _measure(run, group, kind, seconds, repeats)))
         for key, values in taken.values():
             rates[key, contender.name] += values
     return {key: median(values) for key, values in rates.items()}

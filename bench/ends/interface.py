@@ -53,6 +53,15 @@ class Place:
         return self.host != LOOPBACK
 
 
+def wait_for(condition: Callable[[], object], timeout_s: float) -> None:
+    """Raises TimeoutError."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the other side did not appear")
+        time.sleep(0.005)
+
+
 class End:
     """One process's part in a measurement."""
 

@@ -18,12 +18,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from harness import machine
-from harness.cast import Cast, adapters, assemble
+from harness.contenders import Contenders, adapters, assemble
 from harness.rows import Row, about, as_json, note
 from harness.run import Run
 from harness.tables import show
-from harness.troupe import Troupe
+from harness.workers import Workers
 from ringcast.errors import RingcastError
+from ringcast.record.machine import this_machine
 
 Measure = Callable[[Run], list[Row]]
 
@@ -57,8 +58,8 @@ def main(description: str, measures: Sequence[Measure], argv: Sequence[str] | No
     before = machine.usage()
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-") as name:
         try:
-            with _bar(errors) as progress, Troupe(Path(name), reuse=args.quick) as troupe:
-                rows = _measure(assemble(wanted, troupe.folder), troupe, args.quick, measures, progress)
+            with _bar(errors) as progress, Workers(Path(name), reuse=args.quick) as workers:
+                rows = _measure(assemble(wanted, workers.folder), workers, args.quick, measures, progress)
         except KeyboardInterrupt:
             errors.print("interrupted; everything that was started has been ended")
             return 130
@@ -86,7 +87,7 @@ def _keep(rows: Sequence[Row], args: argparse.Namespace, errors: Console) -> Non
     question = f"bench {Path(sys.argv[0]).stem.replace('_', '-')}"
     told = [asdict(row) for row in rows if not row.is_note]
     try:
-        results.keep(figures.measured(question, told, quick=args.quick), args.lake, machine=machine.describe())
+        results.keep(figures.measured(question, told, quick=args.quick), args.lake, machine=this_machine())
     except (OSError, RingcastError) as exc:
         errors.print(f"the figures are not kept: {exc}", markup=False, soft_wrap=True)
 
@@ -96,12 +97,14 @@ def _bar(errors: Console) -> Progress:
     return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
 
 
-def _measure(cast: Cast, troupe: Troupe, quick: bool, measures: Sequence[Measure], progress: Progress) -> list[Row]:
+def _measure(
+    found: Contenders, workers: Workers, quick: bool, measures: Sequence[Measure], progress: Progress
+) -> list[Row]:
     cores = machine.cores()
-    rows = [about(f"machine: {machine.describe()}", len(cores), "cores used")]
-    versions = ", ".join(f"{one.name} {one.version}" for one in cast.contenders)
+    rows = [about(f"machine: {this_machine()}", len(cores), "cores used")]
+    versions = ", ".join(f"{one.name} {one.version}" for one in found.contenders)
     rows.append(note(f"measured: {versions}"))
-    rows += [note(f"skipped {who}: {why}") for who, why in cast.absent.items()]
+    rows += [note(f"skipped {who}: {why}") for who, why in found.absent.items()]
     task = progress.add_task("", total=0)
     total = 0
 
@@ -113,7 +116,7 @@ def _measure(cast: Cast, troupe: Troupe, quick: bool, measures: Sequence[Measure
     def advance(what: str) -> None:
         progress.update(task, description=what, advance=1)
 
-    run = Run(cast.contenders, cores, troupe, quick, expect, advance)
+    run = Run(found.contenders, cores, workers, quick, expect, advance)
     for measure in measures:
         rows += measure(run)
     return rows + [note(remark) for remark in run.notes]

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from dataclasses import astuple, dataclass
 from pathlib import Path
-
-
-def describe() -> str:
-    """CPU model, cores this process may use, kernel, Python."""
-    model = platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
-    cores = len(os.sched_getaffinity(0))
-    return f"{model}, {cores} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
 
 
 def cores() -> list[int]:

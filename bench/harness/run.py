@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from harness.cast import Contender
+from harness.contenders import Contender
+from harness.group import Group, grouped
 from harness.process import PeerFailed, PeerLacks
-from harness.stage import Stage, stage
-from harness.troupe import Troupe
+from harness.workers import Workers
 
 T = TypeVar("T")
 Part = TypeVar("Part")
@@ -24,7 +24,7 @@ class Run:
 
     contenders: tuple[Contender, ...]
     cores: list[int]
-    troupe: Troupe
+    workers: Workers
     quick: bool
     expect: Callable[[str, int], None]
     advance: Callable[[str], None]
@@ -49,21 +49,21 @@ class Run:
                 yield number, contender
 
     def each(
-        self, contender: Contender, parts: Sequence[tuple[str, Part]], measure: Callable[[Stage, Part], T]
+        self, contender: Contender, parts: Sequence[tuple[str, Part]], measure: Callable[[Group, Part], T]
     ) -> dict[str, T]:
-        """Measure the named parts one after the other on one stage, and return those that went well.
+        """Measure the named parts one after the other in one group, and return those that went well.
 
-        A part that fails is noted and not tried again in this run; the parts after it get a fresh stage.
+        A part that fails is noted and not tried again in this run; the parts after it get a fresh group.
         """
         results: dict[str, T] = {}
         todo = [(name, part) for name, part in parts if (contender.name, name) not in self._failed]
         while todo:
             name = todo[0][0]
             try:
-                with stage(contender, self.troupe) as scene:
+                with grouped(contender, self.workers) as group:
                     while todo:
                         name, part = todo[0]
-                        results[name] = measure(scene, part)
+                        results[name] = measure(group, part)
                         todo.pop(0)
             except (PeerFailed, PeerLacks) as exc:
                 self._failed.add((contender.name, name))

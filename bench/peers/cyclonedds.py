@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ends.asynchronous import AsyncLink
-from ends.interface import IDLE_S, Link, Peer, Place, Sink, Source
+from ends.interface import IDLE_S, Link, Peer, Place, Sink, Source, wait_for
 
 HOSTS = [host for host in os.environ.get("BENCH_HOSTS", "").split(",") if host]
 INTERFACE = 'autodetermine="true"' if HOSTS else 'name="lo"'
@@ -61,14 +61,6 @@ class Large(IdlStruct, typename="Large"):
 
 def _participant(place: Place) -> DomainParticipant:
     return DomainParticipant(place.port % DOMAINS)
-
-
-def _await(condition: Any, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the other side did not appear")
-        time.sleep(0.005)
 
 
 class _Out:
@@ -115,7 +107,7 @@ class _Link(Link):
         self.send, self.recv = self._out.send, self._in.recv
 
     def match(self, others: int, timeout_s: float) -> None:
-        _await(lambda: self._out.matched(1) and self._in.matched(), timeout_s)
+        wait_for(lambda: self._out.matched(1) and self._in.matched(), timeout_s)
 
 
 class _AsyncLink(AsyncLink):
@@ -145,7 +137,7 @@ class _Source(Source):
         self.send = self._out.send
 
     def match(self, others: int, timeout_s: float) -> None:
-        _await(lambda: self._out.matched(others) and self._large.matched(others), timeout_s)
+        wait_for(lambda: self._out.matched(others) and self._large.matched(others), timeout_s)
 
     def send_large(self, body: np.ndarray[Any, Any]) -> None:
         self._large.send(body.tobytes())
@@ -161,7 +153,7 @@ class _Sink(Sink):
         self.recv = self._in.recv
 
     def match(self, others: int, timeout_s: float) -> None:
-        _await(lambda: self._in.matched() and self._large.matched(), timeout_s)
+        wait_for(lambda: self._in.matched() and self._large.matched(), timeout_s)
 
     def sum_large(self) -> int:
         return int(np.frombuffer(self._large.recv(), dtype=np.uint64).sum())

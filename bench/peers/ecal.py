@@ -16,7 +16,7 @@ from typing import Any
 
 import ecal.nanobind_core as ecal
 
-from ends.interface import IDLE_S, PAYLOAD, STOP, Link, Peer, Place, Sink, Source
+from ends.interface import IDLE_S, PAYLOAD, STOP, Link, Peer, Place, Sink, Source, wait_for
 from ends.tally import Tally
 
 REFRESH_MS = 100
@@ -44,14 +44,6 @@ def _publisher(topic: str, acknowledged: bool) -> Any:
     return ecal.Publisher(topic, config=config)
 
 
-def _await(condition: Any, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the other side did not appear")
-        time.sleep(0.005)
-
-
 class _Link(Link):
     def __init__(self, place: Place, side: str) -> None:
         _start(place)
@@ -66,7 +58,7 @@ class _Link(Link):
         self._subscriber.set_receive_callback(self._take if side == "ping" else self._echo)
 
     def match(self, others: int, timeout_s: float) -> None:
-        _await(lambda: self._publisher.get_subscriber_count() and self._subscriber.get_publisher_count(), timeout_s)
+        wait_for(lambda: self._publisher.get_subscriber_count() and self._subscriber.get_publisher_count(), timeout_s)
         # Counting a partner comes before having mapped its memory file; there is nothing to ask for the latter.
         time.sleep(3 * REFRESH_MS / 1000)
 
@@ -112,7 +104,7 @@ class _Source(Source):
         self.send = self._publisher.send
 
     def match(self, others: int, timeout_s: float) -> None:
-        _await(lambda: self._publisher.get_subscriber_count() >= others, timeout_s)
+        wait_for(lambda: self._publisher.get_subscriber_count() >= others, timeout_s)
         time.sleep(3 * REFRESH_MS / 1000)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import iceoryx2 as iox2
 import numpy as np
 
-from ends.interface import IDLE_S, PAYLOAD, Link, Peer, Place, Sink, Source
+from ends.interface import IDLE_S, PAYLOAD, Link, Peer, Place, Sink, Source, wait_for
 
 SMALL, LARGE = 64, 1 << 20
 BUFFER = {SMALL: 1024, LARGE: 4}
@@ -124,14 +124,6 @@ class _In:
         return ctypes.string_at(sample.payload_ptr, sample.header.number_of_elements)
 
 
-def _await(condition: Any, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the other side did not appear")
-        time.sleep(0.005)
-
-
 class _Link(Link):
     def __init__(self, place: Place, side: str, waits: str) -> None:
         node = _Node(place)
@@ -141,8 +133,8 @@ class _Link(Link):
         self.send, self.recv = self._out.send, self._in.recv
 
     def match(self, others: int, timeout_s: float) -> None:
-        _await(lambda: self._out.service.dynamic_config.number_of_subscribers >= 1, timeout_s)
-        _await(lambda: self._in.service.dynamic_config.number_of_publishers >= 1, timeout_s)
+        wait_for(lambda: self._out.service.dynamic_config.number_of_subscribers >= 1, timeout_s)
+        wait_for(lambda: self._in.service.dynamic_config.number_of_publishers >= 1, timeout_s)
 
 
 class _Source(Source):
@@ -153,7 +145,7 @@ class _Source(Source):
         self.send = self._out.send
 
     def match(self, others: int, timeout_s: float) -> None:
-        _await(lambda: self._out.service.dynamic_config.number_of_subscribers >= others, timeout_s)
+        wait_for(lambda: self._out.service.dynamic_config.number_of_subscribers >= others, timeout_s)
 
     def pump_many(self, count: int, batch: int) -> None:
         # There is no call for many samples; waking once for many is the nearest there is.

@@ -174,7 +174,6 @@ public:
     }
     bool closed() const { return reader_.closed(); }
     bool detach(u64 incarnation, bool drain, std::optional<u64> end) { return open().detach(incarnation, drain, end.value_or(kEndUnknown)); }
-    void count_lost(u64 n) { open().count_lost(n); }
     u64 lost() {
         check(what_.c_str());
         return reader_.lost();
@@ -372,7 +371,6 @@ void bind_reader(nb::module_& m) {
              "every"_a = 1, "after"_a = 0, "step"_a = 1, "paced"_a = false, "first"_a = 0, "unordered"_a = false)
         .def("rescale", [](PyReader& r, u64 incarnation, u64 every) { return r.open().rescale(incarnation, every); }, "incarnation"_a, "every"_a)
         .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true, "end"_a = nb::none())
-        .def("count_lost", &PyReader::count_lost, "n"_a)
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
         .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())

@@ -86,7 +86,7 @@ inline u32 unpacked_flags(u64 length_flags) { return static_cast<u32>(length_fla
 inline constexpr u64 kMostMessageBytes = u64{1} << 30;
 inline constexpr u32 kDiscardable = 1;
 // The class of one message: 0 is its channel's own, then low, normal, high, critical.
-inline constexpr u32 kClassShift = 1, kClasses = 5, kClassMask = 7u << kClassShift;
+inline constexpr u32 kClassShift = 1, kClassMask = 7u << kClassShift;
 inline u32 class_of(u32 flags) { return (flags & kClassMask) >> kClassShift; }
 
 // A reader takes a slot in two steps: it reserves it, stores its position, and then owns it. A slot that is only reserved

@@ -99,11 +99,6 @@ bool Reader::detach(u64 incarnation, bool drain, u64 end) {
     return true;
 }
 
-void Reader::count_lost(u64 n) {
-    lost_at_ends_.fetch_add(n);
-    attention_.store(true);
-}
-
 // With the lock.
 void Reader::remember(const Member& member, u64 next_due) {
     ended_.push_back({member.cursor->ring()->incarnation(), next_due, member.cursor->factor()});

@@ -20,7 +20,6 @@
 
 namespace ringcast {
 
-inline constexpr std::size_t kDirectRings = 8;
 inline constexpr u64 kEndUnknown = UINT64_MAX;
 
 class Reader {
@@ -51,8 +50,6 @@ public:
     // With `end` the stream is over: what was due before it and has not come is lost, and counted when the ring was read
     // to the end; at once, when that was long ago.
     bool detach(u64 incarnation, bool drain, u64 end = kEndUnknown);
-    // So many were lost of a stream that no ring here ever carried.
-    void count_lost(u64 n);
     // All that was lost so far, with messages and at the ends of streams.
     u64 lost() const { return counters_->lost.load(std::memory_order_relaxed) + lost_at_ends_.load(); }
     // For a paced cursor; false when there is no such ring.

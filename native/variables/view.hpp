@@ -44,7 +44,6 @@ public:
     std::optional<i64> newest_ns() const { return newest_ns_; }
     u32 selected() const { return out_.live(); }
     u64 refused() const { return seen_.refused; }
-    i64 owner_period_ns() const { return owner_period_ns_; }
 
 private:
     struct Sent {

@@ -253,9 +253,6 @@ class RingReader:
         For a ring that was read to the end before, that is counted at once. False when there was nothing to do.
         """
 
-    def count_lost(self, n: int) -> None:
-        """So many were lost of a stream that no ring here ever carried."""
-
     @property
     def lost(self) -> int:
         """All that was lost so far, with messages and at the ends of streams."""
@@ -351,8 +348,6 @@ class RingHistory:
     def close(self) -> None: ...
 
 MOST_VARIABLES: int
-MOST_VALUE_BYTES: int
-HOW_VALUE: int
 HOW_TIME: int
 HOW_REPEATED: int
 HOW_DECLARED: int
@@ -381,9 +376,6 @@ class VariableTable:
     def collect(self, *, full: bool, period_ns: int, frame_ms: int, limit: int) -> list[bytes]:
         """The chunks of this cycle's packet."""
 
-    def extract(self, indices: NDArray[np.uint32], *, limit: int) -> list[bytes]:
-        """Chunks of these variables, with their names."""
-
     def apply(
         self, chunks: Sequence[Any], event_times: Sequence[int] | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint8], int]:
@@ -391,7 +383,6 @@ class VariableTable:
         times are those of the chunks' messages, by which times are translated; without them they stay the owner's."""
 
     def get(self, name: str) -> Any: ...
-    def get_at(self, index: int) -> Any: ...
     def numbers(self, indices: NDArray[np.uint32]) -> NDArray[np.float64]: ...
     def times(self, indices: NDArray[np.uint32]) -> NDArray[np.int64]: ...
     def values_at(self, indices: NDArray[np.uint32]) -> list[Any]: ...
@@ -445,8 +436,6 @@ class VariableView:
     def wake_at_ns(self) -> int: ...
     @property
     def selected(self) -> int: ...
-    @property
-    def owner_period_ns(self) -> int: ...
 
 class StageWriter:
     """The ring that a proxy's stage writes: its messages keep the numbers and times of their publisher."""
@@ -872,10 +861,8 @@ class Sending:
     def room(self) -> bool: ...
     def on_sent(self, datagram: bytes, now_ns: int) -> list[tuple[Any, ...]]: ...
     def on_message(self, seq: int, now_ns: int) -> None:
-        """Enough in place of on_sent unless `needs_packets`."""
+        """Enough in place of on_sent unless a stage needs packets."""
 
-    @property
-    def needs_packets(self) -> bool: ...
     def on_datagram(self, datagram: bytes, now_ns: int) -> list[tuple[Any, ...]]: ...
     def tick(self, now_ns: int) -> list[tuple[Any, ...]]: ...
     @property
@@ -898,7 +885,6 @@ def make_datagram(
     """A data packet as links send it."""
 
 def erasure_coefficient(row: int, place: int) -> int: ...
-def nak_backoff_ns(u: float, group: int, grtt_ns: int, k: int) -> int: ...
 def recovery_stages() -> list[tuple[str, bool, bool]]:
     """(name, nothing is missing in the end, in order) of every stage there is."""
 

@@ -130,19 +130,21 @@ class Subscriber(Closing, Generic[T_co]):
         self._rings.registration.move(at, transport)
 
     def prioritise(
-        self, priority: str | None = None, *, dscp: str | int | None = None, sched: str | None = None
-    ) -> None:
+        self, priority: str | None = None, *, dscp: str | int | None = None, sched: str | None = None,
+        bandwidth: str | None = None,
+    ) -> None:  # fmt: skip
         """Make the channels that bring this subscriber messages of other nodes more or less urgent, while messages
         flow: none is lost, repeated or put out of order. `priority` is a class ("low", "normal", "high", "critical"),
         `dscp` another code point for their packets, `sched` the policy of the threads that send and deliver
-        ("fifo:30", "deadline:1ms/10ms"). None leaves one as it is, "" takes it back. What a kernel refuses is not in
-        force, and `session.channels()` says so. Returns when it is in force, or later if it cannot be yet. An
-        administrator's setting ('ringcast set') counts before this.
+        ("fifo:30", "deadline:1ms/10ms"), `bandwidth` what is kept for each of the link ("5mbit"). None leaves one as it
+        is, "" takes it back. What a kernel refuses is not in force, and `session.channels()` says so. Returns when it
+        is in force, or later if it cannot be yet. An administrator's setting ('ringcast set') counts before this.
 
         Raises ValueError, DaemonUnavailable, ClosedError, ForkedError.
         """
         self._attachment.check()
-        self._rings.registration.move(None, None, Change(priority, dscp if dscp is None else str(dscp), sched).check())
+        change = Change(priority, dscp if dscp is None else str(dscp), sched, bandwidth)
+        self._rings.registration.move(None, None, change.check())
 
     def take_schedule(self, sched: str | None = None) -> str:
         """Let the calling thread, which is going to receive, have the schedule of the channels that its messages come

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ringcast.demo.small.cast import PUBLISHERS, STARTER, SUBSCRIBERS
+from ringcast.demo.small.roles import PUBLISHERS, STARTER, SUBSCRIBERS
 
 PATIENCE_S = 120.0
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -10,7 +10,6 @@
 #include "bindings/network/tuning.hpp"
 #include "impair/impairment.hpp"
 #include "recovery/ack.hpp"
-#include "recovery/backoff.hpp"
 #include "recovery/codes/lateral.hpp"
 #include "recovery/codes/parity.hpp"
 #include "recovery/nak_receiver.hpp"
@@ -230,7 +229,6 @@ void bind_recovery(nb::module_& m) {
         .def("room", [](const PythonSending& x) { return x.stack.room(); })
         .def("on_sent", &PythonSending::on_sent, "datagram"_a, "now_ns"_a)
         .def("on_message", [](PythonSending& x, u64 seq, i64 now_ns) { x.stack.on_message(seq, now_ns); }, "seq"_a, "now_ns"_a)
-        .def_prop_ro("needs_packets", [](const PythonSending& x) { return x.stack.needs_packets(); })
         .def("on_datagram", &PythonSending::on_datagram, "datagram"_a, "now_ns"_a)
         .def("tick", &PythonSending::tick, "now_ns"_a)
         .def_prop_ro("wake_at_ns", [](const PythonSending& x) { return x.stack.wake_at_ns(); })
@@ -245,7 +243,6 @@ void bind_recovery(nb::module_& m) {
               return static_cast<u32>(coefficient(row, place));
           },
           "row"_a, "place"_a);
-    m.def("nak_backoff_ns", nb::overload_cast<double, u32, i64, u32>(&backoff_ns), "u"_a, "group"_a, "grtt_ns"_a, "k"_a);
     m.def("recovery_stages", &stage_promises);
     m.def("recovery_tuning", [] { return as_dict(Tuning{}); });
     m.def("check_recovery_tuning", [](const nb::dict& tuning) { tuned({}, tuning); }, "tuning"_a);

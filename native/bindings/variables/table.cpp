@@ -109,23 +109,6 @@ public:
         return as_bytes(chunks);
     }
 
-    // Chunks of these variables, with their names: what an answer to a question is.
-    nb::list extract(Indices indices, std::size_t limit) {
-        std::vector<std::string> chunks;
-        {
-            const Released released;
-            const std::lock_guard lock(box_.mutex());
-            std::vector<u32> some;
-            for (std::size_t i = 0; i < indices.shape(0); ++i)
-                if (box_.table().has(indices.data()[i])) some.push_back(indices.data()[i]);
-            std::sort(some.begin(), some.end());
-            some.erase(std::unique(some.begin(), some.end()), some.end());
-            const Group group{some, true, false};
-            chunks = encode(box_.table(), {&group, 1}, {}, {false, box_.table().live(), 0, 0, 0, variables::newest_ns(box_.table(), {&group, 1}).value_or(0)}, limit);
-        }
-        return as_bytes(chunks);
-    }
-
     // ---- everybody else
     // (indices, how, chunks that are none)
     nb::tuple apply(nb::handle chunks, nb::handle event_times) {
@@ -157,10 +140,6 @@ public:
         const std::lock_guard lock(box_.mutex());
         const u32 index = box_.table().find(text_of(name));
         return index == kMostVariables ? nb::object(nb::none()) : value(index);
-    }
-    nb::object get_at(u32 index) {
-        const std::lock_guard lock(box_.mutex());
-        return box_.table().has(index) ? value(index) : nb::object(nb::none());
     }
     // float and int variables as float64; NaN for others.
     nb::object numbers(Indices indices) {
@@ -283,8 +262,6 @@ private:
 
 void bind_variable_table(nb::module_& m) {
     m.attr("MOST_VARIABLES") = kMostVariables;
-    m.attr("MOST_VALUE_BYTES") = kMostValueBytes;
-    m.attr("HOW_VALUE") = static_cast<int>(kValue);
     m.attr("HOW_TIME") = static_cast<int>(kTime);
     m.attr("HOW_REPEATED") = static_cast<int>(kRepeated);
     m.attr("HOW_DECLARED") = static_cast<int>(kDeclared);
@@ -298,10 +275,8 @@ void bind_variable_table(nb::module_& m) {
         .def("strangers", &PyTable::strangers, nb::sig("def strangers(self, indices: object) -> int"), "indices"_a)
         .def("remove", &PyTable::remove, "name"_a)
         .def("collect", &PyTable::collect, nb::kw_only(), "full"_a, "period_ns"_a, "frame_ms"_a, "limit"_a)
-        .def("extract", &PyTable::extract, nb::sig("def extract(self, indices: object, *, limit: int) -> list"), "indices"_a, nb::kw_only(), "limit"_a)
         .def("apply", &PyTable::apply, "chunks"_a, "event_times"_a = nb::none())
         .def("get", &PyTable::get, "name"_a)
-        .def("get_at", &PyTable::get_at, "index"_a)
         .def("numbers", &PyTable::numbers, nb::sig("def numbers(self, indices: object) -> object"), "indices"_a)
         .def("times", &PyTable::times, nb::sig("def times(self, indices: object) -> object"), "indices"_a)
         .def("values_at", &PyTable::values_at, nb::sig("def values_at(self, indices: object) -> list"), "indices"_a)

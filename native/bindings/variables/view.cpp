@@ -34,7 +34,6 @@ public:
     i64 wake_at_ns() const { return view_.wake_at_ns(); }
     std::optional<i64> newest_ns() const { return view_.newest_ns(); }
     u32 selected() const { return view_.selected(); }
-    i64 owner_period_ns() const { return view_.owner_period_ns(); }
 
 private:
     static Policy policy(const std::string& mode, double period_s, double dead_band, double least_s, double longest_s, bool by_value, double frame_s) {
@@ -62,8 +61,7 @@ void bind_variable_view(nb::module_& m) {
         .def("poll", &PyView::poll, "now_ns"_a, "full"_a = false)
         .def_prop_ro("wake_at_ns", &PyView::wake_at_ns)
         .def_prop_ro("newest_ns", &PyView::newest_ns)
-        .def_prop_ro("selected", &PyView::selected)
-        .def_prop_ro("owner_period_ns", &PyView::owner_period_ns);
+        .def_prop_ro("selected", &PyView::selected);
 }
 
 }  // namespace ringcast::bindings

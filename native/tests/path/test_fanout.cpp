@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include "tests/rig.hpp"
+#include "tests/sockets.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
@@ -16,10 +17,9 @@ constexpr u32 kVersionPage = 7;
 class Daemon {
 public:
     explicit Daemon(Rig& rig) {
-        int pair[2];
-        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-        socket_ = Descriptor(pair[0]);
-        rig.writer.attach_fanout(Descriptor(pair[1]));
+        SocketPair sockets(SOCK_SEQPACKET);
+        socket_ = std::move(sockets.near);
+        rig.writer.attach_fanout(std::move(sockets.far));
         Descriptor page = make_memfd("test", kPage);
         page_ = map_plain(page.get(), kPage, Access::write);
         seal_against_writers(page.get());
@@ -34,21 +34,7 @@ public:
         say_bytes(&packet, sizeof packet, fd);
     }
     void say_bytes(const void* bytes, std::size_t length, int fd = -1) {
-        iovec iov{const_cast<void*>(bytes), length};
-        alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-        msghdr message{};
-        message.msg_iov = &iov;
-        message.msg_iovlen = 1;
-        if (fd >= 0) {
-            message.msg_control = control;
-            message.msg_controllen = sizeof control;
-            cmsghdr* c = CMSG_FIRSTHDR(&message);
-            c->cmsg_level = SOL_SOCKET;
-            c->cmsg_type = SCM_RIGHTS;
-            c->cmsg_len = CMSG_LEN(sizeof fd);
-            std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
-        }
-        CHECK_EQ(sendmsg(socket_.get(), &message, 0), static_cast<ssize_t>(length));
+        fd < 0 ? send_packet(socket_, bytes, length, {}) : send_packet(socket_, bytes, length, {fd});
     }
     // With the descriptor twice, as no announcement has it.
     void say_twice(u32 op, u64 id, int fd) {
@@ -56,35 +42,20 @@ public:
             u32 op, reserved;
             u64 id;
         } packet{op, 0, id};
-        const int fds[2] = {fd, fd};
-        iovec iov{const_cast<void*>(static_cast<const void*>(&packet)), sizeof packet};
-        alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
-        msghdr message{};
-        message.msg_iov = &iov;
-        message.msg_iovlen = 1;
-        message.msg_control = control;
-        message.msg_controllen = sizeof control;
-        cmsghdr* c = CMSG_FIRSTHDR(&message);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof fds);
-        std::memcpy(CMSG_DATA(c), fds, sizeof fds);
-        CHECK_EQ(sendmsg(socket_.get(), &message, 0), static_cast<ssize_t>(sizeof packet));
+        send_packet(socket_, &packet, sizeof packet, {fd, fd});
     }
     void bump() { page_.as<FanoutPage>()->version.fetch_add(1); }
     void hang_up() { socket_.reset(); }
     int socket() const { return socket_.get(); }
     // A link with that number, over a datagram socket that nobody listens to.
     void say_link(u64 id) {
-        int pair[2];
-        CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) == 0);
-        const Descriptor ours(pair[0]), theirs(pair[1]);
+        SocketPair sockets(SOCK_DGRAM);
         const struct {
             u32 op, chunk;
             u64 id, key, every, first_seq;
         } packet{3, 1400, id, 7, 1, UINT64_MAX};
-        say_bytes(&packet, sizeof packet, ours.get());
-        ears_.push_back(Descriptor(dup(theirs.get())));
+        say_bytes(&packet, sizeof packet, sockets.near.get());
+        ears_.push_back(std::move(sockets.far));
     }
     // Datagrams that came on the links.
     u64 heard() {

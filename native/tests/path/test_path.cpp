@@ -1,5 +1,6 @@
 // Link and delivery over real sockets on loopback: what leaves one ring arrives in another.
 #include "tests/loopback.hpp"
+#include "tests/sockets.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
@@ -158,10 +159,7 @@ TEST(path, a_closed_channel_says_when_its_mirror_has_ended) {
 TEST(path, a_stream_that_ended_is_not_told_of_though_its_descriptor_lives_on) {
     Streams streams;
     for (u64 round = 0; round < 20; ++round) {
-        int pair[2];
-        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-        Descriptor near(pair[0]);
-        const Descriptor far(pair[1]);
+        auto [near, far] = SocketPair(SOCK_STREAM);
         ChannelSpec one = spec();
         one.key = kKey + round;
         const auto mirror = streams.open(one);
@@ -174,9 +172,7 @@ TEST(path, a_stream_that_ended_is_not_told_of_though_its_descriptor_lives_on) {
 }
 
 TEST(path, a_stream_carries_everything_in_order_and_ends) {
-    int pair[2];
-    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-    Descriptor near(pair[0]), far(pair[1]);
+    auto [near, far] = SocketPair(SOCK_STREAM);
     Streams streams;
     const auto mirror = streams.open(spec());
     streams.add_stream(kKey, std::move(far));

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "tests/rig.hpp"
+#include "tests/sockets.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
@@ -12,19 +13,13 @@ namespace {
 
 constexpr i64 kMs = 1'000'000;
 
-struct Pair {
-    Pair() {
-        int fds[2];
-        CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds) == 0);
-        near = Descriptor(fds[0]);
-        far = Descriptor(fds[1]);
-    }
+struct Pair : tests::SocketPair {
+    Pair() : SocketPair(SOCK_DGRAM) {}
     void say() { CHECK_EQ(send(far.get(), "x", 1, 0), 1); }
     void hear() {
         char c;
         CHECK_EQ(recv(near.get(), &c, 1, 0), 1);
     }
-    Descriptor near, far;
 };
 
 }  // namespace

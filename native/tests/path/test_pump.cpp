@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include "tests/loopback.hpp"
+#include "tests/sockets.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
@@ -38,10 +39,8 @@ TEST(pump, a_pump_stops_before_a_number_and_says_so) {
 TEST(pump, a_pump_whose_receiver_is_behind_leaves_out_what_is_discardable_unless_it_is_reliable) {
     constexpr u64 kSilent = 10;
     for (const bool reliable : {false, true}) {
-        int pair[2];
-        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-        CHECK(fcntl(pair[1], F_SETFL, O_NONBLOCK) == 0);
-        const Descriptor near(pair[0]);
+        auto [near, far] = SocketPair(SOCK_STREAM);
+        CHECK(fcntl(far.get(), F_SETFL, O_NONBLOCK) == 0);
         Rig rig(64, 1 << 20);
         Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, reliable, true, 0, 0});
         rig.send_pattern(300'000);  // longer than what the socket holds, and nobody reads it yet
@@ -52,7 +51,7 @@ TEST(pump, a_pump_whose_receiver_is_behind_leaves_out_what_is_discardable_unless
         rig.send_pattern(100);
         Streams streams;
         const auto mirror = streams.open(spec());
-        streams.add_stream(kKey, Descriptor(pair[1]));
+        streams.add_stream(kKey, std::move(far));
         until([&] { return pump.next_seq() == kSilent + 2 && mirror->counters().messages.load() == (reliable ? kSilent + 2 : 2); });
         CHECK_EQ(pump.counters().discarded.load(), reliable ? 0 : kSilent);
         // What was left out is missed like anything else: nothing is silent.
@@ -63,12 +62,10 @@ TEST(pump, a_pump_whose_receiver_is_behind_leaves_out_what_is_discardable_unless
 }
 
 TEST(pump, a_pump_whose_ring_is_damaged_ends_its_stream_though_its_socket_stays_open) {
-    int pair[2];
-    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-    const Descriptor near(pair[0]);  // as the daemon keeps it
+    auto [near, far] = SocketPair(SOCK_STREAM);  // the daemon keeps the near one
     Streams streams;
     const auto mirror = streams.open(spec());
-    streams.add_stream(kKey, Descriptor(pair[1]));
+    streams.add_stream(kKey, std::move(far));
     Rig rig(64, 1 << 20);
     rig.send_some(3);
     Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
@@ -83,9 +80,7 @@ TEST(pump, a_pump_whose_ring_is_damaged_ends_its_stream_though_its_socket_stays_
 }
 
 TEST(pump, a_pump_whose_socket_fails_says_so) {
-    int pair[2];
-    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-    const Descriptor near(pair[0]), far(pair[1]);
+    const auto [near, far] = SocketPair(SOCK_STREAM);
     Rig rig(64, 1 << 20);
     Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
     CHECK(shutdown(near.get(), SHUT_WR) == 0);  // from this end: the other one lives
@@ -99,10 +94,7 @@ TEST(pump, a_pump_whose_socket_fails_says_so) {
 
 TEST(pump, a_reliable_pump_keeps_its_place_at_what_it_could_not_send) {
     for (const bool other_side : {false, true}) {
-        int pair[2];
-        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-        const Descriptor near(pair[0]);
-        Descriptor far(pair[1]);
+        auto [near, far] = SocketPair(SOCK_STREAM);
         Rig rig(8, 4096);
         Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {kKey, 1, 0, true, true, 0, 0});
         rig.send_some(3);
@@ -129,30 +121,16 @@ namespace {
 // A publisher that learns of a link only after it has sent `count` messages due on it, and the daemon's answer socket.
 struct LateLink {
     LateLink(const Wire& wire, int count, std::size_t length) : rig(256, 8 << 20) {
-        int pair[2];
-        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-        rig.writer.attach_fanout(Descriptor(pair[0]));
-        daemon = Descriptor(pair[1]);
+        SocketPair sockets(SOCK_SEQPACKET);
+        rig.writer.attach_fanout(std::move(sockets.near));
+        daemon = std::move(sockets.far);
         send(1, length);  // reads what came with the socket: nothing
         for (int i = 0; i < count; ++i) send(1, length);
         struct {
             u32 op = 3, chunk = kChunk;
             u64 id = 7, key = kKey, every = 1, first_seq = 1;
         } packet;
-        const int fd = wire.sender.get();
-        iovec iov{&packet, sizeof packet};
-        alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-        msghdr message{};
-        message.msg_iov = &iov;
-        message.msg_iovlen = 1;
-        message.msg_control = control;
-        message.msg_controllen = sizeof control;
-        cmsghdr* c = CMSG_FIRSTHDR(&message);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof fd);
-        std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
-        CHECK_EQ(sendmsg(daemon.get(), &message, 0), static_cast<ssize_t>(sizeof packet));
+        send_packet(daemon, &packet, sizeof packet, {wire.sender.get()});
         // Its page never came, so the writer looks with every message.
     }
     void send(int count, std::size_t length) {

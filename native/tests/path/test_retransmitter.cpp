@@ -7,21 +7,13 @@
 #include "path/delivery.hpp"
 #include "path/repair/retransmitter.hpp"
 #include "tests/loopback.hpp"
+#include "tests/sockets.hpp"
 #include "wire/credit.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
 
 namespace {
-
-Descriptor loopback() {
-    Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    CHECK(bind(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
-    return fd;
-}
 
 std::string address_of(int fd) {
     sockaddr_in at{};

@@ -8,8 +8,7 @@
 #include <random>
 #include <string>
 
-#include "ring/memory.hpp"
-#include "tests/check.hpp"
+#include "tests/sockets.hpp"
 
 using namespace ringcast;
 
@@ -17,15 +16,9 @@ namespace {
 
 std::shared_ptr<seal::Schedule> schedule() { return std::make_shared<seal::Schedule>(seal::Algorithm::aes_128_gcm, 5, seal::Secret()); }
 
-struct SocketPair {
-    SocketPair() {
-        int pair[2];
-        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
-        theirs = Descriptor(pair[0]);
-        ours = Descriptor(pair[1]);
-    }
-    void send(const std::string& bytes) { CHECK_EQ(::send(theirs.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size())); }
-    Descriptor theirs, ours;
+struct SealedWire : tests::SocketPair {
+    SealedWire() : SocketPair(SOCK_STREAM | SOCK_NONBLOCK) {}
+    void send(const std::string& bytes) { CHECK_EQ(::send(far.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size())); }
 };
 
 std::string sealed(seal::RecordSealer& sealer, const std::string& bytes) {
@@ -45,7 +38,7 @@ std::string noise(std::mt19937_64& random, std::size_t length) {
 TEST(sealed_stream, bytes_come_as_they_were_sent_in_pieces_of_any_size) {
     std::mt19937_64 random(4);
     for (int turn = 0; turn < 20; ++turn) {
-        SocketPair wire;
+        SealedWire wire;
         seal::RecordSealer sealer(schedule());
         seal::RecordOpener opener(schedule());
         SealedStream stream(opener);
@@ -61,7 +54,7 @@ TEST(sealed_stream, bytes_come_as_they_were_sent_in_pieces_of_any_size) {
             if (part > 0) wire.send(on_the_wire.substr(at, part));
             at += part;
             ssize_t n;
-            while ((n = stream.read(wire.ours.get(), room.data(), 1 + random() % room.size())) > 0) got.append(reinterpret_cast<char*>(room.data()), static_cast<std::size_t>(n));
+            while ((n = stream.read(wire.near.get(), room.data(), 1 + random() % room.size())) > 0) got.append(reinterpret_cast<char*>(room.data()), static_cast<std::size_t>(n));
             CHECK(n < 0 && errno == EAGAIN);
         }
         CHECK(got == sent);
@@ -73,21 +66,21 @@ TEST(sealed_stream, what_is_no_record_ends_it) {
     std::mt19937_64 random(5);
     const std::string huge("\xff\xff\xff\xff", 4), empty(4, '\0');
     for (const std::string& bytes : {huge, empty, std::string("\x40\0\0\0", 4) + noise(random, 80)}) {
-        SocketPair wire;
+        SealedWire wire;
         seal::RecordSealer sealer(schedule());
         seal::RecordOpener opener(schedule());
         SealedStream stream(opener);
         std::byte room[100];
         wire.send(sealed(sealer, "good"));
-        CHECK_EQ(stream.read(wire.ours.get(), room, sizeof room), 4);
+        CHECK_EQ(stream.read(wire.near.get(), room, sizeof room), 4);
         wire.send(bytes);
-        CHECK_EQ(stream.read(wire.ours.get(), room, sizeof room), 0);
+        CHECK_EQ(stream.read(wire.near.get(), room, sizeof room), 0);
         CHECK(stream.forged() && !stream.pending());
     }
 }
 
 TEST(sealed_stream, one_stream_at_a_time_is_the_channels) {
-    SocketPair wire, other;
+    SealedWire wire, other;
     seal::RecordSealer sealer(schedule());
     seal::RecordOpener opener(schedule());
     std::byte room[100];
@@ -95,9 +88,9 @@ TEST(sealed_stream, one_stream_at_a_time_is_the_channels) {
     {
         SealedStream first(opener);
         wire.send(sealed(sealer, "one"));
-        CHECK_EQ(first.read(wire.ours.get(), room, sizeof room), 3);
+        CHECK_EQ(first.read(wire.near.get(), room, sizeof room), 3);
         other.send(sealed(sealer, "two"));
-        CHECK_EQ(second.read(other.ours.get(), room, sizeof room), 0);
+        CHECK_EQ(second.read(other.near.get(), room, sizeof room), 0);
         CHECK(second.forged() && !second.proven());
     }
 }

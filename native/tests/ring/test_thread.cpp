@@ -13,6 +13,7 @@
 #include "ring/bridge.hpp"
 #include "ring/failure.hpp"
 #include "tests/rig.hpp"
+#include "tests/sockets.hpp"
 
 using namespace ringcast;
 using namespace ringcast::tests;
@@ -20,15 +21,6 @@ using namespace ringcast::tests;
 namespace {
 
 constexpr int kNobody = 65534;
-
-Descriptor loopback() {
-    Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    CHECK(bind(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
-    return fd;
-}
 
 // From now on this process, a child, cannot start a thread. The limit does not hold for root.
 void allow_no_threads() {

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ringcast.admission.analysis import Analysis, analyse
-from ringcast.admission.model import CLASSES, NS, Class, System
+from ringcast.admission.model import NS, Class, System
 from ringcast.admission.priorities import class_of_rank
 from ringcast.admission.steps import End, Step
 
@@ -173,8 +173,3 @@ def _time(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.4g} {unit}"
     return f"{seconds / 1e-9:.0f} ns"
-
-
-def order_of(priority: Class) -> int:
-    """From 0 for the least important."""
-    return CLASSES.index(priority)

@@ -194,11 +194,12 @@ class AsyncSession(AsyncClosing):
     async def set_channel(
         self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
         planned: bool = False, priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
+        bandwidth: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
         return await self._threads.run(
             self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport,
-            planned=planned, priority=priority, dscp=dscp, sched=sched,
+            planned=planned, priority=priority, dscp=dscp, sched=sched, bandwidth=bandwidth,
         )  # fmt: skip
 
     async def nodes(self) -> list[NodeStatus]:

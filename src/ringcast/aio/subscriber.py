@@ -79,7 +79,8 @@ class AsyncSubscriber(AsyncClosing, Generic[T_co]):
         await self._threads.run(self._subscriber.move, at, transport)
 
     async def prioritise(
-        self, priority: str | None = None, *, dscp: str | int | None = None, sched: str | None = None
-    ) -> None:
+        self, priority: str | None = None, *, dscp: str | int | None = None, sched: str | None = None,
+        bandwidth: str | None = None,
+    ) -> None:  # fmt: skip
         """Make its channels more or less urgent. Raises as `Subscriber.prioritise` does."""
-        await self._threads.run(self._subscriber.prioritise, priority, dscp=dscp, sched=sched)
+        await self._threads.run(self._subscriber.prioritise, priority, dscp=dscp, sched=sched, bandwidth=bandwidth)

@@ -10,12 +10,13 @@ overtaken by a notice.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ringcast.client.connection import Connection
@@ -33,7 +34,7 @@ logger = logging.getLogger("ringcast")
 
 
 class Successor(Protocol):
-    """A ring that a publisher is about to go on in."""
+    """A ring to publish in: a publisher's, or one that it is about to go on in."""
 
     @property
     def ring_fd(self) -> int: ...
@@ -48,20 +49,9 @@ class Successor(Protocol):
     def attach_fanout(self, socket_fd: int) -> None: ...
 
 
-class RingOwner(Protocol):
+class RingOwner(Successor, Protocol):
     """What a publication needs of a publisher."""
 
-    @property
-    def ring_fd(self) -> int: ...
-    @property
-    def bell_fd(self) -> int: ...
-    @property
-    def incarnation(self) -> int: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def capacity_bytes(self) -> int: ...
-    def attach_fanout(self, socket_fd: int) -> None: ...
     def successor(self) -> Successor:
         """Another ring like it. Raises NoSpace, ResourceLimit."""
 
@@ -97,11 +87,7 @@ class Publication:
         publisher = self._publisher()
         if publisher is None:
             return
-        try:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        except OSError as exc:
-            raise out_of_descriptors("cannot make the fan-out socket", exc) from exc
-        with ours, theirs:
+        with _fanout_sockets() as (ours, theirs):
             with self.lock:
                 request = Publish(
                     id=0, tag=self.tag, incarnation=publisher.incarnation, depth=publisher.depth,
@@ -130,11 +116,7 @@ class Publication:
                 publisher.succeed(successor)
             granted(answer)
 
-        try:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        except OSError as exc:
-            raise out_of_descriptors("cannot make the fan-out socket", exc) from exc
-        with ours, theirs:
+        with _fanout_sockets() as (ours, theirs):
             successor.attach_fanout(ours.fileno())
             request = Publish(
                 id=0, tag=self.tag, incarnation=successor.incarnation, depth=successor.depth,
@@ -164,6 +146,17 @@ class Publication:
         with self.changed:
             self.failure = error
             self.changed.notify_all()
+
+
+@contextlib.contextmanager
+def _fanout_sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """The publisher's end and the daemon's. Raises ResourceLimit."""
+    try:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    except OSError as exc:
+        raise out_of_descriptors("cannot make the fan-out socket", exc) from exc
+    with ours, theirs:
+        yield ours, theirs
 
 
 class Subscription(ABC):

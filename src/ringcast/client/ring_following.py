@@ -205,9 +205,10 @@ class RingFollowing(Subscription):
 
     def move(self, at: str | None, transport: str | None, urgency: Change = Change()) -> None:
         """Have the streams come another way. Raises what `Connection.call` does, and QosMismatch."""
-        level, dscp, sched = urgency
+        level, dscp, sched, bandwidth = urgency
         request = Move(
-            id=0, subscription=self.number, at=at, transport=transport, priority=level, dscp=dscp, sched=sched
+            id=0, subscription=self.number, at=at, transport=transport, priority=level, dscp=dscp, sched=sched,
+            bandwidth=bandwidth,
         )  # fmt: skip
         self._connection.call(request, Done)
         with self.lock:  # what a restarted daemon is asked for

@@ -19,8 +19,8 @@ import numpy as np
 
 import ringcast
 from ringcast.conference import sources
-from ringcast.conference.ears import Ears
 from ringcast.conference.media import MEDIA, tag_name
+from ringcast.conference.playback import Playback
 from ringcast.conference.sound.blocks import FORMATS, BadBlock, Format, Samples, pack, to_bytes, unpack_untrusted
 from ringcast.conference.sound.silence import THRESHOLD, is_silent
 from ringcast.conference.together.presence import SAID_EVERY_MS, Gone, Here, Roll
@@ -85,7 +85,7 @@ class Participant:
         self._session = session
         self._form: Format = FORMATS[plan.form]
         self._blocks = sources.sound(plan.audio, self._form)
-        self._ears = Ears(self._form, plan.scheme)
+        self._playback = Playback(self._form, plan.scheme)
         self._roll = Roll()
         self._talks = False
         self._delays: list[float] = []
@@ -181,7 +181,7 @@ class Participant:
                 continue
             self._delays.append((message.received_ns - message.event_ns) / 1e6)
             self.account.late += slot * period - message.event_ns > LATE_SLOTS * period
-            self._ears.hear(block)
+            self._playback.hear(block)
         for message in _waiting(subs.get("control")):
             try:
                 value = read_control(message.data)
@@ -199,7 +199,7 @@ class Participant:
 
     def _play(self, now_ms: int) -> None:
         publishers = sum("audio" in here.publishes for here in self._roll.here(now_ms))
-        mixed: Samples = self._ears.play(publishers)
+        mixed: Samples = self._playback.play(publishers)
         if self._plan.save:
             self._mixed.append(to_bytes(self._form, mixed))
 
@@ -217,11 +217,11 @@ class Participant:
 
     def _sum_up(self, subs: dict[str, Any]) -> None:
         account = self.account
-        account.received = {f"{participant:08x}": n for participant, n in sorted(self._ears.received.items())}
+        account.received = {f"{participant:08x}": n for participant, n in sorted(self._playback.received.items())}
         account.lost = subs["audio"].lost if "audio" in subs else 0
         account.frames_lost = subs["video"].lost if "video" in subs else 0
-        account.discarded = self._ears.discarded()
-        account.overflows = getattr(self._ears.mixer, "overflows", 0)
+        account.discarded = self._playback.discarded()
+        account.overflows = getattr(self._playback.mixer, "overflows", 0)
         if self._delays:
             marks = np.percentile(self._delays, [50, 95, 100])
             account.delay_ms = {

@@ -39,7 +39,6 @@ MEDIA = (
     Medium("whiteboard", "reliable", True, {"codec": "bytes", "depth": 4096, "capacity_bytes": 4 << 20}),
     Medium("chat", "reliable", True, {"codec": "bytes", "depth": 1024, "capacity_bytes": 1 << 20}),
 )
-BY_NAME = {medium.name: medium for medium in MEDIA}
 
 
 def tag_name(conference: str, medium: str) -> str:

@@ -126,10 +126,11 @@ class Move(ControlMessage, frozen=True, tag="move"):
     priority: Urgency | None = None
     dscp: Urgency | None = None
     sched: Urgency | None = None
+    bandwidth: Urgency | None = None
 
     @property
     def urgency(self) -> Change:
-        return Change(self.priority, self.dscp, self.sched)
+        return Change(self.priority, self.dscp, self.sched, self.bandwidth)
 
 
 class SetChannel(ControlMessage, frozen=True, tag="set"):
@@ -145,10 +146,11 @@ class SetChannel(ControlMessage, frozen=True, tag="set"):
     priority: Urgency | None = None
     dscp: Urgency | None = None
     sched: Urgency | None = None
+    bandwidth: Urgency | None = None
 
     @property
     def urgency(self) -> Change:
-        return Change(self.priority, self.dscp, self.sched)
+        return Change(self.priority, self.dscp, self.sched, self.bandwidth)
 
 
 class UseMailbox(ControlMessage, frozen=True, tag="mailbox"):

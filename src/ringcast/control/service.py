@@ -206,9 +206,12 @@ class ClockOpened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """Would your kernel give threads this schedule?"""
+    """Would your kernel give threads this schedule? And with `to`, would your links to these nodes have room for what
+    the priority reserves?"""
 
-    sched: ShortText
+    sched: ShortText = ""
+    priority: Urgency = ""
+    to: list[ShortText] = []
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):

@@ -137,6 +137,8 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """It shares neither its thread nor its socket with other channels."""
     locked_bytes: int = 0
     """Of its ring, kept in memory."""
+    bandwidth: str = ""
+    """Of the link, kept for it by the sending node's queues."""
     refused: str = ""
     """What of the priority is not in force, and why."""
 

@@ -55,6 +55,8 @@ from ringcast.daemon.table.system_tags import CLOCK_ATTRIBUTES, clocks_tag
 from ringcast.errors import RingcastError
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
+from ringcast.transport.urgent.limits import LIMITS
+from ringcast.transport.urgent.links import LINKS
 
 if TYPE_CHECKING:
     from ringcast.security.identity import Identity
@@ -137,7 +139,7 @@ class Network:
         )
         self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
-        agreement = Agreement(local.table, self.mesh, self.incoming.settled)
+        agreement = Agreement(local.table, self.mesh, self.incoming.settled, self._host_of)
         self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreement)
         self.pulls = Pulls(local, self.mesh, self.clocks.known)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
@@ -156,6 +158,7 @@ class Network:
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
+        LINKS.sweep()
         self.clocks.start()
         await self.mesh.start()
         self._telemetry.start()
@@ -171,6 +174,12 @@ class Network:
         self.outgoing.close()
         self.incoming.close()
         await self.mesh.close()
+
+    def limit(self, values: Mapping[str, Any]) -> None:
+        """Put this node's limits for channels in force; those that are open keep what they have."""
+        self.placing.reporting.cpu_share = values["limits.cpu_share"]
+        LIMITS.priority, LIMITS.cores = values["limits.sched_priority"], values["limits.sched_share"]
+        LINKS.rate_bps = values["limits.link_rate"] or 0
 
     def enforce(self) -> None:
         """The rules for other nodes changed: end what they may not have any more, and see what they may now publish."""

@@ -117,7 +117,7 @@ class Server:
                 self.audit,
             )
             self._stages = self.network.stages
-            self.network.placing.reporting.cpu_share = settings.values["limits.cpu_share"]
+            self.network.limit(settings.values)
         else:
             self._stages = Stages(self.local, self._deliver, self._background)
         self._views = Views(self.local.table, self.socket_path, self._background)
@@ -176,7 +176,7 @@ class Server:
             self.network.enforce()
             self.network.mesh.seek(values["peers"])
             self.network.mesh.reload_identity()
-            self.network.placing.reporting.cpu_share = values["limits.cpu_share"]
+            self.network.limit(values)
         self._declare()
 
     def _declare(self) -> None:

@@ -1,13 +1,15 @@
-"""How urgent a channel is, as words: a class, a code point for its packets, a schedule for its threads. Pure values.
+"""How urgent a channel is, as words: a class, a code point for its packets, a schedule for its threads, and a bandwidth
+that is reserved for it. Pure values.
 
-The words stand in any order, parted by blanks: `high`, `AF42 fifo:30`, `critical deadline:1ms/10ms`. Classes are those
-of paper 003, Table 1: a switch treats packets by their DSCP, Linux puts them into a band of its queue by the socket's
-priority. Invariant: `settled` gives equal urgencies equal texts, so that channels can be compared by them; '' is a
-channel without any.
+The words stand in any order, parted by blanks: `high`, `AF42 fifo:30`, `critical deadline:1ms/10ms bandwidth:5mbit`.
+Classes are those of paper 003, Table 1: a switch treats packets by their DSCP, Linux puts them into a band of its queue
+by the socket's priority. Invariant: `settled` gives equal urgencies equal texts, so that channels can be compared by
+them; '' is a channel without any.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -44,7 +46,16 @@ CODE_POINTS = (
     | {"DEFAULT": 0, "LE": 1, "VA": 44, "EF": 46}
 )
 _NAMES = {value: name for name, value in CODE_POINTS.items() if name != "DEFAULT"}
-EXPECTED = "a class (low, normal, high, critical), a DSCP (AF42, EF, CS6, 0 to 63) and a schedule (fifo:30), or some"
+LEAST_BPS, MOST_BPS = 8_000, 1_000_000_000_000
+"""Below the least, one packet takes longer than a second."""
+RATE = "a bandwidth as '500kbit', '5mbit' or '1gbit'"
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?bit)(?:/s)?", re.IGNORECASE)
+_UNITS = {"bit": 1, "kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_000}
+_BANDWIDTH = "bandwidth"
+EXPECTED = (
+    "some of a class (low, normal, high, critical), a DSCP (AF42, EF, CS6, 0 to 63), a schedule (fifo:30) and "
+    "bandwidth:5mbit"
+)
 
 
 class Priority(NamedTuple):
@@ -53,10 +64,17 @@ class Priority(NamedTuple):
     level: str = ""
     dscp: str = ""
     sched: str = ""
+    bandwidth: str = ""
 
     @property
     def text(self) -> str:
-        return " ".join(word for word in self if word)
+        reserved = f"{_BANDWIDTH}:{self.bandwidth}" if self.bandwidth else ""
+        return " ".join(word for word in (self.level, self.dscp, self.sched, reserved) if word)
+
+    @property
+    def bandwidth_bps(self) -> int:
+        """Of the link, what is reserved; 0 is nothing."""
+        return rate_bps(self.bandwidth) if self.bandwidth else 0
 
     @property
     def marking(self) -> Marking:
@@ -87,6 +105,7 @@ class Change(NamedTuple):
     level: str | None = None
     dscp: str | None = None
     sched: str | None = None
+    bandwidth: str | None = None
 
     def __bool__(self) -> bool:
         return any(part is not None for part in self)
@@ -97,6 +116,7 @@ class Change(NamedTuple):
             self.level if not self.level else check_class(self.level),
             self.dscp if not self.dscp else name_of(code_point(self.dscp)),
             self.sched if not self.sched else schedule.read(self.sched).text,
+            self.bandwidth if not self.bandwidth else show_rate(rate_bps(self.bandwidth)),
         )
 
     def applied(self, to: str) -> str:
@@ -117,30 +137,26 @@ def read(text: str) -> Priority:
         if kind in found:
             raise ValueError(f"priority {text!r} says two things of one kind: {found[kind]!r} and {value!r}")
         found[kind] = value
-    return Priority(found.get("level", ""), found.get("dscp", ""), found.get("sched", ""))
+    return Priority(**found)
 
 
 @lru_cache(maxsize=1024)
 def settled_parts(asked: tuple[str, ...]) -> str:
     """Of each kind the first word that somebody said. Raises ValueError."""
-    level = dscp = sched = ""
-    for text in asked:
-        if text:
-            one = read(text)
-            level, dscp, sched = level or one.level, dscp or one.dscp, sched or one.sched
-    return Priority(level, dscp, sched).text
+    said = [read(text) for text in asked if text]
+    return Priority(*(next(filter(None, parts), "") for parts in zip(*said, strict=True))).text
 
 
 @lru_cache(maxsize=1024)
 def settled(asked: tuple[str, ...]) -> str:
     """What comes of several who ask, the first word of each kind; equal urgencies have equal texts. Raises
     ValueError."""
-    level, dscp, sched = read(settled_parts(asked))
+    level, dscp, sched, reserved = read(settled_parts(asked))
     level = "" if level == NORMAL and not dscp else level
     if dscp and code_point(dscp) == TABLE[level or NORMAL].dscp:
         dscp = ""
     level = "" if level == NORMAL and not dscp else level
-    return Priority(level, dscp, "" if sched == schedule.OTHER else sched).text
+    return Priority(level, dscp, "" if sched == schedule.OTHER else sched, reserved).text
 
 
 def check_class(name: str) -> str:
@@ -165,11 +181,28 @@ def name_of(code: int) -> str:
     return _NAMES.get(code, str(code))
 
 
+def rate_bps(text: str) -> int:
+    """Bits per second of a bandwidth. Raises ValueError, which says what was expected."""
+    found = _RATE.fullmatch(text.strip()) if isinstance(text, str) else None
+    value = round(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if not LEAST_BPS <= value <= MOST_BPS:
+        raise ValueError(f"{RATE}, from {show_rate(LEAST_BPS)} to {show_rate(MOST_BPS)}; not {text!r}")
+    return value
+
+
+def show_rate(bps: int) -> str:
+    """The shortest text that `rate_bps` reads as the same."""
+    unit = next(unit for unit in ("gbit", "mbit", "kbit", "bit") if bps % _UNITS[unit] == 0)
+    return f"{bps // _UNITS[unit]}{unit}"
+
+
 def _word(word: str) -> tuple[str, str]:
     if word.lower() in CLASSES:
         return "level", word.lower()
     if word.lower().partition(":")[0] in schedule.POLICIES:
         return "sched", schedule.read(word).text
+    if word.lower().startswith(f"{_BANDWIDTH}:"):
+        return _BANDWIDTH, show_rate(rate_bps(word.partition(":")[2]))
     try:
         return "dscp", name_of(code_point(word))
     except ValueError as exc:

@@ -18,7 +18,6 @@ import datetime as dt
 import json
 import math
 import os
-import platform
 import uuid
 from collections.abc import Iterable, Mapping
 from importlib import metadata
@@ -29,6 +28,7 @@ import pyarrow.parquet as pq
 
 from ringcast.record.delta import Delta, described
 from ringcast.record.figures import Measured
+from ringcast.record.machine import this_machine
 
 TABLE = "bronze.results"
 ABOUT = "what experiments and benchmarks measured, one value per row"
@@ -77,17 +77,6 @@ def keep(rows: Iterable[Measured], lake: str | os.PathLike[str], *, machine: str
         files.append(described(root, path, experiment))
     Delta(root, _stored_schema(), PARTITION, ABOUT).commit(files, told={"what": "append", "run": "measured"})
     return len(found)
-
-
-def this_machine() -> str:
-    """Model, cores, system and Python: what figures were measured on."""
-    model = platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
-    cores = len(os.sched_getaffinity(0))
-    return f"{model}, {cores} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
 
 
 def _flat(configuration: Mapping[str, str | float]) -> str:

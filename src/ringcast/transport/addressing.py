@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 
 from ringcast.model.priority import Marking
@@ -81,10 +82,9 @@ def payload_room(sock: socket.socket) -> int:
     return min(mtu, 65_000) - _UDP_OVERHEAD[sock.family]
 
 
-def widen_receive_buffer(sock: socket.socket) -> int:
-    """Make the buffer as large as allowed; returns its size. A burst that finds it full is lost."""
+def widen_receive_buffer(sock: socket.socket) -> None:
+    """Make the buffer as large as allowed: a burst that finds it full is lost."""
     _widen(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
 
 
 def _widen(sock: socket.socket, forced: int, plain: int, size: int) -> None:
@@ -92,3 +92,10 @@ def _widen(sock: socket.socket, forced: int, plain: int, size: int) -> None:
         sock.setsockopt(socket.SOL_SOCKET, forced, size)
     except OSError:  # for that one must be privileged
         sock.setsockopt(socket.SOL_SOCKET, plain, size)
+
+
+def end_sending(sock: socket.socket) -> None:
+    """Close it so that no copy of it, the publisher's either, can send any more."""
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_WR)
+    sock.close()

@@ -5,12 +5,11 @@ stream over to the daemon's repair thread, which sends it for the whole group.
 
 from __future__ import annotations
 
-import socket
 from typing import Protocol
 
 from ringcast import _core
 from ringcast.control.status import InForce
-from ringcast.transport.addressing import connected_datagrams
+from ringcast.transport.addressing import connected_datagrams, end_sending
 from ringcast.transport.handover import Handover
 from ringcast.transport.interface import Channel, LinkSeal, Source
 from ringcast.transport.sealing import Sealing
@@ -64,6 +63,7 @@ class MemberSending:
         self._urgency = Urgency(channel.priority)
         self._socket = connected_datagrams(host, port, self._urgency.marking)
         self._urgency.lock(source.ring_fd)
+        self._urgency.reserve(host)
         # The publisher's thread and the pump's: each counts by itself, or one that is late would look replayed.
         self._link_sender, self._pump_sender = (
             (group.sealing.sender(), group.sealing.sender()) if group.sealing is not None else (0, 0)
@@ -157,12 +157,7 @@ class MemberSending:
 
     def close(self) -> None:
         self._handover.stop()
-        # Every copy of the socket, the publisher's too, can send no more.
-        try:
-            self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-        self._socket.close()
+        end_sending(self._socket)
         self._urgency.close()
         self._group.end()
 

@@ -100,7 +100,7 @@ def sender(address: str, interface: str, marking: Marking) -> socket.socket:
     return sock
 
 
-class Ears:
+class GroupSockets:
     """The sockets of the groups that a receiving end has joined."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Ears:
                 _change(sock, address, interface, join=True)
                 joined.add((address, interface))
                 return None
-        sock = _ear(family_of(address))
+        sock = _group_socket(family_of(address))
         try:
             _change(sock, address, interface, join=True)
         except BaseException:
@@ -138,7 +138,7 @@ class Ears:
             sock.close()
 
 
-def _ear(family: socket.AddressFamily) -> socket.socket:
+def _group_socket(family: socket.AddressFamily) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
         # Every daemon of this host hears the group.

@@ -7,17 +7,14 @@ Invariant: a group is joined while a channel needs it and left when the last one
 from __future__ import annotations
 
 import logging
-import socket
 
-from ringcast import _core
-from ringcast.control.status import InForce
 from ringcast.model import addresses
-from ringcast.transport.addressing import HEADER_BYTES, bound, widen_receive_buffer
+from ringcast.transport.addressing import HEADER_BYTES
 from ringcast.transport.interface import Channel, Mirror
-from ringcast.transport.multicast import Ears, local_address, send_from, without_port
+from ringcast.transport.multicast import GroupSockets, local_address, send_from, without_port
 from ringcast.transport.recipe import read
 from ringcast.transport.sealing import native_seal
-from ringcast.transport.urgent.urgency import Urgency
+from ringcast.transport.udp import DatagramReceiving
 
 logger = logging.getLogger("ringcast.transport")
 
@@ -28,14 +25,10 @@ MOST_WINDOW_BITS = 1 << 25
 """A window keeps a bit for every piece of its messages; where messages are long it holds fewer."""
 
 
-class StackReceiving:
+class StackReceiving(DatagramReceiving):
     def __init__(self, host: str, port: int) -> None:
-        self._socket = bound(socket.SOCK_DGRAM, host, port)
-        widen_receive_buffer(self._socket)
-        self.port: int = self._socket.getsockname()[1]
-        self._delivery = _core.Delivery(self._socket.fileno())
-        self._urgency = Urgency("")
-        self._ears = Ears()
+        super().__init__(host, port)
+        self._groups = GroupSockets()
         self._seats: dict[int, tuple[int, int, tuple[str, str] | None]] = {}  # group key, number, group and interface
         self._mirrors: dict[int, Mirror] = {}  # of channels that are in a multicast group
         self._deaf: set[int] = set()
@@ -95,43 +88,28 @@ class StackReceiving:
             return
         self._delivery.close_channel(seat[0])
         if seat[2] is not None and all(other != seat[2] for _, _, other in self._seats.values()):
-            self._ears.leave(*seat[2])
+            self._groups.leave(*seat[2])
 
     def attach_fanout(self, key: int, socket_fd: int) -> None:
         self._delivery.attach_fanout(self._seats[key][0], socket_fd)
 
-    def ended(self) -> list[int]:
-        return []
-
-    def counters(self) -> dict[str, int]:
-        return self._delivery.counters()
-
-    def prioritise(self, priority: str) -> None:
-        self._urgency = Urgency(priority)
-        self._urgency.mark(self._socket)
-        self._urgency.schedule(self._delivery.thread_id)
-
-    def in_force(self) -> InForce:
-        return self._urgency.in_force(self._socket, self._delivery.thread_id, own=self._urgency.asked.apart)
-
     def close(self) -> None:
         self._delivery.close()
-        self._ears.close()
-        self._socket.close()
-        self._urgency.close()
+        self._groups.close()
+        super().close()
 
     def _join(self, key: int, multicast: str, sender: str) -> tuple[str, str] | None:
         address = without_port(multicast)
         try:
             interface = local_address(sender, 9)
-            ear = self._ears.join(address, interface)
+            sock = self._groups.join(address, interface)
             send_from(self._socket, interface)
         except OSError as exc:
             logger.warning("cannot join multicast group %s: %s; asking for unicast", address, exc)
             self._deaf.add(key)
             return None
-        if ear is not None:
-            self._delivery.add_socket(ear.fileno())
+        if sock is not None:
+            self._delivery.add_socket(sock.fileno())
         return address, interface
 
 

@@ -93,6 +93,7 @@ class TcpSending:
         self._urgency = Urgency(channel.priority)
         self._urgency.mark(self._socket)
         self._urgency.lock(source.ring_fd)
+        self._urgency.reserve(host)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.settimeout(CONNECT_TIMEOUT_S)
         # Connecting waits for the other node, and the daemon's loop may not.

@@ -11,7 +11,14 @@ import socket
 
 from ringcast import _core
 from ringcast.control.status import InForce
-from ringcast.transport.addressing import HEADER_BYTES, bound, connected_datagrams, payload_room, widen_receive_buffer
+from ringcast.transport.addressing import (
+    HEADER_BYTES,
+    bound,
+    connected_datagrams,
+    end_sending,
+    payload_room,
+    widen_receive_buffer,
+)
 from ringcast.transport.handover import Handover
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
 from ringcast.transport.sealing import Sealing, native_seal
@@ -34,30 +41,15 @@ class Udp:
         return UdpSending(channel, source, host, port)
 
 
-class UdpReceiving:
-    """One socket and one native delivery thread."""
+class DatagramReceiving:
+    """One socket, and one native delivery thread that reads it. Subclasses open channels."""
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = bound(socket.SOCK_DGRAM, host, port)
         self._urgency = Urgency("")
-        self.buffer_bytes = widen_receive_buffer(self._socket)
+        widen_receive_buffer(self._socket)
         self.port: int = self._socket.getsockname()[1]
         self._delivery = _core.Delivery(self._socket.fileno())
-
-    def open(self, channel: Channel) -> Mirror:
-        mirror = self._delivery.open(
-            key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
-            first_seq=channel.first_seq, reliable=channel.reliable, patience_ns=PATIENCE_NS,
-            seal=native_seal(channel.key, channel.seal),
-        )  # fmt: skip
-        self._urgency.lock(mirror.ring_fd)
-        return mirror
-
-    def close_channel(self, key: int) -> None:
-        self._delivery.close_channel(key)
-
-    def attach_fanout(self, key: int, socket_fd: int) -> None:
-        self._delivery.attach_fanout(key, socket_fd)
 
     def ended(self) -> list[int]:
         return []
@@ -79,6 +71,23 @@ class UdpReceiving:
         self._urgency.close()
 
 
+class UdpReceiving(DatagramReceiving):
+    def open(self, channel: Channel) -> Mirror:
+        mirror = self._delivery.open(
+            key=channel.key, depth=channel.depth, capacity_bytes=channel.capacity_bytes, every=channel.every,
+            first_seq=channel.first_seq, reliable=channel.reliable, patience_ns=PATIENCE_NS,
+            seal=native_seal(channel.key, channel.seal),
+        )  # fmt: skip
+        self._urgency.lock(mirror.ring_fd)
+        return mirror
+
+    def close_channel(self, key: int) -> None:
+        self._delivery.close_channel(key)
+
+    def attach_fanout(self, key: int, socket_fd: int) -> None:
+        self._delivery.attach_fanout(key, socket_fd)
+
+
 class UdpSending:
     def __init__(self, channel: Channel, source: Source, host: str, port: int) -> None:
         self._channel = channel
@@ -96,6 +105,7 @@ class UdpSending:
         self._released = False
         self._handover = Handover(source, self._make_pump, self._push_from)
         self._urgency.lock(source.ring_fd)
+        self._urgency.reserve(host)
         if self._urgency.dedicated:
             self._handover.follow(channel.first_seq)
         else:
@@ -141,12 +151,7 @@ class UdpSending:
 
     def close(self) -> None:
         self._handover.stop()
-        # Every copy of the socket, the publisher's too, can send no more.
-        try:
-            self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-        self._socket.close()
+        end_sending(self._socket)
         self._urgency.close()
 
     def _push_from(self, first_seq: int) -> None:

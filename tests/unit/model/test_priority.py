@@ -14,6 +14,9 @@ def test_classes_are_those_of_the_papers_table():
 def test_words_in_any_order():
     assert read("fifo:30 AF42 Critical") == Priority("critical", "AF42", "fifo:30")
     assert read("46").dscp == "EF"
+    assert read("bandwidth:5000kbit high") == Priority("high", bandwidth="5mbit")
+    assert read(read("bandwidth:5000kbit high").text) == read("high bandwidth:5mbit")
+    assert read("bandwidth:5mbit").bandwidth_bps == 5_000_000
     assert read("") == Priority()
 
 
@@ -36,6 +39,7 @@ def test_a_raw_code_point_has_the_band_of_its_class_selector():
         (("", "", ""), ""), (("normal", "high", ""), ""), (("", "high", "low fifo:3"), "high fifo:3"),
         (("AF42", "high", ""), "high"), (("CS0",), ""), (("other", "fifo:3"), ""), (("normal CS0",), ""),
         (("normal EF",), "normal EF"), (("36",), "AF42"),
+        (("bandwidth:1mbit", "high bandwidth:2mbit"), "high bandwidth:1mbit"),
     ],
 )  # fmt: skip
 def test_the_first_who_says_something_counts_and_equals_are_equal(asked, found):
@@ -46,6 +50,8 @@ def test_a_change_leaves_what_it_does_not_name():
     assert Change(level="high").applied("AF42 fifo:3") == "high AF42 fifo:3"
     assert Change(dscp="", sched="").applied("low AF42 fifo:3") == "low"
     assert Change().applied("low") == "low"
+    assert Change(bandwidth="").applied("low bandwidth:1mbit") == "low"
+    assert Change(bandwidth="2mbit").applied("low") == "low bandwidth:2mbit"
     assert not Change()
     assert Change(sched="")
     with pytest.raises(ValueError, match="the classes are"):

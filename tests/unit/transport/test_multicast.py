@@ -60,12 +60,12 @@ def test_an_interface_is_known_by_its_address() -> None:
     ],
 )
 def test_what_cannot_be_joined_is_an_os_error(address: str, interface: str, reason: str) -> None:
-    ears = multicast.Ears()
+    sockets = multicast.GroupSockets()
     try:
         with pytest.raises(OSError, match=reason):
-            ears.join(address, interface)
+            sockets.join(address, interface)
     finally:
-        ears.close()
+        sockets.close()
 
 
 def loopback_has_ipv6() -> bool:
@@ -81,14 +81,14 @@ def loopback_has_ipv6() -> bool:
 def test_groups_are_joined_once_and_left(local: str) -> None:
     if local == "::1" and not loopback_has_ipv6():
         pytest.skip("this kernel has no IPv6")
-    ears = multicast.Ears()
+    sockets = multicast.GroupSockets()
     try:
         groups = [multicast.group_address(number, set(), local) for number in range(multicast.MEMBERSHIPS + 1)]
-        assert ears.join(groups[0], local) is not None
-        assert ears.join(groups[0], local) is None
-        opened = [ears.join(group, local) for group in groups[1:]]
-        assert sum(ear is not None for ear in opened) == 1, "twenty to a socket"
-        ears.leave(groups[0], local)
-        ears.leave(groups[0], local)
+        assert sockets.join(groups[0], local) is not None
+        assert sockets.join(groups[0], local) is None
+        opened = [sockets.join(group, local) for group in groups[1:]]
+        assert sum(sock is not None for sock in opened) == 1, "twenty to a socket"
+        sockets.leave(groups[0], local)
+        sockets.leave(groups[0], local)
     finally:
-        ears.close()
+        sockets.close()

@@ -32,10 +32,8 @@ class Bench:
         indices, how, bad = self.reader.apply(self.view.poll(self.now, full))
         assert bad == 0
         marks = [bool(mark & _core.HOW_REPEATED) for mark in how.tolist()]
-        return [
-            (self.reader.name(index) or "", self.reader.get_at(index), mark)
-            for index, mark in zip(indices.tolist(), marks, strict=True)
-        ]
+        names = [self.reader.name(index) or "" for index in indices.tolist()]
+        return list(zip(names, self.reader.values_at(indices), marks, strict=True))
 
 
 def test_every_cycle_selects_and_passes_on() -> None:

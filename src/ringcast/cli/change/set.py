@@ -45,6 +45,8 @@ examples:
   ringcast set cam/front --dscp AF42             a code point of your own instead of the class's
   ringcast set cam/front --sched deadline:1ms/10ms
                                                  reserve 1 ms of a core in every 10 ms for each of its threads
+  ringcast set cam/front --priority high --bandwidth 20mbit
+                                                 keep 20 Mbit/s of the links for it, whatever others send
   ringcast set cam/front --priority normal --sched other
                                                  like all others again; '' leaves it to the subscribers
   ringcast set cam/front --at auto --transport ''
@@ -77,6 +79,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sched", metavar="POLICY",
         help="of the threads that send and deliver: fifo:1-99, rr:1-99, deadline:RUNTIME/PERIOD, other; '' removes it",
     )  # fmt: skip
+    parser.add_argument(
+        "--bandwidth", metavar="RATE",
+        help="keep so much of the link for it, as 5mbit, on the nodes that send it; '' removes it",
+    )  # fmt: skip
     add_access(parser)
     add_json(parser, "what is set then, as one JSON document")
 
@@ -88,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
             check_place(args.at)
         except ValueError as exc:
             raise Misuse(f"--{exc}") from exc
-    change = Change(args.priority, args.dscp, args.sched)
+    change = Change(args.priority, args.dscp, args.sched, args.bandwidth)
     try:
         change.check()
     except ValueError as exc:
@@ -101,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
             node = args.node or _node_of(session, args.tag, args.subscriber)
             for warning in session.set_channel(
                 args.tag, node=node, subscriber=args.subscriber, at=args.at, transport=args.transport,
-                priority=args.priority, dscp=args.dscp, sched=args.sched,
+                priority=args.priority, dscp=args.dscp, sched=args.sched, bandwidth=args.bandwidth,
             ):  # fmt: skip
                 output.note(f"warning: {warning}")
         found = session.tags(args.tag)

@@ -19,6 +19,7 @@ from ringcast.admission.fitting import Fit, fits
 from ringcast.admission.model import System
 from ringcast.admission.reading import read
 from ringcast.admission.verdict import Judged, Verdict, judge
+from ringcast.cli.parts import problem_file
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.units import show_ns
 from ringcast.cli.program import FAILED, Misuse
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             raise Misuse("say which FILE, or --calibrate to measure this machine")
         _show_calibration(output, measured, path)
         return 0
-    system, chosen = settle(_costed(_read(args.file), path))
+    system, chosen = settle(_costed(problem_file.read(args.file, read, AdmissionError), path))
     verdict = judge(system)
     proposed = fits(system, verdict)
     if output.json:
@@ -79,21 +80,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(output, verdict, proposed, chosen)
     if args.svg:
-        _write(args.svg, drawing.svg(verdict, args.file.stem))
+        problem_file.write(args.svg, drawing.svg(verdict, args.file.stem), AdmissionError)
         output.note(f"drawn into {args.svg}")
     return 0 if verdict.admitted else FAILED
-
-
-def _read(path: Path) -> System:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-        raise AdmissionError(str(path), f"cannot be read: {reason}") from exc
-    try:
-        return read(text, toml=path.suffix.lower() != ".json")
-    except AdmissionError as exc:
-        raise AdmissionError(f"{path}: {exc.field}" if exc.field else str(path), exc.reason) from exc
 
 
 def _costed(system: System, path: Path) -> System:
@@ -163,10 +152,3 @@ def _row(one: Judged) -> list[str]:
 
 def _time(seconds: float) -> str:
     return "-" if math.isinf(seconds) else "0" if seconds == 0 else show_ns(seconds * 1e9)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as exc:
-        raise AdmissionError(str(path), f"cannot be written: {exc.strerror or exc}") from exc

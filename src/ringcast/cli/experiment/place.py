@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ringcast.cli.parts import problem_file
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.parts.placing import live
@@ -18,7 +18,7 @@ from ringcast.cli.parts.units import show_ns
 from ringcast.cli.program import Misuse
 from ringcast.placement import PlacementError, compare, drawing, explain, reading
 from ringcast.placement.case import Case
-from ringcast.placement.model import Objective, Problem
+from ringcast.placement.model import Objective
 from ringcast.placement.plan import Plan
 from ringcast.placement.solve import rule
 from ringcast.placement.solve.optimise import optimise_case
@@ -85,14 +85,14 @@ def run(args: argparse.Namespace) -> int:
         raise Misuse("say which FILE, or --live for the mesh that runs")
     if args.apply or args.override:
         raise Misuse("--apply and --override change a mesh that runs: add --live")
-    case = Case(_read(args.file, reading.read))
+    case = Case(problem_file.read(args.file, reading.read, PlacementError))
     plan = optimise_case(case, args.limit)
     _answer(args, output, case, plan, {})
     return 0
 
 
 def _live(args: argparse.Namespace, output: Output) -> int:
-    network = _read(args.file, reading.network) if args.file else None
+    network = problem_file.read(args.file, reading.network, PlacementError) if args.file else None
     with connect(args, "place") as session:
         found = session.observe()
         made = live.read(found, network, override=args.override)
@@ -122,27 +122,8 @@ def _answer(args: argparse.Namespace, output: Output, case: Case, plan: Plan, mo
             for index in range(len(plan.places)):
                 output.line(explain.sentence(case, plan, index))
     if args.svg:
-        _write(args.svg, drawing.svg(plan, args.file.stem if args.file else "mesh"))
+        problem_file.write(args.svg, drawing.svg(plan, args.file.stem if args.file else "mesh"), PlacementError)
         output.note(f"drawn into {args.svg}")
-
-
-def _read(path: Path, how: Callable[..., Problem]) -> Problem:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-        raise PlacementError(str(path), f"cannot be read: {reason}") from exc
-    try:
-        return how(text, toml=path.suffix.lower() != ".json")
-    except PlacementError as exc:
-        raise PlacementError(f"{path}: {exc.field}" if exc.field else str(path), exc.reason) from exc
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as exc:
-        raise PlacementError(str(path), f"cannot be written: {exc.strerror or exc}") from exc
 
 
 def _show(output: Output, case: Case, plan: Plan) -> None:

@@ -66,7 +66,7 @@ _HEADS = (
 _FORGED = ("malformed", "absurd", "forged", "replayed", "old_key", "mismatched")
 """What came under a channel's own key and cannot be its sender's."""
 REMEMBERED_NS = 15_000_000_000
-_FORCE_HEADS = ("tag", "direction", "node", "asked", "dscp", "queue", "thread", "own", "not in force")
+_FORCE_HEADS = ("tag", "direction", "node", "asked", "dscp", "queue", "thread", "bandwidth", "own", "not in force")
 _DROPPED_HEADS = ("transport", "reason", "dropped")
 
 
@@ -187,7 +187,7 @@ def _in_force(rows: list[ChannelStatus]) -> list[Sheet]:
         thread = f"{has.sched} ({has.thread})" if has.thread else "the publisher's"
         cells.append([
             row.tag, row.direction, row.node, row.priority, has.dscp or "-", _number(has.queue),
-            thread if row.in_force else "-", "yes" if has.own else "no", has.refused or "-",
+            thread if row.in_force else "-", has.bandwidth or "-", "yes" if has.own else "no", has.refused or "-",
         ])  # fmt: skip
     return [("\nin force", _FORCE_HEADS, cells)] if cells else []
 

@@ -23,7 +23,7 @@ from ringcast.cli.parts.units import positive
 from ringcast.cli.program import Misuse
 
 if TYPE_CHECKING:
-    from ringcast.demo.rescue.director import Performance, Scene, Show
+    from ringcast.demo.rescue.running import Outcome, Scene, Show
 
 HELP = "See it work: a search and rescue on three nodes, fused in Spark, live for half a minute, then a page of it."
 
@@ -81,10 +81,10 @@ def _search(seconds: float, out: Path, output: Output) -> int:
     _clear(out)
     begin = time.monotonic()
     tell = (lambda _: None) if output.json else output.line
-    from ringcast.demo.rescue.director import perform
+    from ringcast.demo.rescue.running import run
 
     with _shown(output) as show:
-        done = perform(out, seconds, show, tell)
+        done = run(out, seconds, show, tell)
     (out / SUMMARY).write_bytes(msgspec.json.format(msgspec.json.encode(done)))
     if output.json:
         output.document(done)
@@ -99,7 +99,7 @@ def _search(seconds: float, out: Path, output: Output) -> int:
     return _code(done)
 
 
-def _code(done: Performance) -> int:
+def _code(done: Outcome) -> int:
     return 0 if done.concluded.detections else 1
 
 

@@ -23,20 +23,22 @@ class Administers:
     def set_channel(
         self, tag: str, *, node: str = "", subscriber: int = 0, at: str | None = None, transport: str | None = None,
         planned: bool = False, priority: str | None = None, dscp: str | int | None = None, sched: str | None = None,
+        bandwidth: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where the proxies of a tag's subscribers sit, what carries the tag between nodes and
         how urgently, while messages flow: for all nodes that receive it, for `node` alone, or for one `subscriber`
         there, by its number, as long as it is there. None leaves one as it is, "auto" and "" leave it to the
         subscribers again. With `planned` a plan chose `at`, and the next plan may choose again; otherwise 'ringcast
         place' keeps it. `priority` is a class ("low", "normal", "high", "critical"), `dscp` another code point for
-        its packets ("AF42"), `sched` the policy of its threads on both nodes ("fifo:30", "deadline:1ms/10ms"); on
-        return they are in force (docs/priorities.md). Returns warnings, in words.
+        its packets ("AF42"), `sched` the policy of its threads on both nodes ("fifo:30", "deadline:1ms/10ms"),
+        `bandwidth` what is kept for it of the link ("5mbit"); on return they are in force (docs/priorities.md).
+        Returns warnings, in words.
 
         Raises UnknownTag, QosMismatch (no such transport, node or subscriber; some asked for more than it promises),
         BrokenError (the node that keeps the tag does not answer), ValueError, DaemonUnavailable, ClosedError,
         ForkedError.
         """
-        change = Change(priority, dscp if dscp is None else str(dscp), sched)
+        change = Change(priority, dscp if dscp is None else str(dscp), sched, bandwidth)
         return administration.set_channel(
             self._attachment.connection, tag, node, subscriber, at, transport, planned, change
         )

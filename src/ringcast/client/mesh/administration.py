@@ -31,9 +31,10 @@ def set_channel(
     if subscriber and not node:
         raise ValueError("a subscriber's number counts on its node: say node= as well")
     key = subscriber_key(node, subscriber) if subscriber else node
-    level, dscp, sched = urgency.check()
+    level, dscp, sched, bandwidth = urgency.check()
     request = SetChannel(
-        id=0, tag=tag, node=key, at=place, transport=transport, planned=planned, priority=level, dscp=dscp, sched=sched
+        id=0, tag=tag, node=key, at=place, transport=transport, planned=planned, priority=level, dscp=dscp, sched=sched,
+        bandwidth=bandwidth,
     )  # fmt: skip
     return connection.call(request, Done).warnings
 

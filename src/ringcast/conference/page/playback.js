@@ -1,5 +1,5 @@
 // Blocks to loudspeaker, on the audio thread: a buffer for each speaker, one mixed block a slot, and what can be said of
-// it. `ringcast/conference/ears.py` does the same for participants without a browser.
+// it. `ringcast/conference/playback.py` does the same for participants without a browser.
 import { FORMATS, MIXERS, SpeakerBuffer, level, unpackUntrusted } from "./sound.js";
 
 const TELL_SLOTS = 16;

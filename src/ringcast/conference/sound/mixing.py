@@ -82,5 +82,4 @@ class BySpeakers:
         return bool(mixed.min() >= self._form.low and mixed.max() <= self._form.high)
 
 
-Mixer = ByPublishers | BySpeakers
 MIXERS: dict[str, type[ByPublishers] | type[BySpeakers]] = {kind.name: kind for kind in (ByPublishers, BySpeakers)}

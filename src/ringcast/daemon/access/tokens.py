@@ -51,10 +51,6 @@ class Permit:
     def __str__(self) -> str:
         return f"token {self.token!r}" if self.token else "somebody without a token"
 
-    @property
-    def is_whole(self) -> bool:
-        return self._rules is None
-
     def allows(self, action: str, pattern: str) -> bool:
         return self._rules is None or self._rules.allows_token(self.token, action, pattern)
 

@@ -86,14 +86,14 @@ class Scouting:
         self._incarnation = incarnation
         self._listening = {is_ipv6(host): (host, port) for host, port in reversed(listening)}
         self._on_heard = on_heard
-        self._ears: list[_Ear] = []
+        self._sockets: list[_GroupSocket] = []
         self._timer: asyncio.TimerHandle | None = None
         self._calls = 0
         self._foreign: set[tuple[str, int]] = set()
         self._others: set[tuple[str, str]] = set()
 
     def status(self) -> list[ScoutStatus]:
-        return [ear.status for ear in self._ears]
+        return [sock.status for sock in self._sockets]
 
     async def start(self) -> None:
         for group in self._settings.groups:
@@ -102,20 +102,20 @@ class Scouting:
             host, port = self._listening[is_ipv6(group)]
             host = "" if is_wildcard(host) else host
             scout = Scout(mesh=self._mesh, incarnation=self._incarnation, port=port, host=host)
-            ear = _Ear(group, self._settings, encode_scout(scout), self._heard)
-            self._ears.append(ear)
-            await ear.open()
+            sock = _GroupSocket(group, self._settings, encode_scout(scout), self._heard)
+            self._sockets.append(sock)
+            await sock.open()
         self._call()
 
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        for ear in self._ears:
-            ear.close()
+        for sock in self._sockets:
+            sock.close()
 
     def _call(self) -> None:
-        for ear in self._ears:
-            ear.call()
+        for sock in self._sockets:
+            sock.call()
         self._calls += 1
         wait_s = self._settings.seldom_s
         if self._calls < len(FIRST_CALLS_S):
@@ -158,7 +158,7 @@ class Scouting:
             )  # fmt: skip
 
 
-class _Ear(asyncio.DatagramProtocol):
+class _GroupSocket(asyncio.DatagramProtocol):
     """The socket of one group."""
 
     def __init__(

@@ -21,6 +21,7 @@ from ringcast.daemon.table.attributes import resolve
 from ringcast.errors import BadConfiguration, BadTagName, BadTransport, QosMismatch
 from ringcast.model import addresses, priority
 from ringcast.model.place import AUTO, Setting, check_place
+from ringcast.model.schedule import MOST_PRIORITY
 from ringcast.model.tag import check_name, check_pattern, matches
 from ringcast.model.toml_lines import Path, line_of, line_of_error, lines_of
 from ringcast.transport import find
@@ -173,6 +174,19 @@ def _share(value: object) -> float:
     return float(value)
 
 
+def _priority(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PRIORITY:
+        raise ValueError(f"the highest fifo or rr priority of a channel's threads, from 0 to {MOST_PRIORITY}")
+    return value
+
+
+def _rate(value: object) -> int:
+    try:
+        return priority.rate_bps(value if isinstance(value, str) else "")
+    except ValueError as exc:
+        raise ValueError(priority.RATE) from exc
+
+
 def _period(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= 60:
         raise ValueError("a number of seconds from 0.01 to 60")
@@ -296,6 +310,9 @@ KEYS: dict[str, Key] = {
     "limits.lingering_rings_per_tag": Key(_count, True, "8"),
     "limits.tag_lease_s": Key(_lease, False, "a day"),
     "limits.cpu_share": Key(_share, True, "unlimited"),
+    "limits.sched_priority": Key(_priority, True, "99"),
+    "limits.sched_share": Key(_share, True, "what the kernel grants"),
+    "limits.link_rate": Key(_rate, True, "what the network card says"),
     "limits.user_connections": Key(_count, True, "4096"),
     "limits.requests_per_s": Key(_count, True, "10000"),
     "limits.user_tags": Key(_count, True, "8192"),

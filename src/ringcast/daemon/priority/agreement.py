@@ -16,11 +16,12 @@ from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.priority import process_table
 from ringcast.daemon.priority.network_threads import warning
 from ringcast.daemon.table.table import TagTable
-from ringcast.errors import BadMessage, BrokenError
+from ringcast.errors import BadMessage, BrokenError, QosMismatch
 from ringcast.model import priority, schedule
 from ringcast.model.place import Setting
 from ringcast.model.priority import Priority
 from ringcast.transport.urgent import scheduling
+from ringcast.transport.urgent.links import LINKS, Refused
 
 REQUEST_TIMEOUT_S = 2.0
 HEARD_S = 1.0
@@ -29,22 +30,33 @@ LOOK_S = 0.002
 
 
 class Agreement:
-    """`settled` returns when this node's streams of a tag are as they should be."""
+    """`settled` returns when this node's streams of a tag are as they should be; `host_of` is where a node receives."""
 
-    def __init__(self, table: TagTable, mesh: ServingMesh, settled: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self, table: TagTable, mesh: ServingMesh, settled: Callable[[str], Awaitable[None]],
+        host_of: Callable[[str], Awaitable[str]],
+    ) -> None:  # fmt: skip
         self._table = table
         self._mesh = mesh
         self._settled = settled
+        self._host_of = host_of
         mesh.serve(service.GRANT, self._grant)
         mesh.serve(service.SETTLE, self._settle)
 
     async def check(self, request: SetChannel) -> list[str]:
-        """Whether the kernels of all nodes that the setting concerns grant its schedule; warnings about it. Raises
+        """Whether all nodes that the setting concerns grant its schedule and its bandwidth; warnings about it. Raises
         QosMismatch, BrokenError, TimeoutError."""
-        if not request.sched or request.sched == self._stored(request.tag, request.node).sched:
-            return []  # a second reservation beside the one that is in force need not fit
+        stored = self._stored(request.tag, request.node)
         receivers = self._receivers(request)
         senders = {row.owner for row in self._table.publishers(request.tag) if row.alive}
+        # A second reservation beside the one that is in force need not fit.
+        if request.bandwidth and request.bandwidth != stored.bandwidth:
+            words = request.urgency.applied(stored.text)
+            for sender in senders:
+                to = sorted(receivers - {sender})
+                await self._ask([sender] if to else [], service.GRANT, Grant(priority=words, to=to))
+        if not request.sched or request.sched == stored.sched:
+            return []
         # Where nobody receives it on another node no thread is made; then this node says whether it could be.
         concerned = receivers | senders if any(receivers - {sender} for sender in senders) else {self._table.node}
         answers = await self._ask(concerned, service.GRANT, Grant(sched=request.sched))
@@ -71,12 +83,26 @@ class Agreement:
     async def _grant(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, Grant)
         try:
-            wanted = schedule.read(request.sched)
+            wanted = schedule.read(request.sched or schedule.OTHER)
+            words = priority.read(request.priority)
         except ValueError as exc:
             raise BadMessage(str(exc)) from exc
+        await self._check_links(words, request.to)
         scheduling.check(request.sched, self._table.node)
         said = warning(wanted, process_table.tasks(), self._table.node) if wanted.policy != schedule.OTHER else ""
         return service.encode(Granted(warnings=[said] if said else []))
+
+    async def _check_links(self, words: Priority, to: list[str]) -> None:
+        """Whether the links to these nodes have room for what is to be reserved. Raises QosMismatch."""
+        if not words.bandwidth:
+            return
+        for host in sorted({await self._host_of(node) for node in to}):
+            try:
+                LINKS.check(host, words.marking.dscp, words.bandwidth_bps)
+            except Refused as exc:
+                what = f"{words.bandwidth} of the links of node {self._table.node!r}"
+                remedy = "choose less, or let the daemon run with CAP_NET_ADMIN (docs/priorities.md)"
+                raise QosMismatch(what, str(exc), remedy) from exc
 
     async def _settle(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, Settle)

@@ -21,7 +21,6 @@ from ringcast.transport import find
 from ringcast.transport.recipe import unordered
 from ringcast.transport.registry import reliable_names
 
-EVERY_NODE = ""
 _DEFAULT = {False: "nak", True: "tcp"}
 
 

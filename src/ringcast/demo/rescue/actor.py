@@ -17,7 +17,7 @@ import msgspec
 
 import ringcast
 from ringcast.demo.rescue.roles import CHANNELS, PROXY, ROLES, SENSORS, SETTINGS, WEAK_HZ, WEAK_SIZE, WEAK_TAG, Role
-from ringcast.demo.small.cue import Cue
+from ringcast.demo.small.ending import Ending
 
 _TELL_S = 0.5
 _POLL_S = 0.1
@@ -55,7 +55,7 @@ def _ready() -> int:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     line = b""
-    # Byte by byte, and not by sys.stdin: what follows is for the cue, which reads the descriptor.
+    # Byte by byte, and not by sys.stdin: what follows is for the ending, which reads the descriptor.
     while not line.endswith(b"\n"):
         byte = os.read(0, 1)
         if not byte:
@@ -72,7 +72,7 @@ def _sense(session: ringcast.Session, role: Role) -> None:
     next(mission.messages(role.plays))  # what is imported late is imported now
     if begin_ns := _ready():
         stop = threading.Event()
-        Cue().then(stop.set)
+        Ending().then(stop.set)
         publish(mission, session, role.plays, stop, begin_ns=begin_ns)
 
 
@@ -83,7 +83,7 @@ def _record(session: ringcast.Session, directory: Path) -> None:
     with RecordingWriter(directory) as writer:
         recorder = Recorder(session, [*SENSORS, CHANNELS], writer, start="earliest")
         if _ready():
-            Cue().then(recorder.stop)
+            Ending().then(recorder.stop)
             recorder.run()
 
 
@@ -91,7 +91,7 @@ def _look(session: ringcast.Session) -> None:
     if not _ready():
         return
     over = threading.Event()
-    Cue().then(over.set)
+    Ending().then(over.set)
     seen, told = Sight(), 0.0
     # Whoever comes first makes a tag, and this one is the publisher's to make.
     while not session.tags(WEAK_TAG):

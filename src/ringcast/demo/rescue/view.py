@@ -9,7 +9,7 @@ from ringcast.cli.parts.units import show_bytes
 from ringcast.demo.rescue.roles import DETECTIONS, PROXY, WEAK_TAG
 
 if TYPE_CHECKING:
-    from ringcast.demo.rescue.director import Performance, Scene
+    from ringcast.demo.rescue.running import Outcome, Scene
 
 Sheet = tuple[Sequence[str], list[list[str]], str]
 
@@ -57,7 +57,7 @@ def line(scene: Scene) -> str:
     return text
 
 
-def verdict(done: Performance) -> list[str]:
+def verdict(done: Outcome) -> list[str]:
     """What it came to, in sentences."""
     one = done.concluded
     lost = sum(stream.lost for stream in done.scene.streams.values())

@@ -1,1 +1,1 @@
-"""What `ringcast demo` shows: a cast of publishers and subscribers, each a process of its own, and who directs them."""
+"""What `ringcast demo` shows: publishers and subscribers, each a process of its own, and what starts and ends them."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import ringcast
 from ringcast.demo.small import publishers, subscribers
-from ringcast.demo.small.cue import Cue
+from ringcast.demo.small.ending import Ending
 
-_PLAY: dict[str, Callable[[ringcast.Session, Cue], None]] = {
+_PLAY: dict[str, Callable[[ringcast.Session, Ending], None]] = {
     play.__name__: play
     for play in (
         publishers.sensor,
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     name, socket_path = argv
     try:
         with ringcast.connect(socket_path, start=False, program=f"demo {name}") as session:
-            _PLAY[name](session, Cue())
+            _PLAY[name](session, Ending())
     except ringcast.RingcastError as exc:
         print(exc, file=sys.stderr)
         return 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ringcast.cli.parts.values import show
-from ringcast.demo.small.cast import CAMERA, SENSOR, STARTUP, THERMOMETER
+from ringcast.demo.small.roles import CAMERA, SENSOR, STARTUP, THERMOMETER
 from ringcast.demo.small.scene import Pulled
 from ringcast.errors import HistoryError
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ringcast.cli.parts.units import show_bytes, show_hz, show_ns
-from ringcast.demo.small.cast import Role
+from ringcast.demo.small.roles import Role
 
 PUBLISHER_HEADS = ("publisher", "sends", "on", "rate", "sent", "bytes")
 SUBSCRIBER_HEADS = ("subscriber", "receives", "from", "rate", "received", "lost", "p50", "p99")

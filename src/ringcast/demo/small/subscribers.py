@@ -1,4 +1,4 @@
-"""The demo's subscribers: the same messages, received in every way there is. Each runs until its cue."""
+"""The demo's subscribers: the same messages, received in every way there is. Each runs until it is told to end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 import time
 from typing import Any
 
-from ringcast.demo.small.cast import CAMERA, SENSOR, THERMOMETER
-from ringcast.demo.small.cue import Cue
+from ringcast.demo.small.ending import Ending
+from ringcast.demo.small.roles import CAMERA, SENSOR, THERMOMETER
 from ringcast.message import Message
 from ringcast.session import Session
 from ringcast.subscriber import Subscriber
@@ -15,34 +15,34 @@ from ringcast.subscriber import Subscriber
 _THINKING_S = 0.02
 
 
-def eager(session: Session, cue: Cue) -> None:
-    _receive(session.subscribe(SENSOR), cue)
+def eager(session: Session, ending: Ending) -> None:
+    _receive(session.subscribe(SENSOR), ending)
 
 
-def reliable(session: Session, cue: Cue) -> None:
-    _receive(session.subscribe(SENSOR, reliable=True), cue)
+def reliable(session: Session, ending: Ending) -> None:
+    _receive(session.subscribe(SENSOR, reliable=True), ending)
 
 
-def everything(session: Session, cue: Cue) -> None:
-    _receive(session.subscribe("demo/**"), cue)
+def everything(session: Session, ending: Ending) -> None:
+    _receive(session.subscribe("demo/**"), ending)
 
 
-def slow(session: Session, cue: Cue) -> None:
+def slow(session: Session, ending: Ending) -> None:
     """Each message says how many were lost before it; nobody else notices that this one is slow."""
-    _receive(session.subscribe(SENSOR), cue, thinking_s=_THINKING_S)
+    _receive(session.subscribe(SENSOR), ending, thinking_s=_THINKING_S)
 
 
-def viewer(session: Session, cue: Cue) -> None:
+def viewer(session: Session, ending: Ending) -> None:
     async def view() -> None:
         subscriber: Subscriber[Any] = session.subscribe(CAMERA)
-        cue.then(subscriber.close)
+        ending.then(subscriber.close)
         async for message in subscriber:
             message.data.mean()
 
     asyncio.run(view())
 
 
-def display(session: Session, cue: Cue) -> None:
+def display(session: Session, ending: Ending) -> None:
     """The callback runs on a thread of the session, while this one does something else: nothing."""
     shown: list[float] = []
 
@@ -50,11 +50,11 @@ def display(session: Session, cue: Cue) -> None:
         shown.append(message.data["celsius"])
 
     with session.subscribe(THERMOMETER) as subscriber, subscriber.on_message(show):
-        cue.wait()
+        ending.wait()
 
 
-def _receive(subscriber: Subscriber, cue: Cue, thinking_s: float = 0.0) -> None:
-    cue.then(subscriber.close)
+def _receive(subscriber: Subscriber, ending: Ending, thinking_s: float = 0.0) -> None:
+    ending.then(subscriber.close)
     for _ in subscriber:
         if thinking_s:
             time.sleep(thinking_s)

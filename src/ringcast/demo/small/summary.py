@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringcast.cli.parts.output import Output, drawn
-from ringcast.demo.small.cast import PUBLISHERS, STARTER, SUBSCRIBERS
-from ringcast.demo.small.director import perform
+from ringcast.demo.small.roles import PUBLISHERS, STARTER, SUBSCRIBERS
+from ringcast.demo.small.running import run
 from ringcast.demo.small.scene import (
     PUBLISHER_HEADS,
     PULL_HEADS,
@@ -22,16 +22,16 @@ from ringcast.demo.small.scene import (
 )
 
 if TYPE_CHECKING:
-    from ringcast.demo.small.director import Performance, Show
+    from ringcast.demo.small.running import Outcome, Show
 
 _PROGRESS_EVERY_S = 1.0
 
 
 def play(seconds: float, output: Output) -> int:
-    """Returns the exit code. Raises as `perform` does."""
+    """Returns the exit code. Raises as `run` does."""
     tell = (lambda _: None) if output.json else output.line
     with tempfile.TemporaryDirectory(prefix="ringcast-demo-") as directory, _shown(output) as show:
-        done = perform(Path(directory), seconds, show, tell)
+        done = run(Path(directory), seconds, show, tell)
     if output.json:
         output.document(done)
     else:
@@ -69,7 +69,7 @@ def _tables(scene: Scene, title: str) -> Iterator[tuple[tuple[str, ...], list[li
     yield SUBSCRIBER_HEADS, subscriber_cells(scene, SUBSCRIBERS), ""
 
 
-def _summarise(done: Performance, output: Output) -> None:
+def _summarise(done: Outcome, output: Output) -> None:
     for heads, cells, title in _tables(done.scene, "\nafter it all"):
         output.table(heads, cells, title)
     output.table(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from ringcast import _core
 from ringcast.cli.parts.observation import rate_lately
-from ringcast.demo.small.cast import TAGS
+from ringcast.demo.processes import Processes
+from ringcast.demo.small.roles import TAGS
 from ringcast.demo.small.scene import PublisherSeen, Scene, SubscriberSeen
-from ringcast.demo.small.troupe import Troupe
 from ringcast.measure.receiving import percentile
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ _RATE_OVER_S = 2.0
 
 
 class Watcher:
-    """Looks at everybody. `troupe` knows which process plays which role."""
+    """Looks at everybody. `processes` knows the role of each."""
 
-    def __init__(self, session: Session, troupe: Troupe) -> None:
-        self._troupe = troupe
+    def __init__(self, session: Session, processes: Processes) -> None:
+        self._processes = processes
         self._tags = [session.tag(name, create=False) for name in TAGS]
         self._received: dict[str, deque[tuple[float, int]]] = {}
 
@@ -37,7 +37,7 @@ class Watcher:
         for tag in self._tags:
             rate = rate_lately(tag, time.time_ns())
             for status in tag.publishers(left=True, local=True):
-                role = self._troupe.role_of(status.info.pid)
+                role = self._processes.role_of(status.info.pid)
                 if role is not None:
                     publishers[role] = PublisherSeen(
                         sent=status.counters["sent"],
@@ -45,7 +45,7 @@ class Watcher:
                         rate_hz=rate if status.alive else None,
                     )
             for seen in tag.subscribers(local=True):
-                role = self._troupe.role_of(seen.info.pid)
+                role = self._processes.role_of(seen.info.pid)
                 if role is not None and role not in subscribers:  # a wildcard shows on every tag
                     subscribers[role] = self._subscriber(role, seen)
         return Scene(publishers=publishers, subscribers=subscribers)

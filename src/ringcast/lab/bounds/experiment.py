@@ -25,10 +25,10 @@ from ringcast.lab.bounds.task_sets import NODE, task_set
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
-from ringcast.lab.push_pull.experiment import machine
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.disturbance import Disturbance
+from ringcast.record.machine import measured_on
 
 COMMAND = "ringcast lab run bounds"
 NEEDS_ROOT = False
@@ -78,7 +78,7 @@ def run(quick: bool, steps: Steps) -> Findings:
             outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
     findings = conclude_sets(outcomes)
     findings.rows += disturbance.rows()
-    findings.notes += [machine(), _calibrated(found)]
+    findings.notes += [measured_on(), _calibrated(found)]
     return findings
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from ringcast.lab.conference import arithmetic, pages, people, processes
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
-from ringcast.lab.push_pull.experiment import machine
 from ringcast.lab.testbed.network import unavailable
+from ringcast.record.machine import measured_on
 
 COMMAND = "ringcast lab run conference"
 NEEDS_ROOT = False
@@ -27,7 +27,7 @@ def run(quick: bool, steps: Steps) -> Findings:
             findings.notes.append(f"no page behind a link: {reason}")
         else:
             findings.add(pages.far(quick, steps))
-    findings.notes.append(machine())
+    findings.notes.append(measured_on())
     return findings
 
 

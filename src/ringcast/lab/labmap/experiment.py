@@ -14,8 +14,8 @@ from ringcast.lab.labmap import asked, clocks, figures, grid, joining, peers_ask
 from ringcast.lab.labmap.field import LabMapNetwork
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
-from ringcast.lab.push_pull.experiment import machine
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.record.machine import measured_on
 
 COMMAND = "ringcast lab run labmap"
 FOLDER = Path("out/labmap")
@@ -57,7 +57,7 @@ def run(quick: bool, steps: Steps) -> Findings:
         findings.tables.append(left_over)
     findings.add(peers_asked.run(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
-    findings.notes.append(machine())
+    findings.notes.append(measured_on())
     findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 5")
     findings.notes.append("the lines of Tables 1 and 2, and planes beside them: ringcast pipeline run fit, and planes")
     return findings

@@ -20,17 +20,6 @@ LIMIT_S = 240.0
 PEERS = "nats,pyzmq,zenoh"
 
 
-class Line(msgspec.Struct):
-    """As `bench/` prints it."""
-
-    name: str
-    value: float | None
-    unit: str
-    reference: float | None = None
-    target: float | None = None
-    met: bool | None = None
-
-
 def run(quick: bool, steps: Steps) -> Findings:
     steps.expect(1)
     steps.step("ask and answer beside other libraries")
@@ -40,13 +29,13 @@ def run(quick: bool, steps: Steps) -> Findings:
     command = [sys.executable, str(bench / "ask.py"), "--json", "--peers", PEERS, *(["--quick"] if quick else [])]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=bench.parent)
-        lines = msgspec.json.decode(done.stdout, type=list[Line])
+        lines = msgspec.json.decode(done.stdout, type=list[Row])
     except (subprocess.TimeoutExpired, OSError, msgspec.MsgspecError) as exc:
         return _missing(f"bench/ask.py gave no rows: {exc}")
     return Findings(rows=[_row(line) for line in lines if line.name.startswith(ASKED) or "p50" in line.name])
 
 
-def _row(line: Line) -> Row:
+def _row(line: Row) -> Row:
     if line.target is not None:
         return at_most(line.name, line.value, line.unit, line.target, line.reference)
     if line.name.startswith(ASKED):

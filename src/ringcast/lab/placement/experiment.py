@@ -15,11 +15,11 @@ from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.placement import live, paper, prediction, solving
 from ringcast.lab.placement.networks import star, vbns
 from ringcast.lab.push_pull import distance, network, round_trips
-from ringcast.lab.push_pull.experiment import machine
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import unavailable
 from ringcast.placement import drawing
 from ringcast.placement.solve.optimise import optimise
+from ringcast.record.machine import measured_on
 
 COMMAND = "ringcast lab run placement"
 NEEDS_ROOT = False
@@ -39,7 +39,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(paper.adversity_tables())
     findings.add(_round_trips(quick, steps))
     findings.add(_live(quick, steps))
-    findings.notes.append(machine())
+    findings.notes.append(measured_on())
     return findings
 
 

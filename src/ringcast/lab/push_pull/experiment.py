@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from ringcast.lab.push_pull import (
     streams,
     tables,
 )
-from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.disturbance import Disturbance
+from ringcast.record.machine import measured_on
 
 COMMAND = "ringcast lab run push-pull"
 PIPELINES = (*round_trips.PIPELINES, components.PIPELINE)
@@ -44,7 +43,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(agreement.real(quick, steps))
     findings.rows += others.rows()
     findings.add(agreement.simulated(quick, steps))
-    findings.notes.append(machine())
+    findings.notes.append(measured_on())
     return findings
 
 
@@ -54,14 +53,6 @@ def conclude(findings: Findings, analysed: Analysed) -> None:
     findings.add(tables.conclude(trips))
     findings.add(distance.conclude(trips))
     findings.add(components.conclude(components.components(analysed.rows(components.TABLE))))
-
-
-def machine() -> str:
-    """What the figures were measured on."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown model")
-    system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
-    return f"measured on {model}, {len(affinity.cores())} cores, {system}"
 
 
 def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:

@@ -16,11 +16,11 @@ from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, figure, number
 from ringcast.lab.measuring.samples import Summary, pooled
-from ringcast.lab.push_pull.experiment import machine
 from ringcast.lab.push_pull.network import SIZES
 from ringcast.lab.reservation.hogs import hogs
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.lab.yarp.network import RESERVED, Cell, PriorityNetwork
+from ringcast.record.machine import measured_on
 
 COMMAND = "ringcast lab run reservation"
 TRAFFIC = 0.7
@@ -92,7 +92,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.pictures.append(_picture(measured))
     findings.rows += others.rows()
     findings.notes.append(f"a reservation is {RESERVED['sched']} for each of the six threads of a round trip")
-    findings.notes.append(machine())
+    findings.notes.append(measured_on())
     return findings
 
 

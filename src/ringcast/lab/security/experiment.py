@@ -10,10 +10,10 @@ from pathlib import Path
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
-from ringcast.lab.push_pull.experiment import machine
 from ringcast.lab.security import costs, datagrams, floods, joining
 from ringcast.lab.security.attacks import KINDS, Outcome, attack
 from ringcast.lab.security.meshes import mesh
+from ringcast.record.machine import measured_on
 
 COMMAND = "ringcast lab run security"
 NEEDS_ROOT = False
@@ -58,7 +58,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.rows += floods.rows(quick)
     steps.step("a flood of datagrams")
     findings.rows += datagrams.rows(quick)
-    findings.notes.append(machine())
+    findings.notes.append(measured_on())
     return findings
 
 

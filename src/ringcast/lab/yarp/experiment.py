@@ -10,9 +10,9 @@ from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, at_most, figure, number, scaled
 from ringcast.lab.measuring.samples import Summary, pooled
-from ringcast.lab.push_pull.experiment import machine
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.lab.yarp.network import BURST_S, PACKET_S, PRIORITIES, Case, Cell, PriorityNetwork
+from ringcast.record.machine import measured_on
 
 COMMAND = "ringcast lab run yarp"
 CASES: tuple[Case, ...] = ("card", "switch")
@@ -75,7 +75,7 @@ def run(quick: bool, steps: Steps) -> Findings:
         findings.pictures += _bars(case, measured)
     findings.rows += others.rows()
     findings.notes.append(f"load comes in bursts, one every {BURST_S * 1e3:g} ms, of the stated share of 100 Mbit/s")
-    findings.notes.append(machine())
+    findings.notes.append(measured_on())
     return findings
 
 

@@ -36,7 +36,6 @@ MODELS = {"latency": "latency_ms", "whetstone": "whetstones"}
 
 BY_SIZE, BY_HOPS, ROUTERS = "round trip by size", "round trip by hops", "routers by size"
 GROUP = ("model", "transport", "side", "load", "subscribers", "experiment", "proxy", "hops")
-_POINT = (*GROUP, "rate", "value", "lost")
 
 
 def points(results: DataFrame) -> DataFrame:

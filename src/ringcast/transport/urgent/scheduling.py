@@ -11,6 +11,7 @@ from ringcast import _core
 from ringcast.errors import QosMismatch
 from ringcast.model import schedule
 from ringcast.model.schedule import DEADLINE, FIFO, OTHER, RR, Schedule
+from ringcast.transport.urgent.limits import LIMITS
 
 _NUMBERS = {OTHER: 0, FIFO: 1, RR: 2, DEADLINE: 6}
 _POLICIES = {number: policy for policy, number in _NUMBERS.items()} | {3: "batch", 5: "idle"}
@@ -41,6 +42,8 @@ def of(thread: int) -> str:
 def check(text: str, where: str) -> None:
     """Raises QosMismatch when the kernel of this node, called `where`, would not grant the schedule now."""
     wanted = schedule.read(text or OTHER)
+    if limited := LIMITS.refusal(wanted):
+        raise QosMismatch(f"the schedule {text} on node {where!r}", limited, "raise the limit in its ringcast.toml")
     try:
         _core.try_schedule(_values(wanted))
     except OSError as exc:

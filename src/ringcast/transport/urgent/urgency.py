@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from typing import TYPE_CHECKING
 
 from ringcast import _core
 from ringcast.control.status import InForce
@@ -15,6 +16,10 @@ from ringcast.model.priority import MAX_DSCP
 from ringcast.model.schedule import DEADLINE
 from ringcast.transport.addressing import mark, marking_of
 from ringcast.transport.urgent import scheduling
+from ringcast.transport.urgent.limits import LIMITS
+
+if TYPE_CHECKING:
+    from ringcast.transport.urgent.links import Reservation
 
 logger = logging.getLogger("ringcast.transport")
 
@@ -32,6 +37,8 @@ class Urgency:
         self._schedule = self.asked.schedule
         self._refused: dict[str, str] = {}
         self._locked: list[_core.LockedMemory] = []
+        self._reservation: Reservation | None = None
+        self._taken = 0.0
 
     @property
     def dedicated(self) -> bool:
@@ -48,7 +55,10 @@ class Urgency:
         that carries the messages."""
         if not self.asked.sched or (helper and self._schedule.policy == DEADLINE):
             return
-        self._note("schedule", scheduling.give(thread, self._schedule))
+        refused = LIMITS.refusal(self._schedule) or scheduling.give(thread, self._schedule)
+        if not refused:
+            self._taken += LIMITS.take(self._schedule)
+        self._note("schedule", refused)
 
     def mark(self, sock: socket.socket) -> None:
         try:
@@ -67,8 +77,27 @@ class Urgency:
         except OSError as exc:
             self._note("memory", f"its memory is not locked ({exc.strerror}): raise LimitMEMLOCK=")
 
+    def reserve(self, to: str) -> None:
+        """Keep the channel's bandwidth for it on the link that packets to the address `to` leave by."""
+        if not self.asked.bandwidth:
+            return
+        from ringcast.transport.urgent.links import LINKS, Refused  # only daemons whose channels want it load it
+
+        try:
+            self._reservation = LINKS.reserve(to, self.marking.dscp, self.asked.bandwidth_bps)
+            self._note("bandwidth", "")
+        except Refused as exc:
+            self._note("bandwidth", f"its bandwidth is not reserved: {exc}")
+
     def close(self) -> None:
         """Release what is held for it."""
+        LIMITS.give_back(self._taken)
+        self._taken = 0.0
+        if self._reservation is not None:
+            from ringcast.transport.urgent.links import LINKS
+
+            LINKS.release(self._reservation)
+            self._reservation = None
         for memory in self._locked:
             memory.close()
         self._locked.clear()
@@ -80,6 +109,7 @@ class Urgency:
             dscp="" if marking is None else priority.name_of(marking.dscp),
             queue=None if marking is None else marking.queue,
             sched=scheduling.of(thread), thread=thread, own=own,
+            bandwidth=priority.show_rate(self._reservation.bps) if self._reservation is not None else "",
             locked_bytes=sum(memory.bytes for memory in self._locked), refused="; ".join(self._refused.values()),
         )  # fmt: skip
 

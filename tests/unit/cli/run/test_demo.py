@@ -10,9 +10,9 @@ import pytest
 from ringcast.cli.program import main
 from ringcast.demo.rescue import view
 from ringcast.demo.rescue.actor import Sight
-from ringcast.demo.rescue.director import Scene
 from ringcast.demo.rescue.gauge import Found, Stream
 from ringcast.demo.rescue.roles import SENDERS
+from ringcast.demo.rescue.running import Scene
 
 
 def test_without_spark_it_says_what_to_install(

@@ -70,8 +70,8 @@ async def test_what_is_heard_is_counted_and_checked(caplog: pytest.LogCaptureFix
         Scout(incarnation=6, port=7, mesh="lab", host="10.0.0.9"), Scout(incarnation=6, port=7, mesh="other"),
         Scout(incarnation=6, port=7, mesh="lab", version=1), Scout(incarnation=6, port=7, mesh="lab", version=1),
     ):  # fmt: skip
-        scouting._ears[0].datagram_received(encode_scout(scout), ("10.0.0.1", 99))
-    scouting._ears[0].datagram_received(b"noise", ("10.0.0.1", 99))
+        scouting._sockets[0].datagram_received(encode_scout(scout), ("10.0.0.1", 99))
+    scouting._sockets[0].datagram_received(b"noise", ("10.0.0.1", 99))
     scouting.close()
     assert heard == [("10.0.0.1:7", 6), ("10.0.0.9:7", 6)]
     assert (status.heard_self, status.heard_others, status.bad, status.foreign) == (1, 2, 3, 1)

@@ -29,7 +29,7 @@ def agreement(mesh, settings):
         publishers=lambda name: [SimpleNamespace(owner="a", alive=True)],
         subscribers=lambda name: [SimpleNamespace(owner="b")],
     )
-    return Agreement(table, mesh, None)
+    return Agreement(table, mesh, None, None)
 
 
 def check(settings, **request):
@@ -51,6 +51,15 @@ def test_a_schedule_that_is_in_force_is_not_asked_for_again():
 def test_that_of_another_node_is_asked_for():
     asked, _ = check({"c": Setting(priority="deadline:1ms/5ms")}, node="b", sched="deadline:1ms/5ms")
     assert asked == [("a", service.GRANT), ("b", service.GRANT)]
+
+
+def test_senders_are_asked_for_a_bandwidth():
+    asked, _ = check({}, priority="high", bandwidth="5mbit")
+    assert asked == [("a", service.GRANT)]
+
+
+def test_a_bandwidth_that_is_reserved_is_not_asked_for_again():
+    assert check({"": Setting(priority="high bandwidth:5mbit")}, bandwidth="5mbit") == ([], [])
 
 
 def test_a_class_needs_nobody():

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ringcast.demo.small.actor import _PLAY
-from ringcast.demo.small.cast import PUBLISHERS, STARTER, SUBSCRIBERS, TAGS
+from ringcast.demo.small.roles import PUBLISHERS, STARTER, SUBSCRIBERS, TAGS
 from ringcast.demo.small.scene import (
     PUBLISHER_HEADS,
     SUBSCRIBER_HEADS,

@@ -30,7 +30,7 @@ examples:
 def run(args: argparse.Namespace, experiments: Sequence[str], lake: Path) -> int:
     """Raises LabError."""
     import ringcast
-    from ringcast.record.results import this_machine
+    from ringcast.record.machine import this_machine
 
     output = Output(args.json)
     folder = args.out or REPORT

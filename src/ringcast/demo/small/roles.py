@@ -1,4 +1,4 @@
-"""Who plays in the demo, and on which tags. Pure values; what each does is in `publishers` and `subscribers`."""
+"""Who takes part in the demo, and on which tags. Pure values; what each does is in `publishers` and `subscribers`."""
 
 from __future__ import annotations
 

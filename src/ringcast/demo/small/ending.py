@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 
 
-class Cue:
-    """`then` runs on a thread of the cue's own when the end comes."""
+class Ending:
+    """`then` runs on a thread of its own when the end comes."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
         self._then: Callable[[], None] = lambda: None
-        threading.Thread(target=self._listen, name="cue", daemon=True).start()
+        threading.Thread(target=self._listen, name="end of input", daemon=True).start()
 
     def then(self, action: Callable[[], None]) -> None:
         self._then = action

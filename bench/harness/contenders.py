@@ -36,7 +36,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Cast:
+class Contenders:
     """The contenders, ours first, and why others are absent."""
 
     contenders: tuple[Contender, ...]
@@ -55,7 +55,7 @@ def adapters(wanted: frozenset[str]) -> list[str]:
     return [OURS, *(name for name in found if not wanted or name in wanted)]
 
 
-def assemble(names: list[str], folder: Path) -> Cast:
+def assemble(names: list[str], folder: Path) -> Contenders:
     """Ask these adapters, all at once, what they are and can do."""
     contenders: list[Contender] = []
     absent: dict[str, str] = {}
@@ -85,4 +85,4 @@ def assemble(names: list[str], folder: Path) -> Cast:
                         tuple(one["leftovers"]),
                     )
                 )
-    return Cast(tuple(contenders), absent)
+    return Contenders(tuple(contenders), absent)

@@ -1,7 +1,7 @@
 """All workers of a run, and the end of them.
 
-Invariant: when the troupe is left, by whatever way, no process of it lives, and what its peers left in shared memory is
-removed, unless somebody else has it mapped.
+Invariant: when the `with` block is left, by whatever way, no process of it lives, and what its peers left in shared
+memory is removed, unless somebody else has it mapped.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from types import TracebackType
 from typing import Self
 
 from harness import machine
-from harness.cast import Contender
+from harness.contenders import Contender
 from harness.process import Worker
 
 SHM = Path("/dev/shm")
 
 
-class Troupe:
+class Workers:
     """Hires and releases workers.
 
-    With `reuse`, a released worker takes part in the next stage of its adapter: importing a library takes longer than a
-    quick measurement. Without, every stage has fresh processes.
+    With `reuse`, a released worker takes part in the next group of its adapter: importing a library takes longer than a
+    quick measurement. Without, every group has fresh processes.
     """
 
     def __init__(self, folder: Path, reuse: bool) -> None:

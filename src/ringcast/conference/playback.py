@@ -15,7 +15,7 @@ FORGET_SLOTS = 190
 """A speaker of whom nothing came for so long (six seconds) has left, and its buffer goes."""
 
 
-class Ears:
+class Playback:
     def __init__(self, form: Format, scheme: str = "speakers", max_s: int = 2, max_t: int = 6, start: int = 1) -> None:
         self._form = form
         self._bounds = max_s, max_t, start

@@ -17,8 +17,8 @@ import msgspec
 
 import ringcast
 from ringcast.demo.rescue.actor import Sight
-from ringcast.demo.rescue.crew import Crew
 from ringcast.demo.rescue.gauge import Found, Gauge, Stream
+from ringcast.demo.rescue.processes import RescueProcesses
 from ringcast.demo.rescue.roles import BASE, DETECTIONS, HANDHELD, NODES, RECORDER, SENDERS, SETTINGS, STREET, WEAK_TAG
 from ringcast.lab.testbed.local_mesh import LocalNode, local_mesh
 
@@ -46,7 +46,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     batch_s: float
 
 
-class Performance(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     begin_ns: int
     scene: Scene
@@ -59,7 +59,7 @@ Show = Callable[[Scene], None]
 Tell = Callable[[str], None]
 
 
-def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
+def run(out: Path, seconds: float, show: Show, tell: Tell) -> Outcome:
     """Watch for that long. What stays is in `out`: the page, its pictures, the lake and the recording.
 
     Raises RingcastError: EndedEarly when a process failed, QueryFailed when Spark did, NoJava.
@@ -71,21 +71,21 @@ def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
         nodes = stack.enter_context(local_mesh(NODES, scratch))
         tell(f"three nodes are up: {', '.join(node.name for node in nodes)}")
         sockets = {node.name: node.socket for node in nodes}
-        crew = stack.enter_context(Crew(sockets, scratch, out / "recording"))
-        crew.start((*SENDERS, RECORDER, HANDHELD))
+        processes = stack.enter_context(RescueProcesses(sockets, scratch, out / "recording"))
+        processes.start((*SENDERS, RECORDER, HANDHELD))
         tell(f"started {len(SENDERS)} sensors, a recorder and a handheld, each a process of its own; starting Spark")
         search = stack.enter_context(Search(out / "lake", scratch, SETTINGS, sockets[BASE], DETECTIONS))
-        crew.await_ready()
+        processes.await_ready()
         gauge = _gauge(stack, nodes)
         tell("Spark starts the fusion and compiles it")
         search.start()
-        _await_first_batch(crew, search)
+        _await_first_batch(processes, search)
         begin_ns = (time.time_ns() + _LEAD_NS) // _TICK_NS * _TICK_NS
-        crew.begin(begin_ns)
+        processes.begin(begin_ns)
         tell("the search begins")
-        scene = _play(crew, search, gauge, begin_ns, seconds, show)
-        crew.end(SENDERS)
-        crew.end((HANDHELD, RECORDER))
+        scene = _play(processes, search, gauge, begin_ns, seconds, show)
+        processes.end(role.name for role in SENDERS)
+        processes.end((HANDHELD.name, RECORDER.name))
         search.stop()
         scene = _complete(scene, search, gauge)
         delays = sorted(found.delay_s for found in gauge.found)
@@ -94,7 +94,7 @@ def perform(out: Path, seconds: float, show: Show, tell: Tell) -> Performance:
             out / "recording", begin_ns, seconds, out / "index.html",
             lambda channels: _sections(scene, typical, channels), lambda text: tell(f"analysing: {text}"),
         )  # fmt: skip
-    return Performance(
+    return Outcome(
         seconds=seconds, begin_ns=begin_ns, scene=scene, detection_delay_s=typical, detection_delay_p95_s=longest,
         concluded=concluded,
     )  # fmt: skip
@@ -109,26 +109,26 @@ def _gauge(stack: ExitStack, nodes: list[LocalNode]) -> Gauge:
     return stack.enter_context(closing(Gauge(base, street)))
 
 
-def _await_first_batch(crew: Crew, search: Search) -> None:
+def _await_first_batch(processes: RescueProcesses, search: Search) -> None:
     """It is empty and takes longest. What were sent meanwhile would come in one large batch, long after the event."""
     deadline = time.monotonic() + _DRAIN_S
     while not search.batches()[0] and time.monotonic() < deadline:
-        crew.check()
+        processes.check()
         search.check()
         time.sleep(_POLL_S)
 
 
-def _play(crew: Crew, search: Search, gauge: Gauge, begin_ns: int, seconds: float, show: Show) -> Scene:
+def _play(processes: RescueProcesses, search: Search, gauge: Gauge, begin_ns: int, seconds: float, show: Show) -> Scene:
     """Until detections of the last of these seconds have come back, or it is clear that they will not."""
     until_ns = begin_ns + round(seconds * 1e9)
     deadline = time.monotonic() + seconds + _DRAIN_S
     while True:
-        scene = _look(crew, search, gauge, begin_ns)
+        scene = _look(processes, search, gauge, begin_ns)
         show(scene)
         newest = max((found.event_ns for found in gauge.found[-20:]), default=0)
         if newest >= until_ns or time.monotonic() > deadline:
             return scene
-        crew.check()
+        processes.check()
         search.check()
         time.sleep(_LOOK_S)
 
@@ -141,9 +141,9 @@ def _complete(scene: Scene, search: Search, gauge: Gauge) -> Scene:
     return msgspec.structs.replace(scene, detections=len(gauge.found))
 
 
-def _look(crew: Crew, search: Search, gauge: Gauge, begin_ns: int) -> Scene:
+def _look(processes: RescueProcesses, search: Search, gauge: Gauge, begin_ns: int) -> Scene:
     batches, batch_s = search.batches()
-    line = crew.last_line(HANDHELD)
+    line = processes.last_line(HANDHELD)
     found = list(gauge.found)
     newest = max((one.event_ns for one in found), default=0)
     return Scene(

@@ -1,7 +1,7 @@
 """One contender's set of processes: the server where it needs one, and the ends, in a place of their own.
 
-Invariant: when a stage is left by an error its processes are killed; left in order, they go back to the troupe with
-nothing open.
+Invariant: when a group is left by an error its processes are killed; left in order, they go back to the run's workers
+with nothing open.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from harness.cast import Contender
+from harness.contenders import Contender
 from harness.process import PeerFailed, Worker
-from harness.troupe import Troupe
+from harness.workers import Workers
 
 OPEN_S = 12.0
 CLOSE_S = 3.0
 _numbers = itertools.count()
 
 
-class Stage:
+class Group:
     """The processes that measure one contender. `workers` are those taking part now, the server's first."""
 
-    def __init__(self, contender: Contender, troupe: Troupe) -> None:
+    def __init__(self, contender: Contender, workers: Workers) -> None:
         self.contender = contender
         self.workers: list[Worker] = []
-        self._troupe = troupe
+        self._workers = workers
         self._first = 1 if contender.serves else 0
         self._place = self._new_place()
 
@@ -44,7 +44,7 @@ class Stage:
     def server_pid(self) -> int | None:
         return self.workers[0].pids[1] if self.contender.serves else None
 
-    def cast(self, *ends: dict[str, Any]) -> list[Worker]:
+    def start(self, *ends: dict[str, Any]) -> list[Worker]:
         """Open one worker per description `{"end": ..., options}` and let them find each other; earlier ends close.
 
         Raises:
@@ -75,7 +75,7 @@ class Stage:
             for worker in group:
                 worker.reply(CLOSE_S)
         for worker in self.workers:
-            self._troupe.release(self.contender, worker)
+            self._workers.release(self.contender, worker)
 
     def abandon(self) -> None:
         """Kill all workers."""
@@ -96,15 +96,15 @@ class Stage:
             worker.reply(OPEN_S)
 
     def _hire(self) -> Worker:
-        self.workers.append(self._troupe.hire(self.contender))
+        self.workers.append(self._workers.hire(self.contender))
         return self.workers[-1]
 
     def _new_place(self) -> dict[str, Any]:
         number = next(_numbers)
-        folder = self._troupe.folder / f"s{number}"
+        folder = self._workers.folder / f"s{number}"
         folder.mkdir()
         # The folder's random name keeps runs beside each other apart where names are the machine's.
-        token = f"{self._troupe.folder.name.rpartition('-')[2]}_{number}"
+        token = f"{self._workers.folder.name.rpartition('-')[2]}_{number}"
         return {"folder": str(folder), "port": _free_port(), "token": token}
 
 
@@ -116,27 +116,27 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def stage(contender: Contender, troupe: Troupe) -> Iterator[Stage]:
-    """Set a stage for a contender, its server running.
+def grouped(contender: Contender, workers: Workers) -> Iterator[Group]:
+    """A group of processes for a contender, its server running.
 
     Raises:
         PeerFailed: the server did not come up.
     """
-    scene = Stage(contender, troupe)
+    group = Group(contender, workers)
     try:
         if contender.serves:
-            scene.serve()
-        yield scene
+            group.serve()
+        yield group
     except PeerFailed as exc:
         # One end mostly fails because the other did: say what that one said.
-        others = scene.other_errors()
-        scene.abandon()
+        others = group.other_errors()
+        group.abandon()
         raise PeerFailed("; the other side: ".join([str(exc), *others])) from exc
     except BaseException:
-        scene.abandon()
+        group.abandon()
         raise
     else:
         try:
-            scene.close()
+            group.close()
         except PeerFailed:
-            scene.abandon()  # what was measured stays measured
+            group.abandon()  # what was measured stays measured

@@ -1,0 +1,158 @@
+"""Reservations of bandwidth: what the kernel is told, and what is refused before it is asked."""
+
+import json
+import os
+
+import pytest
+
+from ringcast.transport.urgent import queues
+from ringcast.transport.urgent.links import Links, Refused
+
+LINK = 100_000_000
+
+
+class Kernel:
+    """Stands for `tc` and `ip`: one interface with the loopback's address."""
+
+    def __init__(self, *roots):
+        self.done = []
+        self.roots = list(roots)
+        self.rates = {}
+        self.refuses = False
+
+    def __call__(self, lines, show):
+        if show == "address":
+            return json.dumps([{"ifname": "eth7", "addr_info": [{"local": "127.0.0.1"}]}])
+        if show.startswith("qdisc"):
+            return json.dumps([{"dev": "eth7", "root": True, **row} for row in self.roots])
+        if show.startswith("class"):
+            return "".join(
+                f"class htb {name} parent x prio 1 rate {rate} ceil 1Gbit\n" for name, rate in self.rates.items()
+            )
+        if self.refuses:
+            raise Refused("tc: no")
+        self.done += lines
+        for words in map(str.split, lines):
+            if words[0] == "class":
+                self.rates[words[words.index("classid") + 1]] = words[words.index("rate") + 1]
+            elif words[:2] == ["qdisc", "delete"]:
+                self.rates.clear()
+        return ""
+
+
+@pytest.fixture
+def kernel():
+    return Kernel({"kind": "noqueue", "handle": "0:"})
+
+
+@pytest.fixture
+def links(kernel, tmp_path):
+    made = Links(kernel, tmp_path / "run", tmp_path)
+    made.rate_bps = LINK
+    return made
+
+
+def marker(tmp_path):
+    return list((tmp_path / "run").iterdir()) if (tmp_path / "run").exists() else []
+
+
+def test_the_first_makes_the_queues_and_the_last_removes_them(links, kernel, tmp_path):
+    one = links.reserve("127.0.0.1", 36, 5_000_000)
+    assert kernel.done[0] == "qdisc add dev eth7 root handle 7ca0: htb default 2"
+    assert kernel.rates == {"7ca0:1": "100000000bit", "7ca0:2": "95000000bit", "7ca0:34": "5000000bit"}
+    assert [line for line in kernel.done if line.startswith("filter")] == [
+        "filter add dev eth7 parent 7ca0: prio 1 protocol ip u32 match ip dsfield 0x90 0xfc flowid 7ca0:34",
+        "filter add dev eth7 parent 7ca0: prio 2 protocol ipv6 u32 match ip6 priority 0x90 0xfc flowid 7ca0:34",
+    ]
+    assert len(marker(tmp_path)) == 1
+    links.release(one)
+    assert kernel.done[-1] == "qdisc delete dev eth7 root handle 7ca0:"
+    assert marker(tmp_path) == []
+    links.release(one)
+    assert kernel.done.count("qdisc delete dev eth7 root handle 7ca0:") == 1
+
+
+def test_channels_of_one_code_point_share_a_class(links, kernel):
+    one, other = (links.reserve("127.0.0.1", 36, 5_000_000) for _ in range(2))
+    third = links.reserve("127.0.0.1", 44, 20_000_000)
+    assert kernel.rates["7ca0:34"] == "10000000bit"
+    assert kernel.rates["7ca0:2"] == "70000000bit"
+    links.release(one)
+    assert kernel.rates["7ca0:34"] == "5000000bit"
+    links.release(other)
+    before = len(kernel.done)
+    links.reserve("127.0.0.1", 36, 1_000_000)  # its class is there still, because packets may wait in it
+    assert not any("add" in line.split()[1] for line in kernel.done[before:])
+    assert kernel.rates["7ca0:34"] == "1000000bit"
+    links.release(third)
+    assert not any("delete" in line for line in kernel.done)
+
+
+def test_what_does_not_fit_is_refused_and_says_what_is_left(links, kernel):
+    links.reserve("127.0.0.1", 36, 60_000_000)
+    before = list(kernel.done)
+    with pytest.raises(Refused, match=r"40mbit does not fit: eth7 carries 100mbit, of which 30mbit is left"):
+        links.reserve("127.0.0.1", 44, 40_000_000)
+    assert kernel.done == before
+
+
+def test_packets_that_cannot_be_told_from_others_have_no_reservation(links):
+    with pytest.raises(Refused, match="give the channel a class or a DSCP"):
+        links.reserve("127.0.0.1", 0, 1_000_000)
+
+
+def test_queues_of_somebody_else_are_left_alone(tmp_path):
+    kernel = Kernel({"kind": "htb", "handle": "1:"})
+    links = Links(kernel, tmp_path, tmp_path)
+    links.rate_bps = LINK
+    with pytest.raises(Refused, match="somebody set up"):
+        links.reserve("127.0.0.1", 36, 1_000_000)
+    assert kernel.done == []
+
+
+def test_a_kernel_that_refuses_leaves_nothing_behind(links, kernel):
+    kernel.refuses = True
+    with pytest.raises(Refused, match="tc: no"):
+        links.reserve("127.0.0.1", 36, 1_000_000)
+    kernel.refuses = False
+    links.reserve("127.0.0.1", 36, 90_000_000)
+
+
+def test_a_card_that_does_not_say_how_fast_it_is(kernel, tmp_path):
+    links = Links(kernel, tmp_path / "run", tmp_path)
+    with pytest.raises(Refused, match=r"limits\.link_rate"):
+        links.check("127.0.0.1", 36, 1_000_000)
+    (tmp_path / "eth7").mkdir()
+    (tmp_path / "eth7" / "speed").write_text("1000\n")
+    links.check("127.0.0.1", 36, 900_000_000)
+    with pytest.raises(Refused, match="eth7 carries 1gbit"):
+        links.check("127.0.0.1", 36, 900_000_001)
+
+
+def test_two_daemons_do_not_keep_the_queues_of_one_machine(links, kernel, tmp_path):
+    one = links.reserve("127.0.0.1", 36, 1_000_000)
+    other = Links(kernel, tmp_path / "run", tmp_path)
+    other.rate_bps = LINK
+    with pytest.raises(Refused, match="another daemon"):
+        other.reserve("127.0.0.1", 36, 1_000_000)
+    links.release(one)
+    other.release(other.reserve("127.0.0.1", 36, 1_000_000))
+
+
+def test_what_a_killed_daemon_left_is_removed_by_the_next(kernel, tmp_path):
+    links = Links(kernel, tmp_path, tmp_path)
+    links.sweep()
+    assert kernel.done == []  # nothing says that there is anything
+    (tmp_path / f"queues-{os.stat('/proc/self/ns/net').st_ino}").touch()
+    kernel.roots = [{"kind": "htb", "handle": f"{queues.HANDLE:x}:"}]
+    links.sweep()
+    assert kernel.done == ["qdisc delete dev eth7 root"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_daemon_that_starts_leaves_the_queues_of_one_that_runs(links, kernel, tmp_path):
+    links.reserve("127.0.0.1", 36, 1_000_000)
+    kernel.roots = [{"kind": "htb", "handle": f"{queues.HANDLE:x}:"}]
+    before = list(kernel.done)
+    Links(kernel, tmp_path / "run", tmp_path).sweep()
+    assert kernel.done == before
