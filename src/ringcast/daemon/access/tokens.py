@@ -51,6 +51,11 @@ class Permit:
     def __str__(self) -> str:
         return f"token {self.token!r}" if self.token else "somebody without a token"
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it may do everything."""
+        return self._rules is None
+
     def allows(self, action: str, pattern: str) -> bool:
         return self._rules is None or self._rules.allows_token(self.token, action, pattern)
 
