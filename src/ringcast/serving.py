@@ -31,12 +31,10 @@ PATIENCE_S = 2.0
 POLL_S = 0.05
 
 
-def check_alone(questions: Tag[bytes], but: int = -1) -> None:
-    """Raises AlreadyServed when somebody else than subscriber `but` of this node serves, and goes on doing so."""
+def check_alone(questions: Tag[bytes]) -> None:
+    """Raises AlreadyServed when somebody serves, and goes on doing so."""
     deadline = time.monotonic() + PATIENCE_S
-    while others := [
-        row.info for row in questions.subscribers() if row.info.pattern == questions.name and row.info.id != but
-    ]:
+    while others := [row.info for row in questions.subscribers() if row.info.pattern == questions.name]:
         if time.monotonic() >= deadline:
             other = others[0]
             raise AlreadyServed(questions.name.removeprefix("@ask/"), other.node, other.pid, other.program)

@@ -8,14 +8,20 @@ stream never shortens the bound of another.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from ringcast.admission.model import CLASSES, Class, System
 
 BANDS: tuple[tuple[float, Class], ...] = ((0.010, "critical"), (0.100, "high"), (math.inf, "normal"))
 """A deadline of at most so many seconds makes this class. Without a deadline the class is low."""
+OWN_THREAD: tuple[Class, ...] = ("high", "critical")
+"""Classes whose channels have threads of their own."""
 HIGHEST_FIFO, LOWEST_FIFO = 45, 10
 """Thread priorities that are given out: below 50, where Linux has the threads of network cards."""
+
+
+Named = TypeVar("Named", bound=Hashable)
 
 
 class Rank(NamedTuple):
@@ -55,6 +61,21 @@ def fifo_priorities(system: System) -> dict[str, int]:
         for stream in system.streams
         if math.isfinite(stream.deadline_s)
     )
-    room = HIGHEST_FIFO - LOWEST_FIFO + 1
-    width = max(1, math.ceil(len(ranks) / room))
-    return {found.name: HIGHEST_FIFO - i // width for i, found in enumerate(ranks)}
+    return _given_out([found.name for found in ranks])
+
+
+def assigned(deadlines: Mapping[Named, float]) -> dict[Named, tuple[Class, str]]:
+    """A class and a schedule for whatever has a deadline, the shortest first; equal deadlines have equal ones. '' is no
+    schedule: what may take longer than a tenth of a second needs none."""
+    numbers = _given_out(sorted(set(deadlines.values())))
+    found: dict[Named, tuple[Class, str]] = {}
+    for name, deadline_s in deadlines.items():
+        level = class_of(deadline_s)
+        found[name] = (level, f"fifo:{numbers[deadline_s]}" if level in OWN_THREAD else "")
+    return found
+
+
+def _given_out(first: Sequence[Named]) -> dict[Named, int]:
+    """SCHED_FIFO priorities to these, in order. When there are more than priorities, neighbours share one."""
+    width = max(1, math.ceil(len(first) / (HIGHEST_FIFO - LOWEST_FIFO + 1)))
+    return {name: HIGHEST_FIFO - i // width for i, name in enumerate(first)}

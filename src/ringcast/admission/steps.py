@@ -12,7 +12,7 @@ from typing import Literal
 
 from ringcast.admission import recovery
 from ringcast.admission.model import AdmissionError, Pull, Stream, Subscriber, System, ns
-from ringcast.admission.priorities import Rank, class_of_rank, rank, shared
+from ringcast.admission.priorities import OWN_THREAD, Rank, class_of_rank, rank, shared
 from ringcast.placement import model as placed
 from ringcast.placement.routes import Routes
 
@@ -21,8 +21,6 @@ REQUEST_BYTES = 64
 """Of what a pull client sends to ask."""
 DELIVERY = "delivery"
 """The thread of a node that receives for all channels without one of their own."""
-OWN_THREAD = ("high", "critical")
-"""Classes whose channels have threads of their own."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
+    from ringcast.client.mesh.assigning import Assigned
     from ringcast.codec.audio import AudioBlock
 
 S = TypeVar("S")
@@ -201,6 +202,10 @@ class AsyncSession(AsyncClosing):
             self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport,
             planned=planned, priority=priority, dscp=dscp, sched=sched, bandwidth=bandwidth,
         )  # fmt: skip
+
+    async def assign_priorities(self, pattern: str = "**", *, dry_run: bool = False) -> list[Assigned]:
+        """Classes and schedules for all channels by their deadlines, as `Session.assign_priorities`."""
+        return await self._threads.run(self._session.assign_priorities, pattern, dry_run=dry_run)
 
     async def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them."""

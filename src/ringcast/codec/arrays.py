@@ -107,7 +107,7 @@ class ArrayKind:
             except TypeError as exc:
                 raise CodecError(self.name, str(exc)) from exc
             if dtype.hasobject:
-                raise CodecError(self.name, "arrays of Python objects cannot be sent")
+                raise CodecError(self.name, "arrays of Python objects cannot be sent; choose a numeric dtype")
             out["dtype"] = msgspec.to_builtins(np.lib.format.dtype_to_descr(dtype))
         if schema.get("shape") is not None:
             out["shape"] = [None if extent in (None, -1) else int(extent) for extent in schema["shape"]]
@@ -148,7 +148,7 @@ def _parse_untrusted(data: memoryview) -> tuple[np.dtype[Any], tuple[int, ...], 
     if magic != _MAGIC or version != _VERSION:
         raise ValueError("these bytes were not sent by the numpy codec")
     if ndim > _MAX_DIMENSIONS or descr_bytes > _MAX_DESCR_BYTES:
-        raise ValueError("the header claims an impossible array")
+        raise ValueError("the header describes an array that cannot be")
     end = _FIXED.size + 8 * ndim + descr_bytes
     offset = end + -end % _ALIGN
     shape = struct.unpack_from(f"<{ndim}Q", data, _FIXED.size)
@@ -156,7 +156,7 @@ def _parse_untrusted(data: memoryview) -> tuple[np.dtype[Any], tuple[int, ...], 
         raise ValueError("the header is cut off")
     dtype = _dtype_untrusted(msgspec.json.decode(data[end - descr_bytes : end]))
     if offset > len(data) or math.prod(shape) * dtype.itemsize != len(data) - offset:
-        raise ValueError(f"the header says {shape} of {dtype}, which is not what follows it")
+        raise ValueError(f"the header says {shape} of {dtype}, but other bytes follow it")
     return dtype, shape, offset
 
 

@@ -112,7 +112,7 @@ def _parse_untrusted(data: memoryview) -> tuple[np.dtype[Any], int, int, int]:
     if magic != _MAGIC or version != _VERSION:
         raise ValueError("these bytes were not sent by the audio codec")
     if number not in _TYPES or not 1 <= rate_hz <= MAX_RATE_HZ or channels > MAX_CHANNELS:
-        raise ValueError("the header claims an impossible block")
+        raise ValueError("the header describes a block that cannot be")
     frame_bytes = _TYPES[number].itemsize * max(1, channels)
     frames, rest = divmod(len(data) - _HEADER.size, frame_bytes)
     if rest:

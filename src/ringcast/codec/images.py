@@ -47,7 +47,7 @@ class ImageCodec:
             raise EncodeError(self.name, f"an image is (rows, columns) or (rows, columns, 1 to 4), not {value.shape}")
         colours = value.shape[2] if value.ndim == 3 else 0
         if value.shape[0] * value.shape[1] > _MAX_PIXELS:
-            raise EncodeError(self.name, f"more than {_MAX_PIXELS} pixels")
+            raise EncodeError(self.name, f"an image has at most {_MAX_PIXELS} pixels; send it in parts, or smaller")
         header = _HEADER.pack(_MAGIC, _VERSION, _FORMATS.index(self._form), colours, value.shape[1], value.shape[0])
         pixels = np.ascontiguousarray(value)
         return header, pixels.reshape(-1).data if self._form == "raw" else self._compressed(pixels, colours)
@@ -118,9 +118,9 @@ def _parse_untrusted(data: memoryview) -> tuple[str, int, int, int]:
     if magic != _MAGIC or version != _VERSION:
         raise ValueError("these bytes were not sent by the image codec")
     if form >= len(_FORMATS) or colours not in _MODES or not 0 < width * height <= _MAX_PIXELS:
-        raise ValueError("the header claims an impossible image")
+        raise ValueError("the header describes an image that cannot be")
     if form == 0 and width * height * max(1, colours) != len(data) - _HEADER.size:
-        raise ValueError(f"the header says {width} by {height} of {colours} colours, which is not what follows it")
+        raise ValueError(f"the header says {width} by {height} of {colours} colours, but other bytes follow it")
     return _FORMATS[form], colours, width, height
 
 
@@ -140,5 +140,5 @@ def _pillow(error: type[CodecError]) -> Any:
     try:
         from PIL import Image
     except ImportError as exc:
-        raise error("image", "png, jpeg and webp take Pillow; pip install 'ringcast[images]'") from exc
+        raise error("image", "png, jpeg and webp need Pillow: pip install 'ringcast[images]'") from exc
     return Image

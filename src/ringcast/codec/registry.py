@@ -24,7 +24,7 @@ _BUILT_IN = {
     "json": "ringcast.codec.records:JSON",
     "msgpack": "ringcast.codec.records:MSGPACK",
     "numpy": "ringcast.codec.arrays:NUMPY",
-    "variables": "ringcast.codec.variables:VARIABLES",
+    "variables": "ringcast.codec.raw:VARIABLES",
     "view": "ringcast.codec.view:VIEW",
 }
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from ringcast.model.carrier import Chosen
+from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, Wanted
 from ringcast.model.tag import TagAttributes
@@ -38,6 +39,8 @@ class PublisherStatus(msgspec.Struct, frozen=True, kw_only=True):
     alive: bool
     counters: dict[str, int]
     last_sent_ns: int
+    declared: Declared | None = None
+    """What it promised to send (docs/admission.md)."""
 
 
 class SubscriberStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +48,8 @@ class SubscriberStatus(msgspec.Struct, frozen=True, kw_only=True):
     counters: dict[str, int]
     latency: list[int]
     wanted: Wanted = Wanted()
+    deadline_s: float = 0.0
+    """Within which it wants messages; 0 is none."""
 
 
 class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,12 +65,12 @@ def text(plan: Plan) -> list[str]:
     return lines
 
 
-def amount(load: float, unit: str = "B/s") -> str:
+def amount(load: float) -> str:
     """`950 B/s`, `12.5 kB/s`, `3.1 MB/s`."""
     for limit, prefix in ((1e3, ""), (1e6, "k"), (1e9, "M")):
         if abs(load) < limit:
-            return f"{load / limit * 1e3:.4g} {prefix}{unit}"
-    return f"{load / 1e9:.4g} G{unit}"
+            return f"{load / limit * 1e3:.4g} {prefix}B/s"
+    return f"{load / 1e9:.4g} GB/s"
 
 
 def _root(case: Case) -> int:

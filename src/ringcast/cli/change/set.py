@@ -52,14 +52,24 @@ examples:
   ringcast set cam/front --at auto --transport ''
                                                  let the subscribers choose again
   ringcast set cam/front                         show what is set
+  ringcast set --auto                            classes and schedules for all channels of the mesh, by deadline
+  ringcast set --auto 'arm/**' --dry-run         show what that would be
 """
 
+_AUTO_HEADS = ("tag", "to node", "deadline", "class", "schedule")
 _HEADS = ("tag", "to node", "proxy", "transport", "priority")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
-    parser.add_argument("tag", metavar="TAG", help="the tag's name")
+    parser.add_argument(
+        "tag", metavar="TAG", nargs="?", help="the tag's name; with --auto a pattern (default: all tags)"
+    )
+    parser.add_argument(
+        "--auto", action="store_true",
+        help="class and schedule of all channels by their deadlines, the shortest first (docs/admission.md)",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="with --auto: show what would be set")
     parser.add_argument("--at", metavar="PLACE", help="publisher, subscriber, node:NAME, or auto to remove the setting")
     parser.add_argument("--proxy", dest="at", help=argparse.SUPPRESS)  # its name in earlier versions
     add_transport(parser, "carries the tag between nodes; '' removes the setting")
@@ -89,6 +99,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
+    if args.auto:
+        return _auto(args, output)
+    if args.tag is None or args.dry_run:
+        raise Misuse("say which tag" if args.tag is None else "--dry-run goes with --auto")
     if args.at is not None:
         try:
             check_place(args.at)
@@ -114,6 +128,30 @@ def run(args: argparse.Namespace) -> int:
         if not found:
             raise UnknownTag(args.tag)
         _show(output, found[0], _overridden(session, args.tag))
+    return 0
+
+
+def _auto(args: argparse.Namespace, output: Output) -> int:
+    given = [
+        name
+        for name in ("at", "transport", "priority", "dscp", "sched", "bandwidth")
+        if getattr(args, name) is not None
+    ]
+    if given or args.node or args.subscriber:
+        raise Misuse(f"--auto decides by itself and goes with no other setting (--{(given or ['node'])[0]})")
+    with connect(args, "set") as session:
+        found = session.assign_priorities(args.tag or "**", dry_run=args.dry_run)
+    if output.json:
+        output.document({"assigned": found, "dry_run": args.dry_run})
+        return 0
+    for one in found:
+        if one.refused:
+            output.note(f"warning: {one.tag} to {one.node} has its class and no schedule: {one.refused}")
+    cells = [[one.tag, one.node, f"{one.deadline_s * 1e3:g} ms", one.priority, one.sched or "-"] for one in found]
+    if cells:
+        output.table(_AUTO_HEADS, cells, "")
+    else:
+        output.line("no subscriber gave a deadline and no publisher declared a period: nothing to assign")
     return 0
 
 

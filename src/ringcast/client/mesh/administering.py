@@ -12,6 +12,7 @@ from ringcast.control.status import ChannelStatus, ClockStatus, NodeStatus
 from ringcast.model.priority import Change
 
 if TYPE_CHECKING:
+    from ringcast.client.mesh.assigning import Assigned
     from ringcast.control.placing import Observation
 
 
@@ -42,6 +43,18 @@ class Administers:
         return administration.set_channel(
             self._attachment.connection, tag, node, subscriber, at, transport, planned, change
         )
+
+    def assign_priorities(self, pattern: str = "**", *, dry_run: bool = False) -> list[Assigned]:
+        """Give every channel of these tags the class and schedule that its deadline asks for, the shortest first: that
+        of its subscribers on the node, or where none gave one the declared period of its publishers. Channels with
+        neither are left alone. A schedule that a kernel refuses is left out, and told (docs/admission.md). With
+        `dry_run` nothing is set.
+
+        Raises BadTagName, BrokenError, DaemonUnavailable, ClosedError, ForkedError.
+        """
+        from ringcast.client.mesh.assigning import assign  # few programs administer
+
+        return assign(self, pattern, dry_run=dry_run)
 
     def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them. Raises DaemonUnavailable, ClosedError, ForkedError."""

@@ -45,17 +45,14 @@ class ByPublishers:
 
 class BySpeakers:
     """The second scheme: follow the number of speakers, R. A block that overflows at R is mixed again with R + 1 until
-    it does not; after `clean_blocks` blocks in a row without overflow R is one less. So one who speaks alone is soon
+    it does not; after `CLEAN_BLOCKS` blocks in a row without overflow R is one less. So one who speaks alone is soon
     at full volume, and no sample ever wraps.
     """
 
     name = "speakers"
 
-    def __init__(self, form: Format, clean_blocks: int = CLEAN_BLOCKS) -> None:
-        if clean_blocks < 1:
-            raise ValueError(f"clean_blocks is at least 1, not {clean_blocks}")
+    def __init__(self, form: Format) -> None:
         self._form = form
-        self._clean_blocks = clean_blocks
         self._clean = 0
         self.divisor = 1
         """R, as it is for the next block."""
@@ -67,7 +64,7 @@ class BySpeakers:
         mixed = divided(total, self.divisor)
         if self._fits(mixed):
             self._clean += 1
-            if self._clean >= self._clean_blocks:
+            if self._clean >= CLEAN_BLOCKS:
                 self._clean = 0
                 self.divisor = max(1, self.divisor - 1)
             return mixed

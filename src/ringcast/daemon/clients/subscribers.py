@@ -111,7 +111,12 @@ class Subscribers:
         rows = [s.status() for s in self._sharing.subscriptions.matching(check_name(request.tag)) if s.counts]
         if not request.local:
             others = [row for row in self._table.subscribers(request.tag) if row.owner != self._table.node]
-            rows += [SubscriberStatus(info=row.info, counters={}, latency=[], wanted=row.wanted) for row in others]
+            rows += [
+                SubscriberStatus(
+                    info=row.info, counters={}, latency=[], wanted=row.wanted, deadline_s=row.deadline_s
+                )
+                for row in others
+            ]  # fmt: skip
         for page in listing.subscriber_pages(request.id, rows):
             self._effects.send(client.number, page)
 

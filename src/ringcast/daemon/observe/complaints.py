@@ -15,9 +15,9 @@ from ringcast.daemon.observe.rate_limit import RateLimit
 class Complaints:
     """Writes to `logger`; lines are told apart by their text before it is filled in, and by `about`."""
 
-    def __init__(self, logger: logging.Logger, limit: RateLimit | None = None) -> None:
+    def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
-        self._limit = limit or RateLimit()
+        self._limit = RateLimit()
         self._timer: asyncio.TimerHandle | None = None
 
     @property

@@ -80,7 +80,7 @@ class Pulls:
         own = [ring.status() for ring in self._local.rings.matching(check_name(tag)) if not ring.foreign]
         table = self._local.table
         others = [
-            PublisherStatus(info=row.info, alive=row.alive, counters={}, last_sent_ns=0)
+            PublisherStatus(info=row.info, alive=row.alive, counters={}, last_sent_ns=0, declared=row.declared)
             for row in table.publishers(tag)
             if row.owner != table.node
         ]

@@ -33,8 +33,7 @@ _LAST_WAIT_S = 1.0
 
 
 class PullScaler:
-    def __init__(self, answer_s: float = ANSWER_S) -> None:
-        self._answer_s = answer_s
+    def __init__(self) -> None:
         self._scalers: dict[str, _Scaler] = {}
 
     async def scaled(self, answer: PullAnswer, attributes: TagAttributes, size: tuple[int, int]) -> PullAnswer:
@@ -56,7 +55,7 @@ class PullScaler:
         if codec not in self._scalers:
             if len(self._scalers) >= MAX_SCALERS:
                 raise ResourceLimit(f"scalers of {MAX_SCALERS} codecs are at work here", "pull again in a minute")
-            self._scalers[codec] = _Scaler(codec, self._answer_s, lambda: self._scalers.pop(codec, None))
+            self._scalers[codec] = _Scaler(codec, lambda: self._scalers.pop(codec, None))
         return self._scalers[codec]
 
     def close(self) -> None:
@@ -69,9 +68,8 @@ class PullScaler:
 class _Scaler:
     """The process of one codec; `on_idle` is called when it was ended because nobody asked."""
 
-    def __init__(self, codec: str, answer_s: float, on_idle: Callable[[], object]) -> None:
+    def __init__(self, codec: str, on_idle: Callable[[], object]) -> None:
         self._codec = codec
-        self._answer_s = answer_s
         self._on_idle = on_idle
         self._turn = asyncio.Lock()
         self._waiting = 0
@@ -86,10 +84,10 @@ class _Scaler:
             self._idle = None
         try:
             try:
-                async with asyncio.timeout(self._answer_s):
+                async with asyncio.timeout(ANSWER_S):
                     await self._turn.acquire()
             except TimeoutError as exc:
-                busy = f"pulls before this one kept its scaler busy for {self._answer_s:g} s; pull again later"
+                busy = f"pulls before this one kept its scaler busy for {ANSWER_S:g} s; pull again later"
                 raise ScaleError(self._codec, busy) from exc
             try:
                 return await self._ask(question)
@@ -103,7 +101,7 @@ class _Scaler:
     async def _ask(self, question: ToScale) -> Scaled:
         packet = await asyncio.to_thread(msgspec.msgpack.encode, question)
         try:
-            async with asyncio.timeout(self._answer_s):
+            async with asyncio.timeout(ANSWER_S):
                 reader, writer = self._streams or await self._begin()
                 writer.write(len(packet).to_bytes(LENGTH_BYTES) + packet)
                 await writer.drain()
@@ -111,7 +109,7 @@ class _Scaler:
                 body = await reader.readexactly(length)
         except TimeoutError as exc:
             self._end()
-            late = f"its scaler gave no answer within {self._answer_s:g} s and was ended"
+            late = f"its scaler gave no answer within {ANSWER_S:g} s and was ended"
             logger.warning("codec %r: %s", self._codec, late)
             raise ScaleError(self._codec, late) from exc
         except (OSError, EOFError) as exc:

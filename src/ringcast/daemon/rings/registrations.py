@@ -96,7 +96,9 @@ class Subscription:
                 latency = self.client.counters.latency_histogram(self._counter_index)
             except (IndexError, TypeError, ValueError):  # the index comes from the client and may be wrong
                 pass
-        return SubscriberStatus(info=self.info, counters=counters, latency=latency, wanted=self.options.wanted)
+        return SubscriberStatus(
+            info=self.info, counters=counters, latency=latency, wanted=self.options.wanted, deadline_s=self.deadline_s
+        )
 
 
 class Client:

@@ -230,7 +230,8 @@ class Ring:
 
     def status(self) -> PublisherStatus:
         return PublisherStatus(
-            info=self.info, alive=self.alive, counters=self.monitor.counters(), last_sent_ns=self.monitor.last_sent_ns()
+            info=self.info, alive=self.alive, counters=self.monitor.counters(),
+            last_sent_ns=self.monitor.last_sent_ns(), declared=self.row.declared,
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ are open) is not simulated: the real network shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -82,7 +82,7 @@ def simulated(transport: str) -> str:
     return transport.removeprefix("multicast+")
 
 
-def live(phases: Sequence[Phase], carrier: Carrier, seed: int, step: Callable[[], None] = lambda: None) -> list[Life]:
+def live(phases: Sequence[Phase], carrier: Carrier, seed: int) -> list[Life]:
     """Raises BadTransport."""
     totals: dict[tuple[int, str], Counted] = {}
     lives, now_s = [], 0.0
@@ -103,7 +103,6 @@ def live(phases: Sequence[Phase], carrier: Carrier, seed: int, step: Callable[[]
             if carrier.transport != before:
                 life.chosen.append((sent, carrier.transport))
         lives.append(life)
-        step()
     return lives
 
 

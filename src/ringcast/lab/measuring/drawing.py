@@ -67,13 +67,11 @@ class Drawing:
         self._parts.append(right)
         return other
 
-    def line(
-        self, points: Sequence[tuple[float, float]], colour: str, name: str = "", width: float = 1.6, dash: str = ""
-    ) -> None:
+    def line(self, points: Sequence[tuple[float, float]], colour: str, name: str = "", dash: str = "") -> None:
         path = "L".join(f"{self.across(x):.1f} {self.up(y):.1f}" for x, y in points)
         if path:
             dashes = f' stroke-dasharray="{dash}"' if dash else ""
-            self._parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes}/>')
+            self._parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="1.6"{dashes}/>')
         self._named(name, colour)
 
     def errors(self, points: Sequence[tuple[float, float]], errors: Sequence[float], colour: str) -> None:
@@ -83,14 +81,9 @@ class Drawing:
             path = f"M{at:.1f} {high:.1f}V{low:.1f}M{at - 3:.1f} {high:.1f}h6M{at - 3:.1f} {low:.1f}h6"
             self._parts.append(f'<path d="{path}" fill="none" stroke="{colour}"/>')
 
-    def dots(
-        self, points: Sequence[tuple[float, float]], colour: str, name: str = "", radius: float = 3, opacity: float = 1
-    ) -> None:
+    def dots(self, points: Sequence[tuple[float, float]], colour: str, name: str = "") -> None:
         for x, y in points:
-            self._parts.append(
-                f'<circle cx="{self.across(x):.1f}" cy="{self.up(y):.1f}" r="{radius}" fill="{colour}" '
-                f'fill-opacity="{opacity}"/>'
-            )
+            self._parts.append(f'<circle cx="{self.across(x):.1f}" cy="{self.up(y):.1f}" r="3" fill="{colour}"/>')
         self._named(name, colour)
 
     def bar(

@@ -62,13 +62,13 @@ def awake() -> Iterator[bool]:
         os.close(held)
 
 
-def cpu_ns(pid: int, task: int | None = None) -> int:
-    """Time a process's living threads, or one of them, spent on a core. From schedstat, which does not round.
+def cpu_ns(pid: int) -> int:
+    """Time a process's living threads spent on a core. From schedstat, which does not round.
 
     Raises OSError when there is no such process.
     """
-    entries = [Path(f"/proc/{pid}/task/{task}")] if task else list(Path(f"/proc/{pid}/task").iterdir())
-    return sum(int((entry / "schedstat").read_text().split()[0]) for entry in entries)
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
 
 
 def busy_s() -> tuple[float, float]:

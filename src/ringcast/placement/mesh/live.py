@@ -17,7 +17,7 @@ from ringcast.model.place import PUBLISHER, SUBSCRIBER, node_of, subscriber_key
 from ringcast.placement.case import Case
 from ringcast.placement.checks import check
 from ringcast.placement.mesh.observed import Distance, Framing, framed, observed
-from ringcast.placement.model import Costs, Demand, Node, Objective, PlacementError, Problem, Subscriber
+from ringcast.placement.model import Costs, Demand, Node, PlacementError, Problem, Subscriber
 from ringcast.scaling.temporal import factor
 
 FRAMING = Framing(header_bytes=90, packet_bytes=1424, heartbeat_s=0.005)
@@ -67,7 +67,7 @@ class Live:
 
 def live(
     found: Observation, free: Callable[[SubscriberPlace], bool], *, undecided: Callable[[SubscriberPlace], bool],
-    network: Problem | None = None, costs: Costs | None = None, objective: Objective | None = None,
+    network: Problem | None = None,
 ) -> Live:  # fmt: skip
     """`free` says whose place is to be chosen; the others' proxies stay where they are. `undecided` says who has none
     yet. `network` declares nodes, links, costs and the cost instead of what was measured.
@@ -92,9 +92,12 @@ def live(
         problem = _declared(found, network, demands)
     else:
         problem = observed(
-            [Node(name, _share(found, name)) for name in sorted(found.nodes)], _distances(found), demands, FRAMING,
-            costs or COSTS, objective,
-        )  # fmt: skip
+            [Node(name, _share(found, name)) for name in sorted(found.nodes)],
+            _distances(found),
+            demands,
+            FRAMING,
+            COSTS,
+        )
     made = Case(problem)
     now = tuple(_place(made, one, undecided(one)) for one in who)
     chosen = tuple(one.wanted.scales and free(one) for one in who)
