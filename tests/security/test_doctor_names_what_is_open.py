@@ -13,6 +13,7 @@ import ringcast
 from ringcast.cli.parts.checks import security
 from ringcast.cli.parts.checks.finding import Finding
 from ringcast.security.authority import Authority
+from ringcast.testing.waiting import wait_until
 
 FOR_NODES = '[[rules]]\nnode = "*"\nmay = ["subscribe"]\ntags = ["lab/**"]\n'
 
@@ -22,8 +23,17 @@ def no_usual_identity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RINGCAST_IDENTITY", str(tmp_path / "none"))
 
 
+def answers(daemon: Any) -> bool:
+    """A daemon listens before it answers, and on a busy machine long before."""
+    try:
+        ringcast.connect(socket=daemon.socket_path, start=False).close()
+    except ringcast.DaemonUnavailable:
+        return False
+    return True
+
+
 def findings(daemon: Any) -> dict[str, Finding]:
-    ringcast.connect(socket=daemon.socket_path, start=False).close()  # it waits until the daemon is there
+    wait_until(lambda: answers(daemon))
     return {finding.name: finding for finding in security.look(daemon.socket_path)}
 
 
