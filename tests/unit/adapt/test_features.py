@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringcast.adapt import NumbersMissing
@@ -21,7 +21,7 @@ def test_how_long_things_take() -> None:
     ]  # fmt: skip
 
 
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(amounts, amounts, amounts, amounts)
 def test_all_of_them_at_once_are_what_each_is_alone(rate: float, delay: float, size: float, mbit: float) -> None:
     around = {"rate_hz": rate, "delay_us": delay, "payload_bytes": size, "bandwidth_mbit": mbit}
