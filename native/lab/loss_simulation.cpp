@@ -72,7 +72,7 @@ public:
         for (const auto& stack : receiving_) {
             outcome_.unsettled.push_back(spec_.updates - std::min(spec_.updates, stack->window().base()));
             outcome_.gone.push_back(stack->window().counters().gone);
-            outcome_.skipped.push_back(stack->window().counters().skipped);
+            outcome_.skipped.push_back(stack->window().counters().skipped - stack->overtaken());
             outcome_.gaps.push_back(stack->window().counters().gaps);
         }
         if (const auto* nak = sending_.find<NakSender>()) outcome_.grtt_ns = nak->grtt_ns();

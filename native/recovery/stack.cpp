@@ -76,7 +76,7 @@ void Receiving::on_data(Bytes datagram, bool recovered, i64 now_ns, Inbox& in, O
     }
     if (window_.carries(header.seq) && !reach(window_.index_of(header.seq), now_ns, in)) return;
     const bool hold = window_.carries(header.seq) && ordering_.holds(window_.index_of(header.seq), wire::pieces(header.length, header.chunk));
-    switch (window_.put(header, datagram, hold, now_ns)) {
+    switch (window_.put(header, datagram, hold, now_ns, recovered)) {
         case Window::Put::fresh: break;
         case Window::Put::duplicate:
             for (auto& stage : stages_) stage->on_duplicate(now_ns, out);

@@ -57,6 +57,8 @@ public:
 
     const Tuning& tuning() const { return spec_.tuning; }
     const Window& window() const { return window_; }
+    // Messages that came late although nobody asked for them again: the network had not lost them.
+    u64 overtaken() const { return complete_ ? 0 : window_.counters().overtaken; }
     const StackCounters& counters() const { return counters_; }
     template <typename Stage>
     const Stage* find() const {

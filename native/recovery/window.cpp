@@ -55,12 +55,19 @@ void Window::skip(u64 from, u64 to) {
     after_skipped_ = to;
 }
 
+void Window::came_late(u64 index) {
+    if (index >= end_ || slot(index).index != index || !slot(index).skipped) return;
+    slot(index).skipped = false;
+    ++counters_.overtaken;
+}
+
 void Window::open(u64 end, i64 now_ns) {
     for (; end_ < end; ++end_) {
         Slot& fresh = slot(end_);
         for (u32 at = fresh.head; at != kNone; at = cells_[at].next) cells_[at].index = kNoIndex;
         fresh = Slot{};
         fresh.index = end_;
+        fresh.skipped = after_skipped_ != kNoIndex && end_ < after_skipped_;
         fresh.noticed_ns = fresh.progress_ns = now_ns;
         std::fill_n(bits(end_), words_, 0);
     }
@@ -79,7 +86,7 @@ bool Window::agrees(Slot& slot, const wire::Header& header) {
     return slot.length == header.length && slot.chunk == header.chunk && slot.sent_ns == header.sent_ns;
 }
 
-Window::Put Window::put(const wire::Header& header, Bytes datagram, bool hold, i64 now_ns) {
+Window::Put Window::put(const wire::Header& header, Bytes datagram, bool hold, i64 now_ns, bool repaired) {
     const auto refuse = [](u64& counter, Put why) {
         ++counter;
         return why;
@@ -87,11 +94,12 @@ Window::Put Window::put(const wire::Header& header, Bytes datagram, bool hold, i
     if (!carries(header.seq) || datagram.size() > spec_.cell_bytes) return refuse(counters_.mismatched, Put::mismatched);
     const u64 index = index_of(header.seq);
     const u32 piece = wire::id_of(header).piece;
+    if (!repaired) came_late(index);
     if (has_piece(index, piece) || (index < end_ && slot(index).gone)) return refuse(counters_.duplicates, Put::duplicate);
     // What leaves at once needs no cell: were it refused for want of one, those held behind it would wait for ever.
     const bool room = !cells_[turn_].held;
     if (hold && !room) return refuse(counters_.full, Put::full);
-    skip(end_, index);
+    skip(end_, index + (repaired ? 1 : 0));
     open(index + 1, now_ns);
     if (!reached(index)) measure_gap(index, now_ns);
     Slot& message = slot(index);

@@ -43,6 +43,7 @@ struct WindowCounters {
     u64 gone = 0;        // messages given up
     u64 skipped = 0;     // messages of which nothing had come when a later one was heard of: lost, before any repair
     u64 gaps = 0;        // runs of them
+    u64 overtaken = 0;   // of these, packets that came by themselves in the end: late, or sent again where a stage asks
 };
 
 class Window {
@@ -63,8 +64,8 @@ public:
     bool beyond(u64 index) const { return index >= base_ + spec_.messages; }
     void slide(u64 index);
 
-    // A packet that is not beyond. Held ones keep their cell until `release`.
-    Put put(const wire::Header& header, Bytes datagram, bool hold, i64 now_ns);
+    // A packet that is not beyond. Held ones keep their cell until `release`. One that was `repaired` may be the first that is heard of its message: the network lost it all the same.
+    Put put(const wire::Header& header, Bytes datagram, bool hold, i64 now_ns, bool repaired = false);
     // The stream is known to reach up to, not including, this message. What was not heard of before is missing.
     void extend(u64 end, i64 now_ns);
     void give_up(u64 index);
@@ -108,6 +109,7 @@ private:
         u32 length = 0;
         std::uint16_t chunk = 0;
         bool gone = false;
+        bool skipped = false;  // counted as such, and none of its packets came since
         u32 head = kNone, tail = kNone;  // its cells, oldest first
         i64 sent_ns = 0;
         i64 noticed_ns = 0;
@@ -133,6 +135,7 @@ private:
     void empty(u32 cell);
     void advance_base();
     void skip(u64 from, u64 to);
+    void came_late(u64 index);
     void measure_gap(u64 index, i64 now_ns);
 
     WindowSpec spec_;

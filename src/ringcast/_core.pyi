@@ -948,6 +948,28 @@ def area_average(
 ) -> None:
     """Fill `result` with the means of `source`, C-order buffers of `kind` B, H, h, f or d. Lets the GIL go."""
 
+@final
+class Trees:
+    """A model's trees. `features` are products of numbers: (whether it is divided by, which number). A node is
+    (feature, threshold, left, right); where left is 0 it is a leaf, and right says which. Children count from their
+    tree's root."""
+
+    def __init__(
+        self,
+        *,
+        numbers: int,
+        features: Sequence[Sequence[tuple[bool, int]]],
+        logarithms: bool,
+        roots: Sequence[int],
+        nodes: Sequence[tuple[int, float, int, int]],
+        leaves: Sequence[float],
+        labels: int,
+    ) -> None:
+        """Raises ValueError."""
+
+    def scores(self, numbers: Sequence[float]) -> list[float]:
+        """The sum of the leaves, by label. Raises ValueError."""
+
 def set_schedule(thread: int, values: tuple[int, int, int, int, int]) -> None:
     """Give a thread (0: the caller's) a policy of Linux: its number, priority, runtime, deadline, period in ns. Raises
     OSError."""

@@ -20,7 +20,8 @@ from ringcast.lab.testbed.topology import star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
 
-TAG, ASKED = "chosen", "auto:relate2,loss=2%"
+TAG, ASKED = "chosen", "auto:p99,loss=2%"
+"""The package has no model for it: at first a rule decides."""
 PERIOD_S = 0.005
 
 
@@ -93,20 +94,28 @@ def test_by_the_loss_and_by_a_model_and_pinned(stream: Stream, eventually: Calla
 
     # Loaded on a node that does not keep the tag, it is used by the one that does.
     labels = ["nak", "parity+nak:r=4,c=1,flush=1s"]
-    (tmp_path / "model.json").write_text(
-        json.dumps(
-            {
-                "metric": "relate2", "family": "costs", "share": 1.0, "features": ["loss_percent"], "labels": labels,
-                "predicts": "costs", "weights": [[0.0], [0.0]], "constants": [5.0, 1.0],
-            }
-        )
-    )  # fmt: skip
+    model = {
+        "metric": "latency_p99 in order", "family": "costs", "share": 1.0, "features": ["loss_percent"],
+        "labels": labels, "predicts": "costs", "weights": [[0.0], [0.0]], "constants": [5.0, 1.0],
+    }  # fmt: skip
+    (tmp_path / "model.json").write_text(json.dumps(model))
     load_model(mesh.sessions[stream.others[0]], tmp_path / "model.json")
     coded = f"multicast+{labels[1]}"
     eventually(lambda: stream.chosen() == coded and stream.carried_by() == {coded})
 
+    (tmp_path / "worse.json").write_text(json.dumps({**model, "metric": "relate2"}))
+    with pytest.raises(ringcast.QosMismatch, match="worse than the model in force"):
+        load_model(mesh.sessions[stream.others[0]], tmp_path / "worse.json")
+
+    told = mesh.sessions[stream.others[0]].subscribe(f"@ringcast/{stream.home}/choices").recv(timeout=60).data
+    assert (told["tag"], told["asked"], told["transport"], told["receivers"]) == (TAG, ASKED, coded, 2)
+    assert told["messages"] > 0
+
     mesh.sessions[stream.home].set_channel(TAG, transport="tcp")
     eventually(lambda: stream.carried_by() == {"tcp"})
+    # Only the sender's kernel knows what tcp lost.
+    sent = mesh.sessions[stream.home]
+    eventually(lambda: any(row.counters.get("resent", 0) > 0 for row in sent.channels() if row.tag == TAG))
     for link in bed.links:
         link.set_loss(None)
     before = [len(got) for got in stream.received]

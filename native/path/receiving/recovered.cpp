@@ -216,6 +216,7 @@ void Recovered::note() const {
     put(c.gone, w.gone);
     put(c.skipped, w.skipped);
     put(c.gaps, w.gaps);
+    put(c.overtaken, stack_.overtaken());
     put(c.full, w.full + s.ahead);
     put(c.again, w.duplicates);
     put(c.credits, credits_);

@@ -46,6 +46,43 @@ TEST(recovery_window, what_the_network_lost_is_counted_before_repairs_and_by_run
     CHECK_EQ(window.counters().gaps, 3u);
 }
 
+TEST(recovery_window, what_a_repair_brought_before_anything_later_came_was_lost_too) {
+    Window window(small());
+    const auto repaired = [&](u64 seq) {
+        const Datagram datagram = make_packet(seq);
+        return window.put(header_of(datagram), datagram, false, 0, true);
+    };
+    put(window, make_packet(0));
+    repaired(1);  // nothing of it had come, and nothing later
+    repaired(2);  // of the same run
+    put(window, make_packet(3));
+    put(window, make_packet(5));
+    CHECK_EQ(window.counters().skipped, 3u);
+    CHECK_EQ(window.counters().gaps, 2u);
+    repaired(4);  // counted when 5 came
+    CHECK_EQ(window.counters().skipped, 3u);
+    CHECK(repaired(4) == Window::Put::duplicate);
+    CHECK_EQ(window.counters().gaps, 2u);
+}
+
+TEST(recovery_window, what_comes_late_by_itself_was_overtaken_and_not_lost) {
+    Window window(small());
+    put(window, make_packet(0));
+    put(window, make_packet(3));
+    put(window, make_packet(2));
+    put(window, make_packet(2));  // twice is no second time
+    const Datagram first = make_packet(1);
+    window.put(header_of(first), first, false, 0, true);
+    CHECK_EQ(window.counters().overtaken, 1u);
+    put(window, first);  // it was repaired meanwhile
+    CHECK_EQ(window.counters().overtaken, 2u);
+    CHECK_EQ(window.counters().skipped, 2u);
+    put(window, make_packet(3));
+    window.slide(40);
+    put(window, make_packet(1));  // of long ago
+    CHECK_EQ(window.counters().overtaken, 2u);
+}
+
 TEST(recovery_window, pieces_make_a_message) {
     Window window(small());
     CHECK(put(window, make_packet(0, 150, 2)) == Window::Put::fresh);

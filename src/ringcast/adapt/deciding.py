@@ -2,7 +2,7 @@
 
 Promises come first: what is not reliable, not ordered or loses more than was accepted is no candidate. Then a model
 ranks the candidates for the environment; outside what it learned from, and without one, a rule does. A change costs:
-the better one must be better by `MARGIN`, look after look (`SETTLED`), and the last change must be `REST_S` ago, or
+the better one must be better by a margin, look after look (`SETTLED`), and the last change must be `REST_S` ago, or
 twice as long each time that it would go back to where it came from. So in a steady environment nothing wanders. When
 what carries the stream now is no candidate any more, the change is made at once.
 """
@@ -16,8 +16,9 @@ from typing import NamedTuple
 from ringcast.adapt.environment import Environment
 from ringcast.adapt.model import Chooser
 
-MARGIN = 0.1
-SETTLED = 3
+MARGIN, FINE_MARGIN = 0.1, 0.03
+"""By how much something must be better: a rule or a vote is coarse; a model that predicts costs is finer."""
+SETTLED = 2
 REST_S = 5.0
 LONGEST_REST_S = 600.0
 ENOUGH = 30
@@ -50,6 +51,7 @@ class Ranking(NamedTuple):
 
     candidates: list[Candidate]
     by: str
+    margin: float = MARGIN
 
     def score(self, transport: str) -> float | None:
         return next((one.score for one in self.candidates if one.transport == transport), None)
@@ -68,7 +70,8 @@ def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: 
         if not beyond:
             found = [Candidate(carried(label), score) for label, score in model.ranked(numbers)]
             if fit := [one for one in found if _fits(one.transport, environment, wish, serves)]:
-                return Ranking(fit, f"the {model.family} for {wish.metric}")
+                margin = FINE_MARGIN if model.predicts_costs else MARGIN
+                return Ranking(fit, f"the {model.family} for {wish.metric}", margin)
             by = "nothing that the model knows will do, so by the rule"
         else:
             by = f"{', '.join(beyond)} beyond what the model learned from, so by the rule"
@@ -161,8 +164,8 @@ class Decision(NamedTuple):
 class Deciding:
     """For one wish on one tag."""
 
-    def __init__(self, margin: float = MARGIN, settled: int = SETTLED, rest_s: float = REST_S) -> None:
-        self._margin, self._settled = margin, settled
+    def __init__(self, settled: int = SETTLED, rest_s: float = REST_S) -> None:
+        self._settled = settled
         self._first_rest_s = self._rest_s = rest_s
         self._better = ("", 0)
         """What was better than the present one, and in how many looks after each other."""
@@ -183,7 +186,7 @@ class Deciding:
         if environment.messages < ENOUGH:
             return Decision(current, False, f"only {environment.messages} messages were seen")
         assert present is not None
-        if best.score > present * (1 - self._margin):
+        if best.score > present * (1 - ranking.margin):
             self._better = ("", 0)
             return Decision(current, False, f"{best.transport} would hardly be better")
         times = self._better[1] + 1 if self._better[0] == best.transport else 1

@@ -3,8 +3,9 @@
 Counters only grow, so two looks give what happened between them; a channel that was opened again counts from 0. What a
 look brought is kept for a while (`LOOKS`), whichever transport carried it, so that a change of transport forgets
 nothing. When the last look or two say clearly something else than those before (`CHANGED`), the older ones are
-forgotten: the environment is another one. A transport whose losses nobody sees (tcp repairs them in the kernel) adds
-messages and no losses: its looks are left out of the loss, which stays what it was.
+forgotten: the environment is another one. A transport whose receivers see no losses (tcp repairs them in the kernel)
+adds messages and no losses; for those counts what the senders' kernels sent again. Where nobody tells that, its looks
+are left out of the loss, which stays what it was.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import msgspec
 
 from ringcast.control.between.choosing import Counted, Heard
 
-LOOKS = 10
+LOOKS = 30
 ENDLESS_MBIT = 1e6
 """A line that does not say how fast it is, as models are told of it."""
 LEAST_BURST = 1.0
@@ -27,7 +28,9 @@ LATELY = (1, 2)
 CHANGED = 4.0
 """Standard deviations by which a loss must differ to be another one."""
 OTHER_RATE = 1.5
-"""A rate or a size that differs by this factor is another one."""
+"""A rate, a size or a length of bursts that differs by this factor is another one."""
+ENOUGH_GAPS = 20
+"""Fewer say nothing of the length of bursts."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +59,23 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Cost(NamedTuple):
+    """`delay_ns` of all messages together; 0 where clocks do not say."""
+
+    messages: int
+    lost: int
+    delay_ns: int
+
+    @property
+    def delivered(self) -> float:
+        """Percent."""
+        return 100 * self.messages / (self.messages + self.lost) if self.messages else 0.0
+
+    @property
+    def latency_ms(self) -> float:
+        return 1e-6 * self.delay_ns / self.messages if self.messages else 0.0
+
+
 _Key = tuple[int, str, int]
 
 
@@ -70,6 +90,9 @@ class _Look(NamedTuple):
     skipped: int
     gaps: int
     streams: int
+    lost: int = 0
+    """In the end, after all repairs."""
+    delay_ns: int = 0
 
 
 class Surroundings:
@@ -79,17 +102,20 @@ class Surroundings:
         self._most = looks
         self._before: dict[str, tuple[float, dict[_Key, Counted]]] = {}
         self._looks: dict[str, deque[_Look]] = {}
+        self._sent_before: dict[str, dict[_Key, Counted]] = {}
+        self._sent: deque[_Look] = deque(maxlen=looks)
+        """Of all senders together, losses alone."""
         self._ways: dict[str, tuple[float, float]] = {}
 
     def look(self, now_s: float, heard: Iterable[Heard]) -> None:
         """Nodes that are not among them receive nothing any more."""
+        heard = list(heard)
+        self._look_at_senders({one.node: _by_key(one.sent) for one in heard if one.sent})
         told = {one.node: one for one in heard if one.channels}
         for gone in self._before.keys() - told.keys():
             del self._before[gone], self._looks[gone], self._ways[gone]
         for node, one in told.items():
-            channels = {
-                (counted.incarnation, counted.transport, at): counted for at, counted in _numbered(one.channels)
-            }
+            channels = _by_key(one.channels)
             if node in self._before:
                 then_s, before = self._before[node]
                 self._looks[node].append(_between(now_s - then_s, before, channels))
@@ -99,15 +125,29 @@ class Surroundings:
             self._ways[node] = one.round_trip_s, one.bandwidth
         self._forget_another()
 
+    def _look_at_senders(self, told: dict[str, dict[_Key, Counted]]) -> None:
+        looks = [_between(0.0, self._sent_before.get(node, {}), streams) for node, streams in told.items()]
+        self._sent_before = told
+        if looks:
+            found = _sum(looks)
+            self._sent.append(_Look(0.0, 0, 0, found.seen, found.skipped, found.gaps, 0))
+
     def _forget_another(self) -> None:
         """All nodes are looked at together: few messages say little."""
         for lately in LATELY:
-            old = [look for looks in self._looks.values() for look in list(looks)[:-lately]]
-            new = [look for looks in self._looks.values() for look in list(looks)[-lately:]]
+            every = [*self._looks.values(), self._sent]
+            old = [look for looks in every for look in list(looks)[:-lately]]
+            new = [look for looks in every for look in list(looks)[-lately:]]
             if old and new and _differ(_sum(old), _sum(new)):
                 for node, looks in self._looks.items():
                     self._looks[node] = deque(list(looks)[-lately:], maxlen=self._most)
+                self._sent = deque(list(self._sent)[-lately:], maxlen=self._most)
                 return
+
+    def cost(self) -> Cost:
+        """What the stream cost between the last two looks, all receivers together."""
+        last = [looks[-1] for looks in self._looks.values() if looks]
+        return Cost(*(sum(getattr(look, name) for look in last) for name in Cost._fields))
 
     def environment(self) -> Environment | None:
         """None while nothing came."""
@@ -115,7 +155,8 @@ class Surroundings:
         messages, elapsed = sum(look.messages for look in looks), sum(look.elapsed_s for look in looks)
         if not messages or elapsed <= 0:
             return None
-        seen, skipped, gaps = (sum(getattr(look, name) for look in looks) for name in ("seen", "skipped", "gaps"))
+        lossy = [*looks, *self._sent]
+        seen, skipped, gaps = (sum(getattr(look, name) for look in lossy) for name in ("seen", "skipped", "gaps"))
         # Of all publishers together a node gets so many; each sends its share of them.
         streams = max((look.streams for look in looks), default=1) or 1
         bandwidths = [bandwidth for _, bandwidth in self._ways.values() if bandwidth > 0]
@@ -132,8 +173,8 @@ class Surroundings:
 
 
 def _sum(looks: list[_Look]) -> _Look:
-    elapsed, messages, size, seen, skipped, gaps, streams = map(sum, zip(*looks, strict=True))
-    return _Look(elapsed, int(messages), int(size), int(seen), int(skipped), int(gaps), int(streams))
+    elapsed, *counts = map(sum, zip(*looks, strict=True))
+    return _Look(elapsed, *map(int, counts))
 
 
 def _differ(old: _Look, new: _Look) -> bool:
@@ -146,11 +187,19 @@ def _differ(old: _Look, new: _Look) -> bool:
         return True
     if not (old.seen and new.seen):
         return False
+    if min(old.gaps, new.gaps) >= ENOUGH_GAPS:
+        bursts = new.skipped / new.gaps, old.skipped / old.gaps
+        if max(bursts) > OTHER_RATE * min(bursts):
+            return True
     share = (old.skipped + new.skipped) / (old.seen + new.seen)
     # Messages of a burst are lost together, so there are fewer chances than messages.
     burst = max((old.skipped + new.skipped) / max(old.gaps + new.gaps, 1), LEAST_BURST)
     deviation = math.sqrt(share * (1 - share) * burst * (1 / old.seen + 1 / new.seen))
     return abs(new.skipped / new.seen - old.skipped / old.seen) > CHANGED * deviation > 0
+
+
+def _by_key(channels: Iterable[Counted]) -> dict[_Key, Counted]:
+    return {(counted.incarnation, counted.transport, at): counted for at, counted in _numbered(channels)}
 
 
 def _numbered(channels: Iterable[Counted]) -> Iterator[tuple[int, Counted]]:
@@ -162,7 +211,7 @@ def _numbered(channels: Iterable[Counted]) -> Iterator[tuple[int, Counted]]:
 
 
 def _between(elapsed_s: float, before: dict[_Key, Counted], after: dict[_Key, Counted]) -> _Look:
-    messages = size = seen = skipped = gaps = 0
+    messages = size = seen = skipped = gaps = lost = delay_ns = 0
     for key, now in after.items():
         then = before.get(key)
         if then is None or then.messages > now.messages:
@@ -170,10 +219,12 @@ def _between(elapsed_s: float, before: dict[_Key, Counted], after: dict[_Key, Co
         came = now.messages - then.messages
         messages += came
         size += now.bytes - then.bytes
+        lost += max(now.lost - then.lost, 0)
+        delay_ns += max(now.delay_ns - then.delay_ns, 0)
         if not now.hidden:
             # Without a stack that looks for gaps, what was lost in the end is all that is known.
             missing = max(now.skipped - then.skipped, now.lost - then.lost, 0)
             seen += max(came + now.lost - then.lost, missing)
             skipped += missing
             gaps += max(now.gaps - then.gaps, 1 if missing and not now.skipped else 0)
-    return _Look(elapsed_s, messages, size, seen, skipped, gaps, len(after))
+    return _Look(elapsed_s, messages, size, seen, skipped, gaps, len(after), lost, delay_ns)

@@ -2,8 +2,9 @@
 
     feature = name *(("*" | "/") name), as "rate_hz*delay_us": how many messages are under way
 
-Most of these numbers span magnitudes, so a model may ask for their logarithms. A number that is 0 is taken as `LEAST`
-there, and below a fraction stroke. Training computes the same by the same rule (`spark/pipelines/examples.py`).
+A name is a number that the environment has, or one that follows from it (`DERIVED`): how long things take there. Most
+of these numbers span magnitudes, so a model may ask for their logarithms. A number that is 0 is taken as `LEAST` there,
+and below a fraction stroke. Training computes features by this very code.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from ringcast.errors import RingcastError
 
@@ -19,6 +21,38 @@ _PART = re.compile(r"([*/]?)([A-Za-z_][A-Za-z0-9_]*)")
 
 Part = tuple[bool, str]
 """(whether it is divided by, the number's name)."""
+
+
+HEADS_BYTES = 60
+"""Of a datagram: our header and those below it."""
+HEARTBEAT_US, FLUSH_US = 5_000.0, 5_000.0
+"""After so long without a message a sender says which was the last, and a block of parity that is not full goes out."""
+
+
+def _wire_us(payload_bytes: float, bandwidth_mbit: float) -> float:
+    return 8 * (payload_bytes + HEADS_BYTES) / max(bandwidth_mbit, LEAST)
+
+
+class Derived(NamedTuple):
+    needs: tuple[str, ...]
+    of: Callable[..., float]
+
+
+DERIVED = {
+    "period_us": Derived(("rate_hz",), lambda rate_hz: 1e6 / max(rate_hz, LEAST)),
+    "wire_us": Derived(("payload_bytes", "bandwidth_mbit"), _wire_us),
+    "way_us": Derived(
+        ("delay_us", "payload_bytes", "bandwidth_mbit"),
+        lambda delay_us, payload_bytes, bandwidth_mbit: 4 / 3 * delay_us + _wire_us(payload_bytes, bandwidth_mbit) + 5,
+    ),
+    "repair_us": Derived(
+        ("rate_hz", "delay_us"),
+        lambda rate_hz, delay_us: min(1e6 / max(rate_hz, LEAST), HEARTBEAT_US) + 8 / 3 * delay_us,
+    ),
+    "block_us": Derived(("rate_hz",), lambda rate_hz: min(3e6 / max(rate_hz, LEAST), FLUSH_US)),
+}
+"""From one message to the next; a datagram on the line; the way of a message on average; until what was asked for again
+comes: until the loss is seen, there and back; until a block of four is full, or goes out as it is."""
 
 
 class NumbersMissing(RingcastError, LookupError):
@@ -41,33 +75,52 @@ def parts(feature: str) -> list[Part]:
 
 def inputs(features: Sequence[str]) -> list[str]:
     """The numbers that an environment has to name."""
-    return list(dict.fromkeys(name for feature in features for _, name in parts(feature)))
+    needed = (DERIVED[name].needs if name in DERIVED else (name,) for name in _names(features))
+    return list(dict.fromkeys(name for names in needed for name in names))
+
+
+def numbers(features: Sequence[str]) -> Callable[[Mapping[str, float]], list[float]]:
+    """From an environment to the numbers that features are made of, each once. What it returns raises
+    NumbersMissing."""
+    wanted, names = inputs(features), _names(features)
+    plain = [name for name in names if name not in DERIVED]
+    derived = [DERIVED[name] for name in names if name in DERIVED]
+
+    def found(environment: Mapping[str, float]) -> list[float]:
+        try:
+            values = [environment[name] for name in plain]
+            for needs, of in derived:
+                values.append(of(*[environment[name] for name in needs]))
+        except KeyError:
+            raise NumbersMissing([name for name in wanted if name not in environment], wanted) from None
+        return values
+
+    return found
+
+
+def shapes(features: Sequence[str]) -> list[list[tuple[bool, int]]]:
+    """Each feature as (whether it is divided by, which of the numbers). Raises ValueError."""
+    at = {name: number for number, name in enumerate(_ordered(features))}
+    return [[(below, at[name]) for below, name in parts(feature)] for feature in features]
 
 
 def evaluator(features: Sequence[str], logarithms: bool) -> Callable[[Mapping[str, float]], list[float]]:
     """From an environment to the features' values. Raises ValueError; what it returns raises NumbersMissing."""
-    wanted = inputs(features)
     # Few numbers make many features: each is looked up once, and in logarithms products are sums.
-    shaped = [[(below, wanted.index(name)) for below, name in parts(feature)] for feature in features]
-
-    def numbers(environment: Mapping[str, float]) -> list[float]:
-        try:
-            return [environment[name] for name in wanted]
-        except KeyError:
-            raise NumbersMissing([name for name in wanted if name not in environment], wanted) from None
+    shaped, found = shapes(features), numbers(features)
 
     def products(environment: Mapping[str, float]) -> list[float]:
-        found = numbers(environment)
+        known = found(environment)
         values = []
         for (_, first), *more in shaped:
-            value = float(found[first])
+            value = float(known[first])
             for below, at in more:
-                value = value / max(found[at], LEAST) if below else value * found[at]
+                value = value / max(known[at], LEAST) if below else value * known[at]
             values.append(value)
         return values
 
     def sums(environment: Mapping[str, float]) -> list[float]:
-        logs = [math.log(max(number, LEAST)) for number in numbers(environment)]
+        logs = [math.log(max(number, LEAST)) for number in found(environment)]
         values = []
         for (_, first), *more in shaped:
             value = logs[first]
@@ -77,3 +130,13 @@ def evaluator(features: Sequence[str], logarithms: bool) -> Callable[[Mapping[st
         return values
 
     return sums if logarithms else products
+
+
+def _names(features: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name for feature in features for _, name in parts(feature)))
+
+
+def _ordered(features: Sequence[str]) -> list[str]:
+    """As `numbers` gives them: those of the environment first."""
+    names = _names(features)
+    return [name for name in names if name not in DERIVED] + [name for name in names if name in DERIVED]

@@ -19,12 +19,14 @@ from typing import Literal
 
 import msgspec
 
-from ringcast.adapt.features import evaluator, inputs
+from ringcast import _core
+from ringcast.adapt.features import evaluator, inputs, numbers, parts, shapes
 from ringcast.errors import RingcastError
 
-Leaf = tuple[list[float]]
-Inner = tuple[int, float, int, int]
 _MOST_LOG = 700.0
+PLENTY = ("bandwidth_mbit",)
+REACH = 1.25
+"""So far beyond the ends of what it learned from a model is still asked: what is measured there wanders around them."""
 
 
 class ModelError(RingcastError, ValueError):
@@ -59,16 +61,18 @@ class Chooser:
         self.metric, self.family, self.labels = model.metric, model.family, model.labels
         self.features, self.share, self.constant = model.features, model.share, model.constant
         self.spans, self.wins = model.spans, model.wins
-        self._costs = model.predicts == "costs"
+        self.predicts_costs = model.predicts == "costs"
+        self._lines = _checked_lines(model, path)
+        if not model.labels or bool(model.trees) == bool(self._lines):
+            raise ModelError(path, "it has no labels, or not exactly one of trees and weights")
         try:
             self.inputs = inputs(model.features)
+            self._numbers = numbers(model.features)
             self._values = evaluator(model.features, model.logarithms)
         except ValueError as exc:
             raise ModelError(path, str(exc)) from exc
-        self._trees = [_checked_tree(nodes, model, path) for nodes in model.trees]
-        self._lines = _checked_lines(model, path)
-        if not model.labels or bool(self._trees) == bool(self._lines):
-            raise ModelError(path, "it has no labels, or not exactly one of trees and weights")
+        self._trees = _native_trees(model, path) if model.trees else None
+        self._trees_number = len(model.trees)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Chooser:
@@ -86,16 +90,16 @@ class Chooser:
     def choose(self, environment: Mapping[str, float]) -> str:
         """The label for these numbers; others than `inputs` are not looked at. Raises NumbersMissing."""
         scores = self._scores(environment)
-        return self.labels[scores.index(min(scores) if self._costs else max(scores))]
+        return self.labels[scores.index(min(scores) if self.predicts_costs else max(scores))]
 
     def ranked(self, environment: Mapping[str, float]) -> list[tuple[str, float]]:
         """The labels, best first, each with a score that is better the lower it is: the metric as it is predicted, or
         the share of evidence against the label. Raises NumbersMissing."""
         scores = self._scores(environment)
-        if self._costs:
+        if self.predicts_costs:
             rated = [math.exp(min(score, _MOST_LOG)) for score in scores]
-        elif self._trees:
-            rated = [1 - score / len(self._trees) for score in scores]
+        elif self._trees is not None:
+            rated = [1 - score / self._trees_number for score in scores]
         else:
             highest = max(scores)
             total = sum(math.exp(score - highest) for score in scores)
@@ -103,44 +107,46 @@ class Chooser:
         return sorted(zip(self.labels, rated, strict=True), key=lambda pair: pair[1])
 
     def _scores(self, environment: Mapping[str, float]) -> list[float]:
+        if self._trees is not None:
+            return self._trees.scores(self._numbers(environment))
         values = self._values(environment)
-        if len(self._trees) == 1:
-            return _leaf(self._trees[0], values)
-        if self._trees:
-            return list(map(sum, zip(*(_leaf(nodes, values) for nodes in self._trees), strict=True)))
         return [constant + sum(map(float.__mul__, row, values)) for row, constant in self._lines]
 
     def beyond(self, environment: Mapping[str, float]) -> list[str]:
-        """Names of numbers that lie outside what the model learned from: there it only guesses."""
+        """Names of numbers that lie outside what the model learned from: there it only guesses. More of what is there
+        in plenty (`PLENTY`) changes nothing, and a little beyond is near enough (`REACH`)."""
         spans = ((name, self.spans.get(name, (-math.inf, math.inf))) for name in self.inputs)
-        return [name for name, (low, high) in spans if not low <= environment.get(name, low) <= high]
+        ends = ((name, low / REACH, math.inf if name in PLENTY else high * REACH) for name, (low, high) in spans)
+        return [name for name, low, high in ends if not low <= environment.get(name, low) <= high]
 
 
-def _leaf(nodes: list[Inner | Leaf], values: list[float]) -> list[float]:
-    node = nodes[0]
-    while len(node) == 4:
-        feature, threshold, left, right = node
-        node = nodes[left if values[feature] <= threshold else right]
-    return node[0]
-
-
-def _checked_tree(nodes: list[list[float | list[float]]], model: _Model, path: str) -> list[Inner | Leaf]:
-    """Children lie behind their parents, so that every walk ends; what is named is there."""
-    out: list[Inner | Leaf] = []
-    for at, node in enumerate(nodes):
-        if len(node) == 1 and isinstance(node[0], list) and len(node[0]) == len(model.labels):
-            out.append((node[0],))
-            continue
-        numbers = [x for x in node if isinstance(x, float | int)]
-        if len(node) != 4 or len(numbers) != 4:
-            raise ModelError(path, f"node {at} is neither inner nor a leaf of {len(model.labels)} shares")
-        feature, left, right = (int(numbers[i]) for i in (0, 2, 3))
-        if not 0 <= feature < len(model.features) or not at < min(left, right) or max(left, right) >= len(nodes):
-            raise ModelError(path, f"node {at} names a feature or a node that is not there")
-        out.append((feature, float(numbers[1]), left, right))
-    if not out:
-        raise ModelError(path, "a tree has no nodes")
-    return out
+def _native_trees(model: _Model, path: str) -> _core.Trees:
+    """Children lie behind their parents, so that every walk ends; what is named is there. Raises ModelError."""
+    roots: list[int] = []
+    nodes: list[tuple[int, float, int, int]] = []
+    leaves: list[float] = []
+    for tree in model.trees:
+        roots.append(len(nodes))
+        for at, node in enumerate(tree):
+            if len(node) == 1 and isinstance(node[0], list) and len(node[0]) == len(model.labels):
+                nodes.append((0, 0.0, 0, len(leaves) // len(model.labels)))
+                leaves += node[0]
+                continue
+            values = [x for x in node if isinstance(x, float | int)]
+            if len(node) != 4 or len(values) != 4:
+                raise ModelError(path, f"node {at} is neither inner nor a leaf of {len(model.labels)} shares")
+            feature, left, right = (int(values[i]) for i in (0, 2, 3))
+            if not 0 <= feature < len(model.features) or not at < min(left, right) or max(left, right) >= len(tree):
+                raise ModelError(path, f"node {at} names a feature or a node that is not there")
+            nodes.append((feature, float(values[1]), left, right))
+    try:
+        return _core.Trees(
+            numbers=len({name for feature in model.features for _, name in parts(feature)}),
+            features=shapes(model.features), logarithms=model.logarithms, roots=roots, nodes=nodes, leaves=leaves,
+            labels=len(model.labels),
+        )  # fmt: skip
+    except ValueError as exc:
+        raise ModelError(path, str(exc)) from exc
 
 
 def _checked_lines(model: _Model, path: str) -> list[tuple[list[float], float]]:

@@ -17,6 +17,7 @@ import msgspec
 from ringcast import _core
 from ringcast.clock.probe import PERIOD_S
 from ringcast.control import service
+from ringcast.control.between.choosing import Lived
 from ringcast.control.service import Nothing, RingTaken
 from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, NodeStatus
 from ringcast.daemon.access.audit import Audit
@@ -54,7 +55,7 @@ from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.daemon.streams.sender_notices import SenderNotices
 from ringcast.daemon.streams.sources import RingSources, WholeStreams
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow
-from ringcast.daemon.table.system_tags import CLOCK_ATTRIBUTES, clocks_tag
+from ringcast.daemon.table.system_tags import CHOICE_ATTRIBUTES, CLOCK_ATTRIBUTES, choices_tag, clocks_tag
 from ringcast.errors import RingcastError
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
@@ -158,7 +159,11 @@ class Network:
         self.models = Models(self.mesh)
         hearing = Hearing(local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions)
         self.choosing = Choosing(
-            local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background
+            local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
+            self._tell_lived,
+        )  # fmt: skip
+        self._choices = OwnPublisher(
+            local, choices_tag(local.table.node), CHOICE_ATTRIBUTES, deliver, self.local_changed
         )
         self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
 
@@ -176,6 +181,7 @@ class Network:
         self.choosing.close()
         self.clocks.close()
         self._clock_events.close()
+        self._choices.close()
         self._telemetry.close()
         self.outgoing.close()
         self.incoming.close()
@@ -260,6 +266,12 @@ class Network:
             self._clock_events.send(msgspec.json.encode(event))
         except RingcastError as exc:
             self._complaints.warning("clock events", "an event of a clock was not published: %s", exc)
+
+    def _tell_lived(self, lived: Lived) -> None:
+        try:
+            self._choices.send(msgspec.json.encode(lived))
+        except RingcastError as exc:
+            self._complaints.warning("choices", "what a choice of transport cost was not published: %s", exc)
 
     async def _taken(self, node: str, payload: bytes) -> bytes:
         self._deliver(self._local.publishers.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))

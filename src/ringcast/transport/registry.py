@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ringcast.errors import QosMismatch
+from ringcast.model.carrier import automatic, is_automatic
 from ringcast.transport.interface import Transport
 
 if TYPE_CHECKING:
@@ -43,6 +44,18 @@ def find(name: str) -> Transport:
     if name != point.name:
         raise QosMismatch(f"transport {name!r}", f"{point.name} takes no parameters", f"use {point.name!r}")
     return kind()
+
+
+def check_transport(name: str) -> None:
+    """Raises QosMismatch where nobody could be carried by it: it is neither a transport that is installed here nor
+    `auto:METRIC`, which leaves the choice to the mesh."""
+    if not is_automatic(name):
+        find(name)
+        return
+    try:
+        automatic(name)
+    except ValueError as exc:
+        raise QosMismatch(f"transport {name!r}", str(exc), "as 'auto:relate2', or name a transport") from exc
 
 
 def reliable_names() -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import struct
 import threading
 from concurrent.futures import Future
 
@@ -23,6 +24,8 @@ from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
 from ringcast.transport.urgent.urgency import Urgency
 
 CONNECT_TIMEOUT_S = 5.0
+# struct tcp_info of Linux: tcpi_total_retrans and tcpi_data_segs_out, which counts these too.
+_RESENT, _RESENT_AT, _SEGMENTS_AT, _TCP_INFO_BYTES = struct.Struct("=I"), 100, 156, 160
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +87,19 @@ class TcpReceiving:
         self._urgency.close()
 
 
+def sent_again(stream: socket.socket) -> dict[str, int]:
+    """What the kernel counts of a stream: `segments` that it sent, and how many of these were `resent` because nobody
+    acknowledged them. Only the sender's kernel knows that something was lost."""
+    try:
+        told = stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    except OSError:  # closed meanwhile
+        return {}
+    if len(told) < _TCP_INFO_BYTES:
+        return {}
+    resent, segments = _RESENT.unpack_from(told, _RESENT_AT)[0], _RESENT.unpack_from(told, _SEGMENTS_AT)[0]
+    return {"segments": segments, "resent": resent}
+
+
 class TcpSending:
     def __init__(self, channel: Channel, source: Source, host: str, port: int) -> None:
         self._pump: _core.Pump | None = None
@@ -128,7 +144,7 @@ class TcpSending:
         return self._urgency.in_force(self._socket, self._pump.thread_id if self._pump else 0, own=True)
 
     def counters(self) -> dict[str, int]:
-        return self._pump.counters() if self._pump is not None else {}
+        return {**self._pump.counters(), **sent_again(self._socket)} if self._pump is not None else {}
 
     def release(self) -> None:
         return

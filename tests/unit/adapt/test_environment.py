@@ -97,3 +97,49 @@ def test_a_few_losses_more_or_less_are_the_same_environment() -> None:
     found = around.environment()
     assert found is not None
     assert found.messages == 900
+
+
+def test_what_a_sender_sent_again_is_the_loss_that_receivers_of_tcp_do_not_see() -> None:
+    around = Surroundings()
+    for second in (0, 1, 2):
+        sent = Counted(7, "tcp to a", 110 * second, 0, 0, skipped=11 * second, gaps=11 * second)
+        around.look(
+            float(second), [Heard("a", [counted(100 * second, transport="tcp")], 0.002), Heard("p", [], sent=[sent])]
+        )
+    found = around.environment()
+    assert found is not None
+    assert found.loss_percent == pytest.approx(10.0)
+    assert (found.receivers, found.rate_hz, found.burst) == (1, 100.0, 1.0), "who sends is no receiver"
+
+
+def test_a_loss_of_tcp_that_changes_clearly_is_another_environment() -> None:
+    around = Surroundings()
+    resent = 0
+    for second in range(8):
+        resent += 100 if second > 5 else 0
+        sent = Counted(7, "tcp to a", 1000 * second, 0, 0, skipped=resent, gaps=resent)
+        around.look(float(second), [Heard("a", [counted(900 * second, transport="tcp")]), Heard("p", [], sent=[sent])])
+    found = around.environment()
+    assert found is not None
+    assert found.loss_percent == pytest.approx(10.0)
+
+
+def test_the_same_loss_in_longer_bursts_is_another_environment() -> None:
+    around = Surroundings()
+    gaps = 0
+    for second in range(8):
+        gaps += 50 if second < 6 else 25
+        around.look(float(second), [Heard("a", [counted(950 * second, 50 * second, gaps)])])
+    found = around.environment()
+    assert found is not None
+    assert found.burst == pytest.approx(2.0)
+
+
+def test_what_the_stream_cost_is_that_of_the_last_look() -> None:
+    around = Surroundings()
+    for second, (came, lost, delay_ns) in enumerate([(0, 0, 0), (100, 0, 10**9), (190, 10, 10**9 + 18 * 10**7)]):
+        told = Counted(7, "nak", came, 0, lost, delay_ns=delay_ns)
+        around.look(float(second), [Heard("a", [told]), Heard("b", [told])])
+    assert around.cost() == (180, 20, 36 * 10**7)
+    assert (around.cost().delivered, around.cost().latency_ms) == (90.0, 2.0)
+    assert Surroundings().cost().latency_ms == 0.0

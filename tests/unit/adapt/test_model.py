@@ -53,6 +53,7 @@ def test_what_is_not_said_is_asked_for_and_what_is_far_off_is_named() -> None:
     assert caught.value.missing == ["rate"]
     assert chooser.beyond({"loss": 0.1, "rate": 10}) == []
     assert chooser.beyond({"loss": 0.2, "rate": 1000}) == ["loss", "rate"]
+    assert chooser.beyond({"loss": 0.12, "rate": 8}) == [], "measured values wander around the ends"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from ringcast.testing.bench import Path, Publisher
-from ringcast.transport.tcp import Tcp
+from ringcast.transport.tcp import Tcp, sent_again
 
 
 def test_both_ends_learn_that_the_pump_broke(eventually: Callable[..., None]) -> None:
@@ -23,3 +23,17 @@ def test_both_ends_learn_that_the_pump_broke(eventually: Callable[..., None]) ->
         eventually(lambda: path.channel.key in receiving.ended())
     publisher.close()
     receiving.close()
+
+
+def test_the_kernel_says_what_it_sent_and_sent_again(eventually: Callable[..., None]) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()) as stream,
+    ):
+        taken, _ = listening.accept()
+        with taken:
+            assert sent_again(stream) == {"segments": 0, "resent": 0}
+            stream.sendall(b"x")
+            assert taken.recv(1) == b"x"
+            eventually(lambda: sent_again(stream) == {"segments": 1, "resent": 0})
+    assert sent_again(stream) == {}, "closed"

@@ -6,6 +6,7 @@ import argparse
 import time
 
 from ringcast.adapt import Chooser, ModelError
+from ringcast.adapt.wanting import IN_ORDER, plain
 from ringcast.cli.parts.access import add_access, connect
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.client.mesh.administration import load_model
@@ -18,8 +19,9 @@ A subscription, a tag or an administrator leaves the transport to the mesh with 
 to be as good as it can: relate2 (latency and loss), p99, deadline (late after 100 ms, or lost), bandwidth, delivered.
 'auto:p99,loss=2%' also says how much may be missing. What is reliable or ordered stays so.
 The daemon that keeps the tag looks every second at what its receivers counted: receivers, loss and bursts before any
-repair, rate, size, delay, bandwidth. A model ranks the transports; without one, and beyond what it learned from, a rule
-does. It changes only for something clearly better that lasts. Naming a transport pins it.
+repair, rate, size, delay, bandwidth. A model ranks the transports: one of the package, or what was loaded. Beyond what
+it learned from a rule does. A model that is worse than the one in force is refused. The choice changes only for
+something clearly better that lasts. Naming a transport pins it.
 
 examples:
   ringcast adapt                                       what was chosen, since when, and why
@@ -77,10 +79,11 @@ def _loaded(path: str) -> Chooser:
         chooser = Chooser.load(path)
     except OSError as exc:
         raise ModelError(path, exc.strerror or str(exc)) from exc
-    if chooser.metric not in METRICS.values():
+    if plain(chooser.metric)[0] not in METRICS.values():
         raise ModelError(path, f"it is for {chooser.metric}, which nobody can ask for; {', '.join(METRICS)} can be")
     return chooser
 
 
 def _asked(metric: str) -> str:
-    return next(f"auto:{name}" for name, of in METRICS.items() if of == metric)
+    base, in_order = plain(metric)
+    return next(f"auto:{name}" for name, of in METRICS.items() if of == base) + (IN_ORDER if in_order else "")

@@ -35,16 +35,20 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
     skipped: Count = 0
     gaps: Count = 0
     hidden: bool = False
+    delay_ns: Annotated[int, Meta(ge=0)] = 0
+    """How long all messages took together; 0 where clocks do not say."""
 
 
 class Heard(msgspec.Struct, frozen=True, array_like=True):
-    """What a receiving node tells of a tag: its counters, the shortest round trip to the publishers' nodes, and bytes
-    per second of the interface that leads there; 0 where that is not known."""
+    """What a node tells of a tag: counters of what it receives, the shortest round trip to the publishers' nodes, and
+    bytes per second of the interface that leads there; 0 where that is not known. Of what it sends, only where losses
+    are seen there alone: `messages` are segments, of which `skipped` were sent again."""
 
     node: Name
     channels: Annotated[list[Counted], Meta(max_length=_MOST)]
     round_trip_s: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.0
     bandwidth: Amount = 0.0
+    sent: Annotated[list[Counted], Meta(max_length=_MOST)] = []
 
 
 class AskHeard(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,3 +71,30 @@ class WholeModel(msgspec.Struct, frozen=True, kw_only=True):
 
     loaded_ns: Count
     data: Annotated[bytes, Meta(max_length=MOST_MODEL_BYTES)]
+
+
+class Lived(msgspec.Struct, frozen=True, kw_only=True):
+    """What the keeper of a tag tells on `@ringcast/<node>/choices` after each look: in what environment the tag was,
+    what carried it there, and what that cost since the look before. `predicted` is the cost of it in times the best
+    candidate's, by `by`."""
+
+    taken_ns: Annotated[int, Meta(description="UTC")]
+    tag: str
+    asked: str
+    transport: str
+    receivers: int
+    loss_percent: float
+    burst: float
+    rate_hz: float
+    payload_bytes: float
+    delay_us: float
+    bandwidth_mbit: float
+    messages: int
+    lost: int
+    delivered: Annotated[float, Meta(description="percent")]
+    latency_mean: Annotated[float, Meta(description="ms; 0 where clocks do not say")]
+    relate2: Annotated[float, Meta(description="ms; 0 where clocks do not say")]
+    predicted: float
+    by: str
+    changed_to: str
+    """What carries it from now on, where that is something else."""

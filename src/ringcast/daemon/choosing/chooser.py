@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from ringcast.adapt.deciding import Deciding, Ranking, Wish, ranked
-from ringcast.adapt.environment import Environment, Surroundings
+from ringcast.adapt.environment import Cost, Environment, Surroundings
 from ringcast.control import service
-from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Heard
+from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Heard, Lived
 from ringcast.control.limits import MAX_CHOICES_PER_TAG, MAX_WHY_CHARS
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.hearing import Hearing
@@ -25,6 +25,7 @@ from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.rows import Change, SubscriberRow, TagRow
 from ringcast.errors import QosMismatch, RingcastError
+from ringcast.measure.relate import relate2
 from ringcast.model.carrier import METRICS, Chosen, automatic, choice_key, is_automatic
 from ringcast.transport import find
 
@@ -45,11 +46,13 @@ class _Tag:
 
 
 class Choosing:
-    """`deliver` hands what clients are to be told to the shell; `on_chosen` is called when rows were written."""
+    """`deliver` hands what clients are to be told to the shell; `on_chosen` is called when rows were written; `tell` is
+    told after each look what carried a tag, and what that cost."""
 
     def __init__(
         self, local: Local, mesh: ServingMesh, hearing: Hearing, models: Models, now_ns: Callable[[], int],
         deliver: Callable[[list[Send]], None], on_chosen: Callable[[], None], background: Background,
+        tell: Callable[[Lived], None] = lambda lived: None,
     ) -> None:  # fmt: skip
         self._local = local
         self._mesh = mesh
@@ -59,6 +62,7 @@ class Choosing:
         self._deliver = deliver
         self._on_chosen = on_chosen
         self._background = background
+        self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._tags: dict[str, _Tag] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -119,7 +123,9 @@ class Choosing:
     async def _heard(self, mine: Iterable[str]) -> dict[str, list[Heard]]:
         by_node: dict[str, list[str]] = defaultdict(list)
         for name in mine:
-            for node in {row.owner for row in self._local.table.subscribers(name)}:
+            table = self._local.table
+            nodes = {row.owner for row in table.subscribers(name)} | {row.owner for row in table.publishers(name)}
+            for node in nodes:
                 by_node[node].append(name)
         found: dict[str, list[Heard]] = defaultdict(list)
         answers = await asyncio.gather(*(self._ask(node, tags) for node, tags in by_node.items()))
@@ -151,16 +157,34 @@ class Choosing:
             return
         chosen = {key: choice for key, choice in row.chosen.items() if key in wishes}
         for key, wish in list(wishes.items())[:MAX_CHOICES_PER_TAG]:
-            ranking = ranked(environment, wish, self.models.of(METRICS[wish.metric]), serves)
+            ranking = ranked(environment, wish, self.models.of(METRICS[wish.metric], wish.ordered), serves)
             tag.rankings[key] = environment, ranking
             current = chosen[key].transport if key in chosen else ""
             decision = tag.deciding[key].decide(self._loop.time(), current, environment, ranking)
+            cost = tag.surroundings.cost()
+            if current and cost.messages:
+                after = decision.transport if decision.change else ""
+                self._tell(lived(row.name, key, current, environment, cost, ranking, after, self._now_ns()))
             if decision.change:
                 logger.info("tag %s (%s): %s, %s", row.name, key, decision.transport, decision.why)
                 chosen[key] = Chosen(decision.transport, printable(decision.why), self._now_ns())
         if chosen != row.chosen:
             self._deliver(self._local.tags.put_chosen(row, chosen))
             self._on_chosen()
+
+
+def lived(
+    tag: str, asked: str, transport: str, around: Environment, cost: Cost, ranking: Ranking, after: str, now_ns: int
+) -> Lived:
+    """Pure."""
+    numbers = around.numbers()
+    mine, best = ranking.score(transport), ranking.candidates[0].score if ranking.candidates else 0.0
+    return Lived(
+        taken_ns=now_ns, tag=tag, asked=asked, transport=transport, receivers=int(numbers.pop("receivers")), **numbers,
+        messages=cost.messages, lost=cost.lost, delivered=cost.delivered, latency_mean=cost.latency_ms,
+        relate2=relate2(cost.latency_ms, cost.messages + cost.lost, cost.messages) if cost.messages else 0.0,
+        predicted=mine / best if mine is not None and best > 0 else 0.0, by=printable(ranking.by), changed_to=after,
+    )  # fmt: skip
 
 
 def wishes_of(row: TagRow, subscribers: Iterable[SubscriberRow]) -> dict[str, Wish]:

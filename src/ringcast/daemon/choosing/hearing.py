@@ -1,6 +1,7 @@
 """What comes to this node, told to those who choose a tag's transport. Works only when it is asked.
 
-Invariant: it speaks of channels of this node alone. Messages that a proxy left out are not lost.
+Invariant: it speaks of channels of this node alone. Messages that a proxy left out are not lost. What tcp lost, only
+the sending node's kernel knows; it is told beside what is received.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from ringcast.daemon.streams.resolving import resolved
 from ringcast.errors import RingcastError
 
 HIDDEN = ("tcp",)
-"""Transports whose losses are repaired where nobody can count them."""
+"""Transports whose losses are repaired where a receiver cannot count them."""
+SEGMENTS, RESENT = "segments", "resent"
+"""What a sender's kernel counts of these."""
 
 
 class Hearing:
@@ -37,18 +40,19 @@ class Hearing:
         tags = set(asked.tags)
         found: dict[str, list[ChannelStatus]] = defaultdict(list)
         for row in self._channels():
-            if row.direction == "in" and row.tag in tags:
+            if row.tag in tags and (row.direction == "in" or RESENT in row.counters):
                 found[row.tag].append(row)
         return AllHeard(tags={tag: await self._of(rows) for tag, rows in found.items()}, models=self._models())
 
-    async def _of(self, rows: list[ChannelStatus]) -> Heard:
+    async def _of(self, both: list[ChannelStatus]) -> Heard:
+        rows = [row for row in both if row.direction == "in"]
         nodes = {row.node for row in rows}
         clocks = self._clocks()
         trips = [clocks[node].fastest_ns * 1e-9 for node in nodes if node in clocks]
         speeds = [speed for node in nodes if (speed := await self._bandwidth(node)) > 0]
         return Heard(
             node=self._node, channels=[counted(row) for row in rows], round_trip_s=max(trips, default=0.0),
-            bandwidth=min(speeds, default=0.0),
+            bandwidth=min(speeds, default=0.0), sent=[resent(row) for row in both if row.direction == "out"],
         )  # fmt: skip
 
     async def _bandwidth(self, node: str) -> float:
@@ -64,6 +68,26 @@ class Hearing:
 def counted(row: ChannelStatus) -> Counted:
     return Counted(
         row.incarnation, row.transport, row.messages or 0, row.bytes or 0, row.lost or 0,
-        skipped=row.counters.get("skipped", 0), gaps=row.counters.get("gaps", 0),
-        hidden=row.transport.partition(":")[0] in HIDDEN,
+        # What came late by itself was not lost.
+        skipped=max(row.counters.get("skipped", 0) - row.counters.get("overtaken", 0), 0),
+        gaps=row.counters.get("gaps", 0), hidden=row.transport.partition(":")[0] in HIDDEN, delay_ns=_delay_ns(row),
     )  # fmt: skip
+
+
+def resent(row: ChannelStatus) -> Counted:
+    """A kernel does not say which segments were lost together."""
+    again = row.counters[RESENT]
+    return Counted(
+        row.incarnation,
+        f"{row.transport} to {row.node}",
+        row.counters.get(SEGMENTS, 0),
+        0,
+        0,
+        skipped=again,
+        gaps=again,
+    )
+
+
+def _delay_ns(row: ChannelStatus) -> int:
+    base, beyond = row.counters.get("delay_base_ns", 0), row.counters.get("delay_sum_ns", 0)
+    return max(base * (row.messages or 0) + beyond, 0)

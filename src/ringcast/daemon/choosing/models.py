@@ -1,6 +1,7 @@
-"""The models of this node, by metric: loaded by its configuration, by a client, or taken from another node.
+"""The models of this node, by metric: those of the package, until a client or another node has a later one.
 
-Invariant: of two models for one metric the later one counts, on every node that met one that has it.
+Invariants: of two models for one metric the later one counts, on every node that met one that has it; what a client
+loads is not worse than what it replaces.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from typing import NamedTuple
 
 from ringcast import _core
 from ringcast.adapt import Chooser, ModelError
+from ringcast.adapt.judging import refusal, shipped_examples, unseen_by
+from ringcast.adapt.shipped import ruled, shipped_model
+from ringcast.adapt.wanting import IN_ORDER, plain
 from ringcast.control import service
 from ringcast.control.between.choosing import MODEL, MOST_MODEL_BYTES, AskModel, WholeModel
 from ringcast.daemon.mesh.interface import ServingMesh
@@ -33,12 +37,18 @@ class Models:
     def __init__(self, mesh: ServingMesh) -> None:
         self._mesh = mesh
         self._models: dict[str, Loaded] = {}
+        self._shipped: dict[str, Chooser | None] = {}
+        """Read when they are first asked for."""
         self._refused: set[tuple[str, str, int]] = set()
         mesh.serve(MODEL, self._serve)
 
-    def of(self, metric: str) -> Chooser | None:
-        found = self._models.get(metric)
-        return found.chooser if found is not None else None
+    def of(self, metric: str, in_order: bool = False) -> Chooser | None:
+        """The model by which transports are chosen for it; for an order there may be one of its own."""
+        name = f"{metric}{IN_ORDER}" if in_order else metric
+        if name not in self._shipped:
+            self._shipped[name] = shipped_model(name)
+        found = self._models.get(name)
+        return found.chooser if found is not None else self._shipped[name]
 
     def versions(self) -> dict[str, int]:
         return {metric: model.loaded_ns for metric, model in self._models.items()}
@@ -56,10 +66,25 @@ class Models:
         """Take a client's file into use, for the whole mesh. Raises QosMismatch."""
         try:
             data = os.pread(fd, MOST_MODEL_BYTES + 1, 0)
+            if len(data) <= MOST_MODEL_BYTES and (worse := self._worse(Chooser.parse(data, "a client"))):
+                remedy = "train it on more: 'ringcast pipeline run train' learns from all that is in the lake"
+                raise QosMismatch("this model", worse, remedy)
             self.load(data, _core.utc_ns(), "a client")
         except (OSError, ModelError) as exc:
             reason = exc.reason if isinstance(exc, ModelError) else exc.strerror or str(exc)
             raise QosMismatch("this model", reason, "'ringcast pipeline run train' writes one") from exc
+
+    def _worse(self, new: Chooser) -> str:
+        """Why it is not to replace what is in force, '' where it may."""
+        metric, in_order = plain(new.metric)
+        examples = shipped_examples(new.metric)
+        if examples is None:
+            return ""
+        if missing := unseen_by(new, examples):
+            return f"it looks at {', '.join(missing)}, which nothing measures; there are {', '.join(examples.numbers)}"
+        old = self.of(metric, in_order)
+        against = "the model in force" if old is not None else "the rule that is used without a model"
+        return refusal(new.choose, old.choose if old is not None else ruled(new.metric, examples), examples, against)
 
     async def follow(self, node: str, versions: dict[str, int], now_ns: int) -> None:
         """Take what another node has later than we have. Raises TimeoutError, RingcastError."""

@@ -22,6 +22,7 @@ from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch
 from ringcast.model.identity import SubscriberInfo
 from ringcast.model.tag import check_name, check_pattern
+from ringcast.transport.registry import check_transport
 
 
 class Subscribers:
@@ -41,6 +42,8 @@ class Subscribers:
         pattern = check_pattern(request.pattern)
         if request.subscription in client.subscriptions:
             raise BadMessage(f"subscription {request.subscription} exists")
+        if request.transport:
+            check_transport(request.transport)
         tag = self._table.tag(pattern)
         if request.reliable and tag is not None and tag.attributes.max_wait_s == 0:
             remedy = "create the tag with a larger max_wait_s, or subscribe with reliable=False"

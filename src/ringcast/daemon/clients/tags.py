@@ -32,6 +32,7 @@ from ringcast.model.carrier import Chosen
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Placed, Setting, subscriber_key
 from ringcast.model.tag import check_name, check_pattern, tag_id
+from ringcast.transport.registry import check_transport
 
 
 class Tags:
@@ -58,6 +59,9 @@ class Tags:
         expect(fds, 0, request)
         required = check_opened(check_name(request.name))
         requested = request.requested if required is None else {**required, **request.requested}
+        if transport := requested.get("transport"):
+            resolve(request.name, {"transport": transport}, None)  # it is text, and no longer than it may be
+            check_transport(transport)
         row, changes = self._table.open_tag(request.name, requested, request.create, self._settings_of(request.name))
         self._effects.note(changes)
         self._effects.send(

@@ -24,7 +24,7 @@ from ringcast.model.place import AUTO, Setting, check_place
 from ringcast.model.schedule import MOST_PRIORITY
 from ringcast.model.tag import check_name, check_pattern, matches
 from ringcast.model.toml_lines import Path, line_of, line_of_error, lines_of
-from ringcast.transport import find
+from ringcast.transport.registry import check_transport
 
 CONTROL_PORT = 7417
 METRICS_PORT = 9417
@@ -244,7 +244,7 @@ def _tags(value: object) -> dict[str, dict[str, Any]]:
             try:
                 resolve(name, {attribute: held}, None)
                 if attribute == "transport" and held:
-                    find(held)
+                    check_transport(held)
             except (QosMismatch, BadTransport) as exc:
                 words = f"{exc.offered}; {exc.remedy}" if isinstance(exc, QosMismatch) else str(exc)
                 raise Wrong((name, attribute), f"tag {name!r}, {attribute} = {shown(held)}: {words}") from exc
@@ -273,7 +273,7 @@ def _rule(number: int, value: object) -> Rule:
             elif name == "node" and not re.fullmatch(NAME_PATTERN, held):
                 raise ValueError(f"node must be the name of a node, not {shown(held)}")
             elif name == "transport":
-                find(held)
+                check_transport(held)
             elif name == "priority":
                 priority.read(held)
             elif name == "at" and check_place(held) == AUTO:

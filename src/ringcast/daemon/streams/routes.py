@@ -14,12 +14,12 @@ from ringcast.control.requests import SetChannel
 from ringcast.daemon.rings.demand import Demand, SubscribeOptions
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
-from ringcast.model.carrier import automatic, choice_key, is_automatic
+from ringcast.model.carrier import choice_key, is_automatic
 from ringcast.model.place import AUTO, PUBLISHER, SUBSCRIBER, Setting, decided, keys_for, node_of, subscriber_key
 from ringcast.model.priority import Change, read, settled, settled_parts
 from ringcast.transport import find
 from ringcast.transport.recipe import unordered
-from ringcast.transport.registry import reliable_names
+from ringcast.transport.registry import check_transport, reliable_names
 
 _DEFAULT = {False: "nak", True: "tcp"}
 
@@ -113,7 +113,7 @@ def check_setting(at: str | None, transport: str | None, nodes: Collection[str],
     """Raises QosMismatch when there is no such transport or node, or when the transport is unreliable and the tag has
     `reliable` reliable subscribers."""
     if transport and is_automatic(transport):
-        check_automatic(transport)
+        check_transport(transport)
     elif transport and not find(transport).promises.reliable and reliable:
         raise QosMismatch(
             f"transport {transport!r}", f"{reliable} of the tag's subscribers asked for reliable delivery",
@@ -134,14 +134,6 @@ def check_urgency(change: Change, words: str = "") -> None:
         raise QosMismatch(f"the priority {asked!r}", str(exc), "give such a value, or leave it out") from exc
 
 
-def check_automatic(transport: str) -> None:
-    """Raises QosMismatch."""
-    try:
-        automatic(transport)
-    except ValueError as exc:
-        raise QosMismatch(f"transport {transport!r}", str(exc), "as 'auto:relate2', or name a transport") from exc
-
-
 def check_receiver(request: SetChannel, subscribers: Collection[SubscriberRow]) -> None:
     """Raises QosMismatch when the setting is for one subscriber, and there is none of that number."""
     known = sorted(subscriber_key(row.owner, row.info.id) for row in subscribers)
@@ -156,7 +148,7 @@ def check_options(options: SubscribeOptions, row: TagRow | None, node: str) -> N
     check_urgency(Change(), options.priority)
     for said, name in (("", options.transport), ("an administrator chose it: ", setting_for(row, node).transport)):
         if is_automatic(name):
-            check_automatic(name)
+            check_transport(name)
         elif name and not find(name).promises.reliable and options.reliable:
             raise QosMismatch(
                 "reliable delivery", f"{said}transport {name!r} does not promise it",

@@ -2,7 +2,8 @@
 
 `@ringcast/<node>/channels` has the counters of the channels of a node, once a second: what `ringcast channels` shows,
 as messages, so that whatever reads tags can read them. `@ringcast/<node>/clocks` has what that node sees happen to
-clocks, `@ringcast/<node>/audit` what its daemon refused, and to whom. Everybody may subscribe who may at all, even
+clocks, `@ringcast/<node>/audit` what its daemon refused, and to whom, `@ringcast/<node>/choices` what carried the tags
+whose transport it chooses, and what that cost. Everybody may subscribe who may at all, even
 before a daemon sent something; only the daemon of that node publishes.
 `@view/...` is what a proxy makes of a tag (`model/policy.py`).
 """
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ringcast.codec.schema import describe
+from ringcast.control.between.choosing import Lived
 from ringcast.control.status import ChannelStatus, ClockEvent, Refusal
 from ringcast.errors import BadTagName
 from ringcast.model.policy import PREFIX as VIEWS
@@ -63,8 +65,12 @@ CLOCK_ATTRIBUTES = TagAttributes(
 AUDIT_ATTRIBUTES = TagAttributes(
     codec="json", schema=describe(Refusal), depth=4096, capacity_bytes=1024 * 1024, max_wait_s=0
 )
+CHOICE_ATTRIBUTES = TagAttributes(
+    codec="json", schema=describe(Lived), depth=4096, capacity_bytes=4 * 1024 * 1024, max_wait_s=0
+)
 _ATTRIBUTES = {
-    "@ringcast/*/channels": ATTRIBUTES, "@ringcast/*/clocks": CLOCK_ATTRIBUTES, "@ringcast/*/audit": AUDIT_ATTRIBUTES
+    "@ringcast/*/channels": ATTRIBUTES, "@ringcast/*/clocks": CLOCK_ATTRIBUTES, "@ringcast/*/audit": AUDIT_ATTRIBUTES,
+    "@ringcast/*/choices": CHOICE_ATTRIBUTES,
 }  # fmt: skip
 
 
@@ -78,6 +84,10 @@ def clocks_tag(node: str) -> str:
 
 def audit_tag(node: str) -> str:
     return f"@ringcast/{node}/audit"
+
+
+def choices_tag(node: str) -> str:
+    return f"@ringcast/{node}/choices"
 
 
 def is_system(name: str) -> bool:

@@ -13,6 +13,8 @@ import random
 from ringcast.lab.adamant.grid import BASELINES, Cell, Grid
 
 SEED = 4
+UNSEEN_SEED = 1_804
+"""Of the environments on which models are compared that are finished: nobody chose or tuned anything by them."""
 LOAD = (0.02, 0.5)
 """Of its line, that a publisher needs for a datagram to each receiver: least and most."""
 HEADS_BYTES = 120
@@ -22,7 +24,8 @@ LATERAL = tuple(f"lateral:r={r},c={c}" for r, c in ((4, 2), (4, 5), (8, 3)))
 PARITY = ("parity:r=4,c=1,flush=1s", "parity:r=4,c=2,flush=1s", "parity:r=8,c=2,flush=1s", "parity:r=4,c=3",
           "parity:r=16,c=1,flush=1s")  # fmt: skip
 BOTH = ("lateral+nak:r=4,c=3", "parity+nak:r=4,c=1,flush=1s", "parity+nak:r=8,c=2,flush=1s", "parity+nak:r=4,c=3")
-CANDIDATES = (*BASELINES, "nak", *LATERAL, *PARITY, *BOTH)
+IN_ORDER = tuple(f"ordering+{name}" for name in ("lateral:r=4,c=5", "parity:r=4,c=2,flush=1s", "parity:r=4,c=3"))
+CANDIDATES = (*BASELINES, "nak", *LATERAL, *PARITY, *BOTH, *IN_ORDER)
 """Transports and settings to choose from. Not `ack`: it costs an answer from every receiver to every message, and the
 simulator does not model that cost."""
 
@@ -37,6 +40,13 @@ def environment_grid(quick: bool) -> Grid:
     if quick:
         return Grid(environments(120), CANDIDATES, 500, 2)
     return Grid(environments(2_000), CANDIDATES, 600, 2, losses=120)
+
+
+def unseen_grid(quick: bool) -> Grid:
+    """Each is run twice as often, so that it can be said how well the experiment repeats itself."""
+    if quick:
+        return Grid(environments(10, UNSEEN_SEED), CANDIDATES, 500, 4)
+    return Grid(environments(300, UNSEEN_SEED), CANDIDATES, 600, 4, losses=120)
 
 
 def _drawn(chance: random.Random) -> Cell:

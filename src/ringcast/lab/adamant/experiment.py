@@ -16,7 +16,7 @@ from pathlib import Path
 from ringcast.lab.adamant import recovery_bench, requirements
 from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
-from ringcast.lab.adamant.environments import CANDIDATES, environment_grid
+from ringcast.lab.adamant.environments import CANDIDATES, environment_grid, unseen_grid
 from ringcast.lab.adamant.field import experiment as field
 from ringcast.lab.adamant.grid import TRANSPORTS, Cell, Grid, crowd_grid, paper_grid
 from ringcast.lab.adamant.means import PIPELINES, Means
@@ -32,6 +32,8 @@ NEEDS_ROOT = False
 __all__ = ["COMMAND", "ENVIRONMENTS", "NEEDS_ROOT", "PIPELINES", "conclude", "run", "run_grid", "write"]
 ENVIRONMENTS = "adamant environments"
 """The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
+UNSEEN = "adamant unseen"
+"""The experiment by which finished models are compared: `ringcast pipeline run unseen`."""
 
 
 class AdamantFindings(Findings):
@@ -44,8 +46,8 @@ class AdamantFindings(Findings):
 
 def run(quick: bool, steps: Steps) -> AdamantFindings:
     """Raises LabError."""
-    paper, crowd, drawn = paper_grid(quick), crowd_grid(quick), environment_grid(quick)
-    steps.expect(requirements.STEPS + 1 + len(paper.cells) + len(crowd.cells) + len(drawn.cells))
+    paper, crowd, drawn, unseen = paper_grid(quick), crowd_grid(quick), environment_grid(quick), unseen_grid(quick)
+    steps.expect(requirements.STEPS + 1 + len(paper.cells) + len(crowd.cells) + len(drawn.cells) + len(unseen.cells))
     findings = AdamantFindings()
     with workers() as pool:
         # What is measured first, while nothing else runs here.
@@ -58,10 +60,11 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
         grid = run_grid(adamant_report.PAPERS, paper, steps, pool)
         many = run_grid(adamant_report.CROWDS, crowd, steps, pool)
         elsewhere = run_grid(ENVIRONMENTS, drawn, steps, pool)
+        never_seen = run_grid(UNSEEN, unseen, steps, pool)
     findings.add(real)
     findings.rows += [requirements.wire(steps), *costs]
     findings.results = grid
-    for results in (grid, many, elsewhere, measured):
+    for results in (grid, many, elsewhere, never_seen, measured):
         findings.measured += adamant_results.measured(results)
     findings.notes += [
         "where it says simulated, hosts and links are a model (docs/experiments-loss.md); recovery code is real",
@@ -104,7 +107,7 @@ def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[
 def _one(experiment: str, grid: Grid, job: tuple[Cell, str, int]) -> Result:
     cell, transport, seed = job
     scenario = cell.scenario(transport, grid.length(cell), seed)
-    return adamant_results.summarise(experiment, packet_loss.run(scenario))
+    return adamant_results.summarise(experiment, packet_loss.run(scenario), name=transport)
 
 
 def _machine() -> str:

@@ -18,7 +18,9 @@ import math
 
 import msgspec
 
+from ringcast import _core
 from ringcast.lab.simulation.packet_loss import Scenario
+from ringcast.transport.stack import ORDERING, parse
 
 BASELINES = ("tcp", "udp", "multicast")
 CODED = ("lateral:r=4,c=3", "lateral:r=8,c=3", "parity:r=4,c=3", "parity:r=8,c=3,flush=1s", "lateral+nak:r=4,c=3",
@@ -33,6 +35,9 @@ who subscribe with ordered=False, and in order to others."""
 RECOVERING = (*IN_ORDER, *AS_IT_COMES)
 BURST = 3.0
 MOST_LONGER = 6
+LEAST_FLUSH_NS = 4e6
+PATIENCE_NS = 10e6, 500e6
+"""Of an order that is kept without asking again, at least and at most."""
 JITTER = 2 / 3
 """Of the delay: 100 us with the 150 us of the paper's grid."""
 
@@ -56,10 +61,23 @@ class Cell(msgspec.Struct, frozen=True, order=True):
 
     def scenario(self, transport: str, updates: int, seed: int) -> Scenario:
         return Scenario(
-            transport=transport, receivers=self.receivers, loss=self.loss, burst=self.burst, rate_hz=self.rate_hz,
-            updates=updates, seed=seed, payload_bytes=self.payload_bytes, delay_us=self.delay_us,
+            transport=_patient(transport, self.rate_hz), receivers=self.receivers, loss=self.loss, burst=self.burst,
+            rate_hz=self.rate_hz, updates=updates, seed=seed, payload_bytes=self.payload_bytes, delay_us=self.delay_us,
             jitter_us=JITTER * self.delay_us, bandwidth_mbit=self.bandwidth_mbit,
         )  # fmt: skip
+
+
+def _patient(transport: str, rate_hz: float) -> str:
+    """Where an order is kept without asking again, a gap is waited for as long as daemons do: it follows from how long
+    repairs take to be made (`Recovered::follow_rate`)."""
+    if transport.partition("+")[0] != ORDERING or "patience=" in transport:
+        return transport
+    tuning = {**_core.recovery_tuning(), **parse(transport).tuning}
+    wait_ns = max(LEAST_FLUSH_NS, tuning["r"] * tuning["stagger"] * 1e9 / rate_hz)
+    if tuning["flush_ns"] > 0:
+        wait_ns = min(wait_ns, tuning["flush_ns"])
+    patience_ns = min(max(2 * wait_ns, PATIENCE_NS[0]), PATIENCE_NS[1])
+    return f"{transport}{',' if ':' in transport else ':'}patience={round(patience_ns)}ns"
 
 
 class Grid(msgspec.Struct, frozen=True):

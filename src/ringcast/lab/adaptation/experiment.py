@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ringcast.adapt import Chooser
+from ringcast.adapt.judging import judged, shipped_examples
+from ringcast.adapt.shipped import ruled, shipped_model
 from ringcast.lab.adamant.environments import environments
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
@@ -56,6 +58,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     steps.step("how long a decision takes")
     if model is not None:
         findings.add(_decisions(model))
+        findings.add(_unseen(model))
     findings.notes.append(by)
     findings.notes.append(
         f"costs are ReLate2 (ms), mean of {len(seeds)} seeds, after the first {SETTLING} messages of a phase; "
@@ -65,14 +68,12 @@ def run(quick: bool, steps: Steps) -> Findings:
 
 
 def _model() -> tuple[Chooser | None, str]:
-    """Raises ModelError."""
+    """What was trained here, or else the package's. Raises ModelError."""
     path = Path(os.environ.get("RINGCAST_LAKE", "out/lake")) / "models" / "relate2.json"
     if path.exists():
         return Chooser.load(path), f"chosen by {path}"
-    return None, (
-        f"chosen by the rule alone, because there is no model in {path}: 'ringcast lab run adamant', then "
-        "'ringcast pipeline run train' write one"
-    )
+    found = shipped_model("relate2")
+    return found, "chosen by the model of the package" if found is not None else "chosen by the rule alone"
 
 
 def conclude(findings: Findings, analysed: Analysed) -> None:
@@ -150,6 +151,26 @@ def _steady(model: Chooser | None) -> Findings:
         switches.append(max(len(lives[0].chosen) - 2, 0))
     name = f"changes in {STEADY_S / 60:.0f} minutes of a steady environment, most of {len(_STEADY)} environments"
     return Findings(rows=[at_most(name, float(max(switches)), "changes", 1.0)])
+
+
+def _unseen(model: Chooser) -> Findings:
+    """In environments that nobody looked at before the model was finished."""
+    examples = shipped_examples(model.metric)
+    if examples is None:
+        return Findings()
+    found = judged(model.choose, examples)
+    name = f"{len(examples.environments)} environments beyond the grid: within 5 % of the best"
+    return Findings(
+        rows=[
+            at_least(
+                f"{name}, against how well the experiment repeats itself", found.share / found.ceiling, "times", 0.98
+            ),
+            figure(name, 100 * found.share, "%"),
+            figure(f"{name}, by the best of the other run (how well the experiment repeats itself)",
+                   100 * found.ceiling, "%"),
+            figure(f"{name}, by the rule", 100 * judged(ruled(model.metric, examples), examples).share, "%"),
+        ]
+    )  # fmt: skip
 
 
 def _decisions(model: Chooser) -> Findings:

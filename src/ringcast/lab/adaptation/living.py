@@ -74,7 +74,7 @@ class Choosing(Carrier):
 
     def _ranked(self, environment: Environment) -> Ranking:
         found = ranked(environment, Wish("relate2", ordered=False), self._model, lambda transport, wish: True)
-        return Ranking([Candidate(simulated(one.transport), one.score) for one in found.candidates], found.by)
+        return found._replace(candidates=[Candidate(simulated(one.transport), one.score) for one in found.candidates])
 
 
 def simulated(transport: str) -> str:
@@ -101,6 +101,7 @@ def live(phases: Sequence[Phase], carrier: Carrier, seed: int) -> list[Life]:
             before = carrier.transport
             carrier.look(now_s, _heard(phase, carrier.transport, outcome, totals))
             if carrier.transport != before:
+                totals.clear()  # a channel that is opened counts from 0
                 life.chosen.append((sent, carrier.transport))
         lives.append(life)
     return lives

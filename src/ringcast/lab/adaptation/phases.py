@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ringcast.lab.adamant.environments import CANDIDATES
 from ringcast.lab.adamant.grid import Cell
 
 SETTLING = 300
 """Messages of a phase that a choice may take to follow."""
-FIXED = (
-    "tcp", "udp", "multicast", "nak", "lateral:r=4,c=5", "lateral:r=8,c=3", "parity:r=4,c=1,flush=1s",
-    "parity:r=4,c=2,flush=1s", "lateral+nak:r=4,c=3", "parity+nak:r=4,c=1,flush=1s",
-)  # fmt: skip
+FIXED = tuple(name for name in CANDIDATES if not name.startswith("ordering+"))
+"""All that a model may choose."""
 
 
 class Phase(NamedTuple):

@@ -6,44 +6,48 @@ or nearly so. Whole environments are held out; which ones is decided by a hash, 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ringcast.adapt.features import LEAST, parts
+from ringcast.adapt.features import evaluator, inputs, parts
+from ringcast.adapt.wanting import MORE_IS_BETTER, SLACK, candidate, plain
 from ringcast.spark.experiments.results import opened
 
+BOUND, TINY = 0.2, 1e-9
 HELD_OUT = 4
 """One environment in so many is kept from the families."""
 
-MORE_IS_BETTER = {"delivered": 0.05, "usable_frames": 0.5}
-"""Metrics in percent whose best is 100, and how many points beside the best are no difference: what is missing from
-100 may be 0, of which 5 % are nothing. All other metrics are better the lower they are."""
-
 
 def costs(results: DataFrame, metric: str) -> DataFrame:
-    """One row per environment: `environment` (its keys as JSON), and `cost` by transport (a map), mean of repetitions.
+    """One row per environment: `environment` (its keys as JSON), and `cost` by transport (a map), mean of repetitions,
+    of transports that a model for that metric may choose. Where only one was run there is nothing to compare.
 
     What was never delivered has no finite cost and stays infinite.
     """
-    value = 100 - F.col("value") if metric in MORE_IS_BETTER else F.col("value")
+    base, in_order = plain(metric)
+    value = 100 - F.col("value") if base in MORE_IS_BETTER else F.col("value")
+    rows = opened(results.where(F.col("metric") == base)).where("transport is not null")
+    known = [row[0] for row in rows.select("transport").distinct().collect()]
     means = (
-        opened(results.where(F.col("metric") == metric)).where("transport is not null")
+        rows.where(F.col("transport").isin([name for name in known if candidate(name, in_order)]))
         .withColumn("environment", F.to_json(F.map_from_entries(F.array_sort(F.map_entries("keys")))))
         .groupBy("environment", "transport").agg(F.avg(value).alias("cost"))
     )  # fmt: skip
-    return means.groupBy("environment").agg(
+    found = means.groupBy("environment").agg(
         F.map_from_entries(F.array_sort(F.collect_list(F.struct("transport", "cost")))).alias("cost")
     )
+    return found.where(F.size("cost") > 1)
 
 
 def examples(environments: DataFrame, keys: Sequence[str], metric: str, within: float) -> DataFrame:
     """With `keys` as numbers, what the `best` transport is and costs, and the names of those that are `good`."""
     said = F.from_json("environment", "map<string, string>")
     lowest = F.array_min(F.map_values("cost"))
-    slack = lowest * (1 + within) + MORE_IS_BETTER.get(metric, 0.0)
+    slack = lowest * (1 + within) + SLACK.get(plain(metric)[0], 0.0)
     return environments.select(
         "environment", "cost", lowest.alias("lowest"),
         F.map_keys(F.map_filter("cost", lambda _, cost: cost == lowest))[0].alias("best"),
@@ -85,6 +89,24 @@ def combined(keys: Sequence[str]) -> list[str]:
     return [*keys, *meant, *(f"{one}*{other}" for one, other in pairs), *(f"{one}/{other}" for one, other in pairs)]
 
 
+TIMED = (
+    "way_us", "wire_us/way_us", "receivers*wire_us/way_us", "period_us/way_us", "repair_us/way_us",
+    "loss_percent*repair_us/way_us", "block_us/way_us", "loss_percent*block_us/way_us",
+    "loss_percent*period_us/way_us", "repair_us/period_us", "loss_percent*repair_us/period_us",
+    "receivers*loss_percent", "loss_percent*burst", "loss_percent/burst", "wire_us/period_us",
+    "receivers*wire_us/period_us", "block_us/repair_us", "period_us/repair_us", "receivers/period_us",
+    "receivers*wire_us/way_us/loss_percent", "block_us/period_us", "receivers*way_us/period_us",
+    "burst*period_us/way_us",
+)  # fmt: skip
+"""How long one thing takes against another, and how often that matters: what decides which transport is better."""
+
+
+def timed(keys: Sequence[str]) -> list[str]:
+    """The keys and `TIMED`; where those cannot all be computed, what is `combined` takes the place of the others."""
+    known = [feature for feature in TIMED if set(inputs([feature])) <= set(keys)]
+    return [*keys, *known] if len(known) == len(TIMED) else [*combined(keys), *known]
+
+
 def cover(good: Sequence[Sequence[str]], share: float) -> list[str]:
     """So few transports that in so large a share of the environments one of them is good: the more there are to choose
     from, the more often a family mistakes one for another that is hardly ever needed."""
@@ -96,10 +118,20 @@ def cover(good: Sequence[Sequence[str]], share: float) -> list[str]:
     return sorted(chosen)
 
 
-def column(feature: str) -> Column:
-    """The logarithm of a feature, as `ringcast.adapt.features` evaluates it."""
-    logs = [(below, F.log(F.greatest(F.col(name), F.lit(LEAST)))) for below, name in parts(feature)]
-    (_, value), *more = logs
-    for below, other in more:
-        value = value - other if below else value + other
-    return value
+def looked_at(rows: DataFrame, keys: Sequence[str], features: Sequence[str]) -> Column:
+    """The features' logarithms as an array, by the very code that evaluates models."""
+    values = evaluator(features, True)
+    return F.udf(lambda *numbers: values(dict(zip(keys, numbers, strict=True))), "array<double>")(
+        *map(rows.__getitem__, keys)
+    )
+
+
+def excess(labels: Sequence[str], metric: str) -> Column:
+    """By label, the logarithm of what it cost above the lowest, softly bounded: who is far behind need not be known
+    exactly. What never delivered is at the bound; what was not run there is unknown (NaN)."""
+    slack = F.lit(SLACK.get(plain(metric)[0], 0.0) + TINY)
+    cost = F.col("cost")
+    return F.array(*(
+        BOUND * (1 - F.pow((F.col("lowest") + slack) / (F.coalesce(cost[name], F.lit(math.nan)) + slack), 1 / BOUND))
+        for name in labels
+    ))  # fmt: skip

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ringcast.adapt.wanting import MORE_IS_BETTER
 from ringcast.spark.declaration import pipeline
-from ringcast.spark.experiments.examples import MORE_IS_BETTER
 from ringcast.spark.experiments.results import EMPTY, latest, opened
 from ringcast.spark.tables.bronze import RESULTS
 from ringcast.spark.tables.gold import GRID

@@ -1,17 +1,20 @@
-"""`train`: which transport, with which settings, is best where, learned from experiments.
+"""`train`: which transport, with which settings, is best where, learned from experiments and from what daemons chose.
 
-Families of pyspark.ml learn from most environments which transports are good there: nearly as low as the lowest in the
-mean of the chosen metric. They choose from few (`cover`), and an environment counts once, shared among those that are
-good in it. In every split some environments are held out from everything; the family is chosen on others, which are
-held out from what the families learn from, and the chosen one is then scored on the first. Beside it stands the one
-transport that is good most often: the choice without a model. Whole rates, losses and group sizes are held out as well
-(`whole`): a model that only knows its neighbours does badly there. The family that is best over all splits learns from
-everything once more and is exported as `ringcast.adapt` evaluates it, without Spark.
+Families learn from most environments. Those of pyspark.ml learn which transports are good there: nearly as low as the
+lowest in the mean of the chosen metric; they choose from few (`cover`), and an environment counts once, shared among
+those that are good in it. `boosted` learns how much each transport costs above the lowest; tasks of Spark grow its
+trees, one for each split (`boosting`). In every split some environments are held out from everything; the
+family is chosen on others, which are held out from what the families learn from, and the chosen one is then scored on
+the first. Beside it stands the one transport that is good most often: the choice without a model. Whole rates, losses
+and group sizes are held out as well (`whole`): a model that only knows its neighbours does badly there. The family that
+is best over all splits learns from everything once more and is exported as `ringcast.adapt` evaluates it, without
+Spark. Every score is of what was exported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -19,16 +22,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 from pyspark.ml.classification import DecisionTreeClassifier, LogisticRegression, RandomForestClassifier
-from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.functions import array_to_vector
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ringcast.adapt import Chooser
+from ringcast.adapt.judging import refusal, shipped_examples, unseen_by
+from ringcast.adapt.shipped import shipped_model
 from ringcast.errors import RingcastError
 from ringcast.spark.declaration import own_job
-from ringcast.spark.experiments.examples import column, combined, costs, cover, examples, held, number_keys
+from ringcast.spark.experiments import boosting
+from ringcast.spark.experiments.examples import (
+    combined,
+    costs,
+    cover,
+    examples,
+    excess,
+    held,
+    looked_at,
+    number_keys,
+    timed,
+)
 from ringcast.spark.experiments.export import forest, linear, tree
 from ringcast.spark.experiments.results import taken_in
+from ringcast.spark.experiments.unseen import EXPERIMENT as UNSEEN
 from ringcast.spark.tables.bronze import RESULTS
 
 if TYPE_CHECKING:
@@ -81,20 +100,63 @@ class Trained:
         return mean(self.constants)
 
 
+Sets = Mapping[str, DataFrame]
+"""Environments to learn from, by a name."""
+
+
 @dataclass(frozen=True)
 class Family:
-    make: Callable[[int], Any]
-    export: Callable[[Any], dict[str, Any]]
+    learn: Callable[[Sets, Mapping[str, list[str]], str, int], dict[str, dict[str, Any]]]
+    """From sets, their labels, the metric and a seed to what is exported of each."""
     vector: str
-    """`paired` has products and quotients too. In logarithms they are sums, which a linear model makes itself."""
+    """`paired` has products and quotients too. In logarithms they are sums, which a linear model makes itself. `timed`
+    has how long things take."""
+    covered: float = COVERED
+
+
+def _mllib(make: Callable[[int], Any], export: Callable[[Any], dict[str, Any]], vector: str) -> Family:
+    def learn(sets: Sets, labels: Mapping[str, list[str]], metric: str, seed: int) -> dict[str, dict[str, Any]]:
+        return {name: export(_fitted(make(seed), vector, rows, labels[name])) for name, rows in sets.items()}
+
+    return Family(learn, vector)
+
+
+def _fitted(estimator: Any, vector: str, seen: DataFrame, labels: list[str]) -> Any:
+    """A model of pyspark.ml."""
+    index = F.create_map(*(F.lit(x) for at, name in enumerate(labels) for x in (name, float(at))))
+    taken = F.array_intersect("good", F.array(*map(F.lit, labels)))
+    known = seen.withColumns({"features": array_to_vector(F.col(vector)), "taken": taken, "weight": 1 / F.size(taken)})
+    one = known.select("features", "weight", F.explode("taken").alias("one"))
+    return estimator.setWeightCol("weight").fit(one.withColumn("label", index[F.col("one")]))
+
+
+def _boosted(sets: Sets, labels: Mapping[str, list[str]], metric: str, seed: int) -> dict[str, dict[str, Any]]:
+    """One job for all sets: each is a task."""
+
+    def learn(rows: Any) -> Any:
+        # In a fixed order, or the same seed would see other rows.
+        rows = rows.sort_values("environment")
+        trees = boosting.fit(np.stack(rows["timed"]), np.stack(rows["excess"]), seed)
+        return rows[["set"]].head(1).assign(trees=msgspec.json.encode(trees).decode())
+
+    parts = [
+        rows.where(F.col("lowest") < math.inf).select(
+            F.lit(name).alias("set"), "environment", "timed", excess(labels[name], metric).alias("excess")
+        )
+        for name, rows in sets.items()
+    ]
+    together = reduce(DataFrame.union, parts)
+    found = together.groupBy("set").applyInPandas(learn, "set string, trees string").collect()
+    return {row["set"]: {"predicts": "costs", "trees": msgspec.json.decode(row["trees"])} for row in found}
 
 
 FAMILIES = {
-    "tree": Family(lambda seed: DecisionTreeClassifier(maxDepth=10, maxBins=64, minInstancesPerNode=4, seed=seed),
+    "tree": _mllib(lambda seed: DecisionTreeClassifier(maxDepth=10, maxBins=64, minInstancesPerNode=4, seed=seed),
                    tree, "paired"),
-    "forest": Family(lambda seed: RandomForestClassifier(numTrees=40, maxDepth=12, maxBins=48, seed=seed,
+    "forest": _mllib(lambda seed: RandomForestClassifier(numTrees=40, maxDepth=12, maxBins=48, seed=seed,
                                                          featureSubsetStrategy="onethird"), forest, "paired"),
-    "linear": Family(lambda seed: LogisticRegression(maxIter=50, regParam=1e-3), linear, "single"),
+    "linear": _mllib(lambda seed: LogisticRegression(maxIter=50, regParam=1e-3), linear, "single"),
+    "boosted": Family(_boosted, "timed", 1.0),
 }  # fmt: skip
 
 
@@ -106,112 +168,119 @@ def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1
     transports = environments.select(F.explode(F.map_keys("cost"))).distinct().count()
     if not keys or transports < 2:
         raise NothingToLearn(metric, f"there are {transports} transports and {len(keys)} numbers to tell them by")
-    vectors = {"single": keys, "paired": combined(keys)}
-    rows = _vectors(examples(environments, keys, metric, within), vectors).coalesce(1).cache()
+    vectors = {"single": keys, "paired": combined(keys), "timed": timed(keys)}
+    rows = examples(environments, keys, metric, within)
+    rows = rows.withColumns({name: looked_at(rows, keys, wanted) for name, wanted in vectors.items()})
+    rows = rows.coalesce(1).cache()
     total = rows.count()
-    shares: dict[str, list[float]] = {name: [] for name in FAMILIES}
-    scores, constants = [], []
-    out = reduce(or_, (held(split) for split in range(splits)))
+    learning = _Learning(rows, keys, vectors, metric, seed)
+    sets: dict[str, dict[int, DataFrame]] = {"least": {}, "choosing": {}, "seen": {}, "unseen": {}}
     for split in range(splits):
-        seen, unseen = rows.where(~held(split)), rows.where(held(split)).cache()
-        least, chosen_on = seen.where(~held(splits + split)), seen.where(held(splits + split)).cache()
-        if any(some.isEmpty() for some in (least, chosen_on, unseen)):
+        sets["seen"][split], sets["unseen"][split] = rows.where(~held(split)), rows.where(held(split))
+        chosen_on = held(splits + split)
+        sets["least"][split] = sets["seen"][split].where(~chosen_on)
+        sets["choosing"][split] = sets["seen"][split].where(chosen_on)
+        if any(found[split].isEmpty() for found in sets.values()):
             raise NothingToLearn(metric, f"{total} environments are too few to hold some out; run more of them")
-        constants.append(_constant(seen, unseen))
-        labels = _labels(least)
-        for name, family in FAMILIES.items():
-            say(f"{name}, split {split + 1} of {splits}")
-            shares[name].append(_share(choices(family, fitted(family, least, labels, seed), chosen_on, labels)))
-        chosen = FAMILIES[max(shares, key=lambda name: shares[name][-1])]
-        scores.append(_scored(chosen, seen, unseen, seed))
-        unseen.unpersist()
-        chosen_on.unpersist()
+    shares: dict[str, list[float]] = {}
+    for name, family in FAMILIES.items():
+        say(f"{name}, {splits} splits")
+        shares[name] = learning.scores(family, sets["least"], sets["choosing"])
+    scores = [0.0] * splits
+    for name, family in FAMILIES.items():
+        # What was best where families are chosen, split by split.
+        mine = [at for at in range(splits) if name == max(shares, key=lambda one: shares[one][at])]
+        if mine:
+            say(f"{name}, on what nobody has seen")
+            seen, unseen = ({at: sets[which][at] for at in mine} for which in ("seen", "unseen"))
+            for at, score in zip(mine, learning.scores(family, seen, unseen), strict=True):
+                scores[at] = score
+    constants = [_constant(sets["seen"][split], sets["unseen"][split]) for split in range(splits)]
     best = max(shares, key=lambda name: mean(shares[name]))
     whole = {}
     for key in (name for name in wholes if name in keys):
         say(f"{best}, whole values of {key} held out")
-        whole[key] = _whole(FAMILIES[best], rows, key, seed)
+        whole[key] = learning.whole(FAMILIES[best], key)
     say(f"{best}, of everything")
-    labels = _labels(rows)
     wins = {row.best: row["count"] for row in rows.groupBy("best").count().orderBy(F.desc("count"), "best").collect()}
     ends = rows.agg(*(f(key).alias(f"{f.__name__} {key}") for key in keys for f in (F.min, F.max))).first()
     assert ends is not None
     model = {
-        "family": best, "metric": metric, "labels": labels, "logarithms": True,
-        "features": vectors[FAMILIES[best].vector], "share": mean(scores), "constant": mean(constants), "wins": wins,
+        **learning.models(FAMILIES[best], {"all": rows})["all"],
+        "family": best, "share": mean(scores), "constant": mean(constants), "wins": wins,
         "whole": {key: mean(list(found.values())) for key, found in whole.items()},
         "spans": {key: [ends[f"min {key}"], ends[f"max {key}"]] for key in keys},
-        **FAMILIES[best].export(fitted(FAMILIES[best], rows, labels, seed)),
     }  # fmt: skip
-    held_out = rows.where(out).count()
+    held_out = rows.where(reduce(or_, (held(split) for split in range(splits)))).count()
     rows.unpersist()
     environments.unpersist()
     return Trained(model, shares, scores, constants, wins, total, held_out, whole)
 
 
-def _vectors(rows: DataFrame, vectors: dict[str, list[str]]) -> DataFrame:
-    for name, wanted in vectors.items():
-        gathered = VectorAssembler(inputCols=[f"log {feature}" for feature in wanted], outputCol=name)
-        rows = gathered.transform(rows.withColumns({f"log {feature}": column(feature) for feature in wanted}))
-        rows = rows.drop(*(f"log {feature}" for feature in wanted))
-    return rows
+class _Learning:
+    """From rows of one metric, by one seed."""
+
+    def __init__(self, rows: DataFrame, keys: list[str], vectors: dict[str, list[str]], metric: str, seed: int) -> None:
+        self._rows, self._keys, self._vectors, self._metric, self._seed = rows, keys, vectors, metric, seed
+
+    def models(self, family: Family, sets: Sets) -> dict[str, dict[str, Any]]:
+        labels = {name: _labels(rows, family.covered) for name, rows in sets.items()}
+        head = {"metric": self._metric, "logarithms": True, "features": self._vectors[family.vector]}
+        found = family.learn(sets, labels, self._metric, self._seed)
+        return {name: {**head, "labels": labels[name], **found[name]} for name in sets}
+
+    def scores(self, family: Family, seen: Mapping[int, DataFrame], unseen: Mapping[int, DataFrame]) -> list[float]:
+        """Of a family that learned from some, on others, set by set."""
+        models = self.models(family, {str(at): rows for at, rows in seen.items()})
+        return [score(models[str(at)], rows, self._keys) for at, rows in unseen.items()]
+
+    def whole(self, family: Family, key: str) -> dict[str, float]:
+        """Every value of the key held out in turn; where there are many, every quarter of its range."""
+        values = sorted(row[0] for row in self._rows.select(key).distinct().collect())
+        if len(values) <= MANY_VALUES:
+            parts = {f"{value:g}": (value, value) for value in values}
+        else:
+            ends = [values[len(values) * at // QUARTERS] for at in range(QUARTERS)]
+            lasts = [values[len(values) * (at + 1) // QUARTERS - 1] for at in range(QUARTERS)]
+            parts = {f"{low:g} to {high:g}": (low, high) for low, high in zip(ends, lasts, strict=True)}
+        inside = {at: F.col(key).between(*ends) for at, ends in enumerate(parts.values())}
+        known = {at: self._rows.where(~one) for at, one in inside.items()}
+        unknown = {at: self._rows.where(one) for at, one in inside.items()}
+        return dict(zip(parts, self.scores(family, known, unknown), strict=True))
 
 
-def _labels(seen: DataFrame) -> list[str]:
-    return cover([row.good for row in seen.select("good").collect()], COVERED)
+def score(model: dict[str, Any], rows: DataFrame, keys: Sequence[str]) -> float:
+    """The share of the rows in which what the exported model chooses is good."""
+    chooser = Chooser.parse(msgspec.json.encode({"family": "", "share": 0.0, **model}))
+    found = [
+        chooser.choose({name: row[name] for name in keys}) in row.good for row in rows.select("good", *keys).collect()
+    ]
+    return mean(found)
+
+
+def _labels(seen: DataFrame, covered: float) -> list[str]:
+    return cover([row.good for row in seen.select("good").collect()], covered)
 
 
 def _constant(seen: DataFrame, unseen: DataFrame) -> float:
     usual = seen.select(F.explode("good").alias("one")).groupBy("one").count().orderBy(F.desc("count"), "one").first()
     assert usual is not None
-    return _share(unseen.withColumn("chosen", F.lit(usual["one"])))
-
-
-def _scored(family: Family, seen: DataFrame, unseen: DataFrame, seed: int) -> float:
-    labels = _labels(seen)
-    return _share(choices(family, fitted(family, seen, labels, seed), unseen, labels))
-
-
-def _whole(family: Family, rows: DataFrame, key: str, seed: int) -> dict[str, float]:
-    """Every value of the key held out in turn; where there are many, every quarter of its range."""
-    values = sorted(row[0] for row in rows.select(key).distinct().collect())
-    if len(values) <= MANY_VALUES:
-        parts = {f"{value:g}": (value, value) for value in values}
-    else:
-        ends = [values[len(values) * at // QUARTERS] for at in range(QUARTERS)]
-        lasts = [values[len(values) * (at + 1) // QUARTERS - 1] for at in range(QUARTERS)]
-        parts = {f"{low:g} to {high:g}": (low, high) for low, high in zip(ends, lasts, strict=True)}
-    found = {}
-    for name, (low, high) in parts.items():
-        inside = F.col(key).between(low, high)
-        found[name] = _scored(family, rows.where(~inside), rows.where(inside), seed)
-    return found
-
-
-def fitted(family: Family, seen: DataFrame, labels: list[str], seed: int) -> Any:
-    """A model of pyspark.ml."""
-    index = F.create_map(*(F.lit(x) for at, name in enumerate(labels) for x in (name, float(at))))
-    taken = F.array_intersect("good", F.array(*map(F.lit, labels)))
-    known = seen.withColumns({"features": F.col(family.vector), "taken": taken, "weight": 1 / F.size(taken)})
-    one = known.select("features", "weight", F.explode("taken").alias("one"))
-    return family.make(seed).setWeightCol("weight").fit(one.withColumn("label", index[F.col("one")]))
-
-
-def choices(family: Family, model: Any, rows: DataFrame, labels: list[str]) -> DataFrame:
-    """The rows with what the model would take, as `chosen`."""
-    names = F.array(*map(F.lit, labels))
-    told: DataFrame = model.transform(rows.withColumn("features", F.col(family.vector)))
-    return told.withColumn("chosen", F.element_at(names, F.col("prediction").cast("int") + 1))
-
-
-def mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _share(chosen: DataFrame) -> float:
-    row = chosen.agg(F.avg(F.array_contains("good", F.col("chosen")).cast("double"))).first()
+    row = unseen.agg(F.avg(F.array_contains("good", F.lit(usual["one"])).cast("double"))).first()
     assert row is not None
     return float(row[0])
+
+
+def worse(model: dict[str, Any]) -> str:
+    """Why a model is not to be exported, '' where it is no worse than the package's where neither has learned."""
+    new, examples = Chooser.parse(msgspec.json.encode(model)), shipped_examples(model["metric"])
+    old = shipped_model(model["metric"])
+    if examples is None or old is None or unseen_by(new, examples):
+        return ""
+    return refusal(new.choose, old.choose, examples, "the model of the package")
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 @own_job("train", "a model that chooses a transport", reads={"results": RESULTS})
@@ -220,8 +289,14 @@ def train_job(job: Job) -> None:
     splits = int(job.options.get("splits") or SPLITS)
     wholes = job.options.get("wholes")
     trained = train(
-        taken_in(job), metric, splits=splits, wholes=WHOLES if wholes is None else str(wholes).split(","), say=job.say
+        taken_in(job).where(F.col("experiment") != UNSEEN),
+        metric,
+        splits=splits,
+        wholes=WHOLES if wholes is None else str(wholes).split(","),
+        say=job.say,
     )
+    if str(job.options.get("compare", "yes")) != "no" and (why := worse(trained.model)):
+        raise NothingToLearn(metric, f"{why}; run more environments, or export it all the same with --set compare=no")
     path = Path(job.options.get("model") or job.lake.path / "models" / f"{metric}.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from ringcast.adapt import ModelError
+from ringcast.adapt.judging import FOLDER
+from ringcast.adapt.wanting import plain
 from ringcast.control.between.choosing import MODEL, MOST_MODEL_BYTES
 from ringcast.daemon.choosing.models import AHEAD_NS, Models
 from ringcast.errors import QosMismatch
@@ -43,10 +46,10 @@ def pair() -> tuple[Models, Models, Mesh]:
     return Models(one), Models(two), one
 
 
-def model(label: str) -> bytes:
+def model(label: str, metric: str = "relate2") -> bytes:
     return msgspec.json.encode(
         {
-            "metric": "relate2", "family": "linear", "share": 1.0, "features": ["loss_percent"], "labels": [label],
+            "metric": metric, "family": "linear", "share": 1.0, "features": ["loss_percent"], "labels": [label],
             "weights": [[0.0]], "constants": [0.0],
         }
     )  # fmt: skip
@@ -80,7 +83,7 @@ def test_what_is_no_model_is_refused_once(pair: tuple[Models, Models, Mesh]) -> 
     for _ in range(2):
         asyncio.run(here.follow("b", {"relate2": 0}, 30))
     assert mesh.asked == 1
-    assert here.of("relate2") is None
+    assert here.of("nothing that is shipped") is None
     with pytest.raises(ModelError):
         here.load(b"x" * (MOST_MODEL_BYTES + 1), 1)
 
@@ -90,3 +93,46 @@ def test_a_client_is_told_what_is_wrong_with_its_file(pair: tuple[Models, Models
     with open(tmp_path / "model", "rb") as file, pytest.raises(QosMismatch, match="metric"):
         pair[0].load_from(file.fileno())
     assert MODEL in pair[2].handlers
+
+
+@pytest.mark.parametrize("metric", ["relate2", "relate2 in order"])
+def test_the_package_brings_models_that_are_in_force_until_another_one_is_loaded(
+    pair: tuple[Models, Models, Mesh], metric: str
+) -> None:
+    base, in_order = plain(metric)
+    shipped = pair[0].of(base, in_order)
+    assert shipped is not None
+    assert shipped.metric == metric
+    assert pair[0].versions() == {}, "every node has them; there is nothing to take over"
+    pair[0].load(model("nak", metric), 10)
+    found = pair[0].of(base, in_order)
+    assert found is not None
+    assert found.labels == ["nak"]
+
+
+def test_a_client_cannot_load_a_model_that_is_worse_than_the_one_in_force(
+    pair: tuple[Models, Models, Mesh], tmp_path: Path
+) -> None:
+    (tmp_path / "model").write_bytes(model("udp"))
+    with (
+        open(tmp_path / "model", "rb") as file,
+        pytest.raises(QosMismatch, match="worse than the model in force"),
+    ):
+        pair[0].load_from(file.fileno())
+    assert pair[0].versions() == {}
+
+
+def test_a_client_loads_one_that_is_as_good_for_all_nodes(pair: tuple[Models, Models, Mesh], tmp_path: Path) -> None:
+    data = (FOLDER / "relate2.json").read_bytes()
+    (tmp_path / "model").write_bytes(data)
+    with open(tmp_path / "model", "rb") as file:
+        pair[0].load_from(file.fileno())
+    assert pair[0].versions().keys() == {"relate2"}
+
+
+def test_a_model_that_looks_at_what_nothing_measures_is_refused(
+    pair: tuple[Models, Models, Mesh], tmp_path: Path
+) -> None:
+    (tmp_path / "model").write_bytes(model("nak").replace(b"loss_percent", b"moonlight"))
+    with open(tmp_path / "model", "rb") as file, pytest.raises(QosMismatch, match="looks at moonlight"):
+        pair[0].load_from(file.fileno())

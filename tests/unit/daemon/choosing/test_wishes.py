@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from ringcast.adapt.deciding import Wish
-from ringcast.daemon.choosing.chooser import serves, wishes_of
+from ringcast.adapt.deciding import Candidate, Ranking, Wish
+from ringcast.adapt.environment import Cost, Environment
+from ringcast.control.between.choosing import Lived
+from ringcast.daemon.choosing.chooser import lived, serves, wishes_of
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.streams.routes import check_options, check_setting, demand
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
@@ -84,3 +87,17 @@ def test_how_much_may_be_missing_is_a_share() -> None:
 
 def test_a_transport_that_is_not_installed_serves_nobody() -> None:
     assert not serves("pigeons", Wish("relate2"))
+
+
+def test_what_was_lived_through_is_told_with_what_was_predicted() -> None:
+    around = Environment(
+        receivers=3, loss_percent=5.0, burst=1.0, rate_hz=100.0, payload_bytes=200.0, delay_us=500.0,
+        bandwidth_mbit=100.0, messages=300,
+    )  # fmt: skip
+    ranking = Ranking([Candidate("nak", 1.0), Candidate("udp", 1.2)], "a test")
+    found = lived("cam", "auto:relate2", "udp", around, Cost(95, 5, 95 * 2_000_000), ranking, "nak", 7)
+    assert (found.tag, found.transport, found.changed_to, found.taken_ns) == ("cam", "udp", "nak", 7)
+    assert (found.receivers, found.loss_percent, found.rate_hz) == (3, 5.0, 100.0)
+    assert (found.delivered, found.latency_mean, found.relate2) == (95.0, 2.0, 12.0)
+    assert found.predicted == pytest.approx(1.2)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Lived) == found

@@ -100,6 +100,14 @@ def test_an_empty_file_says_nothing() -> None:
     assert read("", "f").values == {}
 
 
+def test_a_transport_may_be_left_to_the_mesh() -> None:
+    found = read(
+        "[tags.x]\ntransport = 'auto:p99,loss=2%'\n[[transports]]\ntags = 'y'\ntransport = 'auto:relate2'", "f"
+    ).values
+    assert found["tags"]["x"]["transport"] == "auto:p99,loss=2%"
+    assert found["transports"][0].transport == "auto:relate2"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
@@ -122,6 +130,7 @@ def test_an_empty_file_says_nothing() -> None:
         ("[tags.x]\ncodec = 'json'\ndepth = 0", 3, "tag 'x', depth = 0: depth must be a whole number"),
         ("[tags.x]\ndeph = 1", 2, "a tag has no such attribute"),
         ("[tags.x]\ntransport = 'pigeon'", 2, "pigeon"),
+        ("[tags.x]\ntransport = 'auto:speed'", 2, "relate2, p99, deadline"),
         ("[[transports]]\ntags = 'a'", 1, "a rule needs"),
         ("[[transports]]\ntags = 'a'\ntransport='nak'\n[[transports]]\ntags = 'a*'", 5, "must be whole segments"),
         ("[[transports]]\ntags = 'a'\ntransport = 'pigeon'", 3, "pigeon"),

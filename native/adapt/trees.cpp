@@ -1,0 +1,92 @@
+#include "adapt/trees.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace ringcast::adapt {
+namespace {
+
+constexpr double kLeast = 1e-6;  // what a number that is 0 counts as in logarithms and below a fraction stroke
+
+[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+}  // namespace
+
+Trees::Trees(std::size_t numbers, const std::vector<std::vector<Part>>& features, bool logarithms, const std::vector<std::uint32_t>& roots,
+             const std::vector<Branch>& nodes, std::vector<double> leaves, std::size_t labels)
+    : numbers_(numbers), labels_(labels), logarithms_(logarithms), leaves_(std::move(leaves)) {
+    if (labels_ == 0 || leaves_.size() % labels_ != 0) refuse("leaves have not one value for each label");
+    for (const std::vector<Part>& feature : features) {
+        if (feature.empty()) refuse("a feature is made of nothing");
+        for (const Part& part : feature) {
+            if (part.number >= numbers_) refuse("a feature names a number that is not there");
+            parts_.push_back(part);
+        }
+        ends_.push_back(static_cast<std::uint32_t>(parts_.size()));
+    }
+    nodes_.reserve(nodes.size());
+    for (std::size_t tree = 0; tree < roots.size(); ++tree) {
+        const std::size_t end = tree + 1 < roots.size() ? roots[tree + 1] : nodes.size();
+        if (roots[tree] >= end || end > nodes.size()) refuse("a tree has no nodes");
+        roots_.push_back(static_cast<std::uint32_t>(add_tree(nodes, roots[tree], end)));
+    }
+}
+
+// Breadth first, so that a level lies together and a node needs to know one child only. A node that two parents name is there twice.
+std::size_t Trees::add_tree(const std::vector<Branch>& nodes, std::size_t begin, std::size_t end) {
+    const std::size_t root = nodes_.size(), most = root + (end - begin);
+    std::vector<std::size_t> from{begin};
+    nodes_.emplace_back();
+    for (std::size_t done = 0; done < from.size(); ++done) {
+        const Branch& one = nodes[from[done]];
+        Node node{one.threshold, 0, -1};
+        if (one.left == 0) {
+            if ((std::uint64_t{one.right} + 1) * labels_ > leaves_.size()) refuse("a node names a leaf that is not there");
+            node.at = static_cast<std::uint32_t>(one.right * labels_);
+        } else {
+            const std::size_t left = begin + one.left, right = begin + one.right;
+            if (one.feature >= ends_.size() || std::min(left, right) <= from[done] || std::max(left, right) >= end)
+                refuse("a node names a feature or a node that is not there");
+            node.feature = static_cast<std::int32_t>(one.feature);
+            node.at = static_cast<std::uint32_t>(nodes_.size());
+            from.push_back(left), from.push_back(right);
+            nodes_.resize(nodes_.size() + 2);
+            if (nodes_.size() > most) refuse("a node has two parents");
+        }
+        nodes_[root + done] = node;
+    }
+    return root;
+}
+
+void Trees::scores(const double* numbers, std::vector<double>& scratch, double* scores) const {
+    scratch.resize(numbers_ + ends_.size());
+    double* const values = scratch.data() + numbers_;
+    if (logarithms_)
+        for (std::size_t i = 0; i < numbers_; ++i) scratch[i] = std::log(std::max(numbers[i], kLeast));
+    std::uint32_t part = 0;
+    for (std::size_t feature = 0; feature < ends_.size(); ++feature) {
+        double value = logarithms_ ? scratch[parts_[part].number] : numbers[parts_[part].number];
+        for (++part; part < ends_[feature]; ++part) {
+            const Part& one = parts_[part];
+            if (logarithms_) {
+                value = one.below ? value - scratch[one.number] : value + scratch[one.number];
+            } else {
+                value = one.below ? value / std::max(numbers[one.number], kLeast) : value * numbers[one.number];
+            }
+        }
+        values[feature] = value;
+    }
+    std::fill(scores, scores + labels_, 0.0);
+    for (const std::uint32_t root : roots_) {
+        const Node* node = &nodes_[root];
+        while (node->feature >= 0) node = &nodes_[node->at + (values[node->feature] <= node->threshold ? 0 : 1)];
+        const double* leaf = &leaves_[node->at];
+        for (std::size_t label = 0; label < labels_; ++label) scores[label] += leaf[label];
+    }
+}
+
+}  // namespace ringcast::adapt
