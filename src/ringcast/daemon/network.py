@@ -156,7 +156,7 @@ class Network:
         ways = Ways(self.mesh, self._host_of, asyncio.get_running_loop().time, background)
         self._capacities = Capacities(local.table.node, self.mesh, ways.to, this_calibration, background)
         local.admitting.others = self._capacities
-        self.models = Models(self.mesh)
+        self.models = Models(self.mesh, self._node_rights.may_choose)
         hearing = Hearing(local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions)
         self.choosing = Choosing(
             local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
@@ -297,10 +297,12 @@ class Network:
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what this node's receiving ends dropped; what was not believed of other
-        daemons, or not done for them, is under 'mesh'."""
+        daemons, or not done for them, is under 'mesh', and probes that no node of the mesh sent under 'clock'."""
         dropped = self._ends.dropped()
         if refused := self.mesh.status().refused:
             dropped["mesh"] = refused
+        if forged := self.clocks.dropped():
+            dropped["clock"] = forged
         return dropped
 
     def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
