@@ -113,13 +113,13 @@ class Outsider:
     def hello(self) -> Any:
         return self.ask(Hello(id=1, program="outsider"))
 
-    def subscribe(self, pattern: str) -> Any:
+    def subscribe(self, pattern: str, **options: Any) -> Any:
         self._id += 1
-        return self.ask(Subscribe(id=100 + self._id, pattern=pattern, subscription=self._id))
+        return self.ask(Subscribe(id=100 + self._id, pattern=pattern, subscription=self._id, **options))
 
-    def reader(self) -> _core.RingReader:
-        """Of the first ring that it was given, without anybody's leave."""
-        up, (ring_fd, bell_fd) = self.rings[0]
+    def reader(self, number: int = 0) -> _core.RingReader:
+        """Of the first ring that it was given, or of another, without anybody's leave."""
+        up, (ring_fd, bell_fd) = self.rings[number]
         made = _core.RingReader()
         made.attach(
             ring_fd, bell_fd, depth=up.depth, capacity_bytes=up.capacity_bytes, incarnation=up.ring,

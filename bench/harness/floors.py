@@ -1,4 +1,4 @@
-"""The kernel's own price: C programs that do nothing but wake each other, compiled on demand.
+"""The price of waking alone: programs that do nothing but wake each other; those in C are compiled on demand.
 
 Each program pins itself and its child, plays ping-pong, and prints one round trip per line in nanoseconds.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from harness.process import BENCH
 from harness.run import Run
 
-FLOORS = ("C UDP ping-pong", "C futex ping-pong")
-_SOURCES = {FLOORS[0]: "udp_ping_pong", FLOORS[1]: "futex_ping_pong"}
+FLOORS = ("C UDP ping-pong", "C futex ping-pong", "two asyncio loops and two eventfds")
+_SOURCES = dict(zip(FLOORS, ("udp_ping_pong.c", "futex_ping_pong.c", "asyncio_eventfds.py"), strict=True))
 BUILD = BENCH.parent / "build" / "bench"
 TIMEOUT_S = 60.0
 
@@ -43,9 +44,10 @@ def ping_pong(run: Run, floor: str, here: int, there: int, count: int) -> list[i
     run.expect(floor, 1)
     run.advance(floor)
     try:
-        program = _compile(BENCH / "floor" / f"{_SOURCES[floor]}.c")
+        source = BENCH / "floor" / _SOURCES[floor]
+        program = [sys.executable, source] if source.suffix == ".py" else [_compile(source)]
         done = subprocess.run(
-            [program, str(here), str(there), str(count)], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+            [*program, str(here), str(there), str(count)], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
         )
     except (OSError, subprocess.SubprocessError) as exc:
         run.notes.append(f"{floor} failed: {exc}")

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 
 namespace ringcast::bindings {
@@ -47,6 +48,12 @@ Columns::Columns(u64 most_rows, u64 most_bytes) : most_rows_(most_rows), most_by
 }
 
 bool Columns::take(const RingView& ring, const Record& record) { return ring.copy(record, heap_.room(record.length)); }
+
+bool Columns::take_with_gil(const RingView& ring, const Record& record) {
+    if (record.length < kReleaseFrom) return take(ring, record);
+    const Released released;
+    return take(ring, record);
+}
 
 void Columns::add(const Record& record, u32 ring, i64 received_ns, u64 lost) {
     heap_.grown(record.length);

@@ -47,6 +47,8 @@ public:
 
     // Copy the bytes of `record`; false when they were overwritten meanwhile, and then nothing was added.
     bool take(const RingView& ring, const Record& record);
+    // The same for whoever holds the GIL: it is released for long copies.
+    bool take_with_gil(const RingView& ring, const Record& record);
     // The rest of the row whose bytes were taken.
     void add(const Record& record, u32 ring, i64 received_ns, u64 lost);
 

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include <array>
 #include <vector>
 
 #include "bindings/bridge.hpp"
@@ -27,10 +28,7 @@ public:
     PyReader(bool reliable, bool busy_poll, std::shared_ptr<CounterSlot> counters, std::string what)
         : reliable_(reliable), what_(std::move(what)), slot_(std::move(counters)),
           reader_(busy_poll, slot_ ? &slot_->page->at(slot_->index) : nullptr) {}
-    ~PyReader() {
-        if (!mine()) return;
-        reader_.close();
-    }
+    ~PyReader() { close(); }
 
     Reader& open() {
         check(what_.c_str());
@@ -72,15 +70,28 @@ public:
     }
 
     nb::object recv_nowait(bool copy) {
+        if (nb::object message = recv_if_any(copy); message.is_valid()) return message;
+        raise("WouldBlock");
+    }
+
+    nb::object recv_if_any(bool copy) {
         const Entered entered(*this);
         raise_postponed();
         // What came between the look and the settling gets another look; but not for ever, whoever rings.
         for (int attempt = 0; attempt < kLooks; ++attempt) {
             if (nb::object message = next(copy); message.is_valid()) return message;
-            if (!reader_.finish_empty()) raise("WouldBlock");
+            if (!reader_.finish_empty()) return {};
         }
         reader_.poke();
-        raise("WouldBlock");
+        return {};
+    }
+
+    // Whether whoever was told of something to receive need not look. Never raises: who looks learns why.
+    bool quiet() {
+        if (!mine() || reader_.closed() || !failure_.is_none() || !postponed_.is_none() || !reader_.enter()) return false;
+        const bool nothing = reader_.quiet();
+        reader_.leave();
+        return nothing;
     }
 
     nb::list recv_many(std::size_t n, nb::handle timeout) {
@@ -121,13 +132,8 @@ public:
         for (;;) {
             Reader& reader = open();
             const auto members = reader.members();
-            std::vector<futex::SeenWord> watches;
-            for (const auto& member : members) {
-                if (watches.size() == futex::kMaxVector) break;
-                Doorbell& bell = member->cursor->bell();
-                watches.push_back({&bell.bell, bell.bell.load()});
-                bell.waiting.store(1);
-            }
+            std::array<futex::SeenWord, futex::kMaxVector> watches;
+            const std::size_t watched = Reader::watch_bells(members, watches);
             if (nb::object message = newest_of(members, sent_ns); message.is_valid()) return message;
             raise_failure();
             i64 left = futex::kSliceNs;
@@ -137,10 +143,10 @@ public:
             left = std::min<i64>(left, 50'000'000);
             {
                 const Released released;
-                if (watches.empty())
+                if (watched == 0)
                     usleep(static_cast<useconds_t>(left / 1000));
                 else
-                    futex::wait_any(watches, left);
+                    futex::wait_any({watches.data(), watched}, left);
             }
             check_signals();
         }
@@ -269,7 +275,7 @@ private:
                 if (!Columns::fits(record.length)) let_go(*from);
                 // Not advanced past: it comes first in the next batch.
                 if (!columns.has_room(record.length)) return;
-                if (!taken_into(columns, *source.ring, record)) {
+                if (!columns.take_with_gil(*source.ring, record)) {
                     peek = reader_.overtaken(*from, record);
                     continue;
                 }
@@ -289,12 +295,6 @@ private:
             }
             return;
         }
-    }
-
-    static bool taken_into(Columns& columns, const RingView& ring, const Record& record) {
-        if (record.length < kReleaseFrom) return columns.take(ring, record);
-        const Released released;
-        return columns.take(ring, record);
     }
 
     void raise_postponed() {
@@ -375,10 +375,13 @@ void bind_reader(nb::module_& m) {
         .def("detach", &PyReader::detach, "incarnation"_a, "drain"_a = true, "end"_a = nb::none())
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
         .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)
+        .def("recv_if_any", [](PyReader& r, bool copy) { return or_none(r.recv_if_any(copy)); }, "copy"_a = true)
+        .def("quiet", &PyReader::quiet)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
         .def("recv_columns", &PyReader::recv_columns, "n"_a, "timeout"_a = nb::none(), "most_bytes"_a = 1 << 26)
         .def("use_mailbox", [](PyReader& r) { return r.open().use_mailbox(); })
         .def("use_bridge", [](PyReader& r, PyBridge& b) { return r.open().use_port(b.open()); }, "bridge"_a)
+        .def("use_signal", [](PyReader& r) { return r.open().use_direct_port(); })
         .def("newest", [](PyReader& r) { return or_none(r.newest()); })
         .def("wait_newer", &PyReader::wait_newer, "sent_ns"_a, "timeout"_a = nb::none())
         .def("poke", [](PyReader& r) { r.open().poke(); })

@@ -1,7 +1,8 @@
-// From mailbox to eventfd, for whoever waits with select, poll or an event loop.
+// From rings to an eventfd, for whoever waits with select, poll or an event loop.
 //
-// A session has one bridge: a native thread asleep on one mailbox. Each reader that wants a file descriptor has a
-// port: a private mailbox, filled by the bridge, and an eventfd.
+// Each reader that wants a file descriptor has a port. Of a few rings the kernel itself makes its eventfd readable when
+// their doorbells ring (`direct`). Of many, and where the kernel cannot, a session has one bridge: a native thread asleep on
+// one mailbox, which fills the port's private mailbox and writes to its eventfd.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "ring/mailbox.hpp"
 #include "ring/memory.hpp"
+#include "system/futex_signal.hpp"
 #include "system/thread.hpp"
 
 namespace ringcast {
@@ -24,6 +26,7 @@ struct Port {
     MailboxPage box{};
     Descriptor eventfd;
     std::atomic<bool> raised{false};
+    std::unique_ptr<futex::Signal> direct{};
 };
 
 class Bridge {

@@ -47,7 +47,7 @@ void Reader::attach(MemberPtr member) {
                 if (ended.incarnation == member->after) member->begin_at = ended.next_due;
             member->after = 0;
         }
-        if (port_) bridge_->add(member->cursor->ring()->incarnation(), port_);
+        if (bridge_) bridge_->add(member->cursor->ring()->incarnation(), port_);
         members_.push_back(std::move(member));
     }
     poke();
@@ -85,7 +85,7 @@ bool Reader::detach(u64 incarnation, bool drain, u64 end) {
             }
             (*at)->draining.store(true);
         } else {
-            if (port_) bridge_->remove(incarnation, port_.get());
+            if (bridge_) bridge_->remove(incarnation, port_.get());
             gone = std::move(*at);
             remember(*gone, gone->cursor->next_due());
             members_.erase(members_.begin() + (at - members_.data()));
@@ -170,10 +170,25 @@ int Reader::use_mailbox() {
 int Reader::use_port(const std::shared_ptr<Bridge>& bridge) {
     {
         std::lock_guard lock(mutex_);
-        if (!port_) {
-            auto port = std::make_shared<Port>();
+        if (!bridge_) {
+            const auto port = port_ ? port_ : std::make_shared<Port>();
             for (const auto& member : members_) bridge->add(member->cursor->ring()->incarnation(), port);
             bridge_ = bridge;
+            port_ = port;
+        }
+    }
+    poke();
+    return port_->eventfd.get();
+}
+
+int Reader::use_direct_port() {
+    {
+        std::lock_guard lock(mutex_);
+        if (!port_ && mailbox_map_) return -1;
+        if (!port_) {
+            auto port = std::make_shared<Port>();
+            port->direct = futex::Signal::make(port->eventfd.get());
+            if (!port->direct) return -1;
             port_ = std::move(port);
         }
     }
@@ -189,7 +204,7 @@ void Reader::drop(Member& member, bool read_out) {
     // Until the next refresh it may come up again.
     if (std::erase_if(members_, [&](const auto& m) { return m.get() == &member; }) == 0) return;
     const u64 incarnation = member.cursor->ring()->incarnation();
-    if (port_) bridge_->remove(incarnation, port_.get());
+    if (bridge_) bridge_->remove(incarnation, port_.get());
     u64 next_due = member.cursor->next_due();
     bool continued = false;
     for (const auto& next : members_)
@@ -215,7 +230,7 @@ void Reader::drop_all() {
     by_bit_.clear();
     active.swap(active_);
     std::lock_guard lock(mutex_);
-    if (port_)
+    if (bridge_)
         for (const auto& member : members_) bridge_->remove(member->cursor->ring()->incarnation(), port_.get());
     members.swap(members_);
 }

@@ -2,8 +2,8 @@
 //
 // One thread at a time receives (`enter` says no to a second one); any thread may attach, detach, poke or close, which
 // leave their wish in a list and raise `attention`. Three ways to wait: on the doorbells themselves (up to eight
-// rings), on one mailbox that publishers ring, or on an eventfd written by the session's bridge. A reader of one ring that
-// this process fills itself (system/inflow.hpp) does that instead of sleeping.
+// rings), on one mailbox that publishers ring, or on an eventfd: written by the kernel, or by the session's bridge. A
+// reader of one ring that this process fills itself (system/inflow.hpp) does that instead of sleeping.
 #pragma once
 
 #include <deque>
@@ -63,6 +63,8 @@ public:
     bool closed() const { return closed_.load(); }
     int use_mailbox();
     int use_port(const std::shared_ptr<Bridge>& bridge);
+    // The same without a bridge; -1 where the kernel cannot, or a mailbox is in use already.
+    int use_direct_port();
 
     // ---- the receiving thread, between enter and leave
     bool enter() { return !busy_.exchange(true); }
@@ -89,12 +91,16 @@ public:
     u64 taken(Member& from, const Record& record, i64 now_ns, bool hold);
     // The newest message that one of these rings holds, if it was sent after that moment; no cursor moves. Any thread.
     static Peek newest(const std::vector<MemberPtr>& members, i64 after_ns, Record& out, Member*& from);
+    // The doorbells of so many of them as there is room for. Publishers wake whoever sleeps on them from now on.
+    static std::size_t watch_bells(const std::vector<MemberPtr>& members, std::span<futex::SeenWord> out);
 
     // Sleep until there may be something, a signal, a slice of time or the deadline. Without the GIL.
     futex::WaitResult wait(i64 until_steady_ns);
     // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared. Whether
     // something came meanwhile.
     bool finish_empty();
+    // The same where nothing is there to be received; false where something may be.
+    bool quiet() { return hot_.empty() && !ready() && !finish_empty(); }
 
     SubscriberCounters& counters() { return *counters_; }
 
@@ -122,7 +128,7 @@ private:
     bool ready();
     bool spin();
     Inflow* inflow() const {
-        return active_.size() == 1 && box_ == nullptr && !busy_poll_ ? active_[0]->inflow.get() : nullptr;
+        return active_.size() == 1 && box_ == nullptr && my_port_ == nullptr && !busy_poll_ ? active_[0]->inflow.get() : nullptr;
     }
     futex::WaitResult look_once();
     futex::WaitResult take_in(Inflow& inflow, i64 for_ns);

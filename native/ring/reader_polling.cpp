@@ -1,5 +1,6 @@
 // The next message of any of a reader's rings, and whose turn it is.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "ring/reader.hpp"
@@ -26,7 +27,7 @@ void Reader::refresh() {
             // Whatever the ring holds: what comes before its own beginning was due all the same.
             if (const auto seq = std::exchange(member->begin_at, std::nullopt)) member->cursor->begin_at(*seq);
         my_port_ = port_.get();
-        box_ = port_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
+        box_ = port_ && bridge_ ? &port_->box : mailbox_map_ ? mailbox_map_.as<MailboxPage>() : nullptr;
     }
     turn_ = 0;
     leaving_.clear();
@@ -135,8 +136,13 @@ u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
     add(counters_->bytes, record.length);
     if (lost != 0) add(counters_->lost, lost);
     add(counters_->latency[latency_bucket(elapsed_ns(record.sent_ns, now_ns))], 1);
-    // Readable until a receive comes back empty, as select and poll expect.
-    if (my_port_ != nullptr && !my_port_->raised.load(std::memory_order_relaxed)) my_port_->raise();
+    // Readable until a receive comes back empty, as select and poll expect; what the kernel wrote was not read yet.
+    if (my_port_ != nullptr && !my_port_->raised.load(std::memory_order_relaxed)) {
+        if (box_ == nullptr && my_port_->direct->fired())
+            my_port_->raised.store(true);
+        else
+            my_port_->raise();
+    }
     return lost;
 }
 
@@ -144,7 +150,13 @@ bool Reader::finish_empty() {
     for (const auto& member : active_) member->cursor->publish_position();
     if (my_port_ == nullptr) return look_once() == futex::WaitResult::woken;
     my_port_->clear();
-    return ready();
+    if (box_ != nullptr) return ready();
+    my_port_->direct->forget();
+    std::array<futex::SeenWord, futex::kMaxVector> watches;
+    const std::size_t n = watch_bells(active_, watches);
+    if (ready()) return true;
+    my_port_->direct->arm({watches.data(), n});
+    return false;
 }
 
 }  // namespace ringcast

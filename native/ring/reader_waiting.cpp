@@ -72,7 +72,7 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
     }
     if (spin()) return futex::WaitResult::woken;
     for (const auto& member : active_) member->cursor->publish_position();
-    if (my_port_ != nullptr) return wait_port(left);
+    if (my_port_ != nullptr && box_ != nullptr) return wait_port(left);
     return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
 }
 
@@ -93,16 +93,21 @@ futex::WaitResult Reader::take_in(Inflow& source, i64 for_ns) {
     return ready() ? futex::WaitResult::woken : outcome;
 }
 
-futex::WaitResult Reader::wait_direct(i64 for_ns) {
-    std::array<futex::SeenWord, futex::kMaxVector> watches;
+std::size_t Reader::watch_bells(const std::vector<MemberPtr>& members, std::span<futex::SeenWord> out) {
     std::size_t n = 0;
-    if (active_.empty()) watches[n++] = {&poked_, poked_.load()};
-    for (const auto& member : active_) {
-        if (n == watches.size()) break;
+    for (const auto& member : members) {
+        if (n == out.size()) break;
         Doorbell& bell = member->cursor->bell();
-        watches[n++] = {&bell.bell, bell.bell.load()};
+        out[n++] = {&bell.bell, bell.bell.load()};
         bell.waiting.store(1);
     }
+    return n;
+}
+
+futex::WaitResult Reader::wait_direct(i64 for_ns) {
+    std::array<futex::SeenWord, futex::kMaxVector> watches;
+    std::size_t n = watch_bells(active_, watches);
+    if (n == 0) watches[n++] = {&poked_, poked_.load()};
     on_bells_.store(true);
     // After the bell was read: it is rung when the turn to receive becomes free.
     const bool turn = inflow() != nullptr && inflow()->vacant();

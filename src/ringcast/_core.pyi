@@ -268,6 +268,12 @@ class RingReader:
     def recv_nowait(self, copy: bool = True) -> Message[Any]:
         """The next message, or WouldBlock."""
 
+    def recv_if_any(self, copy: bool = True) -> Message[Any] | None:
+        """As `recv_nowait`; None where that raises WouldBlock."""
+
+    def quiet(self) -> bool:
+        """Whether there is nothing to receive and nothing to raise; the descriptor is then not readable."""
+
     def recv_many(self, n: int, timeout: float | None = None) -> list[Message[Any]]:
         """Wait for at least one message, return at most `n`."""
 
@@ -279,6 +285,9 @@ class RingReader:
 
     def use_bridge(self, bridge: Bridge) -> int:
         """Signal arrivals on an eventfd; returns it. From then on the bridge's mailbox is the one to be passed."""
+
+    def use_signal(self) -> int:
+        """Have the kernel signal arrivals on an eventfd; returns it, or -1 where it cannot, or a mailbox is in use."""
 
     def newest(self) -> Message[Any] | None:
         """The newest message held by any attached ring, without moving a cursor."""

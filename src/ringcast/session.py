@@ -20,8 +20,9 @@ from ringcast.client.mesh.administering import Administers
 from ringcast.client.ring_following import Scaling
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
-from ringcast.control.answers import SettingListing, Status, TagListing, TagOpened
-from ringcast.control.requests import GetSettings, GetStatus, ListTags, OpenTag
+from ringcast.control.answers import Done, SettingListing, Status, TagListing, TagOpened
+from ringcast.control.limits import MAX_LABEL_CHARS
+from ringcast.control.requests import GetSettings, GetStatus, ListTags, OpenTag, ReportRefusal
 from ringcast.control.socket_path import check_directory, default_socket_path
 from ringcast.control.status import SettingStatus, TagStatus
 from ringcast.errors import DaemonUnavailable, ForeignDaemon
@@ -330,6 +331,13 @@ class Session(Closing, Administers, OpensVariables):
         """The daemon's settings, and where each came from. Raises DaemonUnavailable, ClosedError, ForkedError."""
         call = self._attachment.connection.call_pages
         return [row for page in call(GetSettings(id=0), SettingListing) for row in page.rows]
+
+    def report_refusal(self, who: str, action: str, what: str = "", reason: str = "", *, count: int = 1) -> None:
+        """For programs that serve others, as the gateway does: have the daemon's audit record that `who` was refused an
+        action, so many times. Raises DaemonUnavailable, ClosedError, ForkedError."""
+        who, action, what, reason = (text[:MAX_LABEL_CHARS] for text in (who, action, what, reason))
+        report = ReportRefusal(id=0, who=who, action=action, what=what, reason=reason, count=count)
+        self._attachment.connection.call(report, Done)
 
     def close(self) -> None:
         """Close everything this session gave out and say goodbye. A second call does nothing, and so does one in a

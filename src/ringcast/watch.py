@@ -150,11 +150,16 @@ class Watch(Closing):
 
     def recv_nowait(self) -> Presence:
         """Raises WouldBlock, and as `recv` does."""
+        if (presence := self._recv_if_any()) is None:
+            raise WouldBlock("nothing came or went")
+        return presence
+
+    def _recv_if_any(self) -> Presence | None:
         with self._changed:
             self._check()
             if not self._ledger:
                 self._quiet()
-                raise WouldBlock("nothing came or went")
+                return None
             return self._take()
 
     def __iter__(self) -> Iterator[Presence]:
@@ -186,7 +191,7 @@ class Watch(Closing):
 
             self._ready = Readiness(self.fileno(), "watch")
             weakref.finalize(self, self._ready.close).atexit = False
-        return await self._ready.receive(self.recv_nowait, lambda: self.failure, timeout)
+        return await self._ready.receive(self._recv_if_any, lambda: self.failure, timeout)
 
     async def __aiter__(self) -> AsyncIterator[Presence]:
         while True:

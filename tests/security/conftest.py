@@ -129,15 +129,15 @@ class Victim:
 
 @pytest.fixture
 def victims(make_daemon: Callable[..., Any], eventually: Callable[..., None]) -> Iterator[Callable[..., list[Victim]]]:
-    """Daemons of these names, in one mesh with those made before. All of them are returned."""
+    """Daemons of these names, in one mesh with those made before, in this environment. All of them are returned."""
     made: list[Victim] = []
 
-    def make(*names: str) -> list[Victim]:
+    def make(*names: str, **environment: str) -> list[Victim]:
         for name in names:
             (address,) = free_addresses(1)
             options = ["--name", name, "--listen", address, "--no-scout"]
             options += [word for other in made for word in ("--peer", other.address)]
-            made.append(Victim(name, address, make_daemon(*options)))
+            made.append(Victim(name, address, make_daemon(*options, **environment)))
         known = {victim.name for victim in made}
         eventually(lambda: all(victim.here() >= known for victim in made))  # strangers may be there too
         return made

@@ -14,8 +14,8 @@ from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
 from processes import Daemon
 
 import ringcast
+from ringcast.daemon.access.tokens import fingerprint, read
 from ringcast.gateway import Gateway
-from ringcast.gateway.permits import fingerprint, read
 from ringcast.testing.waiting import PATIENCE_S
 
 Visit = Callable[[Gateway, ClientSession], Coroutine[Any, Any, None]]

@@ -17,6 +17,7 @@ from ringcast.control.requests import (
     GetSettings,
     HoldBuffer,
     ListChannels,
+    LoadModel,
     OpenTag,
     Publish,
     PullHistory,
@@ -57,6 +58,7 @@ def owner(node: RuledNode) -> ringcast.Session:
         (Watch(id=5, watch=1, kinds=["publisher"], pattern="**"), "subscribe"),
         (ListChannels(id=5), "set"),
         (GetSettings(id=5), "set"),
+        (LoadModel(id=5), "set"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
 )

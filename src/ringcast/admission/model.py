@@ -12,6 +12,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from ringcast.errors import RingcastError
+from ringcast.transport.addressing import HEADER_BYTES
 
 Class = Literal["low", "normal", "high", "critical"]
 CLASSES: tuple[Class, ...] = get_args(Class)
@@ -27,8 +28,6 @@ ETHERNET_BYTES = 38
 """Preamble, header, check sum and gap of a frame."""
 IP_BYTES = 48
 """IPv6 and UDP; of IPv4 it is 28."""
-HEADER_BYTES = 48
-"""Of a datagram of ours, as `native/wire/datagram.hpp` has it."""
 
 
 class AdmissionError(RingcastError, ValueError):

@@ -24,7 +24,7 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "run": ("run a node", {
-        "demo": "see publishers and subscribers of every kind at work, for some seconds",
+        "demo": "see it work: a search and rescue on three nodes, or one node and no Spark",
         "daemon": "run this node's daemon (programs start one by themselves when none runs)",
         "conference": "talk, see, draw, write and play together in browsers",
         "up": "run several nodes on this machine, joined, until Ctrl-C",

@@ -13,49 +13,57 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ringcast.client.descriptors import copies
-from ringcast.errors import BusyError, ClosedError, RingcastError, WouldBlock
+from ringcast.errors import BusyError, ClosedError, RingcastError
 
 _T = TypeVar("_T")
 
 
 class Readiness:
-    """Waits for `fd` on behalf of one task at a time. Raises ResourceLimit."""
+    """Waits for `fd` on behalf of one task at a time. `quiet` says that there is nothing to take after all: a loop may
+    tell of a descriptor once more after the task has emptied it. Raises ResourceLimit."""
 
-    def __init__(self, fd: int, whose: str = "subscriber") -> None:
+    def __init__(self, fd: int, whose: str = "subscriber", quiet: Callable[[], bool] = lambda: False) -> None:
         self._whose = whose
+        self._quiet = quiet
         self._fd = copies((fd,))[0]
         self._watched = self._fd
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     async def receive(
-        self, take: Callable[[], _T], failure: Callable[[], RingcastError | None], timeout: float | None
+        self, take: Callable[[], _T | None], failure: Callable[[], RingcastError | None], timeout: float | None
     ) -> _T:
-        """What `take` returns once it no longer raises WouldBlock.
+        """What `take` returns once that is not None.
 
         Raises TimeoutError, BusyError (another task waits), ClosedError, what `failure` returns, what `take` raises.
         """
-        try:
-            return take()
-        except WouldBlock:
-            pass
+        if (found := take()) is not None:
+            return found
         if self._waiter is not None:
             raise BusyError(self._whose)
+        if timeout is None:
+            return await self._wait(take, failure)
         try:
             async with asyncio.timeout(timeout):
-                while True:
-                    if (error := failure()) is not None:
-                        raise error
-                    await self._readable()
-                    try:
-                        return take()
-                    except WouldBlock:
-                        continue
+                return await self._wait(take, failure)
         except TimeoutError:
             raise TimeoutError(f"no message within {timeout:g} s") from None
 
-    async def _readable(self) -> None:
+    async def _wait(self, take: Callable[[], _T | None], failure: Callable[[], RingcastError | None]) -> _T:
         loop = asyncio.get_running_loop()
+        while True:
+            if (error := failure()) is not None:
+                raise error
+            self._watch(loop)
+            self._waiter = loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+            if (found := take()) is not None:
+                return found
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._fd < 0:
             raise ClosedError(self._whose)
         if self._loop is not loop:
@@ -66,16 +74,11 @@ class Readiness:
             if self._fd < 0:  # another thread closed it in this moment
                 self._unwatch()
                 raise ClosedError(self._whose)
-        self._waiter = loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
 
     def _signalled(self) -> None:
         if self._waiter is None:
             self._unwatch()
-        elif not self._waiter.done():
+        elif not self._waiter.done() and not self._quiet():
             self._waiter.set_result(None)
 
     def _unwatch(self) -> None:

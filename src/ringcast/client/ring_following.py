@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import secrets
 import time
 import weakref
@@ -48,6 +49,8 @@ _FIRST = {"new": _core.START_NEW, "latest": _core.START_LATEST, "earliest": _cor
 # Waiting on each ring's own bell is fastest up to here; beyond, and on kernels that cannot wait for several words,
 # publishers ring one mailbox instead.
 _DIRECT_RINGS = 8 if _core.futex_waitv_available() else 1
+# io_uring may be unwanted where a program runs, without being forbidden.
+_KERNEL_SIGNALS = os.environ.get("RINGCAST_IO_URING", "") != "no"
 
 
 def first_message(start: object) -> int:
@@ -131,6 +134,8 @@ class RingFollowing(Subscription):
         self._counter_index = counter_index
         self._role = role
         self._incarnation = secrets.randbits(63)
+        # Of a reader whose descriptor the kernel signals, for when its rings become too many.
+        self._bridge: weakref.WeakMethod[Callable[[], _core.Bridge]] | None = None
         self._bridged = False
         self._warned = False
         self._consumer: object = None
@@ -174,7 +179,14 @@ class RingFollowing(Subscription):
         self._rings[up.info.incarnation] = up.ring
         self.threads.channel(up.info.incarnation, up.priority)
         if self.mailbox_fd is None and len(reader.incarnations) > _DIRECT_RINGS:
-            self.mailbox_fd = reader.use_mailbox()
+            if self._bridge is None:
+                self.mailbox_fd = reader.use_mailbox()
+            elif (make := self._bridge()) is not None:
+                bridge = make()
+                reader.use_bridge(bridge)
+                self.mailbox_fd, self._bridged = bridge.mailbox_fd, True
+            else:
+                return  # the session has ended
             # Publishers ring it from their next send on; what they sent before is found by looking once more.
             self._connection.post(
                 UseMailbox(id=0, subscription=self.number), (self.mailbox_fd,), lambda _: self._look_again()
@@ -266,16 +278,19 @@ class RingFollowing(Subscription):
                 for incarnation in [] if self.closed else reader.incarnations:
                     reader.detach(incarnation, drain=False)
 
-    def use_bridge(self, reader: _core.RingReader, bridge: _core.Bridge) -> int:
-        """Have arrivals signalled on an eventfd; returns it. Raises ClosedError, the subscription's
-        failure, and as `Connection.call` does."""
+    def descriptor(self, reader: _core.RingReader, bridge: Callable[[], _core.Bridge]) -> int:
+        """Have arrivals signalled on an eventfd; returns it. By the kernel while it can and the rings are few, else by
+        the session's bridge. Raises ClosedError, the subscription's failure, and as `Connection.call` does."""
         with self.lock:
             if self.closed:
                 raise ClosedError("subscriber")
             if self.failure is not None:
                 raise self.failure
-            event_fd = reader.use_bridge(bridge)
-            self.mailbox_fd = bridge.mailbox_fd
+            if self.mailbox_fd is None and _KERNEL_SIGNALS and (event_fd := reader.use_signal()) >= 0:
+                self._bridge = weakref.WeakMethod(bridge)
+                return event_fd
+            event_fd = reader.use_bridge(bridge())
+            self.mailbox_fd = bridge().mailbox_fd
             if self._bridged:
                 return event_fd
             fds = copies((self.mailbox_fd,))

@@ -10,9 +10,12 @@ from typing import Any
 from aiohttp import web
 
 from ringcast.conference.media import MEDIA, URGENCIES, tag_name
+from ringcast.daemon.access.tokens import Permit
 from ringcast.gateway import Gateway
 from ringcast.session import Session
 
+RIGHTS = ("publish", "subscribe", "pull", "create", "set")
+"""What a page of the conference may do with its tags; with `set` it sees where pictures are scaled."""
 PAGE = Path(__file__).parent / "page"
 
 
@@ -35,7 +38,7 @@ def gateway(
     session: Session, described: dict[str, Any], *, host: str, port: int, origins: Iterable[str] = (),
     tls: ssl.SSLContext | None = None,
 ) -> Gateway:  # fmt: skip
-    """Raises ValueError."""
+    """Whoever reaches it may use the conference's own tags, and no others. Raises ValueError."""
 
     async def settings(_: web.Request) -> web.Response:
         return web.json_response(described)
@@ -43,4 +46,5 @@ def gateway(
     return Gateway(
         session, host=host, port=port, origins=origins, folders={"/": PAGE}, tls=tls,
         routes=[web.get("/settings.json", settings)],
+        anybody=Permit.limited(RIGHTS, *(tag_name(described["conference"], medium.name) for medium in MEDIA)),
     )  # fmt: skip

@@ -270,6 +270,17 @@ class DropBuffer(ControlMessage, frozen=True, tag="drop"):
     buffer: int
 
 
+class ReportRefusal(ControlMessage, frozen=True, tag="report_refusal"):
+    """This program refused something to somebody whom it serves, so many times: the daemon's audit records it."""
+
+    id: int
+    who: Place
+    action: Place
+    what: Place = ""
+    reason: Place = ""
+    count: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
+
+
 class GetStatus(ControlMessage, frozen=True, tag="status"):
     id: int
 
@@ -286,5 +297,6 @@ Request = (
     Hello | OpenTag | DestroyTag | Publish | Unpublish | Subscribe | UseMailbox | Unsubscribe | Attached | Move
     | SetChannel | Watch | Unwatch | StageUp | StageDown | IntakeUp | IntakeDown
     | ListTags | ListPublishers | ListSubscribers | ListNodes | ListChannels | ListHistories
-    | PullHistory | HoldBuffer | DropBuffer | ObserveMesh | LoadModel | GetStatus | GetSettings | Bye
+    | PullHistory | HoldBuffer | DropBuffer | ObserveMesh | LoadModel
+    | ReportRefusal | GetStatus | GetSettings | Bye
 )  # fmt: skip

@@ -22,6 +22,8 @@ Positive = Annotated[int, Meta(ge=1, le=2**40)]
 Extent = Annotated[int, Meta(ge=1, le=2**20)]
 Rate = Annotated[float, Meta(ge=0.0, le=1e9)]
 """Messages a second; 0 is as many as there are."""
+Port = Annotated[int, Meta(ge=1, le=65535)]
+Secret = Annotated[bytes, Meta(min_length=32, max_length=32)]
 ShortText = Annotated[str, Meta(max_length=255)]
 Urgency = Annotated[str, Meta(max_length=128)]
 """Class, DSCP and schedule as words (`ringcast.model.priority`)."""
@@ -50,7 +52,7 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     """What a channel's packets are sealed with. It is told to the node that opens the channel, over a link between
     daemons that is encrypted itself, and kept nowhere else."""
 
-    secret: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    secret: Secret
     epoch: Annotated[int, Meta(ge=0, lt=2**32)] = 0
     algorithm: Annotated[int, Meta(ge=1, le=2)]
     sender: Annotated[int, Meta(ge=0, lt=2**24)] = 0
@@ -84,7 +86,7 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     key: Word
     number: Word
     """The receiver's own among `peers`."""
-    feedback: Word
+    feedback: Port
     """Port on the sender's node for the receivers' feedback."""
     chunk: Positive
     multicast: ShortText = ""
@@ -191,12 +193,16 @@ class OpenClock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClockOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """Send probes to this UDP port, with this key."""
+    """Send probes to this UDP port, with this key and the proof that you know the secret."""
 
-    port: int
+    port: Port
     key: Word
+    secret: Secret
     clock: ShortText
     """Which clock it is: nodes of one running kernel have the same. '' when that is not known."""
+
+    def __repr__(self) -> str:
+        return f"ClockOpened(port={self.port}, key={self.key}, clock={self.clock!r})"
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,8 @@ from ringcast.control.service import Nothing, RingTaken
 from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, NodeStatus
 from ringcast.daemon.access.audit import Audit
 from ringcast.daemon.access.node_rights import NodeRights
+from ringcast.daemon.admitting.admitting import this_calibration
+from ringcast.daemon.admitting.capacities import Capacities
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
@@ -40,6 +42,7 @@ from ringcast.daemon.observe.own_publisher import OwnPublisher
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.placing.placer import Placing
+from ringcast.daemon.placing.ways import Ways
 from ringcast.daemon.priority.agreement import Agreement
 from ringcast.daemon.pull.buffers import Buffers
 from ringcast.daemon.pull.pulls import Pulls
@@ -154,7 +157,10 @@ class Network:
         ):  # fmt: skip
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
-        self.models = Models(self.mesh)
+        ways = Ways(self.mesh, self._host_of, asyncio.get_running_loop().time, background)
+        self._capacities = Capacities(local.table.node, self.mesh, ways.to, this_calibration, background)
+        local.admitting.others = self._capacities
+        self.models = Models(self.mesh, self._node_rights.may_choose)
         hearing = Hearing(local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions)
         self.choosing = Choosing(
             local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
@@ -243,6 +249,7 @@ class Network:
         self.incoming.follow_soon()
         self.placing.changed(changes)
         self.choosing.changed(changes)
+        self._capacities.changed(changes)
         self.tags.changed(changes)
 
     def _presence(self, presences: list[Presence]) -> None:
@@ -297,10 +304,12 @@ class Network:
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what this node's receiving ends dropped; what was not believed of other
-        daemons, or not done for them, is under 'mesh'."""
+        daemons, or not done for them, is under 'mesh', and probes that no node of the mesh sent under 'clock'."""
         dropped = self._ends.dropped()
         if refused := self.mesh.status().refused:
             dropped["mesh"] = refused
+        if forged := self.clocks.dropped():
+            dropped["clock"] = forged
         return dropped
 
     def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:

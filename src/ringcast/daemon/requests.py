@@ -29,6 +29,7 @@ from ringcast.control.requests import (
     Move,
     ObserveMesh,
     PullHistory,
+    ReportRefusal,
     Request,
     SetChannel,
     StageDown,
@@ -121,6 +122,9 @@ class Requests:
             channels, dropped = self._network.status() if self._network is not None else ([], {})
             for listed in listing.channel_pages(request.id, channels, dropped):
                 connection.push(listed)
+        elif isinstance(request, ReportRefusal):
+            self._audit.reported(self._local.clients[connection.number], request)
+            connection.push(Done(id=request.id))
         elif isinstance(request, ObserveMesh):
             self._begin(connection, request, self._observe(connection, request))
         elif isinstance(request, LoadModel):

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ringcast.errors import RingcastError
+from ringcast.errors import NotAllowed, RingcastError
 from ringcast.model.identity import Presence, PublisherInfo
 from ringcast.model.tag import TagAttributes
 
@@ -69,6 +69,8 @@ def refused(publisher: int, number: int, exc: BaseException) -> bytes:
 
 
 def _told(exc: BaseException) -> dict[str, str]:
+    if isinstance(exc, NotAllowed):  # by the gateway or by the daemon: that is the same to a page
+        return {"error": "NotAllowed", "message": str(exc)[:MAX_SENTENCE]}
     kind = type(exc).__name__ if isinstance(exc, (RingcastError, TimeoutError, ValueError, TypeError)) else "Error"
     return {"error": kind, "message": str(exc)[:MAX_SENTENCE]}
 

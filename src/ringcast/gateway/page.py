@@ -19,13 +19,14 @@ from ringcast.aio.publisher import AsyncPublisher
 from ringcast.aio.subscriber import AsyncSubscriber
 from ringcast.aio.threads import Threads
 from ringcast.aio.watch import AsyncWatch
+from ringcast.daemon.access.tokens import NotPermitted, Permit
 from ringcast.errors import BadMessage, ResourceLimit, RingcastError, WouldBlock
 from ringcast.gateway import answers, frames, reading, requests
 from ringcast.gateway.backlog import Backlog, Stream
 from ringcast.gateway.limits import Limits
 from ringcast.gateway.outbox import Outbox
-from ringcast.gateway.permits import Permit
 from ringcast.gateway.streaming import Sources, Streaming
+from ringcast.model.closing import HasClose
 from ringcast.security.rules import EVERYTHING
 from ringcast.session import Session
 from ringcast.tag import Tag
@@ -48,6 +49,8 @@ class PagePublisher:
         self.tag = tag
         self.check = check
         self.last = 0
+        self.taken_away: NotPermitted | None = None
+        """It lost the right; nothing of it is sent any more."""
         self.answers: OrderedDict[int, bytes] = OrderedDict()
 
     def remember(self, number: int, answer: bytes) -> bytes:
@@ -59,10 +62,14 @@ class PagePublisher:
 
 
 class Page:
-    """`permit` says what it may do of what `session` may."""
+    """`permit` says what it may do of what `session` may; `on_refusal` hears of what it asked for beyond that."""
 
-    def __init__(self, session: Session, threads: Threads, limits: Limits, permit: Permit = Permit()) -> None:
+    def __init__(
+        self, session: Session, threads: Threads, limits: Limits, permit: Permit = Permit(),
+        on_refusal: Callable[[NotPermitted], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self.permit = permit
+        self._on_refusal = on_refusal
         self.token = secrets.token_urlsafe(24)
         self.limits = limits
         self.backlog = Backlog(limits.backlog_bytes)
@@ -72,7 +79,7 @@ class Page:
         self._sources = Sources(session, threads, self.outbox)
         self._publishers: dict[int, PagePublisher] = {}
         self._streaming: dict[int, Streaming] = {}
-        self._watches: dict[int, tuple[AsyncWatch, asyncio.Task[None]]] = {}
+        self._watches: dict[int, tuple[AsyncWatch, asyncio.Task[None], str]] = {}  # with the pattern of tags, or ''
         self._asked: asyncio.Queue[requests.AnyRequest] = asyncio.Queue(256)
         self._beside = asyncio.Semaphore(_BESIDE)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -99,6 +106,8 @@ class Page:
                 self.outbox.say(before)
             return
         try:
+            if held.taken_away is not None:
+                raise held.taken_away
             if held.check is not None:
                 held.check(frame.payload)
             seq = await held.publisher.send(bytes(frame.payload), frame.event_ns, frame.discardable)
@@ -146,6 +155,9 @@ class Page:
     async def _do(self, request: requests.AnyRequest) -> None:
         try:
             await self._ACTIONS[type(request)](self, request)
+        except NotPermitted as exc:
+            self._on_refusal(exc)
+            self.outbox.say(answers.error(request.id, exc))
         except (RingcastError, ValueError, TypeError, TimeoutError, OverflowError) as exc:
             self.outbox.say(answers.error(request.id, exc))
         except Exception as exc:
@@ -165,7 +177,7 @@ class Page:
 
     async def _publish(self, request: requests.Publish) -> None:
         held = self._publishers.get(request.publisher)
-        if held is None:
+        if held is None or held.taken_away is not None:
             self._check_room(len(self._publishers), "publishers")
             held = await self._make_publisher(request)
             self._publishers[request.publisher] = held
@@ -179,6 +191,7 @@ class Page:
         create = self.permit.allows("create", request.tag)
         tag: Tag[Any] = await self._threads.run(lambda: self._session.tag(request.tag, create=create))
         publisher = await self._threads.run(lambda: tag.publisher(request.on_slow, encoded=True))
+        await self._check_still("publish", request.tag, publisher)
         check = tag.codec.decode if tag.attributes.codec in _CHECKED else None
         return PagePublisher(AsyncPublisher(publisher, self._threads), request.tag, check)
 
@@ -192,6 +205,7 @@ class Page:
             self._check_room(len(self._streaming), "subscriptions")
             self.permit.check("subscribe", request.pattern)
             made = await self._threads.run(reading.subscribe, self._session, request)
+            await self._check_still("subscribe", request.pattern, made)
             stream = Stream(request.subscription, request.priority, request.reliable)
             self.backlog.add(stream)
             streaming = Streaming(AsyncSubscriber(made, self._threads), stream, self.backlog, self.outbox,
@@ -215,6 +229,7 @@ class Page:
     async def _pull(self, request: requests.Pull) -> None:
         self.permit.check("pull", request.tag)
         found = await self._threads.run(reading.pull, self._session, request, self.limits.pulled_messages)
+        self.permit.check("pull", request.tag)  # the rules may have changed meanwhile
         if found.bounds is not None:
             self.outbox.say(answers.done(request.id, bounds=found.bounds))
             return
@@ -229,7 +244,7 @@ class Page:
         session, what, pattern = self._session, request.what, request.pattern
         if what in ("publishers", "subscribers"):
             self.permit.check_sees(pattern)
-        elif what == "channels":
+        elif what == "channels" and not self.permit.may("set"):
             self.permit.check("set", EVERYTHING)
 
         def rows() -> list[Any]:
@@ -241,22 +256,29 @@ class Page:
         found = await self._threads.run(rows)
         if what == "tags":
             found = [row for row in found if self.permit.sees(row.name)]
+        elif what == "channels":
+            found = [row for row in found if self.permit.allows("set", row.tag)]
         self.outbox.say(answers.done(request.id, rows=[answers.row(one) for one in found]))
 
     async def _watch(self, request: requests.Watch) -> None:
         # One that is asked for again is begun again: what was said on a broken connection may not have come.
         await self._end_watch(request.watch)
         self._check_room(len(self._watches), "watches")
-        if any(kind != "node" for kind in request.kinds):
+        of_tags = any(kind != "node" for kind in request.kinds)
+        if of_tags:
             self.permit.check_sees(request.pattern)
         made = await self._threads.run(self._session.watch, request.pattern, kinds=request.kinds)
+        if of_tags and not self.permit.sees(request.pattern):  # the rules changed meanwhile
+            await self._threads.run(made.close)
+            raise NotPermitted(self.permit, "subscribe", request.pattern)
         watch = AsyncWatch(made, self._threads)
         rows = []
         with contextlib.suppress(WouldBlock):  # all that is there was told before it was made
             while True:
                 rows.append(answers.row(watch.recv_nowait()))
         self.outbox.say(answers.done(request.id, rows=rows))
-        self._watches[request.watch] = (watch, self._start(self._tell_presences(request.watch, watch)))
+        telling = self._start(self._tell_presences(request.watch, watch))
+        self._watches[request.watch] = (watch, telling, request.pattern if of_tags else "")
 
     async def _tell_presences(self, number: int, watch: AsyncWatch) -> None:
         try:
@@ -286,6 +308,38 @@ class Page:
         if held >= self.limits.streams:
             raise ResourceLimit(what, f"a page may have {self.limits.streams} {what} at this gateway")
 
+    # ---------------------------------------------------------------- rights that are taken away
+
+    async def enforce(self, permit: Permit) -> None:
+        """It may do this from now on: what it holds beyond that ends, and the page is told."""
+        self.permit = permit
+        for held in self._publishers.values():
+            if held.taken_away is None and not permit.allows("publish", held.tag):
+                held.taken_away = NotPermitted(permit, "publish", held.tag)
+                self._on_refusal(held.taken_away)
+                await held.publisher.close()
+        for number, streaming in list(self._streaming.items()):
+            if not permit.allows("subscribe", streaming.pattern):
+                del self._streaming[number]
+                self.backlog.remove(number)
+                await streaming.close()
+                self.outbox.say(answers.failed(number, self._lost("subscribe", streaming.pattern), ended=True))
+        for number, (_, _, pattern) in list(self._watches.items()):
+            if pattern and not permit.sees(pattern):
+                await self._end_watch(number)
+                self.outbox.say(answers.error(None, self._lost("subscribe", pattern)))
+
+    def _lost(self, action: str, pattern: str) -> NotPermitted:
+        error = NotPermitted(self.permit, action, pattern)
+        self._on_refusal(error)
+        return error
+
+    async def _check_still(self, action: str, pattern: str, made: HasClose) -> None:
+        """The rules may have changed while something was made. Raises NotPermitted."""
+        if not self.permit.allows(action, pattern):
+            await self._threads.run(made.close)
+            raise NotPermitted(self.permit, action, pattern)
+
     # ---------------------------------------------------------------- the end
 
     async def release(self) -> None:
@@ -297,7 +351,7 @@ class Page:
             task.cancel()
         things: list[Coroutine[Any, Any, None]] = [held.publisher.close() for held in self._publishers.values()]
         things += [streaming.close() for streaming in self._streaming.values()]
-        things += [watch.close() for watch, _ in self._watches.values()]
+        things += [watch.close() for watch, _, _ in self._watches.values()]
         for failure in await asyncio.gather(*things, return_exceptions=True):
             if isinstance(failure, Exception):
                 logger.warning("something of a page that left could not be closed: %s", failure)

@@ -14,6 +14,7 @@ import errno
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,27 +23,23 @@ import msgspec
 from aiohttp import WSCloseCode, hdrs, web
 
 from ringcast.aio.threads import Threads
+from ringcast.daemon.access.tokens import NotPermitted, Permit, Permits
 from ringcast.errors import BadMessage, BrokenError
-from ringcast.gateway import answers, origins, requests
+from ringcast.gateway import answers, requests
+from ringcast.gateway.access.entrance import ENTER, Entrance, host_of
+from ringcast.gateway.access.refusals import Refusals
 from ringcast.gateway.connection import Connection, Ended
 from ringcast.gateway.limits import Limits
 from ringcast.gateway.page import Page
-from ringcast.gateway.permits import Permit, Permits
 from ringcast.session import Session
 
 logger = logging.getLogger("ringcast.gateway")
 
 STATIC = Path(__file__).parent / "static"
-SOCKET, ALIVE, ENTER = "/ringcast/socket", "/ringcast/alive", "/ringcast/enter"
-COOKIE = "ringcast_token"
-COOKIE_S = 30 * 86_400
+SOCKET, ALIVE = "/ringcast/socket", "/ringcast/alive"
 MODULES = sorted(path.name for path in STATIC.iterdir())
 DEFAULT_PORT = 7480
 _CLOSE_S = 2.0
-
-_FORM = """<!doctype html><meta charset="utf-8"><title>Ringcast</title>
-<form method="post"><label>Token <input name="token" type="password" autofocus></label> <button>Enter</button></form>
-"""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -61,8 +58,9 @@ class Gateway:
 
     `folders` are served as files, by the path under which a browser finds them; the folder at "/" may have an
     `index.html`. `routes` are an application's own (aiohttp's). `origins` are those of pages that come from elsewhere
-    and may use this gateway all the same. With `permits`, a page has to show a token, and may do what its rules say.
-    Port 0 takes a free one; `address` says which. `tls` makes it https.
+    and may use this gateway all the same. With `permits`, a page has to show a token, and may do what its rules say;
+    without, `anybody` is what every page may do. A gateway for loopback needs neither: there every page may do what
+    `session` may. Port 0 takes a free one; `address` says which. `tls` makes it https.
     """
 
     def __init__(
@@ -76,27 +74,29 @@ class Gateway:
         routes: Iterable[web.AbstractRouteDef] = (),
         limits: Limits = Limits(),
         permits: Permits | None = None,
+        anybody: Permit | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Raises ValueError for an origin or limit that cannot be, or a folder that is not there."""
+        """Raises ValueError for an origin or limit that cannot be, a folder that is not there, or a gateway that others
+        can reach without `permits` or `anybody`."""
         self._session = session
         self._host, self._port = host, port
-        self._origins = frozenset(map(_normal, origins))
         self._limits = limits.check()
         self._tls = tls
-        self._permits = permits
         self._threads = Threads()
+        self._refusals = Refusals(session, self._threads)
+        self._entrance = Entrance(host, origins, permits, anybody, self._refusals, secure=tls is not None)
         self._pages: dict[str, Page] = {}
         self._connections: dict[str, Connection] = {}
         self._lingering: dict[str, asyncio.Task[None]] = {}
-        self._refused = 0
+        self._too_many = 0
         self._sockets = 0
         self._stopping = False
         self._runner: web.AppRunner | None = None
         self.app = web.Application(middlewares=[self._guard])
         self.app.add_routes([web.get(SOCKET, self._serve), web.get(ALIVE, self._alive)])
         self.app.add_routes([web.get("/favicon.ico", _nothing)])
-        self.app.add_routes([web.get(ENTER, _form), web.post(ENTER, self._enter)])
+        self.app.add_routes(self._entrance.routes)
         self.app.add_routes([web.get(f"/ringcast/{name}", _static) for name in MODULES])
         self.app.add_routes(list(routes))
         self._add_folders(folders or {})
@@ -129,6 +129,7 @@ class Gateway:
         await asyncio.gather(*(self._release(page) for page in list(self._pages.values())))
         if runner is not None:
             await runner.cleanup()
+        await self._refusals.close()
         self._threads.end()
 
     async def __aenter__(self) -> Self:
@@ -156,8 +157,8 @@ class Gateway:
 
     @property
     def refused(self) -> int:
-        """Requests of other origins, and connections beyond the limit."""
-        return self._refused
+        """Requests of other origins, without a token or without a right, and connections beyond the limit."""
+        return self._refusals.count + self._too_many
 
     # ---------------------------------------------------------------- requests
 
@@ -174,20 +175,14 @@ class Gateway:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        headers = request.headers
-        origin = headers.get(hdrs.ORIGIN)
-        why = origins.refusal(
-            request.scheme, request.host, origin, headers.get("Sec-Fetch-Site"), headers.get("Sec-Fetch-Mode"),
-            self._origins,
-        )  # fmt: skip
-        if why is not None:
-            self._refused += 1
-            return web.Response(status=403, text=f"{why}\n")
+        if (refused := self._entrance.turn_away(request)) is not None:
+            return refused
+        origin = request.headers.get(hdrs.ORIGIN)
         response = await handler(request)
         if not response.prepared:
             response.headers.setdefault("X-Content-Type-Options", "nosniff")
             response.headers.setdefault("Cache-Control", "no-cache")
-            if origin is not None and origin in self._origins:
+            if origin is not None and self._entrance.allows_origin(origin):
                 response.headers["Access-Control-Allow-Origin"] = origin
                 response.headers["Vary"] = "Origin"
             else:
@@ -201,13 +196,12 @@ class Gateway:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get(hdrs.UPGRADE, "").lower() != "websocket":
             return web.Response(status=426, text="this address is for WebSockets: see ringcast.js\n")
-        permit = self._permit(request)
+        permit = self._entrance.permit(request)
         if permit is None:
-            self._refused += 1
             return web.Response(status=401, text=f"this gateway wants a token: enter it at {ENTER}\n")
         # A page that lost its network comes back while its old connection still looks alive.
         if self._sockets >= 2 * self._limits.pages:
-            self._refused += 1
+            self._too_many += 1
             return web.Response(status=503, text=f"this gateway serves at most {self._limits.pages} pages\n")
         socket = web.WebSocketResponse(
             max_msg_size=self._limits.message_bytes, compress=False, autoping=True, timeout=_CLOSE_S
@@ -219,7 +213,7 @@ class Gateway:
         page: Page | None = None
         self._sockets += 1
         try:
-            page = self._attach(await connection.hello(), connection, permit)
+            page = self._attach(await connection.hello(), connection, permit, host_of(request))
             await connection.run(page)
         except Ended as exc:
             await connection.close(exc.code, str(exc))
@@ -230,43 +224,50 @@ class Gateway:
                 self._detach(page, connection)
         return socket
 
-    # ---------------------------------------------------------------- tokens
+    # ---------------------------------------------------------------- rules
 
-    def _permit(self, request: web.Request) -> Permit | None:
-        """Of the token that a request shows: a program's in a header, a page's in its cookie."""
-        if self._permits is None:
-            return Permit()
-        scheme, _, said = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
-        return self._permits.of(said if scheme.lower() == "bearer" else request.cookies.get(COOKIE, ""))
-
-    async def _enter(self, request: web.Request) -> web.StreamResponse:
-        """A person shows a token, and the browser keeps it: no script reads it, and no other site makes use of it."""
-        said = str((await request.post()).get("token", ""))
-        if self._permits is None or self._permits.of(said) is None:
-            self._refused += 1
-            return web.Response(status=401, text="there is no such token\n")
-        response = web.Response(status=303, headers={hdrs.LOCATION: "/"})
-        response.set_cookie(
-            COOKIE, said, max_age=COOKIE_S, path="/", httponly=True, samesite="Strict", secure=self._tls is not None
-        )
-        return response
+    async def take_over(self, permits: Permits) -> None:
+        """Other rules are in force from now on: pages lose what they may not have any more, and those whose token is
+        gone lose everything. Raises ValueError when this gateway wants no tokens."""
+        if self._entrance.permits is None:
+            raise ValueError("this gateway was started without rules; start it again with them")
+        self._entrance.permits = permits
+        for page in list(self._pages.values()):
+            permit = page.permit.under(permits)
+            if permit is not None:
+                await page.enforce(permit)
+                continue
+            self._refusals.note(str(page.permit), "enter", "", "the token is not good any more")
+            if (connection := self._connections.pop(page.token, None)) is not None:
+                await connection.close(WSCloseCode.POLICY_VIOLATION, "your token is not good any more")
+            if (waiting := self._lingering.pop(page.token, None)) is not None:
+                waiting.cancel()
+            await self._release(page)
 
     # ---------------------------------------------------------------- pages and their connections
 
-    def _attach(self, hello: requests.Hello, connection: Connection, permit: Permit) -> Page:
+    def _attach(self, hello: requests.Hello, connection: Connection, permit: Permit, host: str) -> Page:
         """A page that was here before, with the same token, goes on with all that it held. Raises Ended."""
+        if self._entrance.permits is not None:  # the rules may have changed since it showed its token
+            now = permit.under(self._entrance.permits)
+            if now is None:
+                raise Ended(WSCloseCode.POLICY_VIOLATION, "your token is not good any more")
+            permit = now
         page = self._resume(hello, permit)
         resumed = page is not None
         if page is None:
             if len(self._pages) >= self._limits.pages:
-                self._refused += 1
+                self._too_many += 1
                 raise Ended(WSCloseCode.TRY_AGAIN_LATER, f"this gateway serves at most {self._limits.pages} pages")
-            page = Page(self._session, self._threads, self._limits, permit)
+            page = Page(self._session, self._threads, self._limits, permit, partial(self._not_permitted, host))
             self._pages[page.token] = page
         self._connections[page.token] = connection
         limits = {name: value for name, value in msgspec.to_builtins(self._limits).items() if name != "pages"}
         page.outbox.say(answers.welcome(hello.id, self._session.node, page.token, resumed, self._limits.beat_s, limits))
         return page
+
+    def _not_permitted(self, host: str, error: NotPermitted) -> None:
+        self._refusals.note(f"{error.who} from {host}", error.action, error.what, "no rule allows it")
 
     def _resume(self, hello: requests.Hello, permit: Permit) -> Page | None:
         """The page as it was, or None: it was never here, has been released, or counts otherwise than we do."""
@@ -305,17 +306,9 @@ class Gateway:
         await page.release()
 
 
-def _normal(origin: str) -> str:
-    return origins.normal(origin)
-
-
 async def _nothing(request: web.Request) -> web.Response:
     """Browsers ask for an icon of every site."""
     return web.Response(status=204)
-
-
-async def _form(request: web.Request) -> web.Response:
-    return web.Response(text=_FORM, content_type="text/html")
 
 
 async def _static(request: web.Request) -> web.FileResponse:

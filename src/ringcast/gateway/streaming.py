@@ -74,6 +74,7 @@ class Streaming:
     ) -> None:  # fmt: skip
         self.subscriber = subscriber
         self.stream = stream
+        self.pattern = asked.pattern
         self._backlog = backlog
         self._outbox = outbox
         self._sources = sources

@@ -23,6 +23,7 @@ class Proof(NamedTuple):
 
     name: str
     serial: int
+    until: datetime
 
 
 class Identity:
@@ -84,7 +85,7 @@ class Identity:
         certificate = x509.load_der_x509_certificate(presented)
         if self.is_revoked(certificate.serial_number):
             raise BadCertificate(f"the certificate of {certificates.name_of(certificate)!r} was revoked")
-        return Proof(certificates.name_of(certificate), certificate.serial_number)
+        return Proof(certificates.name_of(certificate), certificate.serial_number, certificate.not_valid_after_utc)
 
     def is_revoked(self, serial: int) -> bool:
         return serial in self._revoked

@@ -115,6 +115,10 @@ class Rules:
         action, pattern = subject(action, pattern)
         return any(rule.allows(action, pattern) for rule in self._for_tokens if token in (rule.tokens or ()))
 
+    def token_may(self, token: str, action: str) -> bool:
+        """Whether some rule lets a token do that with some tags."""
+        return any(action in rule.may for rule in self._for_tokens if token in (rule.tokens or ()))
+
     def _of(self, who: Who) -> Iterator[Rule]:
         for rule in self._for_programs:
             if (

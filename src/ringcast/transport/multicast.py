@@ -12,6 +12,7 @@ import socket
 import struct
 from pathlib import Path
 
+from ringcast.model import addresses
 from ringcast.model.priority import Marking
 from ringcast.transport.addressing import connected_datagrams, family_of, mark, widen_receive_buffer
 
@@ -50,7 +51,7 @@ def group_address(number: int, taken: set[str], local: str = "") -> str:
 
 
 def with_port(address: str) -> str:
-    return f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
+    return addresses.join(address, PORT)
 
 
 def without_port(text: str) -> str:

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from ringcast.client.readiness import Readiness
-from ringcast.errors import BusyError, ClosedError, TagDestroyed, WouldBlock
+from ringcast.errors import BusyError, ClosedError, TagDestroyed
 
 
 class Source:
@@ -21,14 +21,16 @@ class Source:
         self.items.append(item)
         os.eventfd_write(self.fd, 1)
 
-    def take(self) -> int:
+    def take(self) -> int | None:
+        return None if self.quiet() else self.items.pop(0)
+
+    def quiet(self) -> bool:
         if not self.items:
             try:
                 os.eventfd_read(self.fd)
             except BlockingIOError:
                 pass
-            raise WouldBlock
-        return self.items.pop(0)
+        return not self.items
 
 
 @pytest.fixture
@@ -77,6 +79,28 @@ def test_a_wake_up_for_nothing_goes_on_waiting(ready, source):
         assert await task == 7
 
     asyncio.run(main())
+
+
+def test_a_descriptor_that_was_emptied_meanwhile_does_not_wake_the_task(source):
+    ready = Readiness(source.fd, quiet=source.quiet)
+    taken = []
+
+    def take():
+        taken.append(source.take())
+        return taken[-1]
+
+    async def main():
+        for i in range(5):
+            task = asyncio.create_task(ready.receive(take, lambda: source.failure, None))
+            await asyncio.sleep(0)
+            source.put(i)
+            assert (
+                await task == i
+            )  # the loop sees the descriptor readable once more before the task takes what is there
+
+    asyncio.run(main())
+    ready.close()
+    assert taken == [item for i in range(5) for item in (None, i)]
 
 
 def test_a_descriptor_nobody_waits_for_does_not_keep_the_loop_busy(ready, source):

@@ -49,6 +49,7 @@ REQUESTS: list[Any] = [
     requests.ListChannels(id=1),
     requests.ObserveMesh(id=1),
     requests.LoadModel(id=1),
+    requests.ReportRefusal(id=1, who="10.0.0.7", action="enter", reason="a wrong token", count=3),
     requests.GetStatus(id=1),
     requests.GetSettings(id=1),
     requests.Bye(id=1),

@@ -36,6 +36,7 @@ NAMES = (
     "recovery",
     "spark",
     "scrape",
+    "scale",
     "slow-page",
     "all",
 )

@@ -14,14 +14,15 @@ HELP = "Run this node's daemon."
 _EPILOG = """\
 Settings come from flags, then from a file: --config, or RINGCAST_CONFIG, or ringcast/ringcast.toml in XDG_CONFIG_HOME
 (~/.config), or /etc/ringcast/ringcast.toml. 'ringcast config show' says what is in force and where it came from. SIGHUP
-reloads the file: tags, peers, transports, limits and the log change at once. The log names the settings that need a
-restart.
+reloads the file: tags, peers, transports, rules, limits and the log change at once. The log names the settings that
+need a restart.
 
 examples:
   ringcast daemon                                                this machine alone
   ringcast daemon --listen 0.0.0.0:7417 --peer 10.0.0.2:7417     joined with others
   ringcast daemon --config ringcast.toml --check                 is the file valid? then exit
   ringcast daemon --listen 0.0.0.0:7417 --mesh team-a --metrics 127.0.0.1:9417 --log json
+  ringcast daemon --metrics 0.0.0.0:9417 --metrics-rules readers.toml
 """
 
 
@@ -74,6 +75,11 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         help="prove this node's name by the certificate in here, or 'none' (default: as 'ringcast secure' wrote it)",
     )  # fmt: skip
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve metrics for Prometheus here (default: nowhere)")
+    parser.add_argument(
+        "--metrics-rules", metavar="FILE",
+        help="metrics are for those who show a token of this file, or 'none' for whoever comes; needed where others "
+        "can reach them ('ringcast gateway --new-token' makes tokens)",
+    )  # fmt: skip
     parser.add_argument("--log", choices=("text", "json"), help="log lines as text (default) or JSON")
     parser.add_argument(
         "--log-level", choices=("error", "warning", "info", "debug"), help="log this level and worse (default: warning)"
@@ -91,7 +97,8 @@ def flags(args: argparse.Namespace) -> dict[str, Any]:
         "name": ("--name", args.name), "mesh": ("--mesh", args.mesh),
         "socket": ("--socket", os.path.abspath(args.socket) if args.socket else None),
         "listen": ("--listen", args.listen), "peers": ("--peer", args.peer), "scout": ("--no-scout", args.scout),
-        "identity": ("--identity", _folder(args.identity)), "metrics": ("--metrics", args.metrics),
+        "identity": ("--identity", _path(args.identity)), "metrics": ("--metrics", args.metrics),
+        "metrics_rules": ("--metrics-rules", _path(args.metrics_rules)),
         "log": ("--log", args.log),
         "log_level": ("--log-level", args.log_level), "limits.memory": ("--budget", args.budget),
         "limits.tag_lease_s": ("--tag-lease", args.tag_lease),
@@ -127,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _folder(path: str | None) -> str | None:
+def _path(path: str | None) -> str | None:
     return path if path in (None, "none") else os.path.abspath(path)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from ringcast.cli.parts.access import add_socket
-from ringcast.cli.parts.checks import extras, kernel, limits, network, node, scheduling, software
+from ringcast.cli.parts.checks import extras, kernel, limits, network, node, scheduling, security, software
 from ringcast.cli.parts.checks.finding import Finding, healthy
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.program import FAILED
 
-HELP = "What this machine allows: kernel, limits, network, software, the daemon, Spark, the lab. Changes nothing."
+HELP = "What this machine allows: kernel, limits, network, software, the daemon, security, Spark, lab. Changes nothing."
 
 _EPILOG = """\
 Each line is ok, limited (it works, with less) or missing. One sentence says what you lose and how to change that. The
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     output = Output(args.json)
     findings = [
         *software.look(), *kernel.look(), *limits.look(), *scheduling.look(), *network.look(),
-        *node.look(args.socket), *extras.look(),
+        *node.look(args.socket), *security.look(args.socket), *extras.look(),
     ]  # fmt: skip
     good = healthy(findings)
     if output.json:

@@ -70,16 +70,17 @@ class SubscribedRings(_core.RingReader):
     def fileno(self) -> int:
         """Raises ClosedError, ForkedError, DaemonUnavailable, ResourceLimit."""
         self._attachment.check()
-        return self.registration.use_bridge(self, self._attachment.bridge())
+        return self.registration.descriptor(self, self._attachment.bridge)
 
     async def receive(self, timeout: float | None, copy: bool) -> _core.Message[Any]:
         """`recv` for asyncio."""
         if self._ready is None:
             from ringcast.client.readiness import Readiness  # loads asyncio, which most programs do without
 
-            self._ready = Readiness(self.fileno())
+            itself = weakref.ref(self)
+            self._ready = Readiness(self.fileno(), quiet=lambda: (rings := itself()) is not None and rings.quiet())
             weakref.finalize(self, self._ready.close).atexit = False
-        return await self._ready.receive(lambda: self.recv_nowait(copy), lambda: self.registration.failure, timeout)
+        return await self._ready.receive(lambda: self.recv_if_any(copy), lambda: self.registration.failure, timeout)
 
     def close(self) -> None:
         """Give the registration back; whoever waits gets ClosedError. A second call does nothing, and so does one in a

@@ -16,15 +16,17 @@ import msgspec
 from msgspec.structs import replace
 
 from ringcast import _core
+from ringcast.control.requests import ReportRefusal
 from ringcast.control.status import Refusal
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe.complaints import Complaints, printable
 from ringcast.daemon.observe.own_publisher import OwnPublisher
 from ringcast.daemon.observe.rate_limit import RateLimit
+from ringcast.daemon.rings.registrations import Client
 from ringcast.daemon.table.system_tags import AUDIT_ATTRIBUTES, audit_tag
 from ringcast.errors import NotAllowed, RingcastError
-from ringcast.security.rules import Who
+from ringcast.security.rules import ACTIONS, Who
 
 logger = logging.getLogger("ringcast.audit")
 
@@ -33,6 +35,8 @@ LINES_PER_MINUTE = 20
 MOST_BYTES = 8 * 1024 * 1024
 """Of the file; then it becomes FILE.1, and another begins."""
 MOST_CHARS = 300
+REPORTED = (*ACTIONS, "enter")
+"""What programs report is counted by these; whatever else they say, under one name."""
 
 
 class Audit:
@@ -56,16 +60,27 @@ class Audit:
     def client(self, who: Who, pid: int, error: NotAllowed) -> None:
         self.note("client", str(who), error.action, error.what, "no rule allows it", pid)
 
-    def note(self, kind: str, who: str, action: str, what: str, reason: str, pid: int = 0) -> None:
-        """Something was refused. Whatever comes from others is cut and made printable here."""
-        self.counts[action] += 1
+    def reported(self, client: Client, said: ReportRefusal) -> None:
+        """A program refused something to somebody whom it serves. Its word is recorded as its word: with its user and
+        process, and under one limit, whomever it names."""
+        who = f"{said.who}, says the program {client.program!r} of user {client.user}"
+        action = said.action if said.action in REPORTED else "other"
+        self.note("web", who, action, said.what, said.reason, client.pid, said.count, ("web", client.user, action))
+
+    def note(
+        self, kind: str, who: str, action: str, what: str, reason: str, pid: int = 0, count: int = 1,
+        alike: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """Something was refused, so many times. Whatever comes from others is cut and made printable here. Those that
+        are `alike` (by default in kind, asker and action) share a limit."""
+        self.counts[action] += count
         record = Refusal(
             at_ns=_core.utc_ns(), node=self._node, kind=kind, who=_short(who), pid=pid, action=_short(action),  # type: ignore[arg-type]
-            what=_short(what), reason=_short(reason),
+            what=_short(what), reason=_short(reason), left_out=count - 1,
         )  # fmt: skip
         now_ns = int(self._loop.time() * 1e9)
         self._sum_up(now_ns)
-        if self._limit.admits((kind, who, action), now_ns, record):
+        if self._limit.admits(alike or (kind, who, action), now_ns, record, count):
             self._write(record)
         due_ns = self._limit.due_ns()
         if self._timer is None and due_ns is not None and not self._closed:

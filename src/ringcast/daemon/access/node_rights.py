@@ -15,7 +15,7 @@ from ringcast.daemon.clients.local import Local
 from ringcast.daemon.table.rows import PublisherRow, Row, SubscriberRow
 from ringcast.errors import NotAllowed
 from ringcast.model.tag import matches
-from ringcast.security.rules import ACTIONS, missing
+from ringcast.security.rules import ACTIONS, EVERYTHING, missing
 
 
 class NodeRights:
@@ -48,6 +48,10 @@ class NodeRights:
 
     def may_pull(self, node: str, tag: str) -> bool:
         return self._local.rights.rules.allows_node(node, "pull", tag)
+
+    def may_choose(self, node: str) -> bool:
+        """Whether what it says of transports goes for all tags."""
+        return self._local.rights.rules.allows_node(node, "set", EVERYTHING)
 
     def believer(self) -> Callable[[Row], bool]:
         """Whether a row of another node counts here, by the rules that are in force now."""

@@ -17,6 +17,7 @@ from ringcast.control.requests import (
     ListHistories,
     ListPublishers,
     ListSubscribers,
+    LoadModel,
     ObserveMesh,
     OpenTag,
     Publish,
@@ -94,7 +95,7 @@ def needs(request: Request, exists: Callable[[str], bool]) -> Iterator[Need]:
         case Watch(pattern=pattern, kinds=kinds):
             if any(kind != "node" for kind in kinds):
                 yield Need("subscribe", pattern, or_other=True)
-        case ListChannels() | GetSettings() | ObserveMesh():
+        case ListChannels() | GetSettings() | ObserveMesh() | LoadModel():
             yield Need("set", EVERYTHING)
         case _:
             pass  # about what the client has already, or open to everybody who may connect

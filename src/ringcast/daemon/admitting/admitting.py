@@ -24,6 +24,7 @@ from ringcast.qos.profile import built_in
 
 if TYPE_CHECKING:
     from ringcast.admission.verdict import Judged
+    from ringcast.daemon.admitting.declared_system import Others
 
 MOST_STREAMS = 32
 """Judging happens between two requests, and takes longer than in proportion: with more, every client would wait."""
@@ -41,6 +42,8 @@ class Admitting:
     def __init__(self, table: TagTable, calibration: Callable[[], Calibration] = this_calibration) -> None:
         self._table = table
         self._calibration = calibration
+        self.others: Others | None = None
+        """What is known of other nodes, where there is a network."""
 
     def publish(self, tag: str, said: Declared | None) -> None:
         """Raises AdmissionRefused."""
@@ -83,7 +86,7 @@ class Admitting:
 
         try:
             found = self._calibration()
-            system = declared_system(self._table, found, publishers, subscribers)
+            system = declared_system(self._table, found, publishers, subscribers, self.others)
             if len(system.streams) > MOST_STREAMS:
                 reason = f"a running daemon judges at most {MOST_STREAMS} streams; plan more by 'ringcast admit'"
                 raise AdmissionError("", reason)
@@ -93,7 +96,7 @@ class Admitting:
         if after.admitted:
             return
         # What others miss already is not the newcomer's doing.
-        known = {_key(one) for one in judge(declared_system(self._table, found, [], [])).refused}
+        known = {_key(one) for one in judge(declared_system(self._table, found, [], [], self.others)).refused}
         hurt = [one for one in after.refused if _key(one) not in known]
         if hurt:
             raise AdmissionRefused(what, tuple(one.sentence() for one in hurt), self._fits(system, publishers))

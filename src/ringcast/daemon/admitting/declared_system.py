@@ -1,18 +1,37 @@
 """The mesh's declared streams, as the tag table has them, as a system that can be judged. Pure.
 
-Only what was declared counts: a publisher with a period, and its subscribers. Of other nodes as little is assumed as
-possible: one core, and what stages take here.
+Only what was declared counts: a publisher with a period, and its subscribers. Of other nodes counts what they said of
+themselves. Of one that said nothing as little is assumed as possible: one core, and what stages take here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from ringcast.admission.calibration import Calibration
-from ringcast.admission.model import Link, Node, Stream, Subscriber, System
+from ringcast.admission.model import Costs, Link, Node, Stream, Subscriber, System
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.model.place import AUTO, PUBLISHER, node_of
+
+
+class Said(Protocol):
+    @property
+    def cores(self) -> int: ...
+    @property
+    def costs(self) -> Costs: ...
+    @property
+    def blocking_s(self) -> float: ...
+
+
+class Others(Protocol):
+    """What is known of other nodes: None and 0 are nothing."""
+
+    def of(self, node: str) -> Said | None: ...
+
+    def way(self, a: str, b: str) -> tuple[float, float]:
+        """Bytes per second, and seconds."""
+
 
 LINK_RATE = 12.5e6
 """Bytes per second between two nodes when nobody knows better: 100 Mbit/s."""
@@ -21,7 +40,7 @@ LINK_LATENCY_S = 1e-3
 
 def declared_system(
     table: TagTable, found: Calibration, more_publishers: list[PublisherRow], more_subscribers: list[SubscriberRow],
-    link_rate: Callable[[str, str], float] = lambda a, b: LINK_RATE,
+    others: Others | None = None,
 ) -> System:  # fmt: skip
     """With publishers and subscribers that are not in the table yet."""
     rows = [row for row in [*table.all_publishers(), *more_publishers] if row.declared is not None and row.alive]
@@ -31,16 +50,21 @@ def declared_system(
         *(name for one in streams for name in [one.node, *(sub.node for sub in one.subscribers)]),
         *(node_of(sub.at) for one in streams for sub in one.subscribers if node_of(sub.at)),
     ]))  # fmt: skip
-    nodes = tuple(
-        Node(name=name, cores=found.machine.cores if name == table.node else 1, blocking_s=found.blocking_s)
-        for name in names
-    )
-    links = tuple(
-        Link(a=a, b=b, bandwidth=link_rate(a, b), latency_s=LINK_LATENCY_S)
-        for i, a in enumerate(names)
-        for b in names[i + 1 :]
-    )
+    nodes = tuple(_node(name, found, own=name == table.node, others=others) for name in names)
+    links = tuple(_link(a, b, others) for i, a in enumerate(names) for b in names[i + 1 :])
     return System(nodes=nodes, links=links, streams=tuple(streams), costs=found.costs)
+
+
+def _node(name: str, found: Calibration, *, own: bool, others: Others | None) -> Node:
+    said = others.of(name) if others is not None and not own else None
+    if said is not None:
+        return Node(name=name, cores=said.cores, blocking_s=said.blocking_s, costs=said.costs)
+    return Node(name=name, cores=found.machine.cores if own else 1, blocking_s=found.blocking_s)
+
+
+def _link(a: str, b: str, others: Others | None) -> Link:
+    rate, latency_s = others.way(a, b) if others is not None else (0.0, 0.0)
+    return Link(a=a, b=b, bandwidth=rate or LINK_RATE, latency_s=latency_s or LINK_LATENCY_S)
 
 
 def _stream(table: TagTable, row: PublisherRow, more: list[SubscriberRow]) -> Stream:

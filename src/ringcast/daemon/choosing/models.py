@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ringcast import _core
@@ -34,8 +35,11 @@ class Loaded(NamedTuple):
 
 
 class Models:
-    def __init__(self, mesh: ServingMesh) -> None:
+    """`may_give` says of which nodes a model is taken: it chooses for all tags."""
+
+    def __init__(self, mesh: ServingMesh, may_give: Callable[[str], bool] = lambda node: True) -> None:
         self._mesh = mesh
+        self._may_give = may_give
         self._models: dict[str, Loaded] = {}
         self._shipped: dict[str, Chooser | None] = {}
         """Read when they are first asked for."""
@@ -88,6 +92,8 @@ class Models:
 
     async def follow(self, node: str, versions: dict[str, int], now_ns: int) -> None:
         """Take what another node has later than we have. Raises TimeoutError, RingcastError."""
+        if not self._may_give(node):
+            return
         for metric, loaded_ns in versions.items():
             known = self._models.get(metric)
             late = known is not None and known.loaded_ns >= loaded_ns

@@ -23,7 +23,7 @@ from ringcast.control.service import ClockOpened, OpenClock
 from ringcast.control.status import ClockEvent, ClockStatus
 from ringcast.daemon.background import Background
 from ringcast.daemon.clocks.peer import PeerClock
-from ringcast.daemon.clocks.probing import Probing, look
+from ringcast.daemon.clocks.probing import Probing, Secret, look
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.errors import BadMessage, QosMismatch, RingcastError
@@ -63,7 +63,8 @@ class _Probed:
     def __init__(self, clock: PeerClock) -> None:
         self.clock = clock
         self.host = ""
-        self.port = self.key = self.sent = 0
+        self.port = self.sent = 0
+        self.secret = Secret(0, b"")
         self.due_s = 0.0
         self.settled = asyncio.Event()
         self.opening: asyncio.Task[None] | None = None
@@ -154,6 +155,10 @@ class Clocks:
         now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         return {node: probed.clock.status(now) for node, probed in self._nodes.items()}
 
+    def dropped(self) -> dict[str, int]:
+        """Probes that were not believed, by reason."""
+        return dict(self._probing.dropped) if self._probing is not None else {}
+
     def violations(self) -> list[str]:
         return [probed.clock.violation for probed in self._nodes.values() if probed.clock.violation]
 
@@ -164,7 +169,8 @@ class Clocks:
         service.decode_untrusted(payload, OpenClock)
         if self._probing is None:
             raise QosMismatch("a clock probe", "this daemon is ending", "ask again when it is back")
-        return service.encode(ClockOpened(port=self._probing.port, key=self._probing.let_ask(node), clock=self._id))
+        key, secret = self._probing.let_ask(node)
+        return service.encode(ClockOpened(port=self._probing.port, key=key, secret=secret, clock=self._id))
 
     async def _open(self, node: str, probed: _Probed) -> None:
         retry_s = 0.5
@@ -183,7 +189,7 @@ class Clocks:
                 retry_s = min(LONGEST_RETRY_S, 2 * retry_s)
                 continue
             probed.clock.opened(same=bool(self._id) and opened.clock == self._id)
-            probed.port, probed.key, probed.sent = opened.port, opened.key, 0
+            probed.port, probed.secret, probed.sent = opened.port, Secret(opened.key, opened.secret), 0
             if probed.clock.is_settled:
                 probed.settled.set()
             probed.due_s = self._loop.time()
@@ -209,7 +215,7 @@ class Clocks:
         for probed in ready:
             if probed.due_s > now + 0.001:
                 continue
-            self._probing.ask(probed.clock.node, probed.host, probed.port, probed.key)
+            self._probing.ask(probed.clock.node, probed.host, probed.port, probed.secret)
             probed.sent += 1
             first = probed.sent < FIRST_PROBES and not probed.clock.is_same
             period_s = self._period_s / MORE if probed.clock.is_wide else self._period_s

@@ -40,9 +40,30 @@ class Revocations:
         self._background = background
         self._complaints = complaints
         self._again: asyncio.Handle = asyncio.get_running_loop().call_soon(self.warn)
+        self._expiry: asyncio.TimerHandle | None = None
         self._on_news = on_news
 
     def linked(self, node: str) -> None:
+        self._end_expired()
+        self._tell_later(node)
+
+    def _end_expired(self) -> None:
+        """A link ends with the certificate that proved it."""
+        self._plan_no_end()
+        now = datetime.now(UTC)
+        proven = [(link, link.proof) for link in self._link_pool.links.values() if link.proof is not None]
+        for link, proof in proven:
+            if proof.until <= now:
+                self._complaints.warning(
+                    proof.name, "the certificate of %s has ended, and so does its link", proof.name
+                )
+                link.abort()
+        following = [proof.until for _, proof in proven if proof.until > now]
+        if following:
+            left_s = (min(following) - now).total_seconds()
+            self._expiry = asyncio.get_running_loop().call_later(min(left_s + 0.01, DAY_S), self._end_expired)
+
+    def _tell_later(self, node: str) -> None:
         if self._identity.revocations:
             self._background.start(f"tell {node} what was revoked", self._tell(node))
 
@@ -68,6 +89,12 @@ class Revocations:
 
     def close(self) -> None:
         self._again.cancel()
+        self._plan_no_end()
+
+    def _plan_no_end(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
 
     async def told(self, node: str, payload: bytes) -> bytes:
         """A neighbour's list. Raises BadMessage."""
@@ -90,7 +117,7 @@ class Revocations:
             elif link.proof is not None and link.proof.name != informant:
                 neighbours.add(link.proof.name)
         for node in neighbours:
-            self.linked(node)
+            self._tell_later(node)
         self._on_news()
 
     async def _tell(self, node: str) -> None:

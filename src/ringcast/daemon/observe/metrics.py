@@ -7,10 +7,9 @@ messages says nothing of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from ringcast.control.status import ChannelStatus, ClockStatus
@@ -28,19 +27,6 @@ _COUNTERS = {
     "old_key": ("old_key_datagrams", "Datagrams sealed with a key that is over, or that cannot have begun."),
 }
 """{what the native end counts: (metric, help)}"""
-
-
-class DaemonCollector(Collector):
-    """`take` gives a snapshot; called once per scrape, on the scrape's thread."""
-
-    def __init__(self, take: Callable[[], Snapshot]) -> None:
-        self._take = take
-
-    def describe(self) -> Iterable[Metric]:
-        return []  # registering must not take a snapshot
-
-    def collect(self) -> Iterator[Metric]:
-        yield from families(self._take())
 
 
 def families(snapshot: Snapshot) -> Iterator[Metric]:

@@ -33,17 +33,18 @@ class RateLimit:
         self._max_keys = max_keys
         self._windows: dict[Hashable, _Window] = {}
 
-    def admits(self, key: Hashable, now_ns: int, sample: Any = None) -> bool:
-        """Whether to say it; if not it is counted. `sample` is given back with the sum, to say what it was."""
+    def admits(self, key: Hashable, now_ns: int, sample: Any = None, count: int = 1) -> bool:
+        """Whether to say it, which stands for `count`; if not they are counted. `sample` is given back with the sum, to
+        say what it was."""
         if key not in self._windows and len(self._windows) >= self._max_keys:
             key = _OTHERS
         window = self._windows.setdefault(key, _Window(now_ns))
         if window.said < self._per_window:
             window.said += 1
             return True
-        window.left_out += 1
+        window.left_out += count
         window.sample = sample
-        self.suppressed += 1
+        self.suppressed += count
         return False
 
     def due_ns(self) -> int | None:

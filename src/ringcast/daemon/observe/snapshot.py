@@ -12,6 +12,7 @@ import msgspec
 
 from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, ClockStatus, PublisherStatus, SubscriberStatus
+from ringcast.daemon.access.tokens import Permit
 from ringcast.daemon.mesh.status import MeshStatus
 from ringcast.daemon.observe.slices import Slices
 from ringcast.daemon.rings.ring import DerivedRing, MirrorRing
@@ -37,6 +38,18 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     throttled: int = 0
     longest_slice_s: float
     """How long taking it held the loop up at most."""
+
+
+def seen_by(permit: Permit, snapshot: Snapshot) -> Snapshot:
+    """What whoever has this permit may know: of tags, those of which a rule speaks; of the node, everything."""
+    if permit.is_whole:
+        return snapshot
+    return msgspec.structs.replace(
+        snapshot,
+        channels=[row for row in snapshot.channels if permit.sees(row.tag)],
+        publishers=[row for row in snapshot.publishers if permit.sees(row.info.tag)],
+        subscribers=[row for row in snapshot.subscribers if permit.sees(row.info.pattern)],
+    )
 
 
 async def take(server: Server) -> Snapshot:

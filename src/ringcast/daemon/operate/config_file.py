@@ -13,6 +13,8 @@ from typing import Any
 
 from ringcast.clock.probe import PERIOD_S
 from ringcast.control.socket_path import default_socket_path
+from ringcast.daemon.access.tokens import Permits
+from ringcast.daemon.access.tokens import read as read_tokens
 from ringcast.daemon.machine import max_files, memory_bytes, node_name
 from ringcast.daemon.operate.configuration import File, read
 from ringcast.daemon.operate.in_force import SOCKET_VARIABLE, Settings, resolve
@@ -75,7 +77,23 @@ def settle(given: str | None, flags: Mapping[str, Any]) -> Settings:
         raise ValueError(
             f'peers need listen = ["HOST:PORT"] (--listen): the others must be able to reach this node ({where})'
         )
+    metrics_permits(settings)
     return _with_identity(settings)
+
+
+def metrics_permits(settings: Settings) -> Permits | None:
+    """Who may read metrics; None: whoever reaches them. Raises BadConfiguration, ValueError."""
+    address, named = settings.values["metrics"], settings.values["metrics_rules"]
+    if not address or named == "none":
+        return None
+    if named is not None:
+        return read_tokens(Path(named))
+    if addresses.is_loopback(addresses.split(address)[0]):
+        return None
+    raise ValueError(
+        f"others can reach the metrics at {address} ({settings.origins['metrics']}): name a file with tokens, "
+        "metrics_rules = FILE (--metrics-rules), or 'none' to show them to whoever comes; or serve them at 127.0.0.1"
+    )
 
 
 def _with_identity(settings: Settings) -> Settings:
@@ -135,8 +153,8 @@ def audit_path(settings: Settings) -> str:
 def defaults() -> dict[str, Any]:
     return {
         "name": node_name(), "mesh": "", "socket": default_socket_path(), "listen": (), "peers": (), "scout": True,
-        "identity": None, "audit": None,
-        "metrics": None, "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
+        "identity": None, "audit": None, "metrics": None, "metrics_rules": None,
+        "log": "text", "log_level": "warning", "limits.memory": memory_bytes() // 2,
         "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
         "limits.tag_lease_s": DEFAULT_LEASE_S, "limits.cpu_share": None,
         "limits.sched_priority": MOST_PRIORITY, "limits.sched_share": None, "limits.link_rate": None,

@@ -302,6 +302,7 @@ KEYS: dict[str, Key] = {
     "identity": Key(_text(r"/.*|none", _PATH), False, "the usual folder, if there is one"),
     "audit": Key(_text(r"/.*|none", _PATH), False, "beside the socket"),
     "metrics": Key(_address(METRICS_PORT), False, "not served"),
+    "metrics_rules": Key(_text(r"/.*|none", _PATH), True, "none needed on this machine"),
     "log": Key(_one_of(FORMATS), True, "text"),
     "log_level": Key(_one_of(LEVELS), True, "warning"),
     "limits.memory": Key(size, True, "half of the memory"),

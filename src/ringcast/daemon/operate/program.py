@@ -12,16 +12,20 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ringcast import _core
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.machine import raise_file_limit
 from ringcast.daemon.operate import logs
-from ringcast.daemon.operate.config_file import is_exposed
+from ringcast.daemon.operate.config_file import is_exposed, metrics_permits
 from ringcast.daemon.operate.in_force import Settings, changed, taken_over
 from ringcast.daemon.operate.systemd import Notifier
 from ringcast.daemon.server import Server
 from ringcast.errors import BadConfiguration, DaemonUnavailable
+
+if TYPE_CHECKING:
+    from ringcast.daemon.observe.metrics_server import MetricsServer
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -38,6 +42,7 @@ class Program:
         self._ready_fd = ready_fd
         self._notifier = Notifier()
         self._server: Server | None = None
+        self._metrics: MetricsServer | None = None
         self._serving = False
         self._reload_wanted = False
         self._terminal = sys.stderr.isatty()
@@ -73,11 +78,12 @@ class Program:
         from ringcast.daemon.observe.metrics_server import MetricsServer
 
         try:
-            metrics = MetricsServer(server, address)
+            metrics = MetricsServer(server, address, metrics_permits(self._settings))
         except OSError as exc:
             raise DaemonUnavailable(
                 server.socket_path, f"metrics cannot be served at {address}: {exc.strerror}; choose another --metrics"
             ) from exc
+        self._metrics = metrics
         try:
             await server.run(self._ready)
         finally:
@@ -131,8 +137,12 @@ class Program:
 
     def _take_over(self, wanted: Settings) -> None:
         live, fixed = changed(self._settings, wanted)
-        self._settings = taken_over(self._settings, wanted)
+        settings = taken_over(self._settings, wanted)
+        permits = metrics_permits(settings)
+        self._settings = settings
         self._set_up_logs()
+        if self._metrics is not None:
+            self._metrics.take_over(permits)
         if self._server is not None:
             self._server.take_over(self._settings)
         for key in fixed:

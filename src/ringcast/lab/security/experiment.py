@@ -10,7 +10,7 @@ from pathlib import Path
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
-from ringcast.lab.security import costs, floods, joining
+from ringcast.lab.security import costs, datagrams, floods, joining
 from ringcast.lab.security.attacks import KINDS, Outcome, attack
 from ringcast.lab.security.meshes import mesh
 from ringcast.record.machine import measured_on
@@ -25,7 +25,7 @@ MEMORY_BYTES = 256 * 1024
 def run(quick: bool, steps: Steps) -> Findings:
     """Raises LabError."""
     findings = Findings()
-    steps.expect(len(KINDS) + 5)
+    steps.expect(len(KINDS) + 6)
     outcomes = {}
     for number, kind in enumerate(KINDS):
         steps.step(f"packets that are {kind.replace('_', ' ')}")
@@ -56,6 +56,8 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.rows += joining.rows(quick)
     steps.step("floods of connections and requests")
     findings.rows += floods.rows(quick)
+    steps.step("a flood of datagrams")
+    findings.rows += datagrams.rows(quick)
     findings.notes.append(measured_on())
     return findings
 

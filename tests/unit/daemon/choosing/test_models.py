@@ -136,3 +136,15 @@ def test_a_model_that_looks_at_what_nothing_measures_is_refused(
     (tmp_path / "model").write_bytes(model("nak").replace(b"loss_percent", b"moonlight"))
     with open(tmp_path / "model", "rb") as file, pytest.raises(QosMismatch, match="looks at moonlight"):
         pair[0].load_from(file.fileno())
+
+
+def test_none_is_taken_of_a_node_that_may_not_choose_for_others() -> None:
+    one, two = Mesh(), Mesh()
+    one.other, two.other = two, one
+    here, there = Models(one, lambda node: node != "b"), Models(two)
+    there.load(model("nak"), 20)
+    asyncio.run(here.follow("b", {"relate2": 20}, 30))
+    assert one.asked == 0
+    asyncio.run(here.follow("c", {"relate2": 20}, 30))
+    assert one.asked == 1
+    assert here.versions()["relate2"] == 20

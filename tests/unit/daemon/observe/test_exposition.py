@@ -13,7 +13,7 @@ from ringcast.control.answers import Status
 from ringcast.control.status import ChannelStatus, ClockStatus, PublisherStatus, SubscriberStatus
 from ringcast.daemon.mesh.status import MeshStatus
 from ringcast.daemon.observe.exposition import write
-from ringcast.daemon.observe.metrics import DaemonCollector, families
+from ringcast.daemon.observe.metrics import families
 from ringcast.daemon.observe.snapshot import Snapshot
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 
@@ -113,10 +113,3 @@ def test_names_keep_to_the_conventions() -> None:
         assert metric.documentation.endswith(".")
         for sample in metric.samples:
             assert sample.name.endswith("_total") == (metric.type == "counter")
-
-
-def test_registering_takes_no_snapshot() -> None:
-    def take() -> Snapshot:
-        raise AssertionError("nobody scraped")
-
-    CollectorRegistry().register(DaemonCollector(take))

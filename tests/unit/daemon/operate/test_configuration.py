@@ -18,6 +18,7 @@ listen = ["0.0.0.0:7417", "[::1]:7417"]
 peers = ["10.0.0.2"]
 scout = false
 metrics = "127.0.0.1"
+metrics_rules = "/etc/ringcast/readers.toml"
 identity = "/etc/ringcast/identity"
 audit = "/var/log/ringcast.jsonl"
 log = "json"
@@ -69,7 +70,7 @@ def test_a_whole_file() -> None:
     assert file.values["limits.link_rate"] == 100_000_000
     assert file.values["tags"]["lab/temperature"]["depth"] == 100
     assert file.values["transports"][0].node == "tablet"
-    assert file.place("limits", "memory") == "f:14"
+    assert file.place("limits", "memory") == "f:15"
 
 
 def test_rules_are_read_with_names_as_numbers() -> None:

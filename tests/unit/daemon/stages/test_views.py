@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import threading
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +15,7 @@ from ringcast.daemon.stages import views as module
 from ringcast.daemon.stages.views import Views
 from ringcast.model.policy import OnChange, View, described, view
 from ringcast.model.tag import TagAttributes
+from ringcast.testing.waiting import wait_until_async
 
 
 class Table:
@@ -88,12 +88,6 @@ class Process:
         self._ended.set()
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.001)
-
-
 def test_a_host_that_dies_is_started_again_and_ends_with_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(_life(monkeypatch))
 
@@ -114,10 +108,10 @@ async def _life(monkeypatch: pytest.MonkeyPatch) -> None:
     views = Views(table, "socket", background)  # type: ignore[arg-type]
     views.follow()
     views.follow()
-    await until(lambda: len(started) == 3)
+    await wait_until_async(lambda: len(started) == 3)
     assert views.pid == 4711
     await views.close()
     assert started[-1].status == 0, "it was ended"
-    await until(lambda: views.pid is None)
+    await wait_until_async(lambda: views.pid is None)
     views.follow()
     assert len(started) == 3, "a daemon that ends starts nothing"

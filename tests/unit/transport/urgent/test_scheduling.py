@@ -57,11 +57,10 @@ def sleeper():
 
 
 @pytest.mark.parametrize("text", ["fifo:30", "rr:5", "deadline:1ms/100ms", "deadline:1ms/50ms/100ms"])
-def test_what_the_kernel_has_is_read_back(text, sleeper):
-    if not granted(text):
-        assert scheduling.give(os.getpid(), read(text))
+def test_what_the_kernel_has_is_read_back(text, sleeper, eventually):
+    if not granted(text):  # what is said then: test_without_privilege_the_reason_and_the_way_out_are_said
         return
-    assert scheduling.give(sleeper, read(text)) == ""
+    eventually(lambda: scheduling.give(sleeper, read(text)) == "")
     assert scheduling.of(sleeper) == text
     assert scheduling.give(sleeper, read("other")) == ""
     assert scheduling.of(sleeper) == "other"
@@ -76,19 +75,20 @@ def test_a_thread_that_has_ended_has_no_schedule(eventually):
 
 
 @pytest.mark.parametrize("after", ["other", "fifo:3"])
-def test_a_sleeping_thread_gives_back_all_that_it_had_reserved(after, sleeper):
+def test_a_sleeping_thread_gives_back_all_that_it_had_reserved(after, sleeper, eventually):
     reservation = "deadline:2ms/100ms"
     if not granted(reservation):
         return
     for _ in range(60 * os.cpu_count()):  # more than there is, if nothing came back
-        assert scheduling.give(sleeper, read(reservation)) == ""
+        # Other programs of the machine may have all of it, for a while; what nobody gave back stays taken.
+        eventually(lambda: scheduling.give(sleeper, read(reservation)) == "")
         assert scheduling.give(sleeper, read(after)) == ""
 
 
-def test_a_reservation_that_is_refused_leaves_the_one_before(sleeper):
+def test_a_reservation_that_is_refused_leaves_the_one_before(sleeper, eventually):
     if not granted("deadline:1ms/100ms"):
         return
-    assert scheduling.give(sleeper, read("deadline:1ms/100ms")) == ""
+    eventually(lambda: scheduling.give(sleeper, read("deadline:1ms/100ms")) == "")
     more_than_its_period = read("deadline:1ms/100ms")._replace(runtime_ns=200_000_000)
     assert "refuses" in scheduling.give(sleeper, more_than_its_period)
     assert scheduling.of(sleeper) == "deadline:1ms/100ms"

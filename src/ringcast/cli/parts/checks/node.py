@@ -88,11 +88,6 @@ def _daemon(path: str) -> Finding:
         return Finding(
             name="daemon", state="limited", value=value, remedy=f"It does not get along with others. {said}."
         )
-    if status.exposed:
-        return Finding(
-            name="daemon", state="limited", value=f"{value}, open to the network",
-            remedy="Whoever reaches it can join the mesh, read and write; see 'ringcast secure --help'.",
-        )  # fmt: skip
     return Finding(name="daemon", state="ok", value=value)
 
 

@@ -1,4 +1,4 @@
-"""What pages may do: tokens, and the rules that are bound to them.
+"""Tokens of web pages and of those who read metrics, and the rules that are bound to them.
 
 A file has both, the tokens as fingerprints, so that reading it gives nobody a token:
 
@@ -10,7 +10,7 @@ A file has both, the tokens as fingerprints, so that reading it gives nobody a t
     may = ["subscribe", "pull"]
     tags = ["lab/**"]
 
-Invariant: with such a file, a page without a token gets nothing, and one with a token what its rules say.
+Invariant: with such a file, whoever has no token gets nothing, and who has one what its rules say.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import hmac
 import re
 import secrets
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ringcast.daemon.operate.mistakes import Wrong, unknown
@@ -34,34 +34,61 @@ _NOBODY = -1
 
 
 class Permit:
-    """What whoever showed a token may do; with `rules` None, everything that the gateway may."""
+    """What whoever showed a token may do; with `rules` None, everything that the program behind it may."""
 
-    def __init__(self, token: str = "", rules: Rules | None = None) -> None:
+    def __init__(self, token: str = "", rules: Rules | None = None, known: str = "") -> None:
         self.token = token
-        """Its name."""
+        """Its name; '' where nobody has to show one."""
         self._rules = rules
+        self._known = known
+        """Its fingerprint."""
+
+    @classmethod
+    def limited(cls, may: Iterable[str], *tags: str) -> Permit:
+        """For somebody without a token, who may do this with these tags."""
+        return cls("", Rules((Rule(tokens=("",), may=tuple(may), tags=tags),), own=_NOBODY))
+
+    def __str__(self) -> str:
+        return f"token {self.token!r}" if self.token else "somebody without a token"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it may do everything."""
+        return self._rules is None
 
     def allows(self, action: str, pattern: str) -> bool:
         return self._rules is None or self._rules.allows_token(self.token, action, pattern)
+
+    def may(self, action: str) -> bool:
+        """Whether there is some tag with which it may do that."""
+        return self._rules is None or self._rules.token_may(self.token, action)
 
     def sees(self, pattern: str) -> bool:
         """Whether it may know of the tags of a pattern."""
         return any(self.allows(action, pattern) for action in ACTIONS)
 
     def check(self, action: str, pattern: str) -> None:
-        """Raises NotAllowed."""
+        """Raises NotPermitted."""
         if not self.allows(action, pattern):
-            raise self._refusal(action, pattern)
+            raise NotPermitted(self, action, pattern)
 
     def check_sees(self, pattern: str) -> None:
-        """Raises NotAllowed."""
+        """Raises NotPermitted."""
         if not self.sees(pattern):
-            raise self._refusal("subscribe", pattern)
+            raise NotPermitted(self, "subscribe", pattern)
 
-    def _refusal(self, action: str, pattern: str) -> NotAllowed:
-        rule = missing("token", self.token, action, pattern)
+    def under(self, permits: Permits) -> Permit | None:
+        """The same token's by other rules; None when it is not good any more."""
+        return permits.named(self.token, self._known)
+
+
+class NotPermitted(NotAllowed):
+    """No rule of a file of tokens allows it."""
+
+    def __init__(self, permit: Permit, action: str, pattern: str) -> None:
+        rule = missing("token", permit.token or "NAME", action, pattern)
         remedy = f"its operator can allow it in the gateway's --rules: {rule}"
-        return NotAllowed(f"token {self.token!r}", action, pattern, "gateway", remedy)
+        super().__init__(str(permit), action, pattern, "gateway", remedy)
 
 
 class Permits:
@@ -76,8 +103,12 @@ class Permits:
         shown, found = fingerprint(token), None
         for name, known in self._tokens.items():  # all of them, so that time tells nothing
             if hmac.compare_digest(shown, known):
-                found = Permit(name, self._rules)
+                found = Permit(name, self._rules, known)
         return found
+
+    def named(self, name: str, known: str) -> Permit | None:
+        """Of a token that was shown before; None when there is none of that name and fingerprint."""
+        return Permit(name, self._rules, known) if self._tokens.get(name) == known else None
 
 
 def fingerprint(token: str) -> str:
@@ -131,5 +162,5 @@ def _rules(value: object, tokens: Mapping[str, str]) -> tuple[Rule, ...]:
             if token not in tokens:
                 raise Wrong(("rules", number), f"there is no token {token!r} in [tokens]")
         if rule.tokens is None:
-            raise Wrong(("rules", number), "a rule of a gateway says for which token it is: token = NAME")
+            raise Wrong(("rules", number), "a rule in this file says for which token it is: token = NAME")
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.gateway import origins
+from ringcast.gateway.access import origins
 
 LISTED = {"https://dash.example.org"}
 

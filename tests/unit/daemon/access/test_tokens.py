@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ringcast.daemon.access.tokens import Permit, fingerprint, new_token, read
 from ringcast.errors import BadConfiguration, NotAllowed
-from ringcast.gateway.permits import Permit, fingerprint, new_token, read
 
 
 def file(tmp_path: Path, text: str) -> Path:

@@ -1,0 +1,1 @@
+"""How cost grows with the number of things: what is measured, and what order it may have."""

@@ -1,0 +1,143 @@
+"""Processes that hold things while others are measured: tags, publishers, subscribers, sessions. One daemon for all.
+
+`python -m growth.holders SOCKET` reads lines of JSON, `{"hold": KIND, "first": i, "count": n, "name": ...}`, does it
+and answers with how long it took, in seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import ringcast
+
+BENCH = Path(__file__).parents[1]
+SMALL = {"depth": 16, "capacity_bytes": 4096}
+START_S = 30.0
+
+
+class Holder:
+    """One such process, as its parent sees it."""
+
+    def __init__(self, socket_path: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "growth.holders", socket_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, cwd=BENCH,
+        )  # fmt: skip
+
+    def hold(self, kind: str, count: int, first: int = 0, **more: Any) -> float:
+        """How long it took. Raises RuntimeError when the process has ended."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"hold": kind, "count": count, "first": first, **more}) + "\n")
+        self.process.stdin.flush()
+        said = self.process.stdout.readline()
+        if not said:
+            raise RuntimeError(f"the process that holds {kind} ended with {self.process.wait()}")
+        return float(said)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+class Holders:
+    """As many processes as it takes, since one has room for so many descriptors and mappings only."""
+
+    def __init__(self, socket_path: str, most_each: int) -> None:
+        self._socket, self._most = socket_path, most_each
+        self.held = 0
+        self.all: list[Holder] = []
+
+    def grow_to(self, kind: str, count: int, **more: Any) -> float:
+        """Hold `count` altogether; how long that took."""
+        took = 0.0
+        while self.held < count:
+            if self.held % self._most == 0:
+                self.all.append(Holder(self._socket))
+            some = min(count - self.held, self._most - self.held % self._most)
+            took += self.all[-1].hold(kind, some, self.held, **more)
+            self.held += some
+        return took
+
+    @property
+    def pids(self) -> list[int]:
+        return [holder.process.pid for holder in self.all]
+
+    def __enter__(self) -> Holders:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for holder in self.all:
+            holder.close()
+
+
+@contextmanager
+def daemon(place: Path, name: str = "one", *options: str) -> Iterator[tuple[str, int]]:
+    """Its socket and its process."""
+    path = place / f"{name}.sock"
+    command = [sys.executable, "-m", "ringcast", "daemon", "--no-config", "--name", name, "--socket", str(path)]
+    process = subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + START_S
+        while not path.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"daemon {name} did not start")
+            time.sleep(0.01)
+        yield str(path), process.pid
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def memory_bytes(pid: int) -> int:
+    """What a process has for itself and its share of what is shared."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(1024 * int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
+
+
+class _Kept:
+    def __init__(self, socket_path: str) -> None:
+        self._socket = socket_path
+        self._session = ringcast.connect(socket_path, start=False)
+        self._all: list[Any] = []
+
+    def both(self, first: int, count: int, name: str) -> None:
+        """Tags with a publisher and a subscriber each."""
+        for i in range(first, first + count):
+            tag = self._session.tag(f"{name}/{i}", **SMALL)
+            self._all += [tag.publisher(), tag.subscribe()]
+
+    def tags(self, first: int, count: int, name: str) -> None:
+        self._all += [self._session.tag(f"{name}/{i}", **SMALL) for i in range(first, first + count)]
+
+    def publishers(self, first: int, count: int, name: str) -> None:
+        self._all += [self._session.tag(f"{name}/{i}", **SMALL).publisher() for i in range(first, first + count)]
+
+    def sleepers(self, first: int, count: int, name: str) -> None:
+        """Subscribers of one tag, each with a thread that sleeps in `recv`."""
+        self._all += [self._session.subscribe(name).on_message(lambda msg: None) for _ in range(count)]
+
+    def sessions(self, first: int, count: int, name: str) -> None:
+        self._all += [ringcast.connect(self._socket, start=False) for _ in range(count)]
+
+
+def serve(socket_path: str, asked: IO[str], answer: Callable[[str], object]) -> None:
+    kept = _Kept(socket_path)
+    for line in asked:
+        request = json.loads(line)
+        begin = time.perf_counter()
+        getattr(kept, request["hold"])(request["first"], request["count"], request.get("name", "held"))
+        answer(f"{time.perf_counter() - begin}\n")
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], sys.stdin, lambda text: (sys.stdout.write(text), sys.stdout.flush()))
+    os._exit(0)  # whoever asked has gone
