@@ -59,7 +59,7 @@ def readers(run: Run, spark: Any, folder: Path) -> list[Row]:
     from ringcast.spark.tables.bronze import MESSAGES
 
     run.expect("readers", 1)
-    lake = Lake(spark, folder / "read by others")
+    lake = Lake(spark, folder / "read-by-others")
     lake.append(MESSAGES, declared(spark, bronze_rows(Mission(Settings(seconds=1.0 if run.quick else 4.0))), MESSAGES))
     path, names = str(lake.location(MESSAGES)), list(MESSAGES.columns)
 

@@ -55,6 +55,22 @@ DERIVED = {
 comes: until the loss is seen, there and back; until a block of four is full, or goes out as it is."""
 
 
+def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
+    """All of DERIVED, in its order."""
+    rate_hz, delay_us, bandwidth = environment["rate_hz"], environment["delay_us"], environment["bandwidth_mbit"]
+    period = 1e6 / (rate_hz if rate_hz > LEAST else LEAST)
+    wire = 8 * (environment["payload_bytes"] + HEADS_BYTES) / (bandwidth if bandwidth > LEAST else LEAST)
+    third = 4 / 3 * delay_us
+    block = 3 * period
+    return (
+        period,
+        wire,
+        third + wire + 5,
+        (period if period < HEARTBEAT_US else HEARTBEAT_US) + 2 * third,
+        block if block < FLUSH_US else FLUSH_US,
+    )
+
+
 class NumbersMissing(RingcastError, LookupError):
     """An environment does not say all that the model looks at."""
 
@@ -84,13 +100,17 @@ def numbers(features: Sequence[str]) -> Callable[[Mapping[str, float]], list[flo
     NumbersMissing."""
     wanted, names = inputs(features), _names(features)
     plain = [name for name in names if name not in DERIVED]
-    derived = [DERIVED[name] for name in names if name in DERIVED]
+    others = [(one.of, one.needs) for name, one in DERIVED.items() if name in names]
+    # A decision takes microseconds, and a call for each number would be a good part of them.
+    at_once = len(others) == len(DERIVED)
 
     def found(environment: Mapping[str, float]) -> list[float]:
         try:
             values = [environment[name] for name in plain]
-            for needs, of in derived:
-                values.append(of(*[environment[name] for name in needs]))
+            if at_once:
+                values += _timings(environment)
+            else:
+                values += [of(*[environment[name] for name in needs]) for of, needs in others]
         except KeyError:
             raise NumbersMissing([name for name in wanted if name not in environment], wanted) from None
         return values
@@ -137,6 +157,6 @@ def _names(features: Sequence[str]) -> list[str]:
 
 
 def _ordered(features: Sequence[str]) -> list[str]:
-    """As `numbers` gives them: those of the environment first."""
+    """As `numbers` gives them: those of the environment, then derived ones in the order of DERIVED."""
     names = _names(features)
-    return [name for name in names if name not in DERIVED] + [name for name in names if name in DERIVED]
+    return [name for name in names if name not in DERIVED] + [name for name in DERIVED if name in names]

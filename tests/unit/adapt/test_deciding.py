@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringcast.adapt import Chooser
@@ -68,6 +68,7 @@ def test_beyond_what_was_learned_and_without_a_model_a_rule_decides_and_says_so(
     assert "rule" in found.by
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.builds(
         around, receivers=st.integers(1, 50), loss_percent=st.floats(0, 100), burst=st.floats(1, 10),
@@ -147,7 +148,7 @@ def test_few_messages_say_nothing() -> None:
     assert not deciding.decide(0.0, "udp", around(messages=3), ranking(nak=1.0, udp=9.0)).change
 
 
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(min_size=75, max_size=75))
 def test_whatever_the_noise_changes_become_rare(noise: bytes) -> None:
     deciding, current, changes = Deciding(settled=1), "udp", 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringcast.adapt import Chooser, ModelError, NumbersMissing
@@ -78,6 +78,7 @@ def test_what_could_not_be_evaluated_is_refused(bad: dict[str, Any]) -> None:
         parse(**bad)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_model_or_an_error(data: bytes) -> None:
     with pytest.raises(ModelError):

@@ -29,14 +29,15 @@ examples:
 
 def run(args: argparse.Namespace, experiments: Sequence[str], lake: Path) -> int:
     """Raises LabError."""
-    import ringcast
+    from importlib import metadata
+
     from ringcast.record.machine import this_machine
 
     output = Output(args.json)
     folder = args.out or REPORT
     try:
         run_all(
-            experiments, folder, lake, quick=args.quick, again=args.again, version=str(ringcast.__version__),
+            experiments, folder, lake, quick=args.quick, again=args.again, version=metadata.version("ringcast"),
             machine=this_machine(), say=output.note,
         )  # fmt: skip
         everything = ran(folder)
