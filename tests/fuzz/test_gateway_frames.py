@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringcast.errors import BadMessage
-from ringcast.gateway import frames, origins, requests
+from ringcast.gateway import frames, requests
+from ringcast.gateway.access import origins
 from ringcast.gateway.backlog import Backlog, Entry, Stream
 
 JSON = st.recursive(

@@ -13,7 +13,7 @@ from conferences import TONES, Person, screenshot
 from processes import Daemon
 
 import ringcast
-from ringcast.conference.media import BY_NAME, tag_name
+from ringcast.conference.media import MEDIA, tag_name
 from ringcast.conference.together.drawing import Drawn
 from ringcast.lab.testbed.local_mesh import local_mesh
 
@@ -171,7 +171,7 @@ def test_what_does_not_belong_on_the_tags_disturbs_nobody(
         person.publish("audio", "video")
     eventually(lambda: ada.hears(bob) and ada.frames().get("Bob", 0) > 0)
     with ringcast.connect(module_daemon.socket_path, start=False) as session:
-        for medium in BY_NAME:
+        for medium in (medium.name for medium in MEDIA):
             if medium == "video":  # the image codec refuses what is no image before it is sent
                 continue
             with session.publisher(tag_name("main", medium)) as publisher:
@@ -202,7 +202,7 @@ def test_everything_can_be_done_from_the_keyboard(join: Callable[..., Person]) -
 
 def test_who_comes_late_pulls_a_long_history(join: Callable[..., Person], module_daemon: Daemon) -> None:
     with ringcast.connect(module_daemon.socket_path, start=False) as session:
-        medium = BY_NAME["whiteboard"]
+        medium = next(medium for medium in MEDIA if medium.name == "whiteboard")
         tag = session.tag(tag_name("main", medium.name), **medium.options)
         with tag.publisher() as publisher:
             for number in range(1500):

@@ -100,18 +100,15 @@ def numbers(features: Sequence[str]) -> Callable[[Mapping[str, float]], list[flo
     NumbersMissing."""
     wanted, names = inputs(features), _names(features)
     plain = [name for name in names if name not in DERIVED]
-    derived = [name for name in names if name in DERIVED]
-    others = [(DERIVED[name].of, DERIVED[name].needs) for name in derived]
+    others = [(one.of, one.needs) for name, one in DERIVED.items() if name in names]
     # A decision takes microseconds, and a call for each number would be a good part of them.
-    at_once = sorted(derived) == sorted(DERIVED)
-    order = [list(DERIVED).index(name) for name in derived]
+    at_once = len(others) == len(DERIVED)
 
     def found(environment: Mapping[str, float]) -> list[float]:
         try:
             values = [environment[name] for name in plain]
             if at_once:
-                times = _timings(environment)
-                values += [times[at] for at in order]
+                values += _timings(environment)
             else:
                 values += [of(*[environment[name] for name in needs]) for of, needs in others]
         except KeyError:
@@ -160,6 +157,6 @@ def _names(features: Sequence[str]) -> list[str]:
 
 
 def _ordered(features: Sequence[str]) -> list[str]:
-    """As `numbers` gives them: those of the environment first."""
+    """As `numbers` gives them: those of the environment, then derived ones in the order of DERIVED."""
     names = _names(features)
-    return [name for name in names if name not in DERIVED] + [name for name in names if name in DERIVED]
+    return [name for name in names if name not in DERIVED] + [name for name in DERIVED if name in names]

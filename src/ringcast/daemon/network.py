@@ -195,7 +195,7 @@ class Network:
         """Put this node's limits for channels in force; those that are open keep what they have."""
         self.placing.reporting.cpu_share = values["limits.cpu_share"]
         LIMITS.priority, LIMITS.cores = values["limits.sched_priority"], values["limits.sched_share"]
-        LINKS.rate_bps = values["limits.link_rate"] or 0
+        LINKS.rate_bps, LINKS.share = values["limits.link_rate"] or 0, values["limits.link_share"]
 
     def enforce(self) -> None:
         """The rules for other nodes changed: end what they may not have any more, and see what they may now publish."""

@@ -25,8 +25,9 @@ def test_how_long_things_take() -> None:
 @given(amounts, amounts, amounts, amounts)
 def test_all_of_them_at_once_are_what_each_is_alone(rate: float, delay: float, size: float, mbit: float) -> None:
     around = {"rate_hz": rate, "delay_us": delay, "payload_bytes": size, "bandwidth_mbit": mbit}
-    alone = [numbers([name])(around)[0] for name in reversed(DERIVED)]
+    alone = [numbers([name])(around)[0] for name in DERIVED]
     assert numbers(list(reversed(DERIVED)))(around) == pytest.approx(alone)
+    assert evaluator(list(reversed(DERIVED)), False)(around) == pytest.approx(alone[::-1])
 
 
 def test_a_number_that_is_missing_is_named_by_what_the_environment_calls_it() -> None:

@@ -26,6 +26,7 @@ from ringcast.model.schedule import MOST_PRIORITY
 from ringcast.security.errors import SecurityError
 from ringcast.security.folder import NODE, default_folder
 from ringcast.security.rules import Rules
+from ringcast.transport.urgent.queues import MOST_SHARE
 
 ENVIRONMENT_VARIABLE = "RINGCAST_CONFIG"
 MACHINE_FILE = "/etc/ringcast/ringcast.toml"
@@ -158,6 +159,7 @@ def defaults() -> dict[str, Any]:
         "limits.lingering_rings": max_files() // 8, "limits.lingering_rings_per_tag": MAX_LINGERING_PER_TAG,
         "limits.tag_lease_s": DEFAULT_LEASE_S, "limits.cpu_share": None,
         "limits.sched_priority": MOST_PRIORITY, "limits.sched_share": None, "limits.link_rate": None,
+        "limits.link_share": MOST_SHARE,
         "limits.user_connections": 4096, "limits.requests_per_s": 10_000, "limits.user_tags": 8192,
         "limits.user_rings": 16_384, "limits.user_memory": None,
         "clock.source": "own", "clock.probe_s": PERIOD_S,

@@ -25,6 +25,7 @@ from ringcast.model.schedule import MOST_PRIORITY
 from ringcast.model.tag import check_name, check_pattern, matches
 from ringcast.model.toml_lines import Path, line_of, line_of_error, lines_of
 from ringcast.transport.registry import check_transport
+from ringcast.transport.urgent.queues import MOST_SHARE
 
 CONTROL_PORT = 7417
 METRICS_PORT = 9417
@@ -187,6 +188,12 @@ def _rate(value: object) -> int:
         raise ValueError(priority.RATE) from exc
 
 
+def _link_share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SHARE:
+        raise ValueError(f"what of a link channels may reserve, from 0 to {MOST_SHARE:g}")
+    return float(value)
+
+
 def _period(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= 60:
         raise ValueError("a number of seconds from 0.01 to 60")
@@ -313,6 +320,7 @@ KEYS: dict[str, Key] = {
     "limits.sched_priority": Key(_priority, True, "99"),
     "limits.sched_share": Key(_share, True, "what the kernel grants"),
     "limits.link_rate": Key(_rate, True, "what the network card says"),
+    "limits.link_share": Key(_link_share, True, f"{MOST_SHARE:g}"),
     "limits.user_connections": Key(_count, True, "4096"),
     "limits.requests_per_s": Key(_count, True, "10000"),
     "limits.user_tags": Key(_count, True, "8192"),

@@ -42,10 +42,12 @@ class Reservation:
 
 
 class Links:
-    """`rate_bps` is what every link carries at most, whatever its card says; 0 asks the card."""
+    """`rate_bps` is what every link carries at most, whatever its card says; 0 asks the card. `share` is what of a link
+    channels may reserve."""
 
     def __init__(self, tc: Tc | None = None, folder: Path = FOLDER, net: Path = Path("/sys/class/net")) -> None:
         self.rate_bps = 0
+        self.share = queues.MOST_SHARE
         self._tc = tc or _tc
         self._folder = folder
         self._net = net
@@ -71,8 +73,8 @@ class Links:
         if dev not in self._held:
             self._look(dev)
         held, link = sum(one.bps for one in self._held.get(dev, [])), self._speed(dev)
-        if not queues.fits(link, held + bps):
-            left = max(0, round(queues.MOST_SHARE * link) - held) // 1000 * 1000
+        if held + bps > self.share * link:
+            left = max(0, round(self.share * link) - held) // 1000 * 1000
             raise Refused(
                 f"{priority.show_rate(bps)} does not fit: {dev} carries {priority.show_rate(link)}, of which "
                 f"{priority.show_rate(left) if left else 'nothing'} is left to reserve"

@@ -19,10 +19,6 @@ _BURST_S = 1e-4
 _LEAST_BURST = 1600
 
 
-def fits(link_bps: int, reserved_bps: int) -> bool:
-    return reserved_bps <= MOST_SHARE * link_bps
-
-
 def commands(dev: str, link_bps: int, before: Mapping[int, int], after: Mapping[int, int]) -> list[str]:
     """From what is reserved now to what is to be, by code point; {} is without any queues of ours. A code point with 0
     keeps its class, because packets may wait there, but is served like the default."""

@@ -33,6 +33,7 @@ cpu_share = 0.5
 sched_priority = 40
 sched_share = 0.5
 link_rate = "100mbit"
+link_share = 0.25
 user_connections = 5
 requests_per_s = 6
 user_tags = 7

@@ -96,6 +96,13 @@ def test_what_does_not_fit_is_refused_and_says_what_is_left(links, kernel):
     assert kernel.done == before
 
 
+def test_no_more_is_reserved_than_the_administrator_allows(links):
+    links.share = 0.25
+    links.reserve("127.0.0.1", 36, 25_000_000)
+    with pytest.raises(Refused, match="nothing is left"):
+        links.reserve("127.0.0.1", 36, 1_000_000)
+
+
 def test_packets_that_cannot_be_told_from_others_have_no_reservation(links):
     with pytest.raises(Refused, match="give the channel a class or a DSCP"):
         links.reserve("127.0.0.1", 0, 1_000_000)
