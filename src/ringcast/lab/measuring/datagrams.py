@@ -21,12 +21,15 @@ class Ping:
         # By socket option, because settimeout would add a poll to every call.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, array("q", [int(WAIT_S), 0]).tobytes())
 
-    def ping(self, count: int, size: int) -> list[int]:
-        """Nanoseconds of each of `count` round trips. Raises OSError when one does not come back."""
+    def ping(self, count: int, size: int, pause_s: float = 0.0) -> list[int]:
+        """Nanoseconds of each of `count` round trips, with a pause before each. Raises OSError when one does not come
+        back."""
         send, recv, clock = self._socket.send, self._socket.recv, time.perf_counter_ns
         body = bytes(size)
         samples = array("q")
         for _ in repeat(None, count):
+            if pause_s:
+                time.sleep(pause_s)
             start = clock()
             send(body)
             recv(65536)
