@@ -19,15 +19,6 @@
 namespace ringcast::futex {
 namespace {
 
-// The kernel's struct futex_waitv; older headers lack it.
-struct WaitV {
-    u64 val;
-    u64 uaddr;
-    u32 flags;
-    u32 reserved;
-};
-inline constexpr u32 kSize32 = 2;
-
 timespec to_timespec(i64 ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
 
 WaitResult outcome(long rc) {

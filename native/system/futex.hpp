@@ -15,6 +15,15 @@ inline constexpr i64 kSliceNs = 250'000'000;
 
 inline constexpr std::size_t kMaxVector = 128;
 
+// The kernel's struct futex_waitv; older headers lack it.
+struct WaitV {
+    u64 val;
+    u64 uaddr;
+    u32 flags;
+    u32 reserved;
+};
+inline constexpr u32 kSize32 = 2;
+
 struct SeenWord {
     const std::atomic<u32>* word;
     u32 value;

@@ -64,10 +64,6 @@ struct Probe {
         u32 more;
     } of[64];
 };
-struct WaitV {
-    u64 value, address;
-    u32 flags, reserved;
-};
 static_assert(sizeof(Parameters) == 120 && sizeof(Operation) == 64 && sizeof(Completion) == 16 && sizeof(Probe) == 16 + 64 * 8);
 
 constexpr u8 kCancel = 14, kWait = 51, kWaitMany = 53;
@@ -75,7 +71,6 @@ constexpr u32 kEntries = 4;
 constexpr u32 kOneMapping = 1;  // a feature: both queues' indices in one mapping
 constexpr u32 kRegisterEventfd = 4, kRegisterProbe = 8;
 constexpr u64 kOperationsAt = 0x10000000;
-constexpr u32 kSize32 = 2;
 constexpr u64 kOfCancel = u64{1} << 63;
 
 bool supports_futexes(int ring) {
@@ -93,45 +88,34 @@ Mapping mapped(int ring, std::size_t length, u64 at) {
 
 }  // namespace
 
-struct Signal::Queue {
-    Parameters parameters{};
-};
-
 std::unique_ptr<Signal> Signal::make(int eventfd) {
-    Queue queue;
-    Parameters& p = queue.parameters;
+    Parameters p{};
     Descriptor ring(static_cast<int>(syscall(SYS_io_uring_setup, kEntries, &p)));
     if (ring.get() < 0 || (p.features & kOneMapping) == 0 || !supports_futexes(ring.get())) return nullptr;
     if (syscall(SYS_io_uring_register, ring.get(), kRegisterEventfd, &eventfd, 1) < 0) return nullptr;
     const std::size_t length = std::max<std::size_t>(p.sq.array + p.sq_entries * sizeof(u32), p.cq.completions + p.cq_entries * sizeof(Completion));
     Mapping indices = mapped(ring.get(), length, 0), entries = mapped(ring.get(), p.sq_entries * sizeof(Operation), kOperationsAt);
     if (!indices || !entries) return nullptr;
-    return std::unique_ptr<Signal>(new Signal(std::move(ring), eventfd, queue, std::move(indices), std::move(entries)));
+    std::byte* const at = indices.data();
+    const auto counter = [at](u32 offset) { return reinterpret_cast<std::atomic<u32>*>(at + offset); };
+    const Queues queues{counter(p.sq.head), counter(p.sq.tail), reinterpret_cast<u32*>(at + p.sq.array), *counter(p.sq.mask),
+                        counter(p.cq.head), counter(p.cq.tail), at + p.cq.completions, *counter(p.cq.mask)};
+    return std::unique_ptr<Signal>(new Signal(std::move(ring), eventfd, std::move(indices), std::move(entries), queues));
 }
 
-Signal::Signal(Descriptor ring, int eventfd, const Queue& queue, Mapping indices, Mapping entries)
-    : ring_(std::move(ring)), eventfd_(eventfd), indices_(std::move(indices)), entries_(std::move(entries)) {
-    const Parameters& p = queue.parameters;
-    std::byte* const at = indices_.data();
-    sq_head_ = reinterpret_cast<std::atomic<u32>*>(at + p.sq.head);
-    sq_tail_ = reinterpret_cast<std::atomic<u32>*>(at + p.sq.tail);
-    sq_array_ = reinterpret_cast<u32*>(at + p.sq.array);
-    sq_mask_ = *reinterpret_cast<u32*>(at + p.sq.mask);
-    cq_head_ = reinterpret_cast<std::atomic<u32>*>(at + p.cq.head);
-    cq_tail_ = reinterpret_cast<std::atomic<u32>*>(at + p.cq.tail);
-    cq_mask_ = *reinterpret_cast<u32*>(at + p.cq.mask);
-    completions_ = at + p.cq.completions;
+Signal::Signal(Descriptor ring, int eventfd, Mapping indices, Mapping entries, const Queues& queues)
+    : ring_(std::move(ring)), eventfd_(eventfd), indices_(std::move(indices)), entries_(std::move(entries)), queues_(queues) {
     armed_.reserve(kMaxVector);
 }
 
 void Signal::take_completions() {
-    u32 head = cq_head_->load(std::memory_order_relaxed);
-    for (const u32 tail = cq_tail_->load(std::memory_order_acquire); head != tail; ++head)
-        if (static_cast<const Completion*>(completions_)[head & cq_mask_].user_data == round_) {
+    u32 head = queues_.cq_head->load(std::memory_order_relaxed);
+    for (const u32 tail = queues_.cq_tail->load(std::memory_order_acquire); head != tail; ++head)
+        if (reinterpret_cast<const Completion*>(queues_.completions)[head & queues_.cq_mask].user_data == round_) {
             armed_.clear();
             fired_ = true;
         }
-    cq_head_->store(head, std::memory_order_release);
+    queues_.cq_head->store(head, std::memory_order_release);
 }
 
 bool Signal::fired() {
@@ -149,11 +133,11 @@ void Signal::arm(std::span<const SeenWord> words) {
     const auto same = [](const SeenWord& a, const SeenWord& b) { return a.word == b.word && a.value == b.value; };
     if (words.empty() || std::equal(words.begin(), words.end(), armed_.begin(), armed_.end(), same)) return;
     std::array<WaitV, kMaxVector> vector;
-    u32 tail = sq_tail_->load(std::memory_order_relaxed);
+    u32 tail = queues_.sq_tail->load(std::memory_order_relaxed);
     const auto add = [&](Operation operation) {
-        const u32 at = tail++ & sq_mask_;
+        const u32 at = tail++ & queues_.sq_mask;
         std::memcpy(entries_.data() + at * sizeof operation, &operation, sizeof operation);
-        sq_array_[at] = at;
+        queues_.sq_array[at] = at;
     };
     const u32 before = tail;
     if (!armed_.empty()) {
@@ -180,10 +164,10 @@ void Signal::arm(std::span<const SeenWord> words) {
     }
     add(wait);
     armed_.assign(words.begin(), words.end());
-    sq_tail_->store(tail, std::memory_order_release);
+    queues_.sq_tail->store(tail, std::memory_order_release);
     if (syscall(SYS_io_uring_enter, ring_.get(), tail - before, 0, 0, nullptr, 0) == static_cast<long>(tail - before)) return;
     // For want of memory. Whoever waits looks again, and with that arms again.
-    sq_tail_->store(sq_head_->load(std::memory_order_acquire), std::memory_order_release);
+    queues_.sq_tail->store(queues_.sq_head->load(std::memory_order_acquire), std::memory_order_release);
     armed_.clear();
     eventfd_write(eventfd_, 1);
 }

@@ -25,22 +25,25 @@ public:
     void forget();
 
 private:
-    struct Queue;
-    Signal(Descriptor ring, int eventfd, const Queue& queue, Mapping indices, Mapping entries);
+    // Where the kernel has them: what is submitted, and what is complete.
+    struct Queues {
+        std::atomic<u32>* sq_head;
+        std::atomic<u32>* sq_tail;
+        u32* sq_array;
+        u32 sq_mask;
+        std::atomic<u32>* cq_head;
+        std::atomic<u32>* cq_tail;
+        const std::byte* completions;
+        u32 cq_mask;
+    };
+    Signal(Descriptor ring, int eventfd, Mapping indices, Mapping entries, const Queues& queues);
     void take_completions();
 
     Descriptor ring_;
     int eventfd_;
     Mapping indices_;
     Mapping entries_;
-    std::atomic<u32>* sq_head_;
-    std::atomic<u32>* sq_tail_;
-    u32* sq_array_;
-    u32 sq_mask_;
-    std::atomic<u32>* cq_head_;
-    std::atomic<u32>* cq_tail_;
-    u32 cq_mask_;
-    const void* completions_;
+    Queues queues_;
     std::vector<SeenWord> armed_;  // empty once it was signalled
     u64 round_ = 0;                // of the arming that counts
     bool fired_ = false;

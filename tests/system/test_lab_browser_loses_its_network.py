@@ -62,7 +62,7 @@ class Far:
 
     def __init__(self, browser: Any, bed: Testbed, session: ringcast.Session, start: Any, socket_path: str) -> None:
         self.listen = f"{bed.node('a').address()}:7480"
-        self._start = lambda: start(socket_path, "--listen", self.listen, prefix=tuple(bed.node("a").command))
+        self._start = lambda: start(socket_path, "--listen", self.listen, "--open", prefix=tuple(bed.node("a").command))
         self.gateway: GatewayProcess = self._start()
         self.publishers = {
             name: session.tag(f"net/{name}", codec="json", max_wait_s=0.01).publisher(on_slow="skip")
