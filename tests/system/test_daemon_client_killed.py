@@ -96,8 +96,7 @@ def test_its_mailbox_is_taken_from_the_publishers(program: Any, wire: Any) -> No
         """
         import ringcast
         with ringcast.connect(start=False) as session:
-            sub = session.subscribe("lab/temp")
-            sub.fileno()  # brings a mailbox
+            sub = session.subscribe("lab/*")  # brings a mailbox
             print("ready")
             input()
         """

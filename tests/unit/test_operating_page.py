@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ringcast.daemon.access import tokens
 from ringcast.daemon.observe.metrics import families
 from ringcast.daemon.operate.configuration import read
 
@@ -72,6 +73,14 @@ def test_the_dashboard_asks_for_metrics_and_labels_that_there_are() -> None:
     assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+@pytest.mark.parametrize("text", [text for text in blocks("toml") if "[tokens]" not in text])
 def test_its_configuration_is_one(text: str) -> None:
     assert read(text, "ringcast.toml").values
+
+
+@pytest.mark.parametrize("text", [text for text in blocks("toml") if "[tokens]" in text])
+def test_its_file_of_tokens_is_one(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    assert tokens.read(path)

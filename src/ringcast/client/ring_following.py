@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-import secrets
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -133,7 +132,7 @@ class RingFollowing(Subscription):
         self._decoders = decoders
         self._counter_index = counter_index
         self._role = role
-        self._incarnation = secrets.randbits(63)
+        self._incarnation = int.from_bytes(os.urandom(8), "little") >> 1
         # Of a reader whose descriptor the kernel signals, for when its rings become too many.
         self._bridge: weakref.WeakMethod[Callable[[], _core.Bridge]] | None = None
         self._bridged = False
