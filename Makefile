@@ -36,7 +36,7 @@ check: ready     ## while developing: ruff, mypy, unit, conformance and short fu
 	@$(BESIDE) --jobs=3 $(UNIT_PARTS) types short-tests lint
 
 # What computes (sanitizers, Spark) and what waits (nodes, links, browsers) side by side, the longest first. What computes
-# gives way (nice): it takes what the others leave, and they are not late for it.
+# and is not the longest gives way (nice): it takes what the others leave, and they are not late for it.
 test: ready      ## everything that CI runs
 	@$(BIN)/python tools/system_tools.py
 	@rm -rf build/skipped build/failed
@@ -70,10 +70,10 @@ unit: ready      ## Python tests, unit to system
 	@$(BESIDE) --jobs=4 $(PYTHON_TESTS)
 
 spark-tests: ready
-	@nice -n 10 $(PYTEST) tests/spark $(patsubst %,--ignore=%,$(SPARK_PROGRAMS)) $(AGAIN)
+	@$(PYTEST) tests/spark $(patsubst %,--ignore=%,$(SPARK_PROGRAMS)) $(AGAIN)
 
 spark-programs: ready
-	@nice -n 10 $(PYTEST) $(SPARK_PROGRAMS) $(AGAIN)
+	@nice -n 5 $(PYTEST) $(SPARK_PROGRAMS) $(AGAIN)
 
 lab-tests: ready
 	@$(PYTEST) $(LAB_TESTS) $(AGAIN)
