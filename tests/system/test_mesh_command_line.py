@@ -1,5 +1,6 @@
 """`ringcast nodes`, `channels` and `up`, as a person or a script uses them."""
 
+import contextlib
 import json
 import os
 import signal
@@ -196,7 +197,8 @@ def test_sub_by_another_transport(make_mesh, eventually):
     eventually(lambda: b.knows("lab/x"))
     where = ("--socket", b.daemon.socket_path, "--no-start")
     command = [*RINGCAST, "sub", "lab/x", "--transport", "tcp", "--count", "2", *where]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sub:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sub, contextlib.ExitStack() as stack:
+        stack.callback(sub.kill)  # or a test that fails would wait for it
         eventually(lambda: [row.transport for row in b.incoming()] == ["tcp"])
         pub.send(b"one")
         pub.send(b"two")

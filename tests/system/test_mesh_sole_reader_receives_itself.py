@@ -24,10 +24,16 @@ def receivers(node: Any, tag: str) -> list[str]:
     return [row.receiver for row in node.incoming(tag=tag)]
 
 
+@pytest.fixture(autouse=True)
+def of_every_tag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not of questions and answers alone. Daemons that a test starts inherit it."""
+    monkeypatch.setenv("RINGCAST_SOLE_READERS", "every tag")
+
+
 @pytest.fixture
-def stream(shared_mesh: Any, eventually: Eventually) -> tuple[Any, Any, Any]:
+def stream(make_mesh: Any, eventually: Eventually) -> tuple[Any, Any, Any]:
     """Two nodes, and a publisher on the first that the second knows of."""
-    a, b = shared_mesh(2)
+    a, b = make_mesh(2)
     pub = a.session.publisher("stream", depth=DEPTH, capacity_bytes=1 << 20)
     eventually(lambda: b.knows("stream"))
     return a, b, pub

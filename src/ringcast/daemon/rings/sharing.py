@@ -7,6 +7,7 @@ mailboxes of the subscriptions that read its ring. Must not know requests, nor w
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,10 @@ from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, publisher_ke
 from ringcast.daemon.table.table import TagTable
 from ringcast.model.tag import matches
 
+_ASKED = ("@ask/", "@reply/")
+"""Questions and answers: nobody pulls them. Of other tags a mirror is also a history, and one that changes hands begins
+anew."""
+
 
 class Sharing:
     """The rings here and who reads them; `on_taken` is told of another node's publisher when all here who subscribed
@@ -46,6 +51,7 @@ class Sharing:
         self.sized = 0
         """Of those, expected ones included, how many want a size."""
         self.read_otherwise: Callable[[str], bool] | None = None
+        self.every_tag = os.environ.get("RINGCAST_SOLE_READERS") == "every tag"
         """Whether anything here but subscriptions reads a tag of another node. None: nobody receives streams itself."""
         self.left = False
         """Set when a subscription or history goes: whoever is alone now may receive itself. To be cleared."""
@@ -290,6 +296,8 @@ class Sharing:
 
     def _sole_reader(self, tag: str, demand: Demand) -> tuple[int, int] | None:
         """Who receives a stream with that demand itself: the only one here that reads the only publisher elsewhere."""
+        if not self.every_tag and not tag.startswith(_ASKED):
+            return None
         found: dict[tuple[int, int], tuple[str, Client]] = {}
         for one in self.subscriptions.matching(tag):
             if found or not one.counts:
