@@ -59,11 +59,17 @@ def probed(forge: Callable[[bytes], list[bytes]]) -> tuple[PeerClock, Probing, B
         )  # fmt: skip
         try:
             given = b.let_ask("a")
+            asked = answered = 0
             async with asyncio.timeout(PATIENCE_S):
-                for _ in range(ROUNDS):
+                while answered < ROUNDS:
                     a.ask("b", HOST, between.port, given)
-                    clock.add(await answers.get(), 0)
-                    assert answers.empty()
+                    asked += 1
+                    try:
+                        clock.add(await asyncio.wait_for(answers.get(), PATIENCE_S / 10), 0)
+                        answered += 1
+                    except TimeoutError:  # a busy machine drops datagrams, and answers that are late do not count
+                        continue
+                    assert answered + answers.qsize() <= asked
         finally:
             transport.close()
             a.close()
@@ -86,7 +92,7 @@ def test_answers_whose_times_were_changed() -> None:
 
     clock, a, between = probed(an_hour_ahead)
     assert a.dropped == {"forged": between.forged}
-    assert between.forged == 2 * ROUNDS
+    assert between.forged >= 2 * ROUNDS
     assert unmoved(clock)
 
 
@@ -108,8 +114,8 @@ def test_questions_sent_back_as_answers() -> None:
         asked = answer[:24] + bytes(16) + answer[40:]
         return [asked[:4] + b"\x02" + asked[5:], asked[:4] + b"\x01" + asked[5:]]
 
-    clock, a, _ = probed(reflected)
-    assert a.dropped == {"forged": ROUNDS, "unknown key": ROUNDS}
+    clock, a, between = probed(reflected)
+    assert a.dropped == {"forged": between.forged / 2, "unknown key": between.forged / 2}
     assert unmoved(clock)
 
 
