@@ -35,13 +35,13 @@ AGAIN = $(if $(LATER),|| [ $$? = 1 -a -s $$RINGCAST_FAILED ])
 check: ready     ## while developing: ruff, mypy, unit, conformance and short fuzz tests
 	@$(BESIDE) --jobs=3 $(UNIT_PARTS) types short-tests lint
 
-# What computes (sanitizers, Spark) and what waits (nodes, links, browsers) side by side, the longest first. What computes
-# and is not the longest gives way (nice): it takes what the others leave, and they are not late for it.
+# What computes (sanitizers, Spark) and what waits (nodes, links, browsers) side by side, the longest first. Sanitizers
+# give way (nice). Five beside each other are not faster, and demonstrations then take longer than their tests wait.
 test: ready      ## everything that CI runs
 	@$(BIN)/python tools/system_tools.py
 	@rm -rf build/skipped build/failed
-	@echo "testing, five things beside each other, each shown when it ends: some minutes"
-	@$(BESIDE) --keep-going --jobs=5 LATER=yes $(IN_TURN); status=$$?; \
+	@echo "testing, four things beside each other, each shown when it ends: some minutes"
+	@$(BESIDE) --keep-going --jobs=4 LATER=yes $(IN_TURN); status=$$?; \
 	  $(BIN)/python tools/failed_beside_others.py build/failed || status=1; \
 	  $(BIN)/python tools/untested.py build/skipped; exit $$status
 
@@ -73,7 +73,7 @@ spark-tests: ready
 	@$(PYTEST) tests/spark $(patsubst %,--ignore=%,$(SPARK_PROGRAMS)) $(AGAIN)
 
 spark-programs: ready
-	@nice -n 5 $(PYTEST) $(SPARK_PROGRAMS) $(AGAIN)
+	@$(PYTEST) $(SPARK_PROGRAMS) $(AGAIN)
 
 lab-tests: ready
 	@$(PYTEST) $(LAB_TESTS) $(AGAIN)
