@@ -35,7 +35,7 @@ from ringcast.model.policy import Policy
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
-from ringcast.scaling import Size
+from ringcast.scaling.fidelity import RateWish, SizeWish, wish
 from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
 from ringcast.variables.opening import OpensVariables
@@ -277,8 +277,8 @@ class Session(Closing, Administers, OpensVariables):
         reliable: bool = False,
         busy_poll: bool = False,
         every: int = 1,
-        rate_hz: float | None = None,
-        size: Size | None = None,
+        rate_hz: RateWish | None = None,
+        size: SizeWish | None = None,
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
@@ -299,12 +299,13 @@ class Session(Closing, Administers, OpensVariables):
             )  # fmt: skip
         if attributes := {**attributes, **({} if policy is None else {"policy": policy})}:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
-        options = Scaling(every, at, transport, size, rate_hz, ordered, priority).check()
-        if size is not None:
+        best_hz, best_size, span = wish(rate_hz, size)
+        options = Scaling(every, at, transport, best_size, best_hz, ordered, priority, range=span).check()
+        if best_size is not None:
             for row in self.tags(pattern):
-                scaled(row.attributes, size)
+                scaled(row.attributes, best_size)
         return Subscriber(
-            self._attachment, check_pattern(pattern), Decoders(size=size), start=start, reliable=reliable,
+            self._attachment, check_pattern(pattern), Decoders(size=best_size), start=start, reliable=reliable,
             busy_poll=busy_poll, scaling=options,
         )  # fmt: skip
 

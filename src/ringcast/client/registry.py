@@ -17,6 +17,7 @@ from ringcast.client.registration import Publication, Subscription
 from ringcast.control.answers import Answer, Done, Published, TagOpened
 from ringcast.control.link import Received
 from ringcast.control.notices import (
+    FidelityNow,
     IntakeUnwanted,
     IntakeWanted,
     Notice,
@@ -163,6 +164,9 @@ class Registry:
             case RingPaced(subscription=number, ring=ring, pace=pace):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.paced(ring, pace)
+            case FidelityNow(subscription=number):
+                if (subscription := self._subscriptions.get(number)) is not None:
+                    subscription.fidelity_now(notice)
             case IntakeWanted(subscription=number):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.intake_wanted(notice, received)

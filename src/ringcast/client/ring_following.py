@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -30,7 +31,7 @@ from ringcast.client.rings.intakes import Intakes
 from ringcast.client.rings.urgent_threads import UrgentThreads
 from ringcast.control.answers import Done
 from ringcast.control.link import Received, close_all
-from ringcast.control.notices import IntakeWanted, RingUp
+from ringcast.control.notices import FidelityNow, IntakeWanted, RingUp
 from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.model import priority
@@ -40,6 +41,7 @@ from ringcast.model.priority import Change
 from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size, check_size
+from ringcast.scaling.fidelity import Fidelity, Range
 from ringcast.scaling.temporal import check_rate, first_due
 
 logger = logging.getLogger("ringcast")
@@ -76,6 +78,7 @@ class Scaling(NamedTuple):
     priority: str = ""
     deadline_s: float | None = None
     requested: Profile | None = None
+    range: Range | None = None
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -142,10 +145,13 @@ class RingFollowing(Subscription):
         self._since_ns = time.monotonic_ns()
         self.threads = UrgentThreads(scaling.priority)
         self._intakes = Intakes()
+        self.fidelity = Fidelity(scaling.rate_hz, scaling.size)
+        self.fidelity_changed = threading.Condition()
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         self._intakes.forget()
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
+        span = self.scaling.range or Range()
         return Subscribe(
             id=0, pattern=self.pattern, subscription=self.number, incarnation=self._incarnation, role=self._role,
             reliable=self.reliable, mailbox=bool(mailbox), counter_index=self._counter_index,
@@ -154,6 +160,7 @@ class RingFollowing(Subscription):
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
             priority=self.scaling.priority,
             deadline_s=self.scaling.deadline_s or 0.0, requested=self.scaling.requested,
+            range_hz=span.hz, range_size=span.size,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -244,6 +251,13 @@ class RingFollowing(Subscription):
                 priority=urgency.applied(scaling.priority),
             )  # fmt: skip
         self.threads.asked(self.scaling.priority)
+
+    def fidelity_now(self, notice: FidelityNow) -> None:
+        if notice.size is not None:
+            self._decoders.resize(notice.size)
+        with self.fidelity_changed:
+            self.fidelity = Fidelity(notice.rate_hz or None, notice.size, notice.why)
+            self.fidelity_changed.notify_all()
 
     def paced(self, ring: int, every: int) -> None:
         """The publisher sends faster or slower than before."""

@@ -50,6 +50,15 @@ class RingPaced(ControlMessage, frozen=True, tag="ring_paced"):
     pace: int
 
 
+class FidelityNow(ControlMessage, frozen=True, tag="fidelity"):
+    """What a subscription with a range has from now on. `why` is what does not allow more; '' with the best of it."""
+
+    subscription: int
+    rate_hz: float = 0.0
+    size: tuple[int, int] | None = None
+    why: str = ""
+
+
 class StageWanted(ControlMessage, frozen=True, tag="stage_wanted"):
     """Run a stage: read the ring from `first_seq` on, multiples of `every`, scale to `size`, write a ring of your own
     and answer with `StageUp` or `StageDown`. Descriptors: ring, bell; none for the publisher itself, who has them."""
@@ -149,6 +158,7 @@ Notice = (
     | RingDown
     | StreamEnded
     | RingPaced
+    | FidelityNow
     | StageWanted
     | StageUnwanted
     | IntakeWanted

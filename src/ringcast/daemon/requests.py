@@ -149,11 +149,12 @@ class Requests:
                 routes.check_options(
                     options_of(request), self._local.table.tag(request.pattern), self._local.table.node
                 )
-                self._local.admit(request)
+                admitted = self._local.admit(request)
             except (QosMismatch, AdmissionRefused) as exc:
                 connection.push(refuse(request.id, exc))
                 return
-            self._begin(connection, request, self._subscribe(connection, request, fds))
+            assert isinstance(admitted, Subscribe)
+            self._begin(connection, request, self._subscribe(connection, admitted, fds))
         elif isinstance(request, Move):
             self._begin(connection, request, self._move(connection, request, fds))
         elif self._network is not None and isinstance(request, SetChannel):

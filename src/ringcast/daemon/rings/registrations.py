@@ -14,6 +14,7 @@ from ringcast.daemon.rings.demand import Demand, SubscribeOptions, spec_of
 from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.ring import Counters, DerivedRing, MirrorRing, Ring
 from ringcast.model.identity import SubscriberInfo
+from ringcast.scaling.fidelity import Fidelity
 from ringcast.security.rules import Who
 
 OWN_CLIENT = 0
@@ -35,6 +36,8 @@ class Subscription:
     ) -> None:
         self.options = options
         self.deadline_s = 0.0
+        self.fidelity = Fidelity(options.rate_hz or None, options.size)
+        """What its client was told last, of one with a range."""
         self.client = client
         self.number = number
         self.info = info

@@ -57,6 +57,8 @@ class Sharing:
         """Set when a subscription or history goes: whoever is alone now may receive itself. To be cleared."""
         self._expected: Counter[Expected] = Counter()
         self._paced: dict[int, Subscription] = {}
+        self.ranged: dict[int, Subscription] = {}
+        """Those that take what fits of a range, by number."""
 
     @contextmanager
     def expecting(self, expected: Expected) -> Iterator[None]:
@@ -75,6 +77,8 @@ class Sharing:
         self.sized += subscription.options.size is not None
         if subscription.rate_hz:
             self._paced[subscription.info.id] = subscription
+        if subscription.counts and subscription.options.range is not None:
+            self.ranged[subscription.info.id] = subscription
         for ring in self.rings.matching(subscription.pattern):
             if (ring.alive or not subscription.counts) and self.accepts(subscription, ring):
                 self.hand_over(subscription, ring, born_after=False)
@@ -90,6 +94,7 @@ class Sharing:
         self.left = True
         self.sized -= subscription.options.size is not None
         self._paced.pop(subscription.info.id, None)
+        self.ranged.pop(subscription.info.id, None)
 
     def set_mailbox(self, subscription: Subscription, new: Mailbox | None) -> None:
         old, subscription.mailbox = subscription.mailbox, new
