@@ -284,13 +284,18 @@ class Session(Closing, Administers, OpensVariables):
         ordered: bool = True,
         priority: str = "",
         policy: Policy | None = None,
+        only_best: bool = False,
         **attributes: Any,
     ) -> Subscriber[Any]:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
         subscription to every tag that matches, now or later. Each message says its `tag`, and has its codec. With
         `size`, all that match must have a codec that can be scaled; one that comes later and has not ends the
-        subscription with QosMismatch. Raises as `tag` and `Tag.subscribe` do; TypeError for more beside a wildcard.
+        subscription with QosMismatch. `only_best`: of the tags that match, only the one whose stream has the highest
+        fidelity is received, and a better one from when a message comes on it (docs/admission.md). Raises as `tag` and
+        `Tag.subscribe` do; TypeError for more beside a wildcard.
         """
+        if only_best and (reliable or not is_pattern(pattern)):
+            raise ValueError("only_best is for a wildcard, and not with reliable=True: what it leaves is left out")
         if not is_pattern(pattern):
             tag: Tag[object] = self.tag(pattern, **attributes)
             return tag.subscribe(
@@ -300,7 +305,9 @@ class Session(Closing, Administers, OpensVariables):
         if attributes := {**attributes, **({} if policy is None else {"policy": policy})}:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
         best_hz, best_size, span = wish(rate_hz, size)
-        options = Scaling(every, at, transport, best_size, best_hz, ordered, priority, range=span).check()
+        options = Scaling(
+            every, at, transport, best_size, best_hz, ordered, priority, range=span, only_best=only_best
+        ).check()
         if best_size is not None:
             for row in self.tags(pattern):
                 scaled(row.attributes, best_size)

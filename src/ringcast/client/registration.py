@@ -192,6 +192,9 @@ class Subscription(ABC):
     def intake_unwanted(self, number: int) -> None:  # noqa: B027 - most have none
         """Receive it no more."""
 
+    def forget(self, ring: int) -> None:  # noqa: B027 - most need not care
+        """Another tag's stream comes instead of this ring's from here on."""
+
     def stream_ended(self, incarnation: int, end: int) -> None:  # noqa: B027 - most need not care
         """A publisher left while none of its rings was read here."""
 

@@ -155,9 +155,11 @@ class Registry:
                     subscription.ring_up(notice, received)
                 else:  # given up while the daemon was being restarted
                     self.connection.post(Unsubscribe(id=0, subscription=number))
-            case RingDown(subscription=number, incarnation=incarnation, end=end):
+            case RingDown(subscription=number, incarnation=incarnation, end=end, instead=instead):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.ring_down(incarnation, end)
+                    if instead:
+                        subscription.forget(incarnation)
             case StreamEnded(subscription=number, incarnation=incarnation, end=end):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.stream_ended(incarnation, end)

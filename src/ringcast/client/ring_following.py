@@ -79,6 +79,7 @@ class Scaling(NamedTuple):
     deadline_s: float | None = None
     requested: Profile | None = None
     range: Range | None = None
+    only_best: bool = False
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -160,7 +161,7 @@ class RingFollowing(Subscription):
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
             priority=self.scaling.priority,
             deadline_s=self.scaling.deadline_s or 0.0, requested=self.scaling.requested,
-            range_hz=span.hz, range_size=span.size,
+            range_hz=span.hz, range_size=span.size, only_best=self.scaling.only_best,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -170,8 +171,11 @@ class RingFollowing(Subscription):
         if self.reliable:
             check_reliable(up.info.tag, up.attributes)
         self._warn_of_detour(up)
+        if up.begin is not None:  # what its reader has not read yet of an earlier stay is not read twice, or late
+            self.forget(up.ring)
+            reader.detach(up.ring, drain=False)
         before = self._rings.get(up.info.incarnation, 0)
-        start = _core.START_EARLIEST if before else self._start_on(up)
+        start = up.begin if up.begin is not None else _core.START_EARLIEST if before else self._start_on(up)
         if start > 0:
             start = first_due(start, up.every)  # what the ring has left out is not loss
         reader.attach(
@@ -273,6 +277,9 @@ class RingFollowing(Subscription):
             with self.lock:
                 if not self.closed:
                     reader.detach(incarnation, drain=True, end=end)
+
+    def forget(self, ring: int) -> None:
+        self._rings = {publisher: known for publisher, known in self._rings.items() if known != ring}
 
     def stream_ended(self, incarnation: int, end: int) -> None:
         if incarnation in self._rings:  # of others this reader never had anything

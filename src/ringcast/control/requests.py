@@ -91,6 +91,8 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     range_hz: tuple[PositiveRate, PositiveRate] | None = None
     """From the least to the most messages a second, for one that takes what fits; `rate_hz` is what it gets first."""
     range_size: tuple[tuple[Extent, Extent], tuple[Extent, Extent]] | None = None
+    only_best: bool = False
+    """Of the tags that the pattern selects, the one whose stream has the highest fidelity."""
 
 
 class StageUp(ControlMessage, frozen=True, tag="stage_up"):

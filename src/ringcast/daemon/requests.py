@@ -191,7 +191,7 @@ class Requests:
         """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
         options = options_of(request)
         with ExitStack() as stack:
-            stack.callback(self._settle)
+            stack.callback(self.settle)
             if request.role == "subscriber":
                 client = self._local.clients.get(connection.number)
                 expected = Expected(request.pattern, options, client, request.subscription)
@@ -207,8 +207,8 @@ class Requests:
             except BadMessage as exc:
                 self._on_bad(connection, exc)
 
-    def _settle(self) -> None:
-        """End what was prepared for a subscription that did not come about."""
+    def settle(self) -> None:
+        """Make streams as they are wanted now: end what was prepared for a subscription that did not come about."""
         if self._network is not None:
             self._network.incoming.follow_soon()
         self._stages.follow()

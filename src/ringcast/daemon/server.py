@@ -34,6 +34,7 @@ from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.processes import Processes
 from ringcast.daemon.clients.unused_tags import UnusedTags
 from ringcast.daemon.effects import Send
+from ringcast.daemon.fidelity.best_streams import BestStreams
 from ringcast.daemon.fidelity.ranges import Ranges
 from ringcast.daemon.fidelity.rates import Rates
 from ringcast.daemon.machine import Peer, package_version, peer_of
@@ -122,13 +123,14 @@ class Server:
             self._stages = Stages(self.local, self._deliver, self._background)
         self._views = Views(self.local.table, self.socket_path, self._background)
         self._stages.on_follow = self._followed
-        outgoing = self.network.outgoing if self.network is not None else None
-        self._rates = Rates(self.local, self._stages, outgoing, self._deliver)
-        self._ranges = Ranges(self.local, self._deliver, self._follow)
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
             on_bad=self._refuse, on_mistake=self._failed, on_done=self._follow, audit=self.audit, limits=self.limits,
         )  # fmt: skip
+        outgoing = self.network.outgoing if self.network is not None else None
+        self._rates = Rates(self.local, self._stages, outgoing, self._deliver)
+        self._ranges = Ranges(self.local, self._deliver, self._follow)
+        self._best_streams = BestStreams(self.local, self._deliver, self._requests.settle)
         remade: list[Remade] = [self._stages] if self.network is None else [self._stages, self.network.incoming]
         buffers = self.network.buffers if self.network is not None else None
         self._taking = Taking(self.local, remade, buffers, self._watchers, self.audit, self._deliver)
@@ -285,6 +287,7 @@ class Server:
     def _followed(self) -> None:
         self._views.follow()
         self._ranges.follow()
+        self._best_streams.follow()
 
     def _leaving(self, incarnation: int) -> None:
         if self.network is not None:
@@ -381,6 +384,7 @@ class Server:
         self.audit.close()
         self._unused_tags.close()
         self._ranges.close()
+        self._best_streams.close()
         self._listener.close()
         for connection in self._connections.values():
             connection.close()

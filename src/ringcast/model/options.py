@@ -64,3 +64,5 @@ class SubscriptionOptions(TypedDict, total=False):
 
 class SubscribeOptions(SubscriptionOptions, RingOptions, total=False):
     """Of `session.subscribe`: how it receives, and the tag's."""
+
+    only_best: bool

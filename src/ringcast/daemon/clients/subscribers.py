@@ -157,4 +157,5 @@ def options_of(request: Subscribe) -> SubscribeOptions:
         every=request.every, at=request.at, transport=request.transport, reliable=request.reliable, size=request.size,
         rate_hz=request.rate_hz, ordered=request.ordered, priority=request.priority,
         range=Range(request.range_hz, request.range_size) if request.range_hz or request.range_size else None,
+        only_best=request.only_best,
     )  # fmt: skip

@@ -23,6 +23,8 @@ class SubscribeOptions(NamedTuple):
     priority: str = ""
     range: Range | None = None
     """Within which `rate_hz` and `size` may be changed, by what fits."""
+    only_best: bool = False
+    """Of the tags that match, the one whose stream has the highest fidelity."""
 
     @property
     def wanted(self) -> Wanted:

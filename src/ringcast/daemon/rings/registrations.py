@@ -45,6 +45,10 @@ class Subscription:
         self.mailbox: Mailbox | None = None
         self.pace_told: dict[int, int] = {}
         """The factor last told, by ring."""
+        self.tag_now = self.tag_next = ""
+        """Of one that wants the best stream only: the tag that it receives, and a better one that is being opened."""
+        self.begun: set[int] = set()
+        """Incarnations of publishers that it has had a ring of since it changed over."""
         self._counter_index = counter_index
 
     @property
@@ -67,6 +71,14 @@ class Subscription:
     def rate_hz(self) -> float:
         """The rate that the reader itself must keep to, where no stage does."""
         return self.options.rate_hz if self.counts else 0.0
+
+    def takes(self, tag: str) -> bool:
+        """Whether rings of a tag that it matches are for it."""
+        return not self.options.only_best or tag == self.tag_now
+
+    def opens(self, tag: str) -> bool:
+        """Whether streams of a tag that it matches are wanted for it."""
+        return self.takes(tag) or tag == self.tag_next
 
     def reads(self, ring: Ring) -> bool:
         """Whether it was shown the ring, and nothing that continues it."""
