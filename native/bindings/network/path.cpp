@@ -66,7 +66,7 @@ nb::dict page_counters(const MirrorPage& page) {
     out["unkept"] = u64{r.full};
     const RecoveryCounters& v = page.recovery;
     out.update(counted(named("recovered", v.recovered), named("naks", v.naks), named("suppressed", v.suppressed), named("repairs", v.repairs),
-                       named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone), named("skipped", v.skipped), named("gaps", v.gaps), named("overtaken", v.overtaken),
+                       named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone), named("skipped", v.skipped), named("gaps", v.gaps), named("heard", v.heard), named("overtaken", v.overtaken),
                        named("full", v.full), named("again", v.again), named("malformed", v.malformed), named("absurd", v.absurd),
                        named("forged", v.forged), named("deaf", v.deaf), named("grtt_ns", v.grtt_ns), named("sent_datagrams", v.sent_datagrams),
                        named("sent_bytes", v.sent_bytes)));

@@ -71,6 +71,7 @@ struct RecoveryCounters {
     std::atomic<u64> gone{0};          // messages given up
     std::atomic<u64> skipped{0};       // messages that the network lost, before any repair
     std::atomic<u64> gaps{0};          // runs of them
+    std::atomic<u64> heard{0};         // datagrams that came, of every kind
     std::atomic<u64> overtaken{0};     // of those, messages that came late by themselves
     std::atomic<u64> full{0};          // packets that found no room to wait
     std::atomic<u64> again{0};         // packets that had been here

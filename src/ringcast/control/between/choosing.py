@@ -37,6 +37,8 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
     hidden: bool = False
     delay_ns: Annotated[int, Meta(ge=0)] = 0
     """How long all messages took together; 0 where clocks do not say."""
+    packets: Count = 0
+    """Datagrams that came, repairs and all; 0 where nobody counts them: then each message is one."""
 
 
 class Heard(msgspec.Struct, frozen=True, array_like=True):

@@ -71,6 +71,7 @@ def counted(row: ChannelStatus) -> Counted:
         # What came late by itself was not lost.
         skipped=max(row.counters.get("skipped", 0) - row.counters.get("overtaken", 0), 0),
         gaps=row.counters.get("gaps", 0), hidden=row.transport.partition(":")[0] in HIDDEN, delay_ns=_delay_ns(row),
+        packets=row.counters.get("heard", 0),
     )  # fmt: skip
 
 
