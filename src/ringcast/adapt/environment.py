@@ -199,7 +199,8 @@ def _burst(losses: _Look) -> float:
     if together <= 0:
         return LEAST_BURST
     packets = max(losses.heard / losses.of / (1 - share), 1.0) if losses.of else 1.0
-    return min(max(1 / ((1 - together ** (1 / packets)) * (1 - share)), LEAST_BURST), LONGEST_BURST)
+    leaves = (1 - math.pow(together, 1 / packets)) * (1 - share)
+    return min(max(1 / leaves, LEAST_BURST), LONGEST_BURST)
 
 
 def _sum(looks: list[_Look]) -> _Look:
