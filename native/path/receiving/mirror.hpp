@@ -47,6 +47,7 @@ struct MirrorCounters {
     std::atomic<u64> forged{0};   // records that do not open
     std::atomic<i64> last_delay_ns{0};
     std::atomic<i64> most_delay_ns{0};  // the longest of late: it fades by a sixteenth with each shorter one
+    std::atomic<i64> least_delay_ns{0};  // the shortest of late: it rises by a sixteenth, at most, with each longer one
     std::atomic<i64> delay_ns{0};   // mean of the last sixteen or so
     std::atomic<i64> jitter_ns{0};  // mean difference between one delay and the next
     std::atomic<u64> next_seq{0};

@@ -42,7 +42,7 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Heard(msgspec.Struct, frozen=True, array_like=True):
-    """What a node tells of a tag: counters of what it receives, the shortest round trip to the publishers' nodes, and
+    """What a node tells of a tag: counters of what it receives, twice the shortest way from the publishers' nodes, and
     bytes per second of the interface that leads there; 0 where that is not known. Of what it sends, only where losses
     are seen there alone: `messages` are segments, of which `skipped` were sent again."""
 

@@ -37,7 +37,7 @@ EXPERIMENTS = {
     ),
     "adaptation": (
         "ringcast.lab.adaptation.experiment",
-        "paper 004, future work: a transport that chooses itself through changing environments; simulated",
+        "paper 004, future work: a transport that chooses itself; simulated, and smaller on a real network (root)",
     ),
     "labmap": (
         "ringcast.lab.labmap.experiment",
