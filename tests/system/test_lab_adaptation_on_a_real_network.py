@@ -37,9 +37,7 @@ def test_every_carrier_lives_through_every_phase(network: FieldNetwork, monkeypa
     assert [len(one.latencies_ms) for one in lived.came["multicast+nak"]] == [90, 120, 60], "it asks again"
 
 
-def test_switches_lose_nothing_and_bring_nothing_twice(
-    network: FieldNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_switches_lose_nothing_and_bring_nothing_twice(network: FieldNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
     course = switching.Course("x", 0.05, ("multicast+nak", "multicast", "tcp", "multicast+parity:r=4,c=3", "nak"))
     monkeypatch.setattr(switching, "COURSES", (course,))
     (found,) = switching.run(network, 1, CountedSteps())
