@@ -32,6 +32,7 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       most_(most_of(ring, spec)),
       link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk, UINT64_MAX,
             spec.seal && !spec.stream ? spec.seal->sealer(spec.sender) : nullptr),
+      read_to_(spec.first_seq),
       next_seq_(spec.first_seq),
       buffer_(kBatchBytes),
       mark_(socket_.get()),
@@ -68,6 +69,7 @@ void Pump::run() {
             const bool some = fill();
             broken = (some && !flush()) || corrupt_;
             if (some && !broken) cursor_->publish_position();
+            if (!broken) next_seq_.store(read_to_, std::memory_order_release);
             if (!some) pressed_ = false;
             if (!some && !broken) reader_.wait(kForever);
         } catch (const std::bad_alloc&) {
@@ -96,17 +98,17 @@ bool Pump::fill() {
         if (peek != Peek::ready) break;
         if (!link_.due(record.seq)) {
             add(lost_, reader_.taken(*from, record, record.sent_ns, false));
-            next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+            read_to_ = record.seq + 1;
             continue;
         }
         if (record.seq >= stop_before_.load()) {
-            next_seq_.store(record.seq, std::memory_order_relaxed);
+            read_to_ = record.seq;
             break;
         }
         if (pressed_ && (record.flags & kDiscardable) != 0) {
             add(counters_.discarded, 1);
             add(lost_, reader_.taken(*from, record, record.sent_ns, false));
-            next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+            read_to_ = record.seq + 1;
             continue;
         }
         const std::size_t head = spec_.stream ? wire::kHeaderBytes : 0;
@@ -126,7 +128,7 @@ bool Pump::fill() {
         filled_ += spec_.stream ? need : (need + 7) & ~std::size_t{7};
         batch_.push_back(message);
         add(lost_, reader_.taken(*from, record, record.sent_ns, false));
-        next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+        read_to_ = record.seq + 1;
     }
     return !batch_.empty();
 }

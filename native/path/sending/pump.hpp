@@ -46,7 +46,8 @@ public:
     void close();
 
     State state() const { return state_.load(); }
-    u64 next_seq() const { return next_seq_.load(std::memory_order_relaxed); }
+    // All before it that is due was sent.
+    u64 next_seq() const { return next_seq_.load(std::memory_order_acquire); }
     int thread_id() const { return thread_.id(); }
     const LinkCounters& counters() const { return counters_; }
     bool sealed() const { return spec_.seal != nullptr; }
@@ -63,7 +64,7 @@ private:
     bool send_sealed(std::span<const std::byte> bytes);
     bool send_all(std::span<const std::byte> bytes);
     void pace(std::size_t bytes);
-    bool finished() const { return next_seq_.load(std::memory_order_relaxed) >= stop_before_.load(); }
+    bool finished() const { return read_to_ >= stop_before_.load(); }
 
     PumpSpec spec_;
     Descriptor socket_;
@@ -73,6 +74,7 @@ private:
     Link link_;
     LinkCounters counters_;
     std::atomic<u64> lost_{0};
+    u64 read_to_;  // the thread's own: of this much a batch was made
     std::atomic<u64> next_seq_;
     std::atomic<u64> stop_before_{UINT64_MAX};
     std::atomic<State> state_{State::running};
