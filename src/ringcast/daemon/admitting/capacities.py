@@ -18,8 +18,8 @@ from msgspec import Meta
 from ringcast.admission.calibration import Calibration
 from ringcast.admission.model import AdmissionError, Costs
 from ringcast.control import service
+from ringcast.control.peering import Name
 from ringcast.control.placing import Way
-from ringcast.control.service import Name
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, SubscriberRow
