@@ -128,9 +128,10 @@ private:
     bool ready();
     bool spin();
     Inflow* inflow() const {
-        return active_.size() == 1 && box_ == nullptr && my_port_ == nullptr && !busy_poll_ ? active_[0]->inflow.get() : nullptr;
+        return active_.size() == 1 && box_ == nullptr && my_port_ == nullptr ? active_[0]->inflow.get() : nullptr;
     }
     futex::WaitResult look_once();
+    futex::WaitResult poll_busily(i64 until_steady_ns);
     futex::WaitResult take_in(Inflow& inflow, i64 for_ns);
     futex::WaitResult wait_direct(i64 for_ns);
     futex::WaitResult wait_mailbox(i64 for_ns);

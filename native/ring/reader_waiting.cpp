@@ -57,14 +57,7 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
     }
     if (busy_poll_) {
         for (const auto& member : active_) member->cursor->publish_position();
-        const i64 until = steady_ns() + std::min(left, kBusySliceNs);
-        for (;;) {
-            for (int i = 0; i < 64; ++i) {
-                if (ready()) return futex::WaitResult::woken;
-                relax_cpu();
-            }
-            if (steady_ns() >= until) return futex::WaitResult::timeout;
-        }
+        return poll_busily(steady_ns() + std::min(left, kBusySliceNs));
     }
     if (Inflow* const source = inflow(); source != nullptr && source->enter()) {
         active_[0]->cursor->publish_position();
@@ -74,6 +67,23 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
     for (const auto& member : active_) member->cursor->publish_position();
     if (my_port_ != nullptr && box_ != nullptr) return wait_port(left);
     return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
+}
+
+// Where this process fills the ring, looking is receiving: nothing has to wake anybody.
+futex::WaitResult Reader::poll_busily(i64 until_steady_ns) {
+    Inflow* const source = inflow();
+    if (source != nullptr && source->enter()) {
+        while (!ready() && steady_ns() < until_steady_ns) source->receive(0);
+        source->leave();
+        return ready() ? futex::WaitResult::woken : futex::WaitResult::timeout;
+    }
+    for (;;) {
+        for (int i = 0; i < 64; ++i) {
+            if (ready()) return futex::WaitResult::woken;
+            relax_cpu();
+        }
+        if (steady_ns() >= until_steady_ns) return futex::WaitResult::timeout;
+    }
 }
 
 // For whoever has no time to wait: what has come, though nobody has received it yet.
