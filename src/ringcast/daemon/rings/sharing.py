@@ -33,6 +33,8 @@ from ringcast.model.tag import matches
 _ASKED = ("@ask/", "@reply/")
 """Questions and answers: nobody pulls them. Of other tags a mirror is also a history, and one that changes hands begins
 anew."""
+_VARIABLES = "variables"
+"""The codec of tags whose history is made up for by the next full packet."""
 
 
 class Sharing:
@@ -346,7 +348,7 @@ class Sharing:
 
     def _sole_reader(self, tag: str, demand: Demand) -> tuple[int, int] | None:
         """Who receives a stream with that demand itself: the only one here that reads the only publisher elsewhere."""
-        if not self.every_tag and not tag.startswith(_ASKED):
+        if not self._may_change_hands(tag):
             return None
         found: dict[tuple[int, int], tuple[str, Client]] = {}
         for one in self.subscriptions.matching(tag):
@@ -364,6 +366,13 @@ class Sharing:
         alive = [row.owner for row in self._table.publishers(tag) if row.alive]
         sole = len(alive) == 1 and alive[0] != self._table.node
         return key if sole and self.read_otherwise is not None and not self.read_otherwise(tag) else None
+
+    def _may_change_hands(self, tag: str) -> bool:
+        """Whether it matters to nobody that another mirror of the tag begins anew."""
+        if self.every_tag or tag.startswith(_ASKED):
+            return True
+        row = self._table.tag(tag)
+        return row is not None and row.attributes.codec == _VARIABLES
 
     def _demand(self, subscription: Subscription, tag: str) -> Demand:
         return self.demand(subscription.options, tag, subscription.info.id)
