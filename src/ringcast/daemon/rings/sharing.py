@@ -167,10 +167,11 @@ class Sharing:
                 self._take_back(subscription, other)
             elif other is not ring:
                 other.attached(subscription.key)
-        begin = ring.next_seq if subscription.options.only_best and born_after else None
-        if ring.info.incarnation in subscription.begun:
-            begin = None
-        subscription.begun.add(ring.info.incarnation)
+        begin = None
+        if subscription.options.only_best:
+            if born_after and ring.info.incarnation not in subscription.begun:
+                begin = ring.next_seq
+            subscription.begun.add(ring.info.incarnation)
         ring.readers.add(subscription.key)
         if subscription.client.who is not None:
             ring.shown_to.add(subscription.client.who)
