@@ -96,7 +96,7 @@ class IncomingChannels:
 
     def follow(self) -> None:
         """Open what is missing and close what nobody wants. Takes the longer the more publishers there are."""
-        streams = self.wanted()
+        streams, begin = self.wanted(), self._local.sharing.begins
         for stream in list(streams):
             self._retune(stream, streams)
         self._leaving = False
@@ -121,7 +121,7 @@ class IncomingChannels:
                 incoming.life.on(Event.RETURNED)
                 incoming.leaves_at = None
             if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
-                start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, "earliest")
+                start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, begin(row.info.tag))
                 self._open_soon(stream, row, start)
         self._on_followed()
         self._tell_ends()
@@ -189,6 +189,7 @@ class IncomingChannels:
         cannot be opened now are tried again later."""
         table = self._local.table
         rows = [row for row in table.publishers_matching(pattern) if row.alive and row.owner != table.node]
+        rows = [row for row in rows if self._local.sharing.selects(pattern, options, row.info.tag)]
         demand = partial(self._local.sharing.demand, options)
         while rows:  # again for what its reader could not receive itself, and is not asked to any more
             tasks: dict[asyncio.Task[None], Stream] = {}
