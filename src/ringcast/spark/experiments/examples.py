@@ -96,7 +96,8 @@ TIMED = (
     "receivers*loss_percent", "loss_percent*burst", "loss_percent/burst", "wire_us/period_us",
     "receivers*wire_us/period_us", "block_us/repair_us", "period_us/repair_us", "receivers/period_us",
     "receivers*wire_us/way_us/loss_percent", "block_us/period_us", "receivers*way_us/period_us",
-    "burst*period_us/way_us",
+    "burst*period_us/way_us", "clash_us/way_us", "seen_us/way_us", "loss_percent*seen_us/way_us", "seen_us/repair_us",
+    "period_us",
 )  # fmt: skip
 """How long one thing takes against another, and how often that matters: what decides which transport is better."""
 
