@@ -89,7 +89,7 @@ def _simulate(quick: bool, findings: AdamantFindings, steps: Steps, pool: Execut
 def _draw(quick: bool, findings: AdamantFindings, steps: Steps, pool: Executor, kept: Kept) -> None:
     grids = {
         ENVIRONMENTS: environment_grid(quick), UNSEEN: judged_grid(quick, UNSEEN_SEED),
-        TUNING: judged_grid(quick, TUNING_SEED),
+        TUNING: judged_grid(quick, TUNING_SEED, 150),
     }  # fmt: skip
     steps.expect(sum(len(grid.cells) for grid in grids.values()))
     for experiment, grid in grids.items():
