@@ -17,8 +17,9 @@
 #include "bindings/gil.hpp"
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
+#include "bindings/reader.hpp"
+#include "bindings/variables/received.hpp"
 #include "path/delivery.hpp"
-#include "ring/pull.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -30,9 +31,12 @@ public:
           reader_(busy_poll, slot_ ? &slot_->page->at(slot_->index) : nullptr) {}
     ~PyReader() { close(); }
 
-    Reader& open() {
+    Reader& own() {
         check(what_.c_str());
-        if (reader_.closed()) [[unlikely]]
+        return reader_;
+    }
+    Reader& open() {
+        if (own().closed()) [[unlikely]]
             raise("ClosedError", what_.c_str());
         return reader_;
     }
@@ -61,7 +65,7 @@ public:
 
     nb::object recv(nb::handle timeout, bool copy) {
         const i64 until = deadline(timeout);
-        const Entered entered(*this);
+        const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         for (bool late = false;; late = !wait(until)) {
             if (nb::object message = next(copy); message.is_valid()) return message;
@@ -75,7 +79,7 @@ public:
     }
 
     nb::object recv_if_any(bool copy) {
-        const Entered entered(*this);
+        const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         // What came between the look and the settling gets another look; but not for ever, whoever rings.
         for (int attempt = 0; attempt < kLooks; ++attempt) {
@@ -84,6 +88,22 @@ public:
         }
         reader_.poke();
         return {};
+    }
+
+    // For an event loop, before it sleeps: whether it is to call `recv_queued` with `spins`.
+    bool plan_spin() {
+        const Receiving receiving(open(), what_.c_str());
+        return reader_.plan_spin();
+    }
+    // What has come already; the descriptor stays as it is.
+    nb::object recv_queued(bool copy, bool spins) {
+        const Receiving receiving(open(), what_.c_str());
+        raise_postponed();
+        if (spins) {
+            const Released released;
+            reader_.spin_planned();
+        }
+        return next(copy);
     }
 
     // Whether whoever was told of something to receive need not look. Never raises: who looks learns why.
@@ -97,7 +117,7 @@ public:
     nb::list recv_many(std::size_t n, nb::handle timeout) {
         if (n == 0) throw nb::value_error("recv_many needs room for at least one message");
         const i64 until = deadline(timeout);
-        const Entered entered(*this);
+        const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         nb::list out;
         for (bool late = false;; late = !wait(until)) {
@@ -110,7 +130,7 @@ public:
     // As recv_many, into columns; nothing is decoded.
     nb::object recv_columns(u64 n, nb::handle timeout, u64 most_bytes) {
         const i64 until = deadline(timeout);
-        const Entered entered(*this);
+        const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         Columns columns(n, most_bytes);
         RingNumbers rings;
@@ -121,35 +141,24 @@ public:
         }
     }
 
-    // ---- the newest, whatever the cursors are at
-    nb::object newest() {
-        open();
-        return newest_of(reader_.members(), INT64_MIN);
+    // As recv_many, of a tag of variables: chunks go from the ring into their owners' tables, and no object is made of any.
+    nb::list recv_chunks(nb::handle find, std::size_t n, nb::handle timeout) {
+        const i64 until = deadline(timeout);
+        const Receiving receiving(open(), what_.c_str());
+        raise_postponed();
+        ReceivedChunks received(find, scratch_);
+        for (bool late = false;; late = !wait(until)) {
+            received.take(reader_, n, postponed_);
+            if (!received.empty()) return received.finish();
+            if (late) give_up(timeout);
+        }
     }
 
+    // ---- the newest, whatever the cursors are at
+    nb::object newest() { return newest_of(reader_, open().members(), INT64_MIN); }
+
     nb::object wait_newer(i64 sent_ns, nb::handle timeout) {
-        const i64 until = deadline(timeout);
-        for (;;) {
-            Reader& reader = open();
-            const auto members = reader.members();
-            std::array<futex::SeenWord, futex::kMaxVector> watches;
-            const std::size_t watched = Reader::watch_bells(members, watches);
-            if (nb::object message = newest_of(members, sent_ns); message.is_valid()) return message;
-            raise_failure();
-            i64 left = futex::kSliceNs;
-            if (until != kForever) left = until - steady_ns();
-            if (left <= 0) raise_timeout(timeout);
-            // Rings come and go while we sleep: look around more often than a receiver, who is told.
-            left = std::min<i64>(left, 50'000'000);
-            {
-                const Released released;
-                if (watched == 0)
-                    usleep(static_cast<useconds_t>(left / 1000));
-                else
-                    futex::wait_any({watches.data(), watched}, left);
-            }
-            check_signals();
-        }
+        return bindings::wait_newer([this]() -> Reader& { return open(); }, [this] { raise_failure(); }, sent_ns, timeout);
     }
 
     void fail(nb::object error) {
@@ -158,22 +167,17 @@ public:
     }
 
     nb::dict counters() {
-        check(what_.c_str());
-        nb::dict out = counters_of(&reader_.counters());
+        nb::dict out = counters_of(&own().counters());
         out["lost"] = reader_.lost();
         out["rings"] = reader_.members().size();
         return out;
     }
 
-    nb::list latency_histogram() {
-        check(what_.c_str());
-        return histogram_of(&reader_.counters());
-    }
+    nb::list latency_histogram() { return histogram_of(&own().counters()); }
 
     std::vector<u64> incarnations() {
-        check(what_.c_str());
         std::vector<u64> out;
-        for (const auto& member : reader_.members()) out.push_back(member->cursor->ring()->incarnation());
+        for (const auto& member : own().members()) out.push_back(member->cursor->ring()->incarnation());
         return out;
     }
 
@@ -182,10 +186,7 @@ public:
     }
     bool closed() const { return reader_.closed(); }
     bool detach(u64 incarnation, bool drain, std::optional<u64> end) { return open().detach(incarnation, drain, end.value_or(kEndUnknown)); }
-    u64 lost() {
-        check(what_.c_str());
-        return reader_.lost();
-    }
+    u64 lost() { return own().lost(); }
 
     int visit(visitproc visit, void* arg) const {
         Py_VISIT(failure_.ptr());
@@ -203,19 +204,6 @@ public:
 
 private:
     static constexpr int kLooks = 3;
-
-    static const Source& source_of(const Reader::Member& member) { return *static_cast<Source*>(member.context); }
-    class Entered {
-    public:
-        explicit Entered(PyReader& owner) : reader_(owner.open()) {
-            if (!reader_.enter()) raise("BusyError", owner.what_.c_str());
-        }
-        ~Entered() { reader_.leave(); }
-        Entered(const Entered&) = delete;
-
-    private:
-        Reader& reader_;
-    };
 
     // The next message, or nothing. Bytes that were overwritten while being copied are looked for again. A batch
     // shares one look at the clock, except for what was sent after it.
@@ -266,13 +254,12 @@ private:
     void fill(Columns& columns, RingNumbers& rings) {
         Record record;
         Reader::Member* from;
-        i64 now = 0;
-        for (;;) {
+        for (i64 now = 0;;) {
             Peek peek = reader_.poll(record, from);
             while (peek == Peek::ready) {
                 const Source& source = source_of(*from);
                 // A message that no offset can bound is as unreadable as a damaged one.
-                if (!Columns::fits(record.length)) let_go(*from);
+                if (!Columns::fits(record.length)) let_go(reader_, *from);
                 // Not advanced past: it comes first in the next batch.
                 if (!columns.has_room(record.length)) return;
                 if (!columns.take_with_gil(*source.ring, record)) {
@@ -332,30 +319,11 @@ private:
         throw_object(failure_);
     }
 
-    nb::object newest_of(const std::vector<Reader::MemberPtr>& members, i64 after_ns) {
-        for (int attempt = 0; attempt < kPullAttempts; ++attempt) {
-            Record record;
-            Reader::Member* from;
-            const Peek peek = Reader::newest(members, after_ns, record, from);
-            if (peek == Peek::corrupt) let_go(*from);
-            if (peek == Peek::empty) break;
-            const Source& source = source_of(*from);
-            nb::object data = copied_bytes(*source.ring, record);
-            if (data.is_valid()) return make_message(source, record, std::move(data), {}, {utc_ns(), 0});
-        }
-        return nb::object();
-    }
-
-    [[noreturn]] void let_go(Reader::Member& member) {
-        add(reader_.counters().corrupt, 1);
-        reader_.detach(member.cursor->ring()->incarnation(), false);
-        raise_corrupt(source_of(member));
-    }
-
     const bool reliable_;
     const std::string what_;
     nb::object failure_ = nb::none();
     nb::object postponed_ = nb::none();
+    std::vector<std::byte> scratch_;
     std::shared_ptr<CounterSlot> slot_;
     Reader reader_;
 };
@@ -376,9 +344,12 @@ void bind_reader(nb::module_& m) {
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
         .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)
         .def("recv_if_any", [](PyReader& r, bool copy) { return or_none(r.recv_if_any(copy)); }, "copy"_a = true)
+        .def("plan_spin", &PyReader::plan_spin)
+        .def("recv_queued", [](PyReader& r, bool copy, bool spins) { return or_none(r.recv_queued(copy, spins)); }, "copy"_a = true, "spins"_a = false)
         .def("quiet", &PyReader::quiet)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
         .def("recv_columns", &PyReader::recv_columns, "n"_a, "timeout"_a = nb::none(), "most_bytes"_a = 1 << 26)
+        .def("recv_chunks", &PyReader::recv_chunks, "find"_a, "n"_a, "timeout"_a = nb::none())
         .def("use_mailbox", [](PyReader& r) { return r.open().use_mailbox(); })
         .def("use_bridge", [](PyReader& r, PyBridge& b) { return r.open().use_port(b.open()); }, "bridge"_a)
         .def("use_signal", [](PyReader& r) { return r.open().use_direct_port(); })

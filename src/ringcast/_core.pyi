@@ -271,6 +271,13 @@ class RingReader:
     def recv_if_any(self, copy: bool = True) -> Message[Any] | None:
         """As `recv_nowait`; None where that raises WouldBlock."""
 
+    def plan_spin(self) -> bool:
+        """Before an event loop sleeps: whether `recv_queued` with `spins` is worth a try."""
+
+    def recv_queued(self, copy: bool = True, spins: bool = False) -> Message[Any] | None:
+        """What has come already, or None; the descriptor stays as it is. With `spins`, wait for it a tenth of a
+        millisecond at most, as planned."""
+
     def quiet(self) -> bool:
         """Whether there is nothing to receive and nothing to raise; the descriptor is then not readable."""
 
@@ -279,6 +286,13 @@ class RingReader:
 
     def recv_columns(self, n: int, timeout: float | None = None, most_bytes: int = 1 << 26) -> Columns:
         """As `recv_many`, into columns: at most `n` messages of together `most_bytes`, undecoded."""
+
+    def recv_chunks(
+        self, find: Callable[[Any], VariableTable], n: int, timeout: float | None = None
+    ) -> list[tuple[Any, ToldVariables, int, int, int, int]]:
+        """As `recv_many`, of a tag of variables: apply at most `n` chunks to the tables of those who sent them, which
+        `find(publisher)` gives, asked once for each ring. Of each table (table, told, lost, sent_ns, kernel_ns,
+        arrived_ns), with the times of the chunk that came last."""
 
     def use_mailbox(self) -> int:
         """Wait on one mailbox instead of on each ring; returns its descriptor, to be passed to publishers."""
@@ -365,6 +379,14 @@ HOW_REMOVED: int
 
 def variable_matches(pattern: str, name: str) -> bool:
     """`*` stands for any letters of one segment, `**` for any of several."""
+
+@final
+class ToldVariables:
+    """What became of variables that came together."""
+
+    def __len__(self) -> int: ...
+    def indices(self) -> NDArray[np.uint32]: ...
+    def how(self) -> NDArray[np.uint8]: ...
 
 class VariableTable:
     """Named, typed values in columns: what an owner changes and sends, and what others know of it. Any thread."""

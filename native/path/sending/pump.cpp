@@ -35,6 +35,7 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       read_to_(spec.first_seq),
       next_seq_(spec.first_seq),
       buffer_(kBatchBytes),
+      mark_(socket_.get()),
       thread_([this] {
           if (spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
           reader_.close();
@@ -88,6 +89,7 @@ void Pump::run() {
 bool Pump::fill() {
     filled_ = 0;
     batch_.clear();
+    marked_ = mark_.raised();
     Record record;
     Reader::Member* from;
     while (!finished() && batch_.size() < most_) {
@@ -122,6 +124,7 @@ bool Pump::fill() {
             const wire::Header header = wire::header_of(spec_.key, message, 0);
             std::memcpy(to, &header, sizeof header);
         }
+        marked_ |= class_of(record.flags) != 0;
         filled_ += spec_.stream ? need : (need + 7) & ~std::size_t{7};
         batch_.push_back(message);
         add(lost_, reader_.taken(*from, record, record.sent_ns, false));
@@ -153,18 +156,31 @@ bool Pump::gone() const {
 }
 
 bool Pump::send_stream() {
-    if (gone() || !(records_ ? send_sealed() : send_all({buffer_.data(), filled_}))) return false;
+    if (gone() || !(marked_ ? send_marked() : send_span({buffer_.data(), filled_}))) return false;
     add(counters_.messages, batch_.size());
     add(counters_.bytes, filled_);
     return true;
 }
 
-bool Pump::send_sealed() {
-    for (std::size_t at = 0; at < filled_;) {
+bool Pump::send_marked() {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < batch_.size();) {
+        mark_.become(batch_[i].flags);
+        const u32 own = class_of(batch_[i].flags);
         std::size_t length = 0;
-        for (std::size_t i = 0; i < kSealedRecords && at < filled_; ++i) {
-            const std::size_t part = std::min(filled_ - at, seal::kMostRecord);
-            const std::size_t record = records_->seal({buffer_.data() + at, part}, sealed_.data() + length);
+        for (; i < batch_.size() && class_of(batch_[i].flags) == own; ++i) length += wire::kHeaderBytes + batch_[i].length;
+        if (!send_span({buffer_.data() + at, length})) return false;
+        at += length;
+    }
+    return true;
+}
+
+bool Pump::send_sealed(std::span<const std::byte> bytes) {
+    for (std::size_t at = 0; at < bytes.size();) {
+        std::size_t length = 0;
+        for (std::size_t i = 0; i < kSealedRecords && at < bytes.size(); ++i) {
+            const std::size_t part = std::min(bytes.size() - at, seal::kMostRecord);
+            const std::size_t record = records_->seal(bytes.subspan(at, part), sealed_.data() + length);
             if (record == 0) return false;
             length += record;
             at += part;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "path/sending/class_mark.hpp"
 #include "path/sending/link.hpp"
 #include "ring/reader.hpp"
 #include "seal/channel_seal.hpp"
@@ -58,7 +59,9 @@ private:
     bool fill();   // false when there was nothing
     bool flush();  // false when the other side is gone
     bool send_stream();
-    bool send_sealed();
+    bool send_marked();  // message by message, by class
+    bool send_span(std::span<const std::byte> bytes) { return records_ ? send_sealed(bytes) : send_all(bytes); }
+    bool send_sealed(std::span<const std::byte> bytes);
     bool send_all(std::span<const std::byte> bytes);
     void pace(std::size_t bytes);
     bool finished() const { return read_to_ >= stop_before_.load(); }
@@ -81,6 +84,8 @@ private:
     i64 paced_until_ns_ = 0;
     std::unique_ptr<seal::RecordSealer> records_;
     std::vector<std::byte> sealed_;
+    StreamMark mark_;
+    bool marked_ = false;   // some of the batch have a class of their own
     bool corrupt_ = false;  // the ring is
     bool pressed_ = false;  // the receiver took less than was there, and this has not caught up since
     Thread thread_;
