@@ -705,9 +705,11 @@ class Delivery:
         seal: ChannelSeal | None = None,
         sender: int = 4294967295,
         shown: bool = False,
+        before: tuple[int, int, int, int] | None = None,
     ) -> Mirror:
         """Behind a recovery stack. `loss` is (rate, enter, leave, duplicate, overtake, seed) of losses on purpose. With
-        `shown` its counters are in a page that other processes may have."""
+        `shown` its counters are in a page that other processes may have. `before` is the ring that it takes the place
+        of (descriptor, depth, capacity, incarnation): what that holds before `first_seq` is copied first."""
 
     def retune(
         self, key: int, tuning: dict[str, int], patient: bool, loss: tuple[float, float, float, float, float, int]

@@ -8,7 +8,7 @@ promise it says in `promises`; what it lost shows in the mirror as a gap.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -146,6 +146,23 @@ class Receiving(Protocol):
 
     def counters(self) -> dict[str, int]: ...
     def close(self) -> None: ...
+
+
+class MirrorBefore(NamedTuple):
+    """A mirror of the same stream whose place another one takes."""
+
+    ring_fd: int
+    depth: int
+    capacity_bytes: int
+    incarnation: int
+
+
+@runtime_checkable
+class InheritingReceiving(Receiving, Protocol):
+    """A receiving end whose mirrors can begin with what others before them hold."""
+
+    async def open_after(self, channel: Channel, before: MirrorBefore) -> Mirror:
+        """As `open`; what the mirror before holds of the messages before the channel's first is copied."""
 
 
 class Sending(Protocol):

@@ -7,21 +7,20 @@ mailboxes of the subscriptions that read its ring. Must not know requests, nor w
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from ringcast.control.notices import RingDown, RingPaced, RingUp, StreamEnded
 from ringcast.daemon.effects import Effects, Send
-from ringcast.daemon.intakes.sole_reader import may_receive
+from ringcast.daemon.intakes.sole_reader import MOST_BYTES, may_receive
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
 from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.inventory import Rings
 from ringcast.daemon.rings.pacing import Paces
 from ringcast.daemon.rings.registrations import Client, Expected, Subscription
-from ringcast.daemon.rings.ring import Core, Ring
+from ringcast.daemon.rings.ring import Core, MirrorRing, Ring
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.matching import PatternIndex
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, publisher_key
@@ -29,8 +28,7 @@ from ringcast.daemon.table.table import TagTable
 from ringcast.model.tag import matches
 
 _ASKED = ("@ask/", "@reply/")
-"""Questions and answers: nobody pulls them. Of other tags a mirror is also a history, and one that changes hands begins
-anew."""
+"""Questions and answers: nobody pulls them."""
 
 
 class Sharing:
@@ -51,7 +49,6 @@ class Sharing:
         self.sized = 0
         """Of those, expected ones included, how many want a size."""
         self.read_otherwise: Callable[[str], bool] | None = None
-        self.every_tag = os.environ.get("RINGCAST_SOLE_READERS") == "every tag"
         """Whether anything here but subscriptions reads a tag of another node. None: nobody receives streams itself."""
         self.left = False
         """Set when a subscription or history goes: whoever is alone now may receive itself. To be cleared."""
@@ -222,12 +219,14 @@ class Sharing:
 
     # ------------------------------------------------------------------ rings that are no publisher's here
 
-    def add_mirror(self, ring: Ring) -> list[Send]:
-        """Show a mirror, or what a stage makes, to those who asked for such a one.
+    def add_mirror(self, ring: Ring, before: Ring | None = None) -> list[Send]:
+        """Show a mirror, or what a stage makes, to those who asked for such a one. It takes the place of `before` in
+        the budget too: that goes as soon as its readers have this one, and must not stand in its way.
 
         Raises NoSpace, CorruptRing, QosMismatch.
         """
-        for number in self._budget.admit(ring.number, ring.memory_bytes(self._core)):
+        instead_of = None if before is None else before.number
+        for number in self._budget.admit(ring.number, ring.memory_bytes(self._core), instead_of):
             self.forget(self.rings[number], released=True)
         self.rings.add(ring)
         try:
@@ -237,6 +236,18 @@ class Sharing:
             self.rings.remove(ring)
             raise
         return self.effects.finish()
+
+    def before(self, incarnation: int, demand: Demand) -> MirrorRing | None:
+        """The mirror whose place one of that demand takes because another process receives it. It is also a history,
+        which goes on in the new one, unless others need not trust who wrote it."""
+        kinds = [
+            ring
+            for ring in self.rings
+            if isinstance(ring, MirrorRing)
+            and (ring.alive and ring.info.incarnation == incarnation and ring.trusted and not ring.unordered)
+            and (ring.demand.reader != demand.reader and ring.demand.history == demand.history)
+        ]
+        return max(kinds, key=lambda ring: ring.demand.transport == demand.transport, default=None)
 
     def drop_mirror(self, ring: Ring) -> list[Send]:
         """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
@@ -296,8 +307,6 @@ class Sharing:
 
     def _sole_reader(self, tag: str, demand: Demand) -> tuple[int, int] | None:
         """Who receives a stream with that demand itself: the only one here that reads the only publisher elsewhere."""
-        if not self.every_tag and not tag.startswith(_ASKED):
-            return None
         found: dict[tuple[int, int], tuple[str, Client]] = {}
         for one in self.subscriptions.matching(tag):
             if found or not one.counts:
@@ -311,8 +320,11 @@ class Sharing:
         ((key, (pattern, client)),) = found.items()
         if not client.receives or not may_receive(pattern, demand, len(client.subscriptions)):
             return None
-        alive = [row.owner for row in self._table.publishers(tag) if row.alive]
-        sole = len(alive) == 1 and alive[0] != self._table.node
+        # Whatever else reads a tag's mirror, as a history, reads what this client wrote.
+        if not client.trusted and not tag.startswith(_ASKED):
+            return None
+        alive = [row for row in self._table.publishers(tag) if row.alive]
+        sole = len(alive) == 1 and alive[0].owner != self._table.node and alive[0].capacity_bytes <= MOST_BYTES
         return key if sole and self.read_otherwise is not None and not self.read_otherwise(tag) else None
 
     def _demand(self, subscription: Subscription, tag: str) -> Demand:

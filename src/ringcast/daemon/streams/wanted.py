@@ -106,16 +106,14 @@ class Held:
 
 
 def joint_start(stream: Stream, channels: Mapping[Stream, IncomingChannel], start: Start) -> Start:
-    """Where a stream begins that takes the place of one that its only reader so far received itself: not after what
-    that reader has."""
+    """Where a stream begins that takes the place of one that its only reader so far received itself: where that one is.
+    What it holds of earlier messages, the next mirror begins with."""
     had = [
         known.mirror.next_seq
         for other, known in channels.items()
         if other.demand.reader is not None and other._replace(demand=other.demand._replace(reader=None)) == stream
     ]
-    if not had or start == "earliest":
-        return start
-    return min([*had, start] if isinstance(start, int) else had)
+    return min(had, default=start)
 
 
 class Resumption(NamedTuple):
