@@ -816,6 +816,7 @@ class Pump:
         most_bytes_per_s: int = 0,
         seal: ChannelSeal | None = None,
         sender: int = 0,
+        short_headers: bool = False,
     ) -> None: ...
     def stop_before(self, seq: int) -> None:
         """Somebody else sends `seq` and what follows; the state is "done" once everything before it is sent."""

@@ -32,6 +32,7 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       most_(most_of(ring, spec)),
       link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk, UINT64_MAX,
             spec.seal && !spec.stream ? spec.seal->sealer(spec.sender) : nullptr),
+      frames_(spec.key, spec.every, spec.short_headers),
       next_seq_(spec.first_seq),
       buffer_(kBatchBytes),
       thread_([this] {
@@ -107,7 +108,8 @@ bool Pump::fill() {
             next_seq_.store(record.seq + 1, std::memory_order_relaxed);
             continue;
         }
-        const std::size_t head = spec_.stream ? wire::kHeaderBytes : 0;
+        Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), nullptr};
+        const std::size_t head = spec_.stream ? frames_.head_bytes(message) : 0;
         const std::size_t need = head + record.length;
         if (filled_ + need > buffer_.size()) {
             if (filled_ > 0) break;
@@ -115,11 +117,8 @@ bool Pump::fill() {
         }
         std::byte* to = buffer_.data() + filled_;
         if (!from->cursor->ring()->copy(record, to + head)) continue;  // overtaken; the next poll says by how many
-        const Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), to + head};
-        if (spec_.stream) {
-            const wire::Header header = wire::header_of(spec_.key, message, 0);
-            std::memcpy(to, &header, sizeof header);
-        }
+        message.bytes = to + head;
+        if (spec_.stream) frames_.put(message, to);
         filled_ += spec_.stream ? need : (need + 7) & ~std::size_t{7};
         batch_.push_back(message);
         add(lost_, reader_.taken(*from, record, record.sent_ns, false));

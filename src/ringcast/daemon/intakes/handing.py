@@ -138,7 +138,8 @@ class HandedMirror:
 
 
 class HandedReceiving:
-    """A receiving end for one channel, in a client's process. See `ringcast.transport.interface.GroupReceiving`."""
+    """A receiving end for one channel, in a client's process. See `ringcast.transport.interface.ReceivingEnd`. It is
+    never retuned: with other parameters such a channel is opened anew."""
 
     def __init__(self, handing: Handing, reader: tuple[int, int], sock: socket.socket) -> None:
         self._handing = handing
@@ -163,9 +164,6 @@ class HandedReceiving:
             raise
         return self._mirror
 
-    def open(self, channel: Channel) -> HandedMirror:
-        raise NotImplementedError("its mirror is made elsewhere: `open_there`")
-
     def close_channel(self, key: int) -> None:
         if self._mirror is not None:
             self._mirror.end()
@@ -180,14 +178,8 @@ class HandedReceiving:
     def hears(self, key: int) -> bool:
         return True
 
-    def take_deaf(self) -> list[int]:
-        return []
-
     def regroup(self, key: int, peers: list[str]) -> None:
         """Who else gets the stream does not matter to `nak`."""
-
-    def retune(self, key: int, transport: str) -> None:
-        raise NotImplementedError("such a channel is opened anew")
 
     def counters(self) -> dict[str, int]:
         return {}

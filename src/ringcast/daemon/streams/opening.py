@@ -24,6 +24,7 @@ from ringcast.daemon.effects import Send
 from ringcast.daemon.intakes.handing import HandedMirror, HandedReceiving, Handing
 from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.rings.demand import Demand
+from ringcast.daemon.rings.registrations import Client
 from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.daemon.stages.proxies import PREPARE_S
 from ringcast.daemon.streams.ends import ReceivingEnds
@@ -33,7 +34,7 @@ from ringcast.daemon.streams.wanted import IncomingChannel, Stream
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import BrokenError, PublisherGone
 from ringcast.transport import Channel, Receiving
-from ringcast.transport.interface import GroupReceiving, InheritingReceiving, Mirror, MirrorBefore
+from ringcast.transport.interface import GroupReceiving, InheritingReceiving, Mirror, MirrorBefore, ReceivingEnd
 
 REQUEST_TIMEOUT_S = 2.0
 
@@ -102,7 +103,7 @@ class Opening:
                 every=opened.every, transport=demand.transport, reliable=demand.reliable, size=demand.size,
                 rate_hz=demand.rate_hz, here=here,
                 direct=opened.seat is not None and not cast(GroupReceiving, receiving).hears(key),
-                priority=demand.priority,
+                priority=demand.priority, short_headers=True,
             )  # fmt: skip
             await self._ask(via, service.START, begun, Nothing)
             life.on(Event.STARTED)
@@ -115,18 +116,25 @@ class Opening:
             first_seq=opened.first_seq, life=life, receiving=receiving,
         ), shown  # fmt: skip
 
-    def _end(self, demand: Demand) -> Receiving:
+    def _end(self, demand: Demand) -> ReceivingEnd:
         if demand.reader is None or self._handing is None:
             return self._ends.end_for(demand.transport, demand.priority)
-        return self._ends.add_own(demand.transport, self._handing.end(demand.reader))
+        own = self._handing.end(demand.reader)
+        self._ends.add_own(demand.transport, own)
+        return own
 
-    def _before(self, stream: Stream, receiving: Receiving) -> MirrorRing | None:
+    def _before(self, stream: Stream, receiving: ReceivingEnd) -> MirrorRing | None:
         """The mirror whose place the stream's takes, and whose history goes on in it."""
-        inherits = isinstance(receiving, HandedReceiving | InheritingReceiving)
-        return self._local.sharing.before(stream.incarnation, stream.demand) if inherits else None
+        if not isinstance(receiving, HandedReceiving | InheritingReceiving):
+            return None
+        before = self._local.sharing.before(stream.incarnation, stream.demand)
+        client = self._reader(stream.demand)
+        if before is not None and client is not None and client.who is not None:
+            before.shown_to.add(client.who)
+        return before
 
     def _mirror_ring(
-        self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: Receiving,
+        self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: ReceivingEnd,
         older_ns: int | None, before: MirrorRing | None,
     ) -> MirrorRing:  # fmt: skip
         tag = self._local.table.tag(row.info.tag)
@@ -151,8 +159,12 @@ class Opening:
             first_seq=channel.first_seq if before is None else min(channel.first_seq, before.first_seq),
         )  # fmt: skip
 
+    def _reader(self, demand: Demand) -> Client | None:
+        """The client that receives it itself, while it is here."""
+        return None if demand.reader is None else self._local.clients.get(demand.reader[0])
+
     def _is_trusted(self, demand: Demand) -> bool:
-        client = None if demand.reader is None else self._local.clients.get(demand.reader[0])
+        client = self._reader(demand)
         return demand.reader is None or (client is not None and client.trusted)
 
     async def _ask(
@@ -162,7 +174,7 @@ class Opening:
         return service.decode_untrusted(answer, kind)
 
 
-async def _made(receiving: Receiving, channel: Channel, clock: _core.TimeBase, held: MirrorRing | None) -> Mirror:
+async def _made(receiving: ReceivingEnd, channel: Channel, clock: _core.TimeBase, held: MirrorRing | None) -> Mirror:
     """The channel's mirror. `held` stays until what it holds has been copied."""
     before = None
     if held is not None:
@@ -171,7 +183,7 @@ async def _made(receiving: Receiving, channel: Channel, clock: _core.TimeBase, h
         return await receiving.open_there(channel, clock, before)
     if before is not None and isinstance(receiving, InheritingReceiving):
         return await receiving.open_after(channel, before)
-    return receiving.open(channel)
+    return cast(Receiving, receiving).open(channel)
 
 
 def _channel(key: int, stream: Stream, opened: ChannelOpened, sender: str) -> Channel:

@@ -18,8 +18,8 @@ from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.daemon.streams.state import Event, Life, State
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
-from ringcast.transport import Receiving, find
-from ringcast.transport.interface import GroupReceiving, GroupTransport, Mirror
+from ringcast.transport import find
+from ringcast.transport.interface import GroupReceiving, GroupTransport, Mirror, ReceivingEnd
 
 SETTLE_S = 0.001
 DRAIN_S = 1.0
@@ -53,7 +53,7 @@ class IncomingChannel(msgspec.Struct):
     ring: MirrorRing
     first_seq: int
     life: Life
-    receiving: Receiving
+    receiving: ReceivingEnd
     leaves_at: float | None = None
     """When it is closed although its publisher's last message has not come."""
 
