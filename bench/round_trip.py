@@ -120,12 +120,12 @@ def _asked(run: Run, figures: Figures) -> list[Row]:
         factor = 5.0 if situation == ONE else 1.4
         name = f"round trip p50, {situation}: {factor:g} times faster than the fastest blocking peer ({rival})"
         rows.append(at_most(name, value, "us", scaled(reference, 1 / factor), reference))
-    value = _of(figures, "block", ONE, "p50", run.ours)
-    for floor, factor, words in ((FLOORS[0], 1.0, "not slower than"), (FLOORS[1], 1.6, "at most 1.6 times")):
-        reference = _of(figures, "floor", ONE, "p50", floor)
-        rows.append(
-            at_most(f"round trip p50, one core: {words} {floor}", value, "us", scaled(reference, factor), reference)
-        )
+    for situation, floor, factor in ((ONE, FLOORS[0], 1.0), (ONE, FLOORS[1], 1.25), (TWO, FLOORS[1], 1.1)):
+        if situation in _situations(run):
+            value = _of(figures, "block", situation, "p50", run.ours)
+            reference = _of(figures, "floor", situation, "p50", floor)
+            name = f"round trip p50, {situation}: at most {factor:g} times {floor}"
+            rows.append(at_most(name, value, "us", scaled(reference, factor), reference))
     for situation in _situations(run):
         value = _of(figures, "asyncio", situation, "p50", run.ours)
         reference = _of(figures, "floor", situation, "p50", FLOORS[2])

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FEW = 8
+FEW = 4
 
 
 def failed_tests(folder: Path) -> list[str]:

@@ -38,6 +38,8 @@ def trained(run: Run, spark: Any, folder: Path) -> list[Row]:
 
     paper = msgspec.structs.replace(paper_grid(False), updates=2_000, repetitions=2)
     drawn = environment_grid(run.quick)
+    # Twice, so that it can be said how well the experiment repeats itself.
+    drawn = msgspec.structs.replace(drawn, cells=drawn.cells[:2_000], repetitions=2)
     Steps().expect(len(paper.cells) + len(drawn.cells))
     rows = []
     for kind, grid in (("paper's", paper), ("drawn", drawn)):

@@ -30,7 +30,11 @@ class PeerLacks(Exception):
 
 
 class Worker:
-    """One worker process, in a session of its own so that its whole group can be killed."""
+    """One worker process, in a group of its own so that all of it can be killed.
+
+    Not in a session of its own: Linux schedules sessions as groups (`sched_autogroup_enabled`), and switching between
+    two groups takes half as long again. The floors, and programs of one terminal or service, are in one group.
+    """
 
     def __init__(self, python: Path, adapter: str, folder: Path) -> None:
         self._log = folder / f"{adapter}-{time.monotonic_ns()}.log"
@@ -42,7 +46,7 @@ class Worker:
                 stderr=log,
                 cwd=folder,
                 env=os.environ | {"TMPDIR": str(folder)},
-                start_new_session=True,
+                process_group=0,
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

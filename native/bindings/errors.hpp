@@ -47,6 +47,21 @@ private:
     u32 generation_ = generation();
 };
 
+// One thread at a time receives from a reader; a second one gets BusyError.
+template <typename Reader>
+class Receiving {
+public:
+    Receiving(Reader& reader, const char* what) : reader_(reader) {
+        if (!reader_.enter()) raise("BusyError", what);
+    }
+    ~Receiving() { reader_.leave(); }
+    Receiving(const Receiving&) = delete;
+    Receiving& operator=(const Receiving&) = delete;
+
+private:
+    Reader& reader_;
+};
+
 // A wait that Python asked for: None is for ever, a number is seconds. Returns the deadline in steady time.
 i64 deadline(nb::handle timeout);
 // A duration in seconds, as nanoseconds; what is longer than a lifetime is cut. Throws ValueError.

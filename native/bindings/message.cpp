@@ -52,10 +52,11 @@ PyObject* get_valid(PyObject* self, void*) {
     return PyBool_FromLong(lent->ring->intact(lent->record));
 }
 
+// T_OBJECT_EX: the interpreter specialises loads of such members.
 PyMemberDef members[] = {
-    {"data", T_OBJECT, offsetof(MessageObject, data), READONLY, "The value as the tag's codec decodes it."},
-    {"tag", T_OBJECT, offsetof(MessageObject, tag), READONLY, "Name of the tag."},
-    {"publisher", T_OBJECT, offsetof(MessageObject, publisher), READONLY, "Who sent it: a PublisherInfo."},
+    {"data", T_OBJECT_EX, offsetof(MessageObject, data), READONLY, "The value as the tag's codec decodes it."},
+    {"tag", T_OBJECT_EX, offsetof(MessageObject, tag), READONLY, "Name of the tag."},
+    {"publisher", T_OBJECT_EX, offsetof(MessageObject, publisher), READONLY, "Who sent it: a PublisherInfo."},
     {"seq", T_ULONGLONG, offsetof(MessageObject, seq), READONLY, "The publisher's sequence number, from 0."},
     {"event_ns", T_LONGLONG, offsetof(MessageObject, event_ns), READONLY, "When it happened, UTC, as the application said."},
     {"sent_ns", T_LONGLONG, offsetof(MessageObject, sent_ns), READONLY, "When it was sent, UTC."},

@@ -30,9 +30,12 @@ public:
           reader_(busy_poll, slot_ ? &slot_->page->at(slot_->index) : nullptr) {}
     ~PyReader() { close(); }
 
-    Reader& open() {
+    Reader& own() {
         check(what_.c_str());
-        if (reader_.closed()) [[unlikely]]
+        return reader_;
+    }
+    Reader& open() {
+        if (own().closed()) [[unlikely]]
             raise("ClosedError", what_.c_str());
         return reader_;
     }
@@ -61,7 +64,7 @@ public:
 
     nb::object recv(nb::handle timeout, bool copy) {
         const i64 until = deadline(timeout);
-        const Entered entered(*this);
+        const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         for (bool late = false;; late = !wait(until)) {
             if (nb::object message = next(copy); message.is_valid()) return message;
@@ -75,7 +78,7 @@ public:
     }
 
     nb::object recv_if_any(bool copy) {
-        const Entered entered(*this);
+        const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         // What came between the look and the settling gets another look; but not for ever, whoever rings.
         for (int attempt = 0; attempt < kLooks; ++attempt) {
@@ -84,6 +87,22 @@ public:
         }
         reader_.poke();
         return {};
+    }
+
+    // For an event loop, before it sleeps: whether it is to call `recv_queued` with `spins`.
+    bool plan_spin() {
+        const Receiving receiving(open(), what_.c_str());
+        return reader_.plan_spin();
+    }
+    // What has come already; the descriptor stays as it is.
+    nb::object recv_queued(bool copy, bool spins) {
+        const Receiving receiving(open(), what_.c_str());
+        raise_postponed();
+        if (spins) {
+            const Released released;
+            reader_.spin_planned();
+        }
+        return next(copy);
     }
 
     // Whether whoever was told of something to receive need not look. Never raises: who looks learns why.
@@ -97,7 +116,7 @@ public:
     nb::list recv_many(std::size_t n, nb::handle timeout) {
         if (n == 0) throw nb::value_error("recv_many needs room for at least one message");
         const i64 until = deadline(timeout);
-        const Entered entered(*this);
+        const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         nb::list out;
         for (bool late = false;; late = !wait(until)) {
@@ -110,7 +129,7 @@ public:
     // As recv_many, into columns; nothing is decoded.
     nb::object recv_columns(u64 n, nb::handle timeout, u64 most_bytes) {
         const i64 until = deadline(timeout);
-        const Entered entered(*this);
+        const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         Columns columns(n, most_bytes);
         RingNumbers rings;
@@ -122,10 +141,7 @@ public:
     }
 
     // ---- the newest, whatever the cursors are at
-    nb::object newest() {
-        open();
-        return newest_of(reader_.members(), INT64_MIN);
-    }
+    nb::object newest() { return newest_of(open().members(), INT64_MIN); }
 
     nb::object wait_newer(i64 sent_ns, nb::handle timeout) {
         const i64 until = deadline(timeout);
@@ -158,22 +174,17 @@ public:
     }
 
     nb::dict counters() {
-        check(what_.c_str());
-        nb::dict out = counters_of(&reader_.counters());
+        nb::dict out = counters_of(&own().counters());
         out["lost"] = reader_.lost();
         out["rings"] = reader_.members().size();
         return out;
     }
 
-    nb::list latency_histogram() {
-        check(what_.c_str());
-        return histogram_of(&reader_.counters());
-    }
+    nb::list latency_histogram() { return histogram_of(&own().counters()); }
 
     std::vector<u64> incarnations() {
-        check(what_.c_str());
         std::vector<u64> out;
-        for (const auto& member : reader_.members()) out.push_back(member->cursor->ring()->incarnation());
+        for (const auto& member : own().members()) out.push_back(member->cursor->ring()->incarnation());
         return out;
     }
 
@@ -182,10 +193,7 @@ public:
     }
     bool closed() const { return reader_.closed(); }
     bool detach(u64 incarnation, bool drain, std::optional<u64> end) { return open().detach(incarnation, drain, end.value_or(kEndUnknown)); }
-    u64 lost() {
-        check(what_.c_str());
-        return reader_.lost();
-    }
+    u64 lost() { return own().lost(); }
 
     int visit(visitproc visit, void* arg) const {
         Py_VISIT(failure_.ptr());
@@ -205,18 +213,6 @@ private:
     static constexpr int kLooks = 3;
 
     static const Source& source_of(const Reader::Member& member) { return *static_cast<Source*>(member.context); }
-    class Entered {
-    public:
-        explicit Entered(PyReader& owner) : reader_(owner.open()) {
-            if (!reader_.enter()) raise("BusyError", owner.what_.c_str());
-        }
-        ~Entered() { reader_.leave(); }
-        Entered(const Entered&) = delete;
-
-    private:
-        Reader& reader_;
-    };
-
     // The next message, or nothing. Bytes that were overwritten while being copied are looked for again. A batch
     // shares one look at the clock, except for what was sent after it.
     nb::object next(bool copy, i64* shared_now = nullptr) {
@@ -266,8 +262,7 @@ private:
     void fill(Columns& columns, RingNumbers& rings) {
         Record record;
         Reader::Member* from;
-        i64 now = 0;
-        for (;;) {
+        for (i64 now = 0;;) {
             Peek peek = reader_.poll(record, from);
             while (peek == Peek::ready) {
                 const Source& source = source_of(*from);
@@ -376,6 +371,8 @@ void bind_reader(nb::module_& m) {
         .def("recv", &PyReader::recv, "timeout"_a = nb::none(), "copy"_a = true)
         .def("recv_nowait", &PyReader::recv_nowait, "copy"_a = true)
         .def("recv_if_any", [](PyReader& r, bool copy) { return or_none(r.recv_if_any(copy)); }, "copy"_a = true)
+        .def("plan_spin", &PyReader::plan_spin)
+        .def("recv_queued", [](PyReader& r, bool copy, bool spins) { return or_none(r.recv_queued(copy, spins)); }, "copy"_a = true, "spins"_a = false)
         .def("quiet", &PyReader::quiet)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
         .def("recv_columns", &PyReader::recv_columns, "n"_a, "timeout"_a = nb::none(), "most_bytes"_a = 1 << 26)

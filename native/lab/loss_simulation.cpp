@@ -73,7 +73,8 @@ public:
             outcome_.unsettled.push_back(spec_.updates - std::min(spec_.updates, stack->window().base()));
             outcome_.gone.push_back(stack->window().counters().gone);
             outcome_.skipped.push_back(stack->window().counters().skipped - stack->overtaken());
-            outcome_.gaps.push_back(stack->window().counters().gaps);
+            outcome_.gaps.push_back(stack->gaps());
+            outcome_.heard.push_back(stack->counters().datagrams);
         }
         if (const auto* nak = sending_.find<NakSender>()) outcome_.grtt_ns = nak->grtt_ns();
         return std::move(outcome_);

@@ -57,6 +57,7 @@ struct LossOutcome {
     std::vector<u64> gone;       // per receiver: messages reported lost
     std::vector<u64> skipped;    // per receiver: messages that the network lost, before any repair
     std::vector<u64> gaps;       // per receiver: runs of them
+    std::vector<u64> heard;      // per receiver: datagrams that came, of every kind
     Traffic publisher, receivers;
     u64 out_of_order = 0;
     u64 duplicates = 0;  // delivered twice, which must not be

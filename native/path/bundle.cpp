@@ -5,9 +5,19 @@
 #include <cerrno>
 
 #include "path/gso.hpp"
+#include "path/sending/class_mark.hpp"
+#include "wire/datagram.hpp"
 
 namespace ringcast {
 namespace {
+
+// A piece of a message that is sent again has the class that it had at first (its header says so).
+u32 class_flags(wire::Bytes datagram) {
+    wire::Header header;
+    if (datagram.size() < sizeof header) return 0;
+    std::memcpy(&header, datagram.data(), sizeof header);
+    return header.magic == wire::kMagic && header.kind == wire::Kind::data && class_of(header.flags) != 0 ? header.flags : 0;
+}
 
 bool same(const Endpoint& a, const Endpoint& b) { return a.length == b.length && std::memcmp(&a.address, &b.address, a.length) == 0; }
 
@@ -19,6 +29,7 @@ struct Bundle::Run {
     std::size_t datagrams = 0;
     const Queued* first = nullptr;
     gso::Cut cut;
+    ClassMark mark;
 };
 
 Bundle::Bundle(int socket) : socket_(socket), bytes_(new std::byte[kBytes]), queued_(new Queued[kMost]) {}
@@ -28,6 +39,7 @@ void Bundle::add(wire::Bytes datagram, seal::Sealer* sealer) {
     if (room > kMostDatagram) datagram = {};
     if (filled_ + room > kBytes) flush();
     last_ = filled_;
+    last_flags_ = class_flags(datagram);
     std::copy(datagram.begin(), datagram.end(), bytes_.get() + last_);
     filled_ += datagram.size();
     // One that cannot be sealed is none.
@@ -43,7 +55,7 @@ void Bundle::to(const Endpoint& place, Author* author, bool by_group) {
         last_ = 0;
         filled_ = length;
     }
-    queued_[count_++] = {place, last_, filled_ - last_, author, by_group};
+    queued_[count_++] = {place, last_, filled_ - last_, author, by_group, last_flags_};
 }
 
 // In the order of each place; returns how many messages that makes.
@@ -60,7 +72,7 @@ std::size_t Bundle::collect(mmsghdr* vector, iovec* parts, Run* runs) {
             const Queued& other = queued_[j];
             if (taken[j] || !same(first.to, other.to)) continue;
             // Another length ends the run: what comes after it must not overtake it.
-            if (other.length != first.length || other.author != first.author) break;
+            if (other.length != first.length || other.author != first.author || other.flags != first.flags) break;
             if (j > i && (!cuts_ || (run.datagrams + 1) * first.length > gso::kMostBytes)) break;
             parts[next_part++] = {bytes_.get() + other.at, other.length};
             ++run.datagrams;
@@ -72,7 +84,10 @@ std::size_t Bundle::collect(mmsghdr* vector, iovec* parts, Run* runs) {
         header.msg_namelen = first.to.length;
         header.msg_iov = parts + run.first_part;
         header.msg_iovlen = run.datagrams;
-        if (run.datagrams > 1) run.cut.attach(header, static_cast<std::uint16_t>(first.length));
+        if (first.flags != 0) [[unlikely]]
+            run.mark.attach(header, first.to.at()->sa_family, first.flags, static_cast<std::uint16_t>(run.datagrams > 1 ? first.length : 0));
+        else if (run.datagrams > 1)
+            run.cut.attach(header, static_cast<std::uint16_t>(first.length));
     }
     return messages;
 }
@@ -91,15 +106,17 @@ void Bundle::flush() {
                 if (const Queued& e = *runs[done].first; e.author != nullptr) e.author->sent(runs[done].datagrams, runs[done].datagrams * e.length, e.by_group);
             if (rc > 0) continue;
             const int error = errno;
-            const Run& run = runs[done++];
+            Run& run = runs[done++];
             Author* const author = run.first->author;
             const bool by_group = run.first->by_group;
             if (run.datagrams > 1 && gso::cannot_cut(error)) {
                 cuts_ = error == EMSGSIZE;
                 calls_ += run.datagrams;
-                vector[done - 1].msg_hdr.msg_controllen = 0;
+                msghdr& header = vector[done - 1].msg_hdr;
+                header.msg_controllen = 0;
+                if (run.first->flags != 0) run.mark.attach(header, run.first->to.at()->sa_family, run.first->flags);
                 gso::send_each(
-                    socket_, vector[done - 1].msg_hdr, {parts.data() + run.first_part, run.datagrams}, 1,
+                    socket_, header, {parts.data() + run.first_part, run.datagrams}, 1,
                     [&](std::size_t bytes) { if (author != nullptr) author->sent(1, bytes, by_group); },
                     [&](int why) { if (author != nullptr) author->refused(1, by_group, why); });
             } else if (author != nullptr) {

@@ -45,6 +45,7 @@ private:
         std::size_t at, length;
         Author* author;
         bool by_group;
+        u32 flags;  // with the class of the message that it is of; 0 is as the socket
     };
     struct Run;
 
@@ -56,6 +57,7 @@ private:
     std::size_t count_ = 0;
     std::size_t filled_ = 0;
     std::size_t last_ = 0;  // where the one added last begins
+    u32 last_flags_ = 0;
     bool cuts_ = true;      // whether the kernel does
     u64 calls_ = 0;
 };

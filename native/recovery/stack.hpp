@@ -59,6 +59,11 @@ public:
     const Window& window() const { return window_; }
     // Messages that came late although nobody asked for them again: the network had not lost them.
     u64 overtaken() const { return complete_ ? 0 : window_.counters().overtaken; }
+    // Runs of messages that the network lost: those that came late by themselves are in none.
+    u64 gaps() const {
+        const WindowCounters& c = window_.counters();
+        return complete_ ? c.gaps : c.gaps + c.opened - c.closed;
+    }
     const StackCounters& counters() const { return counters_; }
     template <typename Stage>
     const Stage* find() const {

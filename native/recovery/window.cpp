@@ -51,14 +51,22 @@ void Window::extend(u64 end, i64 now_ns) {
 void Window::skip(u64 from, u64 to) {
     if (from >= to) return;
     counters_.skipped += to - from;
-    if (from != after_skipped_) ++counters_.gaps;
+    if (from != after_skipped_)
+        ++counters_.gaps;
+    else if (!lost_so_far(from - 1))
+        ++counters_.opened;
     after_skipped_ = to;
 }
 
+bool Window::lost_so_far(u64 index) const { return index < end_ && slot(index).index == index && slot(index).skipped; }
+
 void Window::came_late(u64 index) {
-    if (index >= end_ || slot(index).index != index || !slot(index).skipped) return;
+    if (!lost_so_far(index)) return;
     slot(index).skipped = false;
     ++counters_.overtaken;
+    const bool before = index > 0 && lost_so_far(index - 1), after = lost_so_far(index + 1);
+    if (before && after) ++counters_.opened;
+    if (!before && !after) ++counters_.closed;
 }
 
 void Window::open(u64 end, i64 now_ns) {

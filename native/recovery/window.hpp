@@ -43,6 +43,8 @@ struct WindowCounters {
     u64 gone = 0;        // messages given up
     u64 skipped = 0;     // messages of which nothing had come when a later one was heard of: lost, before any repair
     u64 gaps = 0;        // runs of them
+    u64 closed = 0;      // of these runs, those of which nothing is left without what was overtaken
+    u64 opened = 0;      // runs that are two, because what was between them was overtaken
     u64 overtaken = 0;   // of these, packets that came by themselves in the end: late, or sent again where a stage asks
 };
 
@@ -135,6 +137,7 @@ private:
     void empty(u32 cell);
     void advance_base();
     void skip(u64 from, u64 to);
+    bool lost_so_far(u64 index) const;
     void came_late(u64 index);
     void measure_gap(u64 index, i64 now_ns);
 

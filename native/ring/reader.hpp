@@ -19,6 +19,8 @@
 #include "system/clock.hpp"
 #include "system/inflow.hpp"
 #include "system/inheriting_mutex.hpp"
+#include "system/spin.hpp"
+#include "system/watched_sleep.hpp"
 
 namespace ringcast {
 
@@ -99,6 +101,13 @@ public:
     // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared. Whether
     // something came meanwhile.
     bool finish_empty();
+    // For whoever sleeps elsewhere, in an event loop: whether to spin before that, which is done by `spin_planned`. Whether
+    // something came.
+    bool plan_spin() {
+        spin_planned_ns_ = spin_.window();
+        return spin_planned_ns_ != 0;
+    }
+    bool spin_planned();
     // The same where nothing is there to be received; false where something may be.
     bool quiet() { return hot_.empty() && !ready() && !finish_empty(); }
 
@@ -126,7 +135,8 @@ private:
     void heat(Member* member);
     void heat_all();
     bool ready();
-    bool spin();
+    bool limit_by_watch(i64 for_ns, const std::atomic<u32>& word);
+    futex::WaitResult slept(futex::WaitResult outcome);
     Inflow* inflow() const {
         return active_.size() == 1 && box_ == nullptr && my_port_ == nullptr && !busy_poll_ ? active_[0]->inflow.get() : nullptr;
     }
@@ -174,8 +184,11 @@ private:
     std::vector<Member*> hot_;
     i64 next_sweep_ns_ = 0;
 
-    u32 spin_credit_ = 1;
-    u32 sleeps_ = 0;
+    Spin spin_{0};
+    i64 spin_planned_ns_ = 0;
+    bool woken_ = false;  // the next message ended a sleep
+    WatchedSleep watched_;
+    u32 short_sleeps_ = 0;  // in a row
 };
 
 }  // namespace ringcast

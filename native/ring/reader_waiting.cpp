@@ -4,23 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <thread>
+#include <utility>
 
 #include "ring/reader.hpp"
 
 namespace ringcast {
 namespace {
 
-constexpr i64 kSpinNs = 2'000;  // less than a sleep and its wake-up; by the clock, for what `pause` costs varies tenfold
-constexpr u32 kMostCredit = 16;
-constexpr u32 kProbeEvery = 256;
 constexpr i64 kSweepNs = 1'000'000'000;
 constexpr i64 kBusySliceNs = 2'000'000;
-
-bool one_core() {
-    static const bool one = std::thread::hardware_concurrency() < 2;
-    return one;
-}
+// Who was woken by so many messages in a row, each within a slice of time, sleeps without a timer.
+constexpr u32 kShortSleeps = 16;
 
 }  // namespace
 
@@ -32,21 +26,9 @@ bool Reader::ready() {
     return false;
 }
 
-bool Reader::spin() {
-    if (one_core()) return false;
-    // Spinning pays when messages come fast from another core, and only costs when the publisher shares this one.
-    // So it is tried, and kept up only while it succeeds.
-    if (spin_credit_ == 0 && ++sleeps_ % kProbeEvery != 0) return false;
-    const i64 until = steady_ns() + kSpinNs;
-    do {
-        if (ready()) {
-            spin_credit_ = std::min(kMostCredit, spin_credit_ + 4);
-            return true;
-        }
-        relax_cpu();
-    } while (steady_ns() < until);
-    if (spin_credit_ > 0) --spin_credit_;
-    return false;
+bool Reader::spin_planned() {
+    for (const auto& member : active_) member->cursor->publish_position();
+    return spin(spin_, std::exchange(spin_planned_ns_, 0), [this] { return ready(); });
 }
 
 futex::WaitResult Reader::wait(i64 until_steady_ns) {
@@ -70,10 +52,22 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
         active_[0]->cursor->publish_position();
         return take_in(*source, left);
     }
-    if (spin()) return futex::WaitResult::woken;
+    // Before spinning, for a reliable publisher may wait for that.
     for (const auto& member : active_) member->cursor->publish_position();
+    if (spin(spin_, spin_.window(), [this] { return ready(); })) return futex::WaitResult::woken;
     if (my_port_ != nullptr && box_ != nullptr) return wait_port(left);
-    return box_ != nullptr ? wait_mailbox(left) : wait_direct(left);
+    return slept(box_ != nullptr ? wait_mailbox(left) : wait_direct(left));
+}
+
+// Whether this sleep needs no timer, because the process's watch ends it (`watched_.end` when it is over).
+bool Reader::limit_by_watch(i64 for_ns, const std::atomic<u32>& word) {
+    return short_sleeps_ >= kShortSleeps && for_ns >= futex::kSliceNs && watched_.begin(word);
+}
+
+futex::WaitResult Reader::slept(futex::WaitResult outcome) {
+    woken_ = outcome == futex::WaitResult::woken && ready();
+    short_sleeps_ = woken_ ? short_sleeps_ + 1 : 0;
+    return outcome;
 }
 
 // For whoever has no time to wait: what has come, though nobody has received it yet.
@@ -111,16 +105,21 @@ futex::WaitResult Reader::wait_direct(i64 for_ns) {
     on_bells_.store(true);
     // After the bell was read: it is rung when the turn to receive becomes free.
     const bool turn = inflow() != nullptr && inflow()->vacant();
-    const futex::WaitResult outcome = ready() || turn ? futex::WaitResult::woken : futex::wait_any({watches.data(), n}, for_ns);
+    const bool watched = limit_by_watch(for_ns, *watches[0].word);
+    futex::WaitResult outcome = futex::WaitResult::woken;
+    if (!ready() && !turn) outcome = watched ? futex::wait_unbounded({watches.data(), n}) : futex::wait_any({watches.data(), n}, for_ns);
+    if (watched) watched_.end();
     on_bells_.store(false, std::memory_order_relaxed);
     return outcome;
 }
 
 futex::WaitResult Reader::wait_mailbox(i64 for_ns) {
-    const u32 bell = box_->bell.load();
+    const futex::SeenWord bell{&box_->bell, box_->bell.load()};
     box_->sleeping.store(1);
     if (ready()) return futex::WaitResult::woken;
-    const futex::WaitResult outcome = futex::wait(box_->bell, bell, for_ns);
+    const bool watched = limit_by_watch(for_ns, box_->bell);
+    const futex::WaitResult outcome = watched ? futex::wait_unbounded({&bell, 1}) : futex::wait(box_->bell, bell.value, for_ns);
+    if (watched) watched_.end();
     sweep();
     return outcome;
 }

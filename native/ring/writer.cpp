@@ -97,6 +97,7 @@ void Writer::rescan() {
 void Writer::count_wait() { add(header_->waits, 1); }
 
 futex::WaitResult Writer::wait_for_room(std::size_t length, i64 until_steady_ns) {
+    if (spin(spin_, spin_.window(), [&] { return room(length); })) return futex::WaitResult::woken;
     const u32 bell = bell_->space_bell.load();
     bell_->space_waiting.store(1);
     if (room(length)) return futex::WaitResult::woken;

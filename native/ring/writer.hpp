@@ -12,6 +12,7 @@
 #include "ring/words.hpp"
 #include "system/clock.hpp"
 #include "system/futex.hpp"
+#include "system/spin.hpp"
 
 namespace ringcast {
 
@@ -100,13 +101,20 @@ public:
     RingHeader& header() { return *header_; }
     // The oldest message whose bytes no claim has touched.
     u64 oldest_whole() const {
-        u64 oldest = next_ > geometry_.depth ? next_ - geometry_.depth : 0;
-        while (oldest < next_ && entry(oldest).pos.load(std::memory_order_relaxed) + geometry_.capacity < claim_high_) ++oldest;
+        u64 oldest = next_ > geometry_.depth ? next_ - geometry_.depth : 0, end = next_;
+        while (oldest < end) {
+            const u64 middle = oldest + (end - oldest) / 2;
+            if (entry(middle).pos.load(std::memory_order_relaxed) + geometry_.capacity < claim_high_)
+                oldest = middle + 1;
+            else
+                end = middle;
+        }
         return oldest;
     }
 
 private:
     static constexpr u64 kNobody = UINT64_MAX;
+    static constexpr i64 kWakeNs = 25'000;  // nobody tells a writer how long its wake-ups take
 
     u64 end_of(std::size_t length) const { return next_pos_ + ((length + 7) & ~std::size_t{7}); }
     bool spares(u64 position, std::size_t length) const;
@@ -126,6 +134,7 @@ private:
     u64 claim_high_ = 0;
     u64 slowest_ = kNobody;
     u32 slots_seen_ = 0;
+    Spin spin_{kWakeNs};
 };
 
 }  // namespace ringcast

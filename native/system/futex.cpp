@@ -30,6 +30,19 @@ WaitResult outcome(long rc) {
     }
 }
 
+// Of this process: so that its watch does not wake the readers of every other one.
+u32 own_mask() {
+    static const u32 mask = u32{1} << (static_cast<u32>(getpid()) % 32);
+    return mask;
+}
+
+std::array<WaitV, kMaxVector> vector_of(std::span<const SeenWord> words) {
+    std::array<WaitV, kMaxVector> vector;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        vector[i] = {words[i].value, reinterpret_cast<u64>(words[i].word), kSize32, 0};
+    return vector;
+}
+
 }  // namespace
 
 WaitResult wait(const std::atomic<u32>& word, u32 value, i64 for_ns) {
@@ -43,11 +56,17 @@ WaitResult wait_any(std::span<const SeenWord> words, i64 for_ns) {
         const timespec limit = to_timespec(std::clamp<i64>(for_ns, 0, 1'000'000));
         return nanosleep(&limit, nullptr) == 0 ? WaitResult::timeout : WaitResult::interrupted;
     }
-    std::array<WaitV, kMaxVector> vector;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        vector[i] = {words[i].value, reinterpret_cast<u64>(words[i].word), kSize32, 0};
+    auto vector = vector_of(words);
     const timespec until = to_timespec(steady_ns() + std::clamp<i64>(for_ns, 0, kSliceNs));
     return outcome(syscall(SYS_futex_waitv, vector.data(), words.size(), 0, &until, CLOCK_MONOTONIC));
+}
+
+WaitResult wait_unbounded(std::span<const SeenWord> words) {
+    if (words.size() == 1)
+        return outcome(syscall(SYS_futex, words[0].word, FUTEX_WAIT_BITSET, words[0].value, nullptr, nullptr, own_mask()));
+    if (!wait_any_available() || words.empty() || words.size() > kMaxVector) return wait_any(words, kSliceNs);
+    auto vector = vector_of(words);
+    return outcome(syscall(SYS_futex_waitv, vector.data(), words.size(), 0, nullptr, CLOCK_MONOTONIC));
 }
 
 bool wait_any_available() {
@@ -60,5 +79,7 @@ bool wait_any_available() {
 }
 
 void wake_all(std::atomic<u32>& word) { syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+
+void wake_unbounded(const std::atomic<u32>& word) { syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr, own_mask()); }
 
 }  // namespace ringcast::futex

@@ -67,6 +67,7 @@ from ringcast.model.policy import EveryCycle, OnChange, Periodic
 from ringcast.model.tag import TagAttributes
 from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue
 from ringcast.publisher import Publisher
+from ringcast.scaling.fidelity import Fidelity
 from ringcast.session import Session, connect
 from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
@@ -99,7 +100,7 @@ __all__ = [
     "AsyncTag", "AsyncWatch", "BadMessage", "BadTagName", "Blackboard", "BrokenError", "BusyError", "Callback",
     "ChannelStatus", "ClocksDisagree", "ClosedError", "Codec", "CodecError", "CodecKind", "ConnectionCallback",
     "ConnectionChange", "CorruptRing", "DaemonRunning", "DaemonUnavailable", "DecodeError", "Empty", "EncodeError",
-    "EveryCycle", "ForeignDaemon", "ForkedError", "History", "HistoryError", "Message", "MessageQueue",
+    "EveryCycle", "Fidelity", "ForeignDaemon", "ForkedError", "History", "HistoryError", "Message", "MessageQueue",
     "MessageTooLarge", "NameTaken", "NoSpace", "NobodyServes", "NodeStatus", "NotAllowed", "NotYet", "OnChange",
     "Overwritten", "Periodic", "Presence", "Publisher", "PublisherInfo", "PublisherStatus", "QosMismatch",
     "Reservation", "ReservationError", "ResourceLimit", "RingcastError", "ScaleError", "ServerGone", "Session",

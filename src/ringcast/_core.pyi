@@ -271,6 +271,13 @@ class RingReader:
     def recv_if_any(self, copy: bool = True) -> Message[Any] | None:
         """As `recv_nowait`; None where that raises WouldBlock."""
 
+    def plan_spin(self) -> bool:
+        """Before an event loop sleeps: whether `recv_queued` with `spins` is worth a try."""
+
+    def recv_queued(self, copy: bool = True, spins: bool = False) -> Message[Any] | None:
+        """What has come already, or None; the descriptor stays as it is. With `spins`, wait for it a tenth of a
+        millisecond at most, as planned."""
+
     def quiet(self) -> bool:
         """Whether there is nothing to receive and nothing to raise; the descriptor is then not readable."""
 

@@ -1,4 +1,5 @@
-"""Events of a subscription's quality: missed deadlines, silent publishers, lost messages, on a thread of its own."""
+"""Events of a subscription's quality, each kind on a thread of its own: missed deadlines, silent publishers, lost
+messages; and how much of a range of rates or sizes it has."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from ringcast.qos import Monitor, Profile, QualityEvent
 
 if TYPE_CHECKING:
     from ringcast.client.rings.subscribed import SubscribedRings
+    from ringcast.scaling.fidelity import Fidelity
 
 
 class QualityCallback(Service):
@@ -43,6 +45,41 @@ class QualityCallback(Service):
 
     def _wake(self) -> None:
         pass  # closing sets the event that it waits for
+
+    def _ended(self) -> None:
+        pass
+
+
+class FidelityCallback(Service):
+    """Made by `sub.on_fidelity`. Of changes that follow each other faster than the callback takes, the last is told."""
+
+    owner: SubscribedRings
+
+    def __init__(
+        self, rings: SubscribedRings, callback: Callable[[Fidelity], object], on_error: OnError | None
+    ) -> None:  # fmt: skip
+        super().__init__(rings, rings.registration, on_error)
+        self._registration = rings.registration
+        self._callback = callback
+        self._told = rings.registration.fidelity
+
+    def _turn(self) -> None:
+        changed = self._registration.fidelity_changed
+        with changed:
+            changed.wait_for(lambda: self._stopping.is_set() or self._registration.fidelity != self._told)
+            now = self._registration.fidelity
+        if now == self._told:
+            return
+        self._told = now
+        try:
+            self._callback(now)
+            self.delivered += 1
+        except Exception as exc:
+            self._report(exc, now)
+
+    def _wake(self) -> None:
+        with self._registration.fidelity_changed:
+            self._registration.fidelity_changed.notify_all()
 
     def _ended(self) -> None:
         pass

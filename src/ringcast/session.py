@@ -35,7 +35,7 @@ from ringcast.model.policy import Policy
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
-from ringcast.scaling import Size
+from ringcast.scaling.fidelity import RateWish, SizeWish, wish
 from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
 from ringcast.variables.opening import OpensVariables
@@ -277,20 +277,25 @@ class Session(Closing, Administers, OpensVariables):
         reliable: bool = False,
         busy_poll: bool = False,
         every: int = 1,
-        rate_hz: float | None = None,
-        size: Size | None = None,
+        rate_hz: RateWish | None = None,
+        size: SizeWish | None = None,
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
         priority: str = "",
         policy: Policy | None = None,
+        only_best: bool = False,
         **attributes: Any,
     ) -> Subscriber[Any]:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
         subscription to every tag that matches, now or later. Each message says its `tag`, and has its codec. With
         `size`, all that match must have a codec that can be scaled; one that comes later and has not ends the
-        subscription with QosMismatch. Raises as `tag` and `Tag.subscribe` do; TypeError for more beside a wildcard.
+        subscription with QosMismatch. `only_best`: of the tags that match, only the one whose stream has the highest
+        fidelity is received, and a better one from when a message comes on it (docs/admission.md). Raises as `tag` and
+        `Tag.subscribe` do; TypeError for more beside a wildcard.
         """
+        if only_best and (reliable or not is_pattern(pattern)):
+            raise ValueError("only_best is for a wildcard, and not with reliable=True: what it leaves is left out")
         if not is_pattern(pattern):
             tag: Tag[object] = self.tag(pattern, **attributes)
             return tag.subscribe(
@@ -299,12 +304,15 @@ class Session(Closing, Administers, OpensVariables):
             )  # fmt: skip
         if attributes := {**attributes, **({} if policy is None else {"policy": policy})}:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
-        options = Scaling(every, at, transport, size, rate_hz, ordered, priority).check()
-        if size is not None:
+        best_hz, best_size, span = wish(rate_hz, size)
+        options = Scaling(
+            every, at, transport, best_size, best_hz, ordered, priority, range=span, only_best=only_best
+        ).check()
+        if best_size is not None:
             for row in self.tags(pattern):
-                scaled(row.attributes, size)
+                scaled(row.attributes, best_size)
         return Subscriber(
-            self._attachment, check_pattern(pattern), Decoders(size=size), start=start, reliable=reliable,
+            self._attachment, check_pattern(pattern), Decoders(size=best_size), start=start, reliable=reliable,
             busy_poll=busy_poll, scaling=options,
         )  # fmt: skip
 

@@ -27,7 +27,8 @@ from ringcast.notify import ArrivalEvent, Blackboard, Callback, MessageQueue, On
 
 if TYPE_CHECKING:
     from ringcast.qos import Profile, QualityEvent
-    from ringcast.quality import QualityCallback
+    from ringcast.quality import FidelityCallback, QualityCallback
+    from ringcast.scaling.fidelity import Fidelity
     from ringcast.tag import Tag
 
 
@@ -241,6 +242,22 @@ class Subscriber(Closing, Generic[T_co]):
 
         self._attachment.check()
         return self._attachment.employs(QualityCallback(self._rings, named(profile), callback, on_error))
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """What this subscription has of the range that it asked for (`rate_hz`, `size`), and in `why` what does not
+        allow more, which is '' with the best. Without a range it is what was asked for."""
+        return self._rings.registration.fidelity
+
+    def on_fidelity(
+        self, callback: Callable[[Fidelity], object], on_error: OnError | None = None
+    ) -> FidelityCallback:  # fmt: skip
+        """Call `callback` on a thread of its own whenever this subscription gets more or less of its range. It consumes
+        nothing. Raises ClosedError, ForkedError."""
+        from ringcast.quality import FidelityCallback
+
+        self._attachment.check()
+        return self._attachment.employs(FidelityCallback(self._rings, callback, on_error))
 
     def blackboard(self) -> Blackboard[T_co]:
         """The newest message, for any number of threads, which may wait for a newer one.

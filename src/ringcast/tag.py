@@ -31,6 +31,7 @@ from ringcast.model.tag import TagAttributes, check_name
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
 from ringcast.scaling import Size, check_size
+from ringcast.scaling.fidelity import RateWish, SizeWish, wish
 from ringcast.serving import Server
 from ringcast.subscriber import Subscriber
 from ringcast.watch import Watch
@@ -123,8 +124,8 @@ class Tag(Generic[T]):
         busy_poll: bool = False,
         *,
         every: int = 1,
-        rate_hz: float | None = None,
-        size: Size | None = None,
+        rate_hz: RateWish | None = None,
+        size: SizeWish | None = None,
         at: str = AUTO,
         transport: str = "",
         ordered: bool = True,
@@ -145,7 +146,9 @@ class Tag(Generic[T]):
         `every` n receives the messages whose number is a multiple of n; scaling is not loss. `rate_hz` chooses n for
         each publisher, and anew when its rate changes, so that on average at most so many come in a second. `size`
         (width, height) receives images and arrays at that size, by area averaging; audio as (samples per second,
-        channels). `at` is where all that happens: "publisher" (in its own process, for `size`), "subscriber",
+        channels). A range, `rate_hz=(2, 30)` or `size=((160, 120), (640, 480))`, gets the best of it that fits, by what
+        links, processors and admission allow, and more when there is more: `fidelity`, `on_fidelity`
+        (docs/admission.md). `at` is where all that happens: "publisher" (in its own process, for `size`), "subscriber",
         "node:NAME" for a node in between, or "auto" (where the tag says, else where it costs least: the node that keeps
         the tag decides, and again when rates, subscribers or nodes change; docs/placement.md). A publisher on this very
         node is read here, whatever node is named: no stream leaves a node to come back, and a warning says so.
@@ -167,6 +170,7 @@ class Tag(Generic[T]):
         more; no scaler understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit,
         ClosedError, ForkedError, ValueError.
         """
+        best_hz, best_size, span = wish(rate_hz, size)
         requested = None if profile is None else named(profile)
         if requested is not None:
             reliable = reliable or requested.reliable
@@ -175,15 +179,15 @@ class Tag(Generic[T]):
         if reliable:
             check_reliable(self._name, self._attributes)
         options = Scaling(
-            every, at, transport, size, rate_hz, ordered, priority, deadline_s=deadline_s, requested=requested
+            every, at, transport, best_size, best_hz, ordered, priority, deadline_s, requested, span
         ).check()  # fmt: skip
         if policy is not None and policy != EveryCycle():
             return self._under(policy, start, reliable, busy_poll, options)
-        if size is not None:
-            scaled(self._attributes, size)
+        if best_size is not None:
+            scaled(self._attributes, best_size)
         return Subscriber(
-            self._attachment, self._name, self._decoders(size), start=start, reliable=reliable, busy_poll=busy_poll,
-            scaling=options, tag=self,
+            self._attachment, self._name, self._decoders(best_size), start=start, reliable=reliable,
+            busy_poll=busy_poll, scaling=options, tag=self,
         )  # fmt: skip
 
     def _under(

@@ -18,10 +18,24 @@ from ringcast import Session
 from ringcast.record.recording import Recording
 from ringcast.testing.waiting import PATIENCE_S
 
+SOON = ("--commit", "0.05")
+Start = Callable[..., "subprocess.Popen[bytes]"]
 
-def start(daemon: object, *options: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "ringcast", "record", *options, "--socket", daemon.socket_path, "--commit", "0.05"]  # type: ignore[attr-defined]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+@pytest.fixture
+def start(daemon: object) -> Iterator[Start]:
+    """Starts recorders; those that a failed test leaves behind are killed."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def record(*options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "ringcast", "record", *options, "--socket", daemon.socket_path]  # type: ignore[attr-defined]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        return started[-1]
+
+    yield record
+    for recorder in started:
+        with recorder:
+            recorder.kill()
 
 
 def numbers(path: Path) -> dict[str, list[int]]:
@@ -39,19 +53,21 @@ def committed(path: Path) -> int:
 
 
 def test_killed_again_and_again(
-    daemon: object, session: Session, tmp_path: Path, eventually: Callable[..., None]
+    start: Start, session: Session, tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
     out = tmp_path / "out"
     tag = session.tag("a/b", depth=65536, capacity_bytes=1 << 22)
     publisher = tag.publisher()
     sent = 0
     for _ in range(3):
-        recorder = start(daemon, "a/*", "--out", str(out), "--start", "earliest")
+        recorder = start("a/*", "--out", str(out), "--start", "earliest", *SOON)
         goal = sent + 100
         deadline = time.monotonic() + PATIENCE_S
         while committed(out) < goal:
             assert time.monotonic() < deadline, "nothing is recorded"
-            sent = publisher.send(b"x") + 1
+            for _ in range(20):
+                sent = publisher.send(b"x") + 1
+            time.sleep(0.02)  # the recorder needs the core too
         recorder.kill()
         recorder.communicate(timeout=PATIENCE_S)
     # While no recorder runs, one publisher leaves and another comes.
@@ -59,7 +75,7 @@ def test_killed_again_and_again(
     other = tag.publisher()
     for _ in range(50):
         other.send(b"y")
-    recorder = start(daemon, "a/*", "--out", str(out))
+    recorder = start("a/*", "--out", str(out), *SOON)
     eventually(lambda: committed(out) >= sent + 50)
     recorder.send_signal(signal.SIGINT)
     _, errors = recorder.communicate(timeout=PATIENCE_S)
@@ -69,27 +85,10 @@ def test_killed_again_and_again(
     assert all(seqs == list(range(len(seqs))) for seqs in found.values())
 
 
-def test_interrupted_recorder_commits_what_came(daemon: object, session: Session, tmp_path: Path) -> None:
+def test_interrupted_recorder_commits_what_came(start: Start, session: Session, tmp_path: Path) -> None:
     out = tmp_path / "out"
     publisher = session.tag("a/b").publisher()
-    command = [
-        sys.executable,
-        "-m",
-        "ringcast",
-        "record",
-        "a/b",
-        "a/**",
-        "--out",
-        str(out),
-        "--commit",
-        "3600",
-        "--json",
-    ]
-    recorder = subprocess.Popen(
-        [*command, "--socket", daemon.socket_path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,  # type: ignore[attr-defined]
-    )
+    recorder = start("a/b", "a/**", "--out", str(out), "--commit", "3600", "--json")
     publisher.wait_for_subscribers(2, PATIENCE_S)
     for _ in range(10):
         publisher.send(b"x")
@@ -112,17 +111,18 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(path)], check=True)
 
 
-def test_full_disk(daemon: object, session: Session, small_disk: Path) -> None:
+def test_full_disk(start: Start, session: Session, small_disk: Path) -> None:
     out = small_disk / "out"
     tag = session.tag("a/b", depth=4096, capacity_bytes=1 << 24)
     publisher = tag.publisher()
-    recorder = start(daemon, "a/b", "--out", str(out))
+    recorder = start("a/b", "--out", str(out), *SOON)
     publisher.wait_for_subscribers(1, PATIENCE_S)
     deadline = time.monotonic() + PATIENCE_S
     while recorder.poll() is None:
         assert time.monotonic() < deadline, "the disk never gets full"
         publisher.send(os.urandom(20_000))
         committed(out)
+        time.sleep(0.001)
     _, errors = recorder.communicate(timeout=PATIENCE_S)
     assert recorder.returncode == 1
     assert b"the disk is full" in errors
@@ -132,10 +132,10 @@ def test_full_disk(daemon: object, session: Session, small_disk: Path) -> None:
     assert f"the {committed(out)} message(s) committed".encode() in errors
 
 
-def test_record_and_replay_by_command(daemon: object, session: Session, tmp_path: Path) -> None:
+def test_record_and_replay_by_command(daemon: object, start: Start, session: Session, tmp_path: Path) -> None:
     out, mcap = tmp_path / "out", tmp_path / "f.mcap"
     publisher = session.tag("a/b", codec="json", schema=dict[str, int]).publisher()
-    recorder = start(daemon, "a/b", "--out", str(out), "--mcap", str(mcap), "--count", "5")
+    recorder = start("a/b", "--out", str(out), "--mcap", str(mcap), "--count", "5", *SOON)
     publisher.wait_for_subscribers(1, PATIENCE_S)
     for number in range(5):
         publisher.send({"n": number}, event_ns=1000 + number)

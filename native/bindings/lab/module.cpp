@@ -48,6 +48,7 @@ nb::dict simulate(std::vector<std::string> stages, bool tcp, bool multicast, u32
     out["gone"] = outcome.gone;
     out["skipped"] = outcome.skipped;
     out["gaps"] = outcome.gaps;
+    out["heard"] = outcome.heard;
     out["grtt_ns"] = outcome.grtt_ns;
     out["publisher"] = traffic(outcome.publisher);
     out["receivers"] = traffic(outcome.receivers);

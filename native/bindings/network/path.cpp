@@ -56,7 +56,7 @@ void count_seal(nb::dict& out, const Seal& seal, const seal::Opener* opener) {
 nb::dict page_counters(const MirrorPage& page) {
     const MirrorCounters& c = page.counters;
     nb::dict out = counted(named("messages", c.messages), named("bytes", c.bytes), named("lost", c.lost), named("datagrams", c.datagrams),
-                           named("refused", c.refused), named("last_delay_ns", c.last_delay_ns), named("most_delay_ns", c.most_delay_ns), named("delay_ns", c.delay_ns),
+                           named("refused", c.refused), named("last_delay_ns", c.last_delay_ns), named("most_delay_ns", c.most_delay_ns), named("least_delay_ns", c.least_delay_ns), named("delay_ns", c.delay_ns),
                            named("jitter_ns", c.jitter_ns), named("delay_base_ns", c.delay_base_ns), named("delay_sum_ns", c.delay_sum_ns),
                            named("delay_square_us2", c.delay_square_us2), named("jitter_sum_ns", c.jitter_sum_ns), named("wire_bytes", c.wire_bytes));
     const wire::ReassemblyCounters& r = page.pieces;
@@ -67,7 +67,7 @@ nb::dict page_counters(const MirrorPage& page) {
     out["unkept"] = u64{r.full};
     const RecoveryCounters& v = page.recovery;
     out.update(counted(named("recovered", v.recovered), named("naks", v.naks), named("suppressed", v.suppressed), named("repairs", v.repairs),
-                       named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone), named("skipped", v.skipped), named("gaps", v.gaps), named("overtaken", v.overtaken),
+                       named("repairs_sent", v.repairs_sent), named("acks", v.acks), named("credits", v.credits), named("gone", v.gone), named("skipped", v.skipped), named("gaps", v.gaps), named("heard", v.heard), named("overtaken", v.overtaken),
                        named("full", v.full), named("again", v.again), named("malformed", v.malformed), named("absurd", v.absurd),
                        named("forged", v.forged), named("deaf", v.deaf), named("grtt_ns", v.grtt_ns), named("sent_datagrams", v.sent_datagrams),
                        named("sent_bytes", v.sent_bytes)));

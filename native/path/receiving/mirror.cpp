@@ -13,6 +13,7 @@ constexpr u64 kMostDelayUs = 100'000'000;
 // Send times come from the network and may be any number. Beyond a lifetime they say nothing, and their differences would
 // overflow.
 constexpr i64 kMostDelayNs = i64{1} << 61;
+constexpr i64 kLeastRiseNs = 1'000;  // what a shortest delay of nearly nothing may rise by, sixteen times
 // Counters travel as signed numbers; one that comes so far begins again.
 constexpr u64 kSignedMost = INT64_MAX;
 
@@ -155,6 +156,10 @@ void Mirror::note(u64 seq, u64 length, u64 lost, const Stamp& stamp) {
     counters_.last_delay_ns.store(delay, relaxed);
     const i64 most = counters_.most_delay_ns.load(relaxed);
     counters_.most_delay_ns.store(first || delay > most ? delay : most - (most - delay) / 16, relaxed);
+    // What had to be repaired is no sign of a longer way, so it counts as twice the way at most.
+    const i64 least = counters_.least_delay_ns.load(relaxed);
+    const i64 rise = std::min(delay - least, std::max(least, kLeastRiseNs)) / 16;
+    counters_.least_delay_ns.store(first || delay < least ? delay : least + rise, relaxed);
     if (first) counters_.delay_base_ns.store(delay, relaxed);
     const i64 beyond = delay - counters_.delay_base_ns.load(relaxed);
     const u64 beyond_us = std::min(magnitude(beyond) / 1000, kMostDelayUs);

@@ -48,6 +48,7 @@ struct MirrorCounters {
     std::atomic<u64> forged{0};   // records that do not open
     std::atomic<i64> last_delay_ns{0};
     std::atomic<i64> most_delay_ns{0};  // the longest of late: it fades by a sixteenth with each shorter one
+    std::atomic<i64> least_delay_ns{0};  // the shortest of late: it rises by a sixteenth, at most, with each longer one
     std::atomic<i64> delay_ns{0};   // mean of the last sixteen or so
     std::atomic<i64> jitter_ns{0};  // mean difference between one delay and the next
     std::atomic<u64> next_seq{0};
@@ -72,6 +73,7 @@ struct RecoveryCounters {
     std::atomic<u64> gone{0};          // messages given up
     std::atomic<u64> skipped{0};       // messages that the network lost, before any repair
     std::atomic<u64> gaps{0};          // runs of them
+    std::atomic<u64> heard{0};         // datagrams that came, of every kind
     std::atomic<u64> overtaken{0};     // of those, messages that came late by themselves
     std::atomic<u64> full{0};          // packets that found no room to wait
     std::atomic<u64> again{0};         // packets that had been here

@@ -215,7 +215,8 @@ void Recovered::note() const {
     put(c.absurd, s.absurd);
     put(c.gone, w.gone);
     put(c.skipped, w.skipped);
-    put(c.gaps, w.gaps);
+    put(c.gaps, stack_.gaps());
+    put(c.heard, s.datagrams);
     put(c.overtaken, stack_.overtaken());
     put(c.full, w.full + s.ahead);
     put(c.again, w.duplicates);

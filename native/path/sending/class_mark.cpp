@@ -2,7 +2,9 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <linux/sockios.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
 
 #include <cstring>
 
@@ -56,6 +58,41 @@ bool takes_priority() {
 }  // namespace
 
 int code_point(u32 message_class) { return kMarkings[message_class < std::size(kMarkings) ? message_class : 0].dscp; }
+
+void StreamMark::set(int octet, int queue) const {
+    if (family_ == AF_INET6)
+        setsockopt(socket_, IPPROTO_IPV6, IPV6_TCLASS, &octet, sizeof octet);
+    else
+        setsockopt(socket_, IPPROTO_IP, IP_TOS, &octet, sizeof octet);
+    setsockopt(socket_, SOL_SOCKET, SO_PRIORITY, &queue, sizeof queue);  // after the octet, which sets it for IPv4
+}
+
+void StreamMark::become(u32 flags) {
+    const u32 wanted = class_of(flags) < std::size(kMarkings) ? class_of(flags) : 0;
+    if (wanted == now_) return;
+    constexpr u32 kHigh = 3;
+    if (wanted < kHigh || wanted < now_) {
+        int unsent = 0;
+        if (ioctl(socket_, SIOCOUTQNSD, &unsent) == 0 && unsent > 0) return;  // it would lose its mark on the way
+    }
+    if (now_ == 0) {
+        socklen_t length = sizeof(int);
+        getsockopt(socket_, SOL_SOCKET, SO_DOMAIN, &family_, &length);
+        length = sizeof own_.octet;
+        if (family_ == AF_INET6)
+            getsockopt(socket_, IPPROTO_IPV6, IPV6_TCLASS, &own_.octet, &length);
+        else
+            getsockopt(socket_, IPPROTO_IP, IP_TOS, &own_.octet, &length);
+        length = sizeof own_.queue;
+        getsockopt(socket_, SOL_SOCKET, SO_PRIORITY, &own_.queue, &length);
+    }
+    now_ = wanted;
+    const Marking marking = kMarkings[wanted];
+    if (wanted == 0)
+        set(own_.octet, own_.queue);
+    else
+        set(marking.dscp << 2, marking.queue);
+}
 
 void ClassMark::attach(msghdr& message, int family, u32 flags, std::uint16_t segment) {
     std::memset(control_, 0, sizeof control_);

@@ -21,6 +21,27 @@ private:
     alignas(cmsghdr) std::byte control_[2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint16_t))];
 };
 
+// The same for what a stream carries: the mark is the connection's, because nothing overtakes on it. A message of class high
+// or critical raises it at once, for what waits before it too; it goes down when all that was written has left.
+class StreamMark {
+public:
+    explicit StreamMark(int socket) : socket_(socket) {}
+    // Before bytes of a message with these flags are written.
+    void become(u32 flags);
+    bool raised() const { return now_ != 0; }
+
+private:
+    struct Own {
+        int octet = 0, queue = 0;
+    };
+    void set(int octet, int queue) const;
+
+    int socket_;
+    int family_ = 0;
+    u32 now_ = 0;  // the class that it has; 0 is the channel's own
+    Own own_;
+};
+
 // The code point of a class, as in the paper's Table 1 (ringcast.model.priority has the same).
 int code_point(u32 message_class);
 

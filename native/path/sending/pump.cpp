@@ -33,8 +33,10 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk, UINT64_MAX,
             spec.seal && !spec.stream ? spec.seal->sealer(spec.sender) : nullptr),
       frames_(spec.key, spec.every, spec.short_headers),
+      read_to_(spec.first_seq),
       next_seq_(spec.first_seq),
       buffer_(kBatchBytes),
+      mark_(socket_.get()),
       thread_([this] {
           if (spec_.stream) shutdown(socket_.get(), SHUT_RDWR);
           reader_.close();
@@ -68,6 +70,7 @@ void Pump::run() {
             const bool some = fill();
             broken = (some && !flush()) || corrupt_;
             if (some && !broken) cursor_->publish_position();
+            if (!broken) next_seq_.store(read_to_, std::memory_order_release);
             if (!some) pressed_ = false;
             if (!some && !broken) reader_.wait(kForever);
         } catch (const std::bad_alloc&) {
@@ -87,6 +90,7 @@ void Pump::run() {
 bool Pump::fill() {
     filled_ = 0;
     batch_.clear();
+    marked_ = mark_.raised();
     Record record;
     Reader::Member* from;
     while (!finished() && batch_.size() < most_) {
@@ -95,17 +99,17 @@ bool Pump::fill() {
         if (peek != Peek::ready) break;
         if (!link_.due(record.seq)) {
             add(lost_, reader_.taken(*from, record, record.sent_ns, false));
-            next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+            read_to_ = record.seq + 1;
             continue;
         }
         if (record.seq >= stop_before_.load()) {
-            next_seq_.store(record.seq, std::memory_order_relaxed);
+            read_to_ = record.seq;
             break;
         }
         if (pressed_ && (record.flags & kDiscardable) != 0) {
             add(counters_.discarded, 1);
             add(lost_, reader_.taken(*from, record, record.sent_ns, false));
-            next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+            read_to_ = record.seq + 1;
             continue;
         }
         Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), nullptr};
@@ -119,10 +123,11 @@ bool Pump::fill() {
         if (!from->cursor->ring()->copy(record, to + head)) continue;  // overtaken; the next poll says by how many
         message.bytes = to + head;
         if (spec_.stream) frames_.put(message, to);
+        marked_ |= class_of(record.flags) != 0;
         filled_ += spec_.stream ? need : (need + 7) & ~std::size_t{7};
         batch_.push_back(message);
         add(lost_, reader_.taken(*from, record, record.sent_ns, false));
-        next_seq_.store(record.seq + 1, std::memory_order_relaxed);
+        read_to_ = record.seq + 1;
     }
     return !batch_.empty();
 }
@@ -150,18 +155,31 @@ bool Pump::gone() const {
 }
 
 bool Pump::send_stream() {
-    if (gone() || !(records_ ? send_sealed() : send_all({buffer_.data(), filled_}))) return false;
+    if (gone() || !(marked_ ? send_marked() : send_span({buffer_.data(), filled_}))) return false;
     add(counters_.messages, batch_.size());
     add(counters_.bytes, filled_);
     return true;
 }
 
-bool Pump::send_sealed() {
-    for (std::size_t at = 0; at < filled_;) {
+bool Pump::send_marked() {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < batch_.size();) {
+        mark_.become(batch_[i].flags);
+        const u32 own = class_of(batch_[i].flags);
         std::size_t length = 0;
-        for (std::size_t i = 0; i < kSealedRecords && at < filled_; ++i) {
-            const std::size_t part = std::min(filled_ - at, seal::kMostRecord);
-            const std::size_t record = records_->seal({buffer_.data() + at, part}, sealed_.data() + length);
+        for (; i < batch_.size() && class_of(batch_[i].flags) == own; ++i) length += wire::kHeaderBytes + batch_[i].length;
+        if (!send_span({buffer_.data() + at, length})) return false;
+        at += length;
+    }
+    return true;
+}
+
+bool Pump::send_sealed(std::span<const std::byte> bytes) {
+    for (std::size_t at = 0; at < bytes.size();) {
+        std::size_t length = 0;
+        for (std::size_t i = 0; i < kSealedRecords && at < bytes.size(); ++i) {
+            const std::size_t part = std::min(bytes.size() - at, seal::kMostRecord);
+            const std::size_t record = records_->seal(bytes.subspan(at, part), sealed_.data() + length);
             if (record == 0) return false;
             length += record;
             at += part;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "path/sending/class_mark.hpp"
 #include "path/sending/link.hpp"
 #include "ring/reader.hpp"
 #include "seal/channel_seal.hpp"
@@ -47,7 +48,8 @@ public:
     void close();
 
     State state() const { return state_.load(); }
-    u64 next_seq() const { return next_seq_.load(std::memory_order_relaxed); }
+    // All before it that is due was sent.
+    u64 next_seq() const { return next_seq_.load(std::memory_order_acquire); }
     int thread_id() const { return thread_.id(); }
     const LinkCounters& counters() const { return counters_; }
     bool sealed() const { return spec_.seal != nullptr; }
@@ -59,10 +61,12 @@ private:
     bool fill();   // false when there was nothing
     bool flush();  // false when the other side is gone
     bool send_stream();
-    bool send_sealed();
+    bool send_marked();  // message by message, by class
+    bool send_span(std::span<const std::byte> bytes) { return records_ ? send_sealed(bytes) : send_all(bytes); }
+    bool send_sealed(std::span<const std::byte> bytes);
     bool send_all(std::span<const std::byte> bytes);
     void pace(std::size_t bytes);
-    bool finished() const { return next_seq_.load(std::memory_order_relaxed) >= stop_before_.load(); }
+    bool finished() const { return read_to_ >= stop_before_.load(); }
 
     PumpSpec spec_;
     Descriptor socket_;
@@ -73,6 +77,7 @@ private:
     wire::FrameWriter frames_;
     LinkCounters counters_;
     std::atomic<u64> lost_{0};
+    u64 read_to_;  // the thread's own: of this much a batch was made
     std::atomic<u64> next_seq_;
     std::atomic<u64> stop_before_{UINT64_MAX};
     std::atomic<State> state_{State::running};
@@ -82,6 +87,8 @@ private:
     i64 paced_until_ns_ = 0;
     std::unique_ptr<seal::RecordSealer> records_;
     std::vector<std::byte> sealed_;
+    StreamMark mark_;
+    bool marked_ = false;   // some of the batch have a class of their own
     bool corrupt_ = false;  // the ring is
     bool pressed_ = false;  // the receiver took less than was there, and this has not caught up since
     Thread thread_;

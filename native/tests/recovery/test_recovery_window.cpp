@@ -83,6 +83,35 @@ TEST(recovery_window, what_comes_late_by_itself_was_overtaken_and_not_lost) {
     CHECK_EQ(window.counters().overtaken, 2u);
 }
 
+// Runs as they are without what came late: the stack computes them so where nothing is asked for again.
+u64 runs(const Window& window) {
+    const WindowCounters& c = window.counters();
+    return c.gaps + c.opened - c.closed;
+}
+
+TEST(recovery_window, what_comes_late_is_in_no_run) {
+    Window window(small());
+    put(window, make_packet(0));
+    put(window, make_packet(4));  // 1, 2 and 3 in one run
+    CHECK_EQ(runs(window), 1u);
+    put(window, make_packet(2));  // 1 and 3 are left: two runs
+    CHECK_EQ(runs(window), 2u);
+    put(window, make_packet(3));
+    CHECK_EQ(runs(window), 1u);
+    put(window, make_packet(1));
+    CHECK_EQ(runs(window), 0u);
+}
+
+TEST(recovery_window, a_loss_behind_one_that_came_late_is_a_run_of_its_own) {
+    Window window(small());
+    put(window, make_packet(0));
+    window.extend(2, 0);          // a repair speaks of 1 before it is here
+    put(window, make_packet(1));
+    CHECK_EQ(runs(window), 0u);
+    put(window, make_packet(3));  // 2 is lost
+    CHECK_EQ(runs(window), 1u);
+}
+
 TEST(recovery_window, pieces_make_a_message) {
     Window window(small());
     CHECK(put(window, make_packet(0, 150, 2)) == Window::Put::fresh);

@@ -6,6 +6,10 @@ nothing. When the last look or two say clearly something else than those before 
 forgotten: the environment is another one. A transport whose receivers see no losses (tcp repairs them in the kernel)
 adds messages and no losses; for those counts what the senders' kernels sent again. Where nobody tells that, its looks
 are left out of the loss, which stays what it was.
+
+Networks lose packets in bursts, and receivers see runs of messages: the more packets a transport has between two
+messages, the shorter the runs. How many there were is counted, so the length of bursts is told in packets, and is the
+same whatever carries the stream (`_burst`).
 """
 
 from __future__ import annotations
@@ -28,9 +32,12 @@ LATELY = (1, 2)
 CHANGED = 4.0
 """Standard deviations by which a loss must differ to be another one."""
 OTHER_RATE = 1.5
-"""A rate, a size or a length of bursts that differs by this factor is another one."""
-ENOUGH_GAPS = 20
+"""A rate or a size that differs by this factor is another one."""
+ENOUGH_LOST = 20
 """Fewer say nothing of the length of bursts."""
+BY_CHANCE = 2.0
+"""Standard deviations by which losses in a row must be more than chance brings to be a burst."""
+LONGEST_BURST = 100.0
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +100,10 @@ class _Look(NamedTuple):
     lost: int = 0
     """In the end, after all repairs."""
     delay_ns: int = 0
+    heard: int = 0
+    """Packets that came, of those streams whose losses are seen and whose packets are counted; `of` so many messages
+    that came or did not."""
+    of: int = 0
 
 
 class Surroundings:
@@ -156,20 +167,40 @@ class Surroundings:
         if not messages or elapsed <= 0:
             return None
         lossy = [*looks, *self._sent]
-        seen, skipped, gaps = (sum(getattr(look, name) for look in lossy) for name in ("seen", "skipped", "gaps"))
+        losses = _sum(lossy)
         # Of all publishers together a node gets so many; each sends its share of them.
         streams = max((look.streams for look in looks), default=1) or 1
         bandwidths = [bandwidth for _, bandwidth in self._ways.values() if bandwidth > 0]
         return Environment(
             receivers=len(self._looks),
-            loss_percent=100 * skipped / seen if seen else 0.0,
-            burst=max(skipped / gaps, LEAST_BURST) if gaps else LEAST_BURST,
+            loss_percent=100 * losses.skipped / losses.seen if losses.seen else 0.0,
+            burst=_burst(losses),
             rate_hz=messages / elapsed / streams,
             payload_bytes=sum(look.bytes for look in looks) / messages,
             delay_us=1e6 * max(round_trip for round_trip, _ in self._ways.values()) / 2,
             bandwidth_mbit=8e-6 * min(bandwidths) if bandwidths else ENDLESS_MBIT,
-            messages=seen,
+            messages=losses.seen,
         )
+
+
+def _burst(losses: _Look) -> float:
+    """How many packets in a row are lost, on average.
+
+    As if the line were good or bad for a while (Gilbert and Elliott), and lost everything while it is bad. Between a
+    packet and the next it stays as it is with the correlation c; between a message and the next with c^n, where n is
+    the number of packets. From how often the message after a lost one was lost too follow c^n, c, and how long the line
+    is bad. What chance may bring is left out of it, or the n-th root would make a burst of it.
+    """
+    if not losses.skipped or not losses.seen or losses.skipped >= losses.seen:
+        return LEAST_BURST
+    share = losses.skipped / losses.seen
+    again = 1 - min(losses.gaps / losses.skipped, 1.0) - BY_CHANCE * math.sqrt(share * (1 - share) / losses.skipped)
+    together = (again - share) / (1 - share)
+    if together <= 0:
+        return LEAST_BURST
+    packets = max(losses.heard / losses.of / (1 - share), 1.0) if losses.of else 1.0
+    leaves = (1 - math.pow(together, 1 / packets)) * (1 - share)
+    return min(max(1 / leaves, LEAST_BURST), LONGEST_BURST)
 
 
 def _sum(looks: list[_Look]) -> _Look:
@@ -187,15 +218,23 @@ def _differ(old: _Look, new: _Look) -> bool:
         return True
     if not (old.seen and new.seen):
         return False
-    if min(old.gaps, new.gaps) >= ENOUGH_GAPS:
-        bursts = new.skipped / new.gaps, old.skipped / old.gaps
-        if max(bursts) > OTHER_RATE * min(bursts):
+    if min(old.skipped, new.skipped) >= ENOUGH_LOST and _alike(old, new):
+        # The share of losses that follow a loss.
+        again = 1 - (old.gaps + new.gaps) / (old.skipped + new.skipped)
+        deviation = math.sqrt(max(again * (1 - again), 0.0) * (1 / old.skipped + 1 / new.skipped))
+        if abs(new.gaps / new.skipped - old.gaps / old.skipped) > CHANGED * deviation > 0:
             return True
     share = (old.skipped + new.skipped) / (old.seen + new.seen)
     # Messages of a burst are lost together, so there are fewer chances than messages.
     burst = max((old.skipped + new.skipped) / max(old.gaps + new.gaps, 1), LEAST_BURST)
     deviation = math.sqrt(share * (1 - share) * burst * (1 / old.seen + 1 / new.seen))
     return abs(new.skipped / new.seen - old.skipped / old.seen) > CHANGED * deviation > 0
+
+
+def _alike(old: _Look, new: _Look) -> bool:
+    """Whether both had about as many packets between messages: if not, they see other runs of the same bursts."""
+    counts = [look.heard / look.of for look in (old, new) if look.of]
+    return len(counts) < 2 or max(counts) <= OTHER_RATE * min(counts)
 
 
 def _by_key(channels: Iterable[Counted]) -> dict[_Key, Counted]:
@@ -211,7 +250,7 @@ def _numbered(channels: Iterable[Counted]) -> Iterator[tuple[int, Counted]]:
 
 
 def _between(elapsed_s: float, before: dict[_Key, Counted], after: dict[_Key, Counted]) -> _Look:
-    messages = size = seen = skipped = gaps = lost = delay_ns = 0
+    messages = size = seen = skipped = gaps = lost = delay_ns = heard = of = 0
     for key, now in after.items():
         then = before.get(key)
         if then is None or then.messages > now.messages:
@@ -224,7 +263,11 @@ def _between(elapsed_s: float, before: dict[_Key, Counted], after: dict[_Key, Co
         if not now.hidden:
             # Without a stack that looks for gaps, what was lost in the end is all that is known.
             missing = max(now.skipped - then.skipped, now.lost - then.lost, 0)
-            seen += max(came + now.lost - then.lost, missing)
+            both = max(came + now.lost - then.lost, missing)
+            seen += both
+            if now.packets:
+                heard += max(now.packets - then.packets, 0)
+                of += both
             skipped += missing
             gaps += max(now.gaps - then.gaps, 1 if missing and not now.skipped else 0)
-    return _Look(elapsed_s, messages, size, seen, skipped, gaps, len(after), lost, delay_ns)
+    return _Look(elapsed_s, messages, size, seen, skipped, gaps, len(after), lost, delay_ns, heard, of)

@@ -26,6 +26,8 @@ class Choice(msgspec.Struct, frozen=True):
     least_hz: float
     most_hz: float
     fits: bool
+    best: bool = True
+    """It is the most of the range, as far as the publisher sends so much."""
 
     def sentence(self) -> str:
         if not self.fits:
@@ -62,7 +64,7 @@ def _choose(system: System, stream: Stream, one: Subscriber) -> tuple[System, Ch
     least, most = one.rate_hz
     chosen = _with(system, stream.tag, one.name, every)
     fits = own not in {_key(judged) for judged in judge(chosen).refused}
-    choice = Choice(stream.tag, one.name, every, 1 / (stream.period_s * every), least, most, fits)
+    choice = Choice(stream.tag, one.name, every, 1 / (stream.period_s * every), least, most, fits, high == 0)
     return chosen, choice
 
 

@@ -10,6 +10,7 @@ from ringcast.aio.threads import Threads
 from ringcast.errors import ClosedError, WouldBlock
 from ringcast.measure.receiving import SubscriberStats
 from ringcast.message import Message, T_co
+from ringcast.scaling.fidelity import Fidelity
 from ringcast.subscriber import Subscriber
 
 
@@ -28,6 +29,11 @@ class AsyncSubscriber(AsyncClosing, Generic[T_co]):
     @property
     def pattern(self) -> str:
         return self._subscriber.pattern
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """What it has of the range that it asked for, as `Subscriber.fidelity`."""
+        return self._subscriber.fidelity
 
     async def recv(self, timeout: float | None = None, copy: bool = True) -> Message[T_co]:
         """The next message. A task that is cancelled loses none. Raises as `Subscriber.recv` does; BusyError when

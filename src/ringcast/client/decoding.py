@@ -51,6 +51,7 @@ class Decoders:
     def __init__(self, own: tuple[str, TagAttributes, Codec] | None = None, size: Size | None = None) -> None:
         self._known: dict[str, tuple[TagAttributes, Decode | None]] = {}
         self._size = size
+        self._sizes: dict[tuple[str, Size], Decode] = {}
         if own is not None:
             name, attributes, codec = own
             self._known[name] = (attributes, codec.decode)
@@ -59,7 +60,7 @@ class Decoders:
         """`size` is what the messages were scaled to on their way. Raises QosMismatch, ScaleError."""
         if self._size is not None:
             try:
-                return scaling(attributes, self._size) if size is None else bind(scaled(attributes, size)).decode
+                return self._scaling(tag, attributes) if size is None else bind(scaled(attributes, size)).decode
             except CodecError as exc:
                 if isinstance(exc, DecodeError):
                     raise
@@ -72,6 +73,23 @@ class Decoders:
         except CodecError as exc:
             decode = _refusing(exc)
         self._known[tag] = (attributes, decode)
+        return decode
+
+    def resize(self, size: Size) -> None:
+        """Scale to another size from now on, what is not scaled on its way."""
+        self._size = size
+
+    def _scaling(self, tag: str, attributes: TagAttributes) -> Decode:
+        """Raises as `scaling` does, here and not with each message."""
+        assert self._size is not None
+        self._sizes[tag, self._size] = scaling(attributes, self._size)
+
+        def decode(payload: Any) -> Any:
+            key = (tag, self._size or (1, 1))
+            if key not in self._sizes:
+                self._sizes[key] = scaling(attributes, key[1])
+            return self._sizes[key](payload)
+
         return decode
 
 

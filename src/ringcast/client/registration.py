@@ -23,7 +23,7 @@ from ringcast.client.connection import Connection
 from ringcast.client.descriptors import copies, out_of_descriptors
 from ringcast.control.answers import Done, Published
 from ringcast.control.link import Received, close_all
-from ringcast.control.notices import IntakeWanted, RingUp, StageUnwanted, StageWanted
+from ringcast.control.notices import FidelityNow, IntakeWanted, RingUp, StageUnwanted, StageWanted
 from ringcast.control.requests import Attached, IntakeDown, Publish, Subscribe, Unpublish, Unsubscribe
 from ringcast.errors import BadMessage, ClosedError, CorruptRing, RingcastError, TagDestroyed
 from ringcast.model.declared import Declared
@@ -192,11 +192,17 @@ class Subscription(ABC):
     def intake_unwanted(self, number: int) -> None:  # noqa: B027 - most have none
         """Receive it no more."""
 
+    def forget(self, ring: int) -> None:  # noqa: B027 - most need not care
+        """Another tag's stream comes instead of this ring's from here on."""
+
     def stream_ended(self, incarnation: int, end: int) -> None:  # noqa: B027 - most need not care
         """A publisher left while none of its rings was read here."""
 
     def paced(self, ring: int, every: int) -> None:  # noqa: B027 - most need not care
         """For the rate that was asked for, multiples of `every` are to be read from now on."""
+
+    def fidelity_now(self, notice: FidelityNow) -> None:  # noqa: B027 - most need not care
+        """Of a range, so much is received from now on."""
 
     @abstractmethod
     def fail(self, error: RingcastError) -> None:

@@ -17,6 +17,7 @@ from ringcast.client.registration import Publication, Subscription
 from ringcast.control.answers import Answer, Done, Published, TagOpened
 from ringcast.control.link import Received
 from ringcast.control.notices import (
+    FidelityNow,
     IntakeUnwanted,
     IntakeWanted,
     Notice,
@@ -154,15 +155,20 @@ class Registry:
                     subscription.ring_up(notice, received)
                 else:  # given up while the daemon was being restarted
                     self.connection.post(Unsubscribe(id=0, subscription=number))
-            case RingDown(subscription=number, incarnation=incarnation, end=end):
+            case RingDown(subscription=number, incarnation=incarnation, end=end, instead=instead):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.ring_down(incarnation, end)
+                    if instead:
+                        subscription.forget(incarnation)
             case StreamEnded(subscription=number, incarnation=incarnation, end=end):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.stream_ended(incarnation, end)
             case RingPaced(subscription=number, ring=ring, pace=pace):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.paced(ring, pace)
+            case FidelityNow(subscription=number):
+                if (subscription := self._subscriptions.get(number)) is not None:
+                    subscription.fidelity_now(notice)
             case IntakeWanted(subscription=number):
                 if (subscription := self._subscriptions.get(number)) is not None:
                     subscription.intake_wanted(notice, received)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -30,7 +31,7 @@ from ringcast.client.rings.intakes import Intakes
 from ringcast.client.rings.urgent_threads import UrgentThreads
 from ringcast.control.answers import Done
 from ringcast.control.link import Received, close_all
-from ringcast.control.notices import IntakeWanted, RingUp
+from ringcast.control.notices import FidelityNow, IntakeWanted, RingUp
 from ringcast.control.requests import Move, Subscribe, UseMailbox
 from ringcast.errors import BusyError, ClosedError, QosMismatch, RingcastError
 from ringcast.model import priority
@@ -40,6 +41,7 @@ from ringcast.model.priority import Change
 from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size, check_size
+from ringcast.scaling.fidelity import Fidelity, Range
 from ringcast.scaling.temporal import check_rate, first_due
 
 logger = logging.getLogger("ringcast")
@@ -76,6 +78,8 @@ class Scaling(NamedTuple):
     priority: str = ""
     deadline_s: float | None = None
     requested: Profile | None = None
+    range: Range | None = None
+    only_best: bool = False
 
     def check(self) -> Scaling:
         """Raises ValueError."""
@@ -142,10 +146,13 @@ class RingFollowing(Subscription):
         self._since_ns = time.monotonic_ns()
         self.threads = UrgentThreads(scaling.priority)
         self._intakes = Intakes()
+        self.fidelity = Fidelity(scaling.rate_hz, scaling.size)
+        self.fidelity_changed = threading.Condition()
 
     def request(self) -> tuple[Subscribe, tuple[int, ...]]:
         self._intakes.forget()
         mailbox = () if self.mailbox_fd is None else (self.mailbox_fd,)
+        span = self.scaling.range or Range()
         return Subscribe(
             id=0, pattern=self.pattern, subscription=self.number, incarnation=self._incarnation, role=self._role,
             reliable=self.reliable, mailbox=bool(mailbox), counter_index=self._counter_index,
@@ -154,6 +161,7 @@ class RingFollowing(Subscription):
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
             priority=self.scaling.priority,
             deadline_s=self.scaling.deadline_s or 0.0, requested=self.scaling.requested,
+            range_hz=span.hz, range_size=span.size, only_best=self.scaling.only_best,
         ), mailbox  # fmt: skip
 
     def attach(self, up: RingUp, ring_fd: int, bell_fd: int) -> None:
@@ -163,8 +171,11 @@ class RingFollowing(Subscription):
         if self.reliable:
             check_reliable(up.info.tag, up.attributes)
         self._warn_of_detour(up)
+        if up.begin is not None:  # what its reader has not read yet of an earlier stay is not read twice, or late
+            self.forget(up.ring)
+            reader.detach(up.ring, drain=False)
         before = self._rings.get(up.info.incarnation, 0)
-        start = _core.START_EARLIEST if before else self._start_on(up)
+        start = up.begin if up.begin is not None else _core.START_EARLIEST if before else self._start_on(up)
         if start > 0:
             start = first_due(start, up.every)  # what the ring has left out is not loss
         reader.attach(
@@ -245,6 +256,13 @@ class RingFollowing(Subscription):
             )  # fmt: skip
         self.threads.asked(self.scaling.priority)
 
+    def fidelity_now(self, notice: FidelityNow) -> None:
+        if notice.size is not None:
+            self._decoders.resize(notice.size)
+        with self.fidelity_changed:
+            self.fidelity = Fidelity(notice.rate_hz or None, notice.size, notice.why)
+            self.fidelity_changed.notify_all()
+
     def paced(self, ring: int, every: int) -> None:
         """The publisher sends faster or slower than before."""
         reader = self._reader()
@@ -259,6 +277,9 @@ class RingFollowing(Subscription):
             with self.lock:
                 if not self.closed:
                     reader.detach(incarnation, drain=True, end=end)
+
+    def forget(self, ring: int) -> None:
+        self._rings = {publisher: known for publisher, known in self._rings.items() if known != ring}
 
     def stream_ended(self, incarnation: int, end: int) -> None:
         if incarnation in self._rings:  # of others this reader never had anything

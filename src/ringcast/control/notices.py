@@ -37,6 +37,8 @@ class RingUp(ControlMessage, frozen=True, tag="ring_up"):
     """The publisher's sequence number of the first message in the ring."""
     priority: str = ""
     """How urgently it comes from another node: threads that read it take its schedule."""
+    begin: int | None = None
+    """Read from this number on, whatever was asked for: what came before stood on another tag."""
     age_ns: int | None = None
     """The publisher's age, if known. A reader should have had everything from a publisher younger than its
     subscription."""
@@ -48,6 +50,15 @@ class RingPaced(ControlMessage, frozen=True, tag="ring_paced"):
     subscription: int
     ring: int
     pace: int
+
+
+class FidelityNow(ControlMessage, frozen=True, tag="fidelity"):
+    """What a subscription with a range has from now on. `why` is what does not allow more; '' with the best of it."""
+
+    subscription: int
+    rate_hz: float = 0.0
+    size: tuple[int, int] | None = None
+    why: str = ""
 
 
 class StageWanted(ControlMessage, frozen=True, tag="stage_wanted"):
@@ -102,6 +113,8 @@ class RingDown(ControlMessage, frozen=True, tag="ring_down"):
     subscription: int
     incarnation: int
     end: int | None = None
+    instead: bool = False
+    """Another tag's stream is received from here on: what follows is not lost."""
 
 
 class StreamEnded(ControlMessage, frozen=True, tag="stream_ended"):
@@ -151,6 +164,7 @@ Notice = (
     | RingDown
     | StreamEnded
     | RingPaced
+    | FidelityNow
     | StageWanted
     | StageUnwanted
     | IntakeWanted

@@ -15,6 +15,7 @@ from ringcast.model.profile import Profile
 
 Place = Annotated[str, msgspec.Meta(max_length=255)]
 TransportName = Annotated[str, msgspec.Meta(max_length=255)]
+PositiveRate = Annotated[float, msgspec.Meta(ge=1e-6, le=1e9)]
 
 
 class Hello(ControlMessage, frozen=True, tag="hello"):
@@ -87,6 +88,11 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     deadline_s: Rate = 0.0
     """From sending to receiving; 0 is none."""
     requested: Profile | None = None
+    range_hz: tuple[PositiveRate, PositiveRate] | None = None
+    """From the least to the most messages a second, for one that takes what fits; `rate_hz` is what it gets first."""
+    range_size: tuple[tuple[Extent, Extent], tuple[Extent, Extent]] | None = None
+    only_best: bool = False
+    """Of the tags that the pattern selects, the one whose stream has the highest fidelity."""
 
 
 class StageUp(ControlMessage, frozen=True, tag="stage_up"):

@@ -175,6 +175,8 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for: class, DSCP and schedule as words; '' is normal."""
     in_force: InForce | None = None
     """What the kernel has; None of a transport that knows no priorities."""
+    fidelity: str = ""
+    """Of an incoming one for a subscriber with a range: what it may have, and what does not allow more."""
     receiver: Literal["", "daemon", "subscriber"] = ""
     """Of an incoming one: who receives it. A subscriber that is its node's only reader does it itself."""
 

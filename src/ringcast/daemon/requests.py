@@ -149,11 +149,12 @@ class Requests:
                 routes.check_options(
                     options_of(request), self._local.table.tag(request.pattern), self._local.table.node
                 )
-                self._local.admit(request)
+                admitted = self._local.admit(request)
             except (QosMismatch, AdmissionRefused) as exc:
                 connection.push(refuse(request.id, exc))
                 return
-            self._begin(connection, request, self._subscribe(connection, request, fds))
+            assert isinstance(admitted, Subscribe)
+            self._begin(connection, request, self._subscribe(connection, admitted, fds))
         elif isinstance(request, Move):
             self._begin(connection, request, self._move(connection, request, fds))
         elif self._network is not None and isinstance(request, SetChannel):
@@ -190,7 +191,7 @@ class Requests:
         """Other nodes and stages are asked first; meanwhile this client's and everybody's requests go on."""
         options = options_of(request)
         with ExitStack() as stack:
-            stack.callback(self._settle)
+            stack.callback(self.settle)
             if request.role == "subscriber":
                 client = self._local.clients.get(connection.number)
                 expected = Expected(request.pattern, options, client, request.subscription)
@@ -206,8 +207,8 @@ class Requests:
             except BadMessage as exc:
                 self._on_bad(connection, exc)
 
-    def _settle(self) -> None:
-        """End what was prepared for a subscription that did not come about."""
+    def settle(self) -> None:
+        """Make streams as they are wanted now: end what was prepared for a subscription that did not come about."""
         if self._network is not None:
             self._network.incoming.follow_soon()
         self._stages.follow()

@@ -34,6 +34,9 @@ from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.processes import Processes
 from ringcast.daemon.clients.unused_tags import UnusedTags
 from ringcast.daemon.effects import Send
+from ringcast.daemon.fidelity.best_streams import BestStreams
+from ringcast.daemon.fidelity.ranges import Ranges
+from ringcast.daemon.fidelity.rates import Rates
 from ringcast.daemon.machine import Peer, package_version, peer_of
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.observe import listing
@@ -62,7 +65,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ringcast.daemon")
 
 PACKETS_PER_TURN = 16
-PACE_S = 0.2
 
 
 class Server:
@@ -80,7 +82,7 @@ class Server:
         )  # fmt: skip
         self.local = Local(
             TagTable(node, _core.utc_ns()), budget, core, settings_of=lambda t: settings_for(self.settings.rules, t),
-            on_leaving=self._leaving, on_taken=self._taken, on_rate=self._pace_later,
+            on_leaving=self._leaving, on_taken=self._taken, on_rate=lambda: self._rates.later(),
             rights=Rights(node, rules_of(settings)),
         )  # fmt: skip
         self.audit = Audit(self.local, audit_path(settings), self._deliver, lambda: self._follow())
@@ -97,7 +99,6 @@ class Server:
         self._processes = Processes(self._loop, self._process_died)
         self._background = Background()
         self._flushing = Flushing(self._retry)
-        self._pacing: asyncio.TimerHandle | None = None
         self._unused_tags = UnusedTags(settings.values["limits.tag_lease_s"], self._unused, self._expire)
         self.limits = Limits(self.local, core, self.audit, settings.values, os.geteuid())
         self._greeting = Greeting(self.local, self._processes, self.audit, self.limits)
@@ -121,11 +122,15 @@ class Server:
         else:
             self._stages = Stages(self.local, self._deliver, self._background)
         self._views = Views(self.local.table, self.socket_path, self._background)
-        self._stages.on_follow = self._views.follow
+        self._stages.on_follow = self._followed
         self._requests = Requests(
             self.local, self.network, self._stages, self._watchers, self._deliver, self._background,
             on_bad=self._refuse, on_mistake=self._failed, on_done=self._follow, audit=self.audit, limits=self.limits,
         )  # fmt: skip
+        outgoing = self.network.outgoing if self.network is not None else None
+        self._rates = Rates(self.local, self._stages, outgoing, self._deliver)
+        self._ranges = Ranges(self.local, self._deliver, self._follow)
+        self._best_streams = BestStreams(self.local, self._deliver, self._requests.settle)
         remade: list[Remade] = [self._stages] if self.network is None else [self._stages, self.network.incoming]
         buffers = self.network.buffers if self.network is not None else None
         self._taking = Taking(self.local, remade, buffers, self._watchers, self.audit, self._deliver)
@@ -279,6 +284,11 @@ class Server:
             self._deliver(self._watchers.changed(self.local.take_changes()))
         self._stages.follow()
 
+    def _followed(self) -> None:
+        self._views.follow()
+        self._ranges.follow()
+        self._best_streams.follow()
+
     def _leaving(self, incarnation: int) -> None:
         if self.network is not None:
             self.network.leaving(incarnation)
@@ -286,24 +296,6 @@ class Server:
     def _taken(self, row: PublisherRow) -> None:
         if self.network is not None:
             self.network.taken(row)
-
-    def _pace_later(self) -> None:
-        if self._pacing is None:
-            self._pacing = self._loop.call_later(PACE_S, self._pace)
-
-    def _pace(self) -> None:
-        """While somebody wants a rate, look now and then how fast publishers send."""
-        self._pacing = None
-        self._deliver(self.local.sharing.follow_rates())
-        self._stages.follow_rates()
-        rates = self.local.sharing.has_rates or self._stages.has_rates
-        if self.network is not None:
-            self.network.outgoing.follow_rates()
-            rates = rates or self.network.outgoing.has_rates
-        alive = {row.info.incarnation for row in self.local.table.all_publishers() if row.alive} if rates else set()
-        self.local.sharing.paces.keep(alive)
-        if rates:
-            self._pace_later()
 
     def _unused(self) -> set[str]:
         return set(self.local.tags.unused()) - self.settings.tags.keys()
@@ -391,6 +383,8 @@ class Server:
     def _close(self) -> None:
         self.audit.close()
         self._unused_tags.close()
+        self._ranges.close()
+        self._best_streams.close()
         self._listener.close()
         for connection in self._connections.values():
             connection.close()

@@ -51,8 +51,8 @@ class SubscriptionOptions(TypedDict, total=False):
     reliable: bool
     busy_poll: bool
     every: int
-    rate_hz: float | None
-    size: tuple[int, int] | None
+    rate_hz: float | tuple[float, float] | None
+    size: tuple[int, int] | tuple[tuple[int, int], tuple[int, int]] | None
     at: str
     transport: str
     ordered: bool
@@ -64,3 +64,5 @@ class SubscriptionOptions(TypedDict, total=False):
 
 class SubscribeOptions(SubscriptionOptions, RingOptions, total=False):
     """Of `session.subscribe`: how it receives, and the tag's."""
+
+    only_best: bool

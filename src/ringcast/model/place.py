@@ -45,6 +45,8 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
     transport: str = ""
     """Only one that is to be chosen (`ringcast.model.carrier`)."""
     ordered: bool = True
+    range_hz: tuple[float, float] | None = None
+    """Of a subscriber that takes less where more does not fit: from the least to the most. `rate_hz` is what it has."""
 
     @property
     def scales(self) -> bool:

@@ -27,3 +27,5 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     history: Annotated[int, msgspec.Meta(ge=0, le=2**32)] = 0
     transport: Annotated[str, msgspec.Meta(max_length=255)] = ""
     priority: PriorityClass = "normal"
+    fidelity: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+    """How good a publisher's stream is among those of the same thing; the highest is the best. Nothing is compared."""

@@ -1,9 +1,10 @@
 """From the pump that sends a stream's history to the publisher that goes on by itself.
 
-The pump follows the publisher until it is close behind; then the publisher is told where to begin, and only after that
-is it looked how far the stream is, which is where the pump stops. The publisher announces a message before it looks
-whom to push to, so one of the two sends each message; when both do, the mirror drops the second copy. Stopping the pump
-first would leave all that is sent meanwhile to the publisher, in one burst. Pure.
+The pump follows the publisher until it is close behind. Then the publisher is told to begin with what the pump has not
+sent yet, so that what the publisher sends is whole and in order by itself: a receiver that has later messages takes no
+earlier ones. Only after that is it looked how far the stream is, which is where the pump stops: a publisher that sends
+nothing more does not look whom to push to, and what it sent last is pumped. What both send, the mirror drops once.
+Stopping the pump first would leave all that is sent meanwhile to the publisher, in one burst. Pure.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
 NEVER = 2**64 - 1
 CLOSE_BEHIND = 64
-"""Messages that the pump may still have to send while the publisher begins: they come late to a receiver that has
-later ones already."""
+"""Messages that the pump may still have to send when the publisher is told to begin with them."""
+MOST_RETURNS = 8
+"""A publisher that gives the stream back more often has more to send than it may send at once. It begins with its next
+message then; what the pump still has to send comes late to a receiver that has later ones already."""
 MOST_TRIES = 100
 """A pump that does not come that close is slower than its publisher."""
 
@@ -31,6 +34,7 @@ class Handover:
         self._make = pump
         self._push_from = push_from
         self._tries = 0
+        self._returns = 0
         self.pump: _core.Pump | None = None
         self.pushed = False
 
@@ -68,6 +72,7 @@ class Handover:
             return
         self.pushed = False
         self._tries = 0
+        self._returns += 1
         if self.pump is None:
             self.pump = self._make(seq)
         else:
@@ -85,9 +90,11 @@ class Handover:
             self.follow(reached)
         elif state == "running":
             self._tries += 1
-            begin = self._source.next_seq
-            if begin - reached <= CLOSE_BEHIND or self._tries > MOST_TRIES:
-                self.push(begin)
+            newest = self._source.next_seq
+            if newest - reached <= CLOSE_BEHIND and self._returns < MOST_RETURNS:
+                self.push(reached)
+            elif newest - reached <= CLOSE_BEHIND or self._tries > MOST_TRIES:
+                self.push(newest)
 
     @property
     def broken(self) -> bool:

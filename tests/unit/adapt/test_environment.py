@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+
 import pytest
 
 from ringcast.adapt.environment import ENDLESS_MBIT, Surroundings
@@ -9,7 +12,52 @@ from ringcast.control.between.choosing import Counted, Heard
 
 
 def counted(messages: int, skipped: int = 0, gaps: int = 0, transport: str = "nak", **more: int) -> Counted:
-    return Counted(7, transport, messages, 100 * messages, more.get("lost", 0), skipped, gaps, transport == "tcp")
+    return Counted(7, transport, messages, 100 * messages, more.get("lost", 0), skipped, gaps, transport == "tcp",
+                   packets=more.get("packets", 0))  # fmt: skip
+
+
+def bursts(share: float, burst: float, packets: int, messages: int, seed: int = 1) -> tuple[int, int, int]:
+    """Messages that a line lost that is good or bad for a while, in how many runs, and how many packets came: each
+    message is followed by others, `packets` in all."""
+    chance = random.Random(seed)
+    leave, enter = 1 / burst, share / burst / (1 - share)
+    bad = before = False
+    skipped = gaps = heard = 0
+    for number in range(messages * packets):
+        bad = chance.random() >= leave if bad else chance.random() < enter
+        heard += not bad
+        if number % packets == 0:
+            skipped += bad
+            gaps += bad and not before
+            before = bad
+    return skipped, gaps, heard
+
+
+@pytest.mark.parametrize("packets", [1, 2, 4])
+def test_bursts_are_told_in_packets_whatever_is_between_messages(packets: int) -> None:
+    skipped, gaps, heard = bursts(0.05, 4.0, packets, 60_000)
+    around = Surroundings()
+    around.look(0.0, [Heard("a", [counted(0)])])
+    around.look(1.0, [Heard("a", [counted(60_000 - skipped, skipped, gaps, lost=skipped, packets=heard)])])
+    found = around.environment()
+    assert found is not None
+    assert found.burst == pytest.approx(4.0, rel=0.15)
+
+
+@pytest.mark.parametrize("packets", [1, 2, 4])
+def test_losses_that_chance_puts_in_a_row_are_no_burst(packets: int) -> None:
+    chance, seen, no_burst = random.Random(3), 3_000, 0
+    for _ in range(50):
+        lost = [chance.random() < 0.03 for _ in range(seen)]
+        skipped, gaps = sum(lost), sum(b and not a for a, b in itertools.pairwise([False, *lost]))
+        around = Surroundings()
+        around.look(0.0, [Heard("a", [counted(0)])])
+        told = counted(seen - skipped, skipped, gaps, lost=skipped, packets=round(0.97 * packets * seen))
+        around.look(1.0, [Heard("a", [told])])
+        found = around.environment()
+        assert found is not None
+        no_burst += found.burst < 1.1
+    assert no_burst >= 45
 
 
 def test_nothing_is_known_before_the_second_look() -> None:
@@ -32,7 +80,7 @@ def test_loss_rate_size_and_the_way_follow_from_what_was_counted_between_looks()
     assert found is not None
     assert (found.receivers, found.rate_hz, found.payload_bytes) == (2, 50.0, 100.0)
     assert found.loss_percent == pytest.approx(100 * 6 / 200)
-    assert (found.burst, found.delay_us, found.bandwidth_mbit) == (3.0, 2_000.0, 100.0)
+    assert (found.delay_us, found.bandwidth_mbit) == (2_000.0, 100.0)
 
 
 def test_a_change_of_transport_forgets_nothing() -> None:
@@ -62,7 +110,8 @@ def test_without_a_stack_what_was_lost_in_the_end_is_the_loss() -> None:
     around.look(1.0, [Heard("a", [counted(90, transport="udp", lost=10)])])
     found = around.environment()
     assert found is not None
-    assert (found.loss_percent, found.burst) == (10.0, 10.0)
+    assert found.loss_percent == 10.0
+    assert found.burst > 2
 
 
 def test_old_looks_and_nodes_that_left_do_not_count() -> None:
@@ -132,7 +181,20 @@ def test_the_same_loss_in_longer_bursts_is_another_environment() -> None:
         around.look(float(second), [Heard("a", [counted(950 * second, 50 * second, gaps)])])
     found = around.environment()
     assert found is not None
-    assert found.burst == pytest.approx(2.0)
+    assert found.messages < 3 * 1_000, "what was before is forgotten"
+    assert 1.5 < found.burst < 2.1
+
+
+def test_other_runs_by_another_transport_are_the_same_environment() -> None:
+    around = Surroundings()
+    plain, coded = (bursts(0.05, 4.0, packets, 8_000) for packets in (1, 4))
+    around.look(0.0, [Heard("a", [counted(0)])])
+    for at, (name, (skipped, gaps, heard)) in enumerate([("multicast", plain), ("parity", coded)], 1):
+        told = counted(8_000 - skipped, skipped, gaps, name, lost=skipped, packets=heard)
+        around.look(float(at), [Heard("a", [told])])
+    found = around.environment()
+    assert found is not None
+    assert found.messages == 16_000
 
 
 def test_what_the_stream_cost_is_that_of_the_last_look() -> None:

@@ -113,6 +113,7 @@ REPLIES: list[Any] = [
     notices.RingDown(subscription=1, incarnation=5, end=2**40),
     notices.StreamEnded(subscription=1, incarnation=2**64 - 1, end=2**40),
     notices.RingPaced(subscription=1, ring=2**64 - 1, pace=3),
+    notices.FidelityNow(subscription=1, rate_hz=4.5, size=(320, 240), why="3 of 4 messages were lost"),
     notices.StageWanted(
         publisher=1, stage=2, attributes=TagAttributes(), size=(2, 3), every=4, first_seq=5, passed=1, reliable=True,
         ring=6, depth=7, capacity_bytes=8,

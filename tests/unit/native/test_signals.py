@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 PRELUDE = """
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 from ringcast import _core
 
 GEOMETRY = {"depth": 4, "capacity_bytes": 4096}
@@ -18,10 +18,28 @@ def reader_on(writer, **options):
     reader = _core.RingReader(**options)
     reader.attach(writer.ring_fd, writer.bell_fd, **GEOMETRY, incarnation=writer.incarnation)
     return reader
+
+def quick_reader(**options):
+    # One that was woken for many messages in a row, and so sleeps without a timer of its own.
+    ring = _core.RingWriter(**GEOMETRY)
+    reader = reader_on(ring, **options)
+    def answer():
+        for _ in range(40):
+            asked.acquire()
+            time.sleep(0.001)
+            ring.send(b"x")
+    asked = threading.Semaphore(0)
+    threading.Thread(target=answer, daemon=True).start()
+    for _ in range(40):
+        asked.release()
+        reader.recv()
+    return reader
 """
 
 WAITS = {
     "recv": "reader_on(writer).recv()",
+    "recv, woken often": "quick_reader().recv()",
+    "recv, woken often, timeout": "quick_reader().recv(timeout=1000)",
     "recv_many": "reader_on(writer).recv_many(5)",
     "recv, busy": "reader_on(writer, busy_poll=True).recv()",
     "recv, no ring": "_core.RingReader().recv()",

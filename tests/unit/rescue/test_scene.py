@@ -1,14 +1,12 @@
-"""The scene in three dimensions and the list to dispatch by: one page, nothing fetched, and a browser shows it."""
+"""The scene in three dimensions and the list to dispatch by: one page, nothing fetched."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from browsers import launch
 
 pytest.importorskip("plotly")
 
@@ -55,26 +53,3 @@ def test_nothing_is_fetched_and_nothing_escapes() -> None:
 def test_nobody_found_is_an_empty_list_and_a_scene_without_a_slider() -> None:
     assert '<b id="waiting">0</b>' in dispatch_list([])
     assert '"sliders"' not in scene_chart([], [], [], [], [])
-
-
-def test_a_browser_draws_it_and_a_team_is_sent(text: str, tmp_path: Path, playwright: Any) -> None:
-    path = tmp_path / "page.html"
-    path.write_text(text)
-    asked: list[str] = []
-    wrong: list[str] = []
-    browser = launch(playwright, "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-    try:
-        shown = browser.new_page()
-        shown.on("request", lambda request: asked.append(request.url))
-        shown.on("pageerror", lambda error: wrong.append(str(error)))
-        shown.goto(f"file://{path}")
-        shown.wait_for_selector("#scene .gl-container canvas", state="attached")
-        # As a dispatcher does: the second person's box.
-        shown.locator("#dispatch input").nth(1).click()
-        assert shown.inner_text("#waiting") == "1"
-        assert set(shown.locator("#dispatch tbody tr").nth(1).get_attribute("class").split()) == {"chosen", "sent"}
-        assert shown.evaluate("document.getElementById('scene').data.at(-1).marker.size") == [8, 16]
-    finally:
-        browser.close()
-    assert wrong == []
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == [], "it needs no network"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ringcast.transport.handover import CLOSE_BEHIND, MOST_TRIES, NEVER, Handover
+from ringcast.transport.handover import CLOSE_BEHIND, MOST_RETURNS, MOST_TRIES, NEVER, Handover
 
 
 class Source:
@@ -79,7 +79,7 @@ def test_the_pump_follows_until_it_is_close_and_stops_where_the_publisher_began(
     rig.source.next_seq = 2000  # the publisher goes on meanwhile
     pump.reach(2000 - CLOSE_BEHIND)
     rig.handover.settle()
-    assert rig.pushes == [2000]
+    assert rig.pushes == [2000 - CLOSE_BEHIND], "nothing that the pump still has to send comes after it"
     assert pump.end == 2005
     rig.handover.settle()
     assert not pump.closed
@@ -113,8 +113,19 @@ def test_a_publisher_that_fell_behind_is_followed_and_told_again(ended: bool) ->
     if ended:  # the next pump begins where the first ended
         assert rig.pumps[1].first_seq == 14
         rig.handover.settle()
-    assert rig.pushes == [10, 30]
+    assert rig.pushes == [10, 14 if ended else 10]
     assert rig.pumps[-1].end == 34
+
+
+def test_one_that_falls_behind_again_and_again_begins_with_its_next_message() -> None:
+    rig = Rig(next_seq=50)
+    rig.handover.begin(0)
+    rig.pumps[0].reach(40)
+    for _ in range(MOST_RETURNS):
+        rig.handover.settle()
+        rig.handover.behind(40)
+    rig.handover.settle()
+    assert rig.pushes == [40] * MOST_RETURNS + [50]
 
 
 def test_one_that_fell_behind_after_the_pump_was_gone_is_pumped_from_there() -> None:

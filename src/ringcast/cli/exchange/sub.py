@@ -36,6 +36,7 @@ examples:
   ringcast sub lab/temp --json | jq .value     for programs
   ringcast sub host/file --raw > copy          bytes as they were sent
   ringcast sub cam --size 320x240 --rate 5     smaller and fewer, scaled in the publisher's process
+  ringcast sub cam --rate 2..30                the best of that which links and processors allow
   ringcast sub cam --every 10 --at node:attic  scaled on a node in between
   ringcast sub cam --transport lateral+nak:r=4,c=3
                                                from other nodes by a transport that survives loss
@@ -63,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reliable", action="store_true", help="publishers wait for this program, up to the tag's max_wait_s"
     )
-    add_scaling(parser, rate=True)
+    add_scaling(parser, rate_too=True)
     add_transport(parser, "carries the messages of other nodes (default: what the tag says)")
     parser.add_argument("--raw", action="store_true", help="write only the messages' bytes")
     add_access(parser)

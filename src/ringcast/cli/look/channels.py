@@ -178,7 +178,16 @@ def _sheets(seen: _Seen) -> list[Sheet]:
             for row, reading in sorted(zip(seen.rows, seen.readings, strict=True), key=lambda pair: order(pair[0]))
         ]  # fmt: skip
         listing.append(("", _HEADS, cells))
-    return [*listing, *_in_force(seen.rows), *_dropped(seen)]
+    return [*listing, *_fidelities(seen.rows), *_in_force(seen.rows), *_dropped(seen)]
+
+
+def _fidelities(rows: list[ChannelStatus]) -> list[Sheet]:
+    """Channels for subscribers that take what fits of a range."""
+    cells = [
+        [row.tag, row.node, show_hz(row.rate_hz or None), show_size(row.size), row.fidelity]
+        for row in sorted((row for row in rows if row.fidelity), key=order)
+    ]
+    return [("\nranges", ("tag", "node", "rate", "size", "of"), cells)] if cells else []
 
 
 def _in_force(rows: list[ChannelStatus]) -> list[Sheet]:

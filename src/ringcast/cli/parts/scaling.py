@@ -19,22 +19,39 @@ def extents(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+def rate(text: str) -> float | tuple[float, float]:
+    """`30`, or `2..30`."""
+    least, dots, most = text.partition("..")
+    return (positive(least), positive(most)) if dots else positive(text)
+
+
+def sizes(text: str) -> tuple[int, int] | tuple[tuple[int, int], tuple[int, int]]:
+    """`320x240`, or `160x120..640x480`."""
+    least, dots, most = text.partition("..")
+    return (extents(least), extents(most)) if dots else extents(text)
+
+
 def place(text: str) -> str:
     if text in ("publisher", "subscriber") or (text.startswith("node:") and len(text) > len("node:")):
         return text
     raise argparse.ArgumentTypeError(f"{text!r} is not a place; write publisher, subscriber or node:NAME")
 
 
-def add_scaling(parser: argparse.ArgumentParser, *, rate: bool = False) -> None:
+def add_scaling(parser: argparse.ArgumentParser, *, rate_too: bool = False) -> None:
     how_many = parser.add_mutually_exclusive_group()
     how_many.add_argument(
         "--every", type=count, default=1, metavar="N", help="only messages whose number is a multiple of N"
     )
-    if rate:
-        how_many.add_argument("--rate", type=positive, metavar="HZ", help="at most HZ messages per second, on average")
+    if rate_too:
+        how_many.add_argument(
+            "--rate", type=rate, metavar="HZ", dest="rate",
+            help="at most HZ messages per second, on average; 2..30 takes what links and processors allow",
+        )  # fmt: skip
     parser.add_argument(
-        "--size", type=extents, metavar="WxH", help="images and arrays at this size; audio as samples/s x channels"
-    )
+        "--size", type=sizes if rate_too else extents, metavar="WxH",
+        help="images and arrays at this size; audio as samples/s x channels"
+        + ("; 160x120..640x480 takes what fits" if rate_too else ""),
+    )  # fmt: skip
     parser.add_argument(
         "--at", type=place, metavar="PLACE", help="where the proxy sits: publisher, subscriber or node:NAME"
     )

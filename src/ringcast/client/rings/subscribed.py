@@ -5,7 +5,9 @@ Must not know what the application sees of it; that is `ringcast.subscriber`.
 
 from __future__ import annotations
 
+import types
 import weakref
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Literal
 
 from ringcast import _core
@@ -19,6 +21,13 @@ from ringcast.model.tag import is_pattern
 if TYPE_CHECKING:
     from ringcast.client.readiness import Readiness
     from ringcast.tag import Tag
+
+
+@types.coroutine
+def _turn() -> Generator[None]:
+    """Let whatever else is ready in the event loop run. As asyncio.sleep(0), without loading asyncio."""
+    yield
+
 
 RECEIVING = ("recv", "recv_nowait", "recv_many", "recv_columns")
 
@@ -80,6 +89,12 @@ class SubscribedRings(_core.RingReader):
             itself = weakref.ref(self)
             self._ready = Readiness(self.fileno(), quiet=lambda: (rings := itself()) is not None and rings.quiet())
             weakref.finalize(self, self._ready.close).atexit = False
+        if (message := self.recv_queued(copy)) is not None:
+            return message
+        if self.plan_spin():  # messages come sooner than a loop falls asleep and wakes; other tasks go first
+            await _turn()
+            if (message := self.recv_queued(copy, spins=True)) is not None:
+                return message
         return await self._ready.receive(lambda: self.recv_if_any(copy), lambda: self.registration.failure, timeout)
 
     def close(self) -> None:

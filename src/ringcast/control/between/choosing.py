@@ -37,10 +37,12 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
     hidden: bool = False
     delay_ns: Annotated[int, Meta(ge=0)] = 0
     """How long all messages took together; 0 where clocks do not say."""
+    packets: Count = 0
+    """Datagrams that came, repairs and all; 0 where nobody counts them: then each message is one."""
 
 
 class Heard(msgspec.Struct, frozen=True, array_like=True):
-    """What a node tells of a tag: counters of what it receives, the shortest round trip to the publishers' nodes, and
+    """What a node tells of a tag: counters of what it receives, twice the shortest way from the publishers' nodes, and
     bytes per second of the interface that leads there; 0 where that is not known. Of what it sends, only where losses
     are seen there alone: `messages` are segments, of which `skipped` were sent again."""
 

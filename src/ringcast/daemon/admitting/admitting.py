@@ -6,7 +6,8 @@ that would make another miss its deadline is refused too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -58,8 +59,12 @@ class Admitting:
         """A pattern is judged for every tag that it selects now. Raises AdmissionRefused."""
         if not deadline_s:
             return
+        rows = self._newcomers(pattern, deadline_s, reliable, wanted)
+        self._judge(f"a subscriber to {pattern!r} with a deadline of {deadline_s:g} s", [], rows)
+
+    def _newcomers(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> list[SubscriberRow]:
         node = self._table.node
-        rows = [
+        return [
             SubscriberRow(
                 info=SubscriberInfo(
                     id=_NEW, node=node, pattern=tag.name, pid=0, user="", reliable=reliable, program=""
@@ -68,7 +73,31 @@ class Admitting:
             )
             for tag in self._table.tags(pattern)
         ]  # fmt: skip
-        self._judge(f"a subscriber to {pattern!r} with a deadline of {deadline_s:g} s", [], rows)
+
+    def rate_for(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> float:
+        """The most of a newcomer's range of rates with which all deadlines are kept; infinite where nothing limits
+        it."""
+        return self.rates(self._newcomers(pattern, deadline_s, reliable, wanted)).get(_NEW, math.inf)
+
+    def rates(self, newcomers: Sequence[SubscriberRow] = ()) -> dict[int, float]:
+        """By subscriber of this node with a range of rates: what it can have, where that is not the most of it."""
+        rows = [row for row in self._table.all_publishers() if row.declared is not None and row.alive]
+        if not rows or len(rows) > MOST_STREAMS:
+            return {}
+        from ringcast.admission.fidelity import settle
+        from ringcast.daemon.admitting.declared_system import declared_system
+
+        try:
+            system = declared_system(self._table, self._calibration(), [], list(newcomers), self.others)
+            choices = settle(system)[1]
+        except AdmissionError:
+            return {}
+        found: dict[int, float] = {}
+        for choice in choices:
+            node, _, number = choice.name.rpartition("#")
+            if node == self._table.node and not choice.best:
+                found[int(number)] = min(choice.hz, found.get(int(number), math.inf))
+        return found
 
     def request(self, pattern: str, requested: Profile | None) -> None:
         """Compare a subscriber's profile with what the publishers offer that are there; one without a profile offers
@@ -81,7 +110,8 @@ class Admitting:
                     check(row.offered, requested, built_in().values())
 
     def _judge(self, what: str, publishers: list[PublisherRow], subscribers: list[SubscriberRow]) -> None:
-        from ringcast.admission.verdict import judge  # the analysis, which few daemons ever need
+        from ringcast.admission.fidelity import settle  # the analysis, which few daemons ever need
+        from ringcast.admission.verdict import judge
         from ringcast.daemon.admitting.declared_system import declared_system
 
         try:
@@ -90,13 +120,15 @@ class Admitting:
             if len(system.streams) > MOST_STREAMS:
                 reason = f"a running daemon judges at most {MOST_STREAMS} streams; plan more by 'ringcast admit'"
                 raise AdmissionError("", reason)
+            system = settle(system)[0]
             after = judge(system)
         except AdmissionError as exc:
             raise AdmissionRefused(what, (str(exc),)) from exc
         if after.admitted:
             return
         # What others miss already is not the newcomer's doing.
-        known = {_key(one) for one in judge(declared_system(self._table, found, [], [], self.others)).refused}
+        before = settle(declared_system(self._table, found, [], [], self.others))[0]
+        known = {_key(one) for one in judge(before).refused}
         hurt = [one for one in after.refused if _key(one) not in known]
         if hurt:
             raise AdmissionRefused(what, tuple(one.sentence() for one in hurt), self._fits(system, publishers))

@@ -13,6 +13,7 @@ from ringcast.admission.model import Costs, Link, Node, Stream, Subscriber, Syst
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.model.place import AUTO, PUBLISHER, node_of
+from ringcast.scaling.temporal import factor
 
 
 class Said(Protocol):
@@ -76,13 +77,19 @@ def _stream(table: TagTable, row: PublisherRow, more: list[SubscriberRow]) -> St
         tag=f"{tag} of {row.owner}#{row.info.id}", node=row.owner, period_s=said.period_s, bytes=float(said.max_bytes),
         compute_s=said.compute_s, jitter_s=said.jitter_s,
         transport="tcp" if any(one.info.reliable for one in wanting) else "nak",
-        subscribers=tuple(_subscriber(one, float(said.max_bytes)) for one in wanting),
+        subscribers=tuple(_subscriber(one, float(said.max_bytes), said.period_s) for one in wanting),
     )  # fmt: skip
 
 
-def _subscriber(row: SubscriberRow, size: float) -> Subscriber:
+def subscriber_name(row: SubscriberRow) -> str:
+    return f"{row.owner}#{row.info.id}"
+
+
+def _subscriber(row: SubscriberRow, size: float, period_s: float) -> Subscriber:
     wanted = row.wanted
+    every = wanted.every if not wanted.rate_hz else factor(wanted.rate_hz, 1 / period_s)
     return Subscriber(
-        name=f"{row.owner}#{row.info.id}", node=row.owner, deadline_s=row.deadline_s or None, every=wanted.every,
+        name=subscriber_name(row), node=row.owner, deadline_s=row.deadline_s or None,
+        every=every if wanted.range_hz is None else 1, rate_hz=wanted.range_hz,
         scaled_bytes=size if wanted.size is not None else None, at=PUBLISHER if wanted.at == AUTO else wanted.at,
     )  # fmt: skip

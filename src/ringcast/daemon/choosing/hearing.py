@@ -17,6 +17,7 @@ from ringcast.errors import RingcastError
 
 HIDDEN = ("tcp",)
 """Transports whose losses are repaired where a receiver cannot count them."""
+MOST_WAY_S = 30.0
 SEGMENTS, RESENT = "segments", "resent"
 """What a sender's kernel counts of these."""
 
@@ -49,6 +50,8 @@ class Hearing:
         nodes = {row.node for row in rows}
         clocks = self._clocks()
         trips = [clocks[node].fastest_ns * 1e-9 for node in nodes if node in clocks]
+        # Probes are answered at once, messages wait until a thread has a core: that is part of their way.
+        trips += [2 * _way_s(row, clocks[row.node]) for row in rows if row.node in clocks]
         speeds = [speed for node in nodes if (speed := await self._bandwidth(node)) > 0]
         return Heard(
             node=self._node, channels=[counted(row) for row in rows], round_trip_s=max(trips, default=0.0),
@@ -71,6 +74,7 @@ def counted(row: ChannelStatus) -> Counted:
         # What came late by itself was not lost.
         skipped=max(row.counters.get("skipped", 0) - row.counters.get("overtaken", 0), 0),
         gaps=row.counters.get("gaps", 0), hidden=row.transport.partition(":")[0] in HIDDEN, delay_ns=_delay_ns(row),
+        packets=row.counters.get("heard", 0),
     )  # fmt: skip
 
 
@@ -86,6 +90,13 @@ def resent(row: ChannelStatus) -> Counted:
         skipped=again,
         gaps=again,
     )
+
+
+def _way_s(row: ChannelStatus, clock: ClockStatus) -> float:
+    """How long messages take that nothing holds up, less what clocks may be wrong by; 0 where they are not known."""
+    if clock.source == "unknown" or not row.messages:
+        return 0.0
+    return min(max(row.counters.get("least_delay_ns", 0) - clock.bound_ns, 0) * 1e-9, MOST_WAY_S)
 
 
 def _delay_ns(row: ChannelStatus) -> int:

@@ -12,6 +12,8 @@ import itertools
 import os
 from collections.abc import Callable, Collection
 
+import msgspec
+
 from ringcast.control.descriptor import Descriptor
 from ringcast.control.refusal import refuse
 from ringcast.control.requests import Hello, Publish, Request, Subscribe
@@ -87,7 +89,7 @@ class Local:
         if handler is None:
             raise BadMessage(f"{type(request).__name__} out of turn")
         try:
-            self.admit(request)
+            request = self.admit(request)
             handler(self.clients[client], request, fds)
         except BadMessage:
             raise
@@ -95,14 +97,19 @@ class Local:
             self._effects.send(client, refuse(request.id, exc))
         return self._effects.finish()
 
-    def admit(self, request: Request) -> None:
-        """Raises AdmissionRefused for what is declared and does not fit, QosMismatch for more than is offered."""
+    def admit(self, request: Request) -> Request:
+        """The request, or with a range of rates one for the best that fits. Raises AdmissionRefused for what is
+        declared and does not fit, QosMismatch for more than is offered."""
         if isinstance(request, Publish) and not request.instead:
             self.admitting.publish(request.tag, request.declared)
         elif isinstance(request, Subscribe):
             wanted = options_of(request).wanted
             self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted)
             self.admitting.request(request.pattern, request.requested)
+            if request.range_hz is not None:
+                fits = self.admitting.rate_for(request.pattern, request.deadline_s, request.reliable, wanted)
+                return msgspec.structs.replace(request, rate_hz=min(fits, request.range_hz[1]))
+        return request
 
     def leave(self, client: int) -> list[Send]:
         """A client is gone: withdraw what it held. Its rings linger."""

@@ -10,8 +10,10 @@ from typing import Any
 
 from ringcast.control.answers import Done
 from ringcast.control.descriptor import Descriptor, expect
+from ringcast.control.notices import FidelityNow
 from ringcast.control.requests import Attached, ListSubscribers, Move, Subscribe, Unsubscribe, UseMailbox
 from ringcast.control.status import SubscriberStatus
+from ringcast.daemon.effects import Send
 from ringcast.daemon.observe import listing
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.rings.registrations import Client, Subscription
@@ -22,7 +24,11 @@ from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch
 from ringcast.model.identity import SubscriberInfo
 from ringcast.model.tag import check_name, check_pattern
+from ringcast.scaling.fidelity import Fidelity, Range
 from ringcast.transport.registry import check_transport
+
+ADMISSION = "with more, somebody's deadline would be missed"
+"""Why admission leaves less than the best of a range."""
 
 
 class Subscribers:
@@ -56,6 +62,9 @@ class Subscribers:
             client, request.subscription, info, request.role, request.counter_index, options_of(request)
         )  # fmt: skip
         subscription.deadline_s = request.deadline_s
+        if request.range_hz is not None and request.rate_hz < request.range_hz[1]:
+            subscription.fidelity = subscription.fidelity._replace(why=ADMISSION)
+            self._tell(subscription)
         client.subscriptions[subscription.number] = subscription
         if fds:
             subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
@@ -95,13 +104,32 @@ class Subscribers:
         routes.check_urgency(request.urgency)
         options = routes.moved(subscription.options, request.at, request.transport, request.urgency)
         routes.check_options(options, self._table.tag(subscription.pattern), self._table.node)
+        self._choose(subscription, options)
+        self._effects.send(client.number, Done(id=request.id))
+
+    def _choose(self, subscription: Subscription, options: SubscribeOptions) -> None:
         subscription.options = options
         if subscription.counts:
             row = SubscriberRow(info=subscription.info, wanted=options.wanted, deadline_s=subscription.deadline_s)
             self._effects.note(self._table.put(row))
         for tag in {ring.tag for ring in self._rings.matching(subscription.pattern)}:
             self._sharing.rematch(tag)
-        self._effects.send(client.number, Done(id=request.id))
+
+    def refine(self, subscription: Subscription, now: Fidelity) -> list[Send]:
+        """Have a subscription with a range get more or less of it, and tell its client."""
+        subscription.fidelity = now
+        options = subscription.options._replace(rate_hz=now.rate_hz or 0.0, size=now.size)
+        if options != subscription.options:
+            self._choose(subscription, options)
+        self._tell(subscription)
+        return self._effects.finish()
+
+    def _tell(self, subscription: Subscription) -> None:
+        now = subscription.fidelity
+        notice = FidelityNow(
+            subscription=subscription.number, rate_hz=now.rate_hz or 0.0, size=now.size, why=now.why
+        )  # fmt: skip
+        self._effects.send(subscription.client.number, notice)
 
     def drop(self, subscription: Subscription) -> None:
         self._sharing.discard(subscription)
@@ -128,4 +156,6 @@ def options_of(request: Subscribe) -> SubscribeOptions:
     return SubscribeOptions(
         every=request.every, at=request.at, transport=request.transport, reliable=request.reliable, size=request.size,
         rate_hz=request.rate_hz, ordered=request.ordered, priority=request.priority,
+        range=Range(request.range_hz, request.range_size) if request.range_hz or request.range_size else None,
+        only_best=request.only_best,
     )  # fmt: skip

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ringcast.control.status import ChannelStatus, InForce
+from ringcast.daemon.rings.registrations import Subscription
+from ringcast.daemon.rings.ring import Ring
 from ringcast.daemon.streams.incoming import IncomingChannels
 from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.daemon.table.table import TagTable
+from ringcast.scaling.fidelity import Range
 from ringcast.transport.interface import Urgent
 
 
 def statuses(
-    table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChannels, *, read_back: bool = False
-) -> Iterator[ChannelStatus]:
-    """The channels that there are now, one by one; those that end before their turn are left out. With `read_back` the
-    kernel is asked for the priorities in force, several calls a channel."""
+    table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChannels, ranged: Iterable[Subscription] = (), *,
+    read_back: bool = False,
+) -> Iterator[ChannelStatus]:  # fmt: skip
+    """The channels that there are now, one by one; those that end before their turn are left out. `ranged` are this
+    node's subscriptions with a range. With `read_back` the kernel is asked for the priorities in force, several calls a
+    channel."""
+    ranged = list(ranged)
     tags = {row.info.incarnation: row.info.tag for row in table.all_publishers()}
     for key, sent in list(outgoing.channels.items()):
         if outgoing.channels.get(key) is sent:
@@ -32,10 +38,22 @@ def statuses(
                 channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
                 tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
                 size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
-                priority=stream.demand.priority,
+                priority=stream.demand.priority, fidelity=_fidelity(channel.ring, ranged),
                 receiver="daemon" if stream.demand.reader is None else "subscriber",
                 in_force=_in_force(channel.receiving) if read_back else None,
             )  # fmt: skip
+
+
+def _fidelity(ring: Ring, ranged: list[Subscription]) -> str:
+    """Of the subscriptions that read it: their ranges, and what does not allow more."""
+    return "; ".join(sorted({_words(one) for one in ranged if one.key in ring.readers}))
+
+
+def _words(one: Subscription) -> str:
+    span = one.options.range or Range()
+    hz = "" if span.hz is None else f"{span.hz[0]:g} to {span.hz[1]:g} Hz"
+    size = "" if span.size is None else " to ".join(f"{width}x{height}" for width, height in span.size)
+    return f"{', '.join(filter(None, (hz, size)))}: {one.fidelity.why or 'the best'}"
 
 
 def _in_force(end: object) -> InForce | None:

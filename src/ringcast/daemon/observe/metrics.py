@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.samples import Sample
 
 from ringcast.control.status import ChannelStatus, ClockStatus
+from ringcast.daemon.observe.exposition import Labels, Rows
 from ringcast.daemon.observe.snapshot import Snapshot
 
 _CHANNEL = ("direction", "node", "tag", "publisher", "transport", "every", "size")
@@ -114,7 +114,7 @@ def _mesh(snapshot: Snapshot) -> Iterator[Metric]:
 
 def _clocks(clocks: Mapping[str, ClockStatus]) -> Iterator[Metric]:
     families = {
-        field: (_many(kind, f"ringcast_clock_{name}", said), scale)
+        field: (Rows(kind, f"ringcast_clock_{name}", said), scale)
         for field, kind, name, said, scale in (
             ("offset_ns", "gauge", "offset_seconds", "How far a node's clock is ahead of this node's.", 1e-9),
             ("drift", "gauge", "drift_ratio", "By how much that grows, in seconds a second.", 1.0),
@@ -123,21 +123,21 @@ def _clocks(clocks: Mapping[str, ClockStatus]) -> Iterator[Metric]:
             ("steps", "counter", "steps", "How often the clock was seen to be set.", 1.0),
         )
     }
-    disagrees = _many("gauge", "ringcast_clock_disagrees", "1 where a common source is set and this clock violates it.")
+    disagrees = Rows("gauge", "ringcast_clock_disagrees", "1 where a common source is set and this clock violates it.")
     for node, clock in clocks.items():
         if clock.source == "unknown":
             continue
-        labels = {"node": node, "source": clock.source}
+        labels = Labels({"node": node, "source": clock.source})
         for field, (family, scale) in families.items():
-            _add(family, labels, getattr(clock, field) * scale)
-        _add(disagrees, labels, float(bool(clock.violation)))
+            family.add(labels, getattr(clock, field) * scale)
+        disagrees.add(labels, float(bool(clock.violation)))
     yield from (family for family, _ in families.values())
     yield disagrees
 
 
 def _publishers(snapshot: Snapshot) -> Iterator[Metric]:
     counts = {
-        counter: _many("counter", f"ringcast_publisher_{name}", said)
+        counter: Rows("counter", f"ringcast_publisher_{name}", said)
         for counter, name, said in (
             ("sent", "messages", "Messages that a publisher of this node sent."),
             ("bytes", "bytes", "Bytes of those messages."),
@@ -145,39 +145,37 @@ def _publishers(snapshot: Snapshot) -> Iterator[Metric]:
             ("overruns", "overruns", "How often it went on without one that was too slow."),
         )
     }
-    last = _many("gauge", "ringcast_publisher_last_message_timestamp_seconds", "When it sent last.")
+    last = Rows("gauge", "ringcast_publisher_last_message_timestamp_seconds", "When it sent last.")
     for row in snapshot.publishers:
-        labels = {
-            "tag": row.info.tag, "publisher": f"{row.info.incarnation:016x}", "program": row.info.program
-        }  # fmt: skip
+        labels = Labels({"tag": row.info.tag, "publisher": f"{row.info.incarnation:016x}", "program": row.info.program})
         for counter, family in counts.items():
-            _add(family, labels, row.counters.get(counter, 0))
+            family.add(labels, row.counters.get(counter, 0))
         if row.last_sent_ns:
-            _add(last, labels, row.last_sent_ns / 1e9)
+            last.add(labels, row.last_sent_ns / 1e9)
     yield from counts.values()
     yield last
 
 
 def _subscribers(snapshot: Snapshot) -> Iterator[Metric]:
     counts = {
-        counter: _many("counter", f"ringcast_subscriber_{counter}_messages", said)
+        counter: Rows("counter", f"ringcast_subscriber_{counter}_messages", said)
         for counter, said in (
             ("received", "Messages that a subscriber of this node read."),
             ("lost", "Messages that it should have had and did not get."),
         )
     }
     for row in snapshot.subscribers:
-        labels = {"pattern": row.info.pattern, "subscriber": str(row.info.id), "program": row.info.program}
+        labels = Labels({"pattern": row.info.pattern, "subscriber": str(row.info.id), "program": row.info.program})
         for counter, family in counts.items():
             if counter in row.counters:
-                _add(family, labels, row.counters[counter])
+                family.add(labels, row.counters[counter])
     yield from counts.values()
 
 
 def _channels(rows: Sequence[ChannelStatus]) -> Iterator[Metric]:
     yield GaugeMetricFamily("ringcast_channels", "Streams between this node and others.", len(rows))
     fields = {
-        field: _many("counter", f"ringcast_channel_{name}", said)
+        field: Rows("counter", f"ringcast_channel_{name}", said)
         for field, name, said in (
             ("messages", "messages", "Messages that the channel carried."),
             ("bytes", "bytes", "Bytes of those messages."),
@@ -185,36 +183,25 @@ def _channels(rows: Sequence[ChannelStatus]) -> Iterator[Metric]:
         )
     }
     counters = {
-        counter: _many("counter", f"ringcast_channel_{name}", said) for counter, (name, said) in _COUNTERS.items()
+        counter: Rows("counter", f"ringcast_channel_{name}", said) for counter, (name, said) in _COUNTERS.items()
     }
-    delay = _many("gauge", "ringcast_channel_delay_seconds", "Recent delay, by the clocks of both nodes.")
-    jitter = _many("gauge", "ringcast_channel_jitter_seconds", "Recent jitter of that delay.")
+    delay = Rows("gauge", "ringcast_channel_delay_seconds", "Recent delay, by the clocks of both nodes.")
+    jitter = Rows("gauge", "ringcast_channel_jitter_seconds", "Recent jitter of that delay.")
     # Two channels may be alike for a moment, while one takes over from the other: of those the later is shown.
-    for row in {_key(row): row for row in rows}.values():
-        labels = dict(zip(_CHANNEL, _key(row), strict=True))
+    for key, row in {_key(row): row for row in rows}.items():
+        labels = Labels(zip(_CHANNEL, key, strict=True))
         for field, family in fields.items():
             if (value := getattr(row, field)) is not None:
-                _add(family, labels, value)
+                family.add(labels, value)
         for counter, family in counters.items():
             if value := row.counters.get(counter):  # most never move; a series begins with what happens first
-                _add(family, labels, value)
+                family.add(labels, value)
         if row.messages and "delay_ns" in row.counters:
-            _add(delay, labels, row.counters["delay_ns"] / 1e9)
-            _add(jitter, labels, row.counters["jitter_ns"] / 1e9)
+            delay.add(labels, row.counters["delay_ns"] / 1e9)
+            jitter.add(labels, row.counters["jitter_ns"] / 1e9)
     yield from (*fields.values(), *counters.values(), delay, jitter)
 
 
 def _key(row: ChannelStatus) -> tuple[str, ...]:
     size = f"{row.size[0]}x{row.size[1]}" if row.size else ""
     return row.direction, row.node, row.tag, f"{row.incarnation:016x}", row.transport, str(row.every), size
-
-
-def _many(kind: str, name: str, said: str) -> Metric:
-    """A family of which every row of a listing has a sample."""
-    return Metric(name, said, kind)
-
-
-def _add(family: Metric, labels: dict[str, str], value: float) -> None:
-    """All samples of a row share `labels`: `ringcast.daemon.observe.exposition` writes them once."""
-    name = f"{family.name}_total" if family.type == "counter" else family.name
-    family.samples.append(Sample(name, labels, value))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.model.carrier import is_automatic
 from ringcast.model.place import AUTO, Wanted
+from ringcast.scaling.fidelity import Range
 
 
 class SubscribeOptions(NamedTuple):
@@ -20,14 +21,19 @@ class SubscribeOptions(NamedTuple):
     rate_hz: float = 0.0
     ordered: bool = True
     priority: str = ""
+    range: Range | None = None
+    """Within which `rate_hz` and `size` may be changed, by what fits."""
+    only_best: bool = False
+    """Of the tags that match, the one whose stream has the highest fidelity."""
 
     @property
     def wanted(self) -> Wanted:
         """What other nodes are told of it."""
         chosen = self.transport if is_automatic(self.transport) else ""
         return Wanted(
-            every=self.every, at=self.at, size=self.size, rate_hz=self.rate_hz, transport=chosen, ordered=self.ordered
-        )
+            every=self.every, at=self.at, size=self.size, rate_hz=self.rate_hz, transport=chosen, ordered=self.ordered,
+            range_hz=self.range.hz if self.range is not None else None,
+        )  # fmt: skip
 
 
 class Demand(NamedTuple):

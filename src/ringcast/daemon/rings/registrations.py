@@ -14,6 +14,7 @@ from ringcast.daemon.rings.demand import Demand, SubscribeOptions, spec_of
 from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.ring import Counters, DerivedRing, MirrorRing, Ring
 from ringcast.model.identity import SubscriberInfo
+from ringcast.scaling.fidelity import Fidelity
 from ringcast.security.rules import Who
 
 OWN_CLIENT = 0
@@ -35,6 +36,8 @@ class Subscription:
     ) -> None:
         self.options = options
         self.deadline_s = 0.0
+        self.fidelity = Fidelity(options.rate_hz or None, options.size)
+        """What its client was told last, of one with a range."""
         self.client = client
         self.number = number
         self.info = info
@@ -42,6 +45,10 @@ class Subscription:
         self.mailbox: Mailbox | None = None
         self.pace_told: dict[int, int] = {}
         """The factor last told, by ring."""
+        self.tag_now = self.tag_next = ""
+        """Of one that wants the best stream only: the tag that it receives, and a better one that is being opened."""
+        self.begun: set[int] = set()
+        """Incarnations of publishers that it has had a ring of since it changed over."""
         self._counter_index = counter_index
 
     @property
@@ -64,6 +71,14 @@ class Subscription:
     def rate_hz(self) -> float:
         """The rate that the reader itself must keep to, where no stage does."""
         return self.options.rate_hz if self.counts else 0.0
+
+    def takes(self, tag: str) -> bool:
+        """Whether rings of a tag that it matches are for it."""
+        return not self.options.only_best or tag == self.tag_now
+
+    def opens(self, tag: str) -> bool:
+        """Whether streams of a tag that it matches are wanted for it."""
+        return self.takes(tag) or tag == self.tag_next
 
     def reads(self, ring: Ring) -> bool:
         """Whether it was shown the ring, and nothing that continues it."""

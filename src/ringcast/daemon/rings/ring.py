@@ -220,12 +220,13 @@ class Ring:
         self.fanout.close()
         self.monitor.close()
 
-    def up(self, subscription: int, *, born_after: bool, pace: int = 0) -> RingUp:
+    def up(self, subscription: int, *, born_after: bool, pace: int = 0, begin: int | None = None) -> RingUp:
         return RingUp(
             subscription=subscription, info=self.info, attributes=self.attributes, depth=self.row.depth,
             capacity_bytes=self.row.capacity_bytes, born_after=born_after, ring=self.ring,
             next_seq=self.fresh_seq, every=self.every, size=self.size, pace=pace, alive=self.alive, held=self.held,
             unordered=self.unordered, first_seq=self.first_seq, age_ns=self.age_ns, priority=self.priority,
+            begin=begin,
         )  # fmt: skip
 
     def status(self) -> PublisherStatus:

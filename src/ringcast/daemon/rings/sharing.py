@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from ringcast.control.notices import RingDown, RingPaced, RingUp, StreamEnded
 from ringcast.daemon.effects import Effects, Send
+from ringcast.daemon.fidelity.worth import best_tag
 from ringcast.daemon.intakes.sole_reader import MOST_BYTES, may_receive
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
@@ -54,6 +56,10 @@ class Sharing:
         """Set when a subscription or history goes: whoever is alone now may receive itself. To be cleared."""
         self._expected: Counter[Expected] = Counter()
         self._paced: dict[int, Subscription] = {}
+        self.ranged: dict[int, Subscription] = {}
+        """Those that take what fits of a range, by number."""
+        self.choosing: dict[int, Subscription] = {}
+        """Those that want the best of several streams."""
 
     @contextmanager
     def expecting(self, expected: Expected) -> Iterator[None]:
@@ -72,6 +78,11 @@ class Sharing:
         self.sized += subscription.options.size is not None
         if subscription.rate_hz:
             self._paced[subscription.info.id] = subscription
+        if subscription.counts and subscription.options.range is not None:
+            self.ranged[subscription.info.id] = subscription
+        if subscription.options.only_best:
+            self.choosing[subscription.info.id] = subscription
+            subscription.tag_now = best_tag(self._table, subscription.pattern)
         for ring in self.rings.matching(subscription.pattern):
             if (ring.alive or not subscription.counts) and self.accepts(subscription, ring):
                 self.hand_over(subscription, ring, born_after=False)
@@ -87,6 +98,8 @@ class Sharing:
         self.left = True
         self.sized -= subscription.options.size is not None
         self._paced.pop(subscription.info.id, None)
+        self.ranged.pop(subscription.info.id, None)
+        self.choosing.pop(subscription.info.id, None)
 
     def set_mailbox(self, subscription: Subscription, new: Mailbox | None) -> None:
         old, subscription.mailbox = subscription.mailbox, new
@@ -112,7 +125,33 @@ class Sharing:
             self._on_taken(ring.row)
 
     def accepts(self, subscription: Subscription, ring: Ring) -> bool:
-        return subscription.accepts(ring, self._demand(subscription, ring.tag))
+        return subscription.takes(ring.tag) and subscription.accepts(ring, self._demand(subscription, ring.tag))
+
+    def selects(self, pattern: str, options: SubscribeOptions, tag: str) -> bool:
+        """Whether a subscription that is about to be wants streams of a tag."""
+        return matches(pattern, tag) and (not options.only_best or tag == best_tag(self._table, pattern))
+
+    def next_rings(self, subscription: Subscription) -> list[Ring]:
+        """The rings here that it is going to read once it changes over."""
+        tag = subscription.tag_next
+        demand = self._demand(subscription, tag)
+        return [ring for ring in self.rings.matching(tag) if ring.alive and subscription.accepts(ring, demand)]
+
+    def change_over(self, subscription: Subscription, tag: str) -> list[Send]:
+        """Have it receive another tag: what is sent from now on of that, and of the one before what was sent so far."""
+        now = subscription.tag_now
+        alive = {row.info.incarnation for row in self._table.publishers(now) if row.alive} if now else set()
+        for ring in self.rings.matching(now) if alive else ():  # of one that left, the rest may still come
+            if subscription.reads(ring) and ring.info.incarnation in alive:
+                self._take_back(subscription, ring)
+                notice = RingDown(
+                    subscription=subscription.number, incarnation=ring.ring, end=ring.next_seq, instead=True
+                )  # fmt: skip
+                self.effects.send(subscription.client.number, notice)
+        subscription.tag_now, subscription.tag_next = tag, ""
+        subscription.begun.clear()
+        self.rematch(tag)
+        return self.effects.finish()
 
     def hand_over(self, subscription: Subscription, ring: Ring, *, born_after: bool) -> None:
         if subscription.mailbox is not None and ring.alive:
@@ -123,12 +162,17 @@ class Sharing:
                 self._take_back(subscription, other)
             elif other is not ring:
                 other.attached(subscription.key)
+        begin = ring.next_seq if subscription.options.only_best and born_after else None
+        if ring.info.incarnation in subscription.begun:
+            begin = None
+        subscription.begun.add(ring.info.incarnation)
         ring.readers.add(subscription.key)
         if subscription.client.who is not None:
             ring.shown_to.add(subscription.client.who)
         if ring.held and subscription.reliable:
             ring.awaited.add(subscription.key)
-        self.effects.send(subscription.client.number, self._up(ring, subscription, born_after=born_after), ring.fds)
+        up = self._up(ring, subscription, born_after=born_after, begin=begin)
+        self.effects.send(subscription.client.number, up, ring.fds)
 
     def _take_back(self, subscription: Subscription, ring: Ring) -> None:
         ring.forget_reader(subscription.key)
@@ -149,10 +193,10 @@ class Sharing:
                 ):
                     self.hand_over(subscription, ring, born_after=True)
 
-    def _up(self, ring: Ring, subscription: Subscription, *, born_after: bool) -> RingUp:
+    def _up(self, ring: Ring, subscription: Subscription, *, born_after: bool, begin: int | None) -> RingUp:
         pace = self.paces.every(ring, subscription.rate_hz) if subscription.paces(ring) else 0
         subscription.pace_told[ring.ring] = pace
-        return ring.up(subscription.number, born_after=born_after, pace=pace)
+        return ring.up(subscription.number, born_after=born_after, pace=pace, begin=begin)
 
     def ring_down(self, subscription: Subscription, ring: Ring, end: int | None = None) -> None:
         notice = RingDown(subscription=subscription.number, incarnation=ring.ring, end=end)
@@ -213,7 +257,7 @@ class Sharing:
                 ring.attached(left.owner)
 
     def _is_taken(self, ring: Ring) -> bool:
-        wanting = [s for s in self.subscriptions.matching(ring.tag) if s.counts]
+        wanting = [s for s in self.subscriptions.matching(ring.tag) if s.counts and s.takes(ring.tag)]
         known = self._rings_of(ring.tag, ring.info.incarnation)
         return bool(wanting) and all(any(s.reads(ring) for ring in known) for s in wanting)
 
@@ -295,10 +339,16 @@ class Sharing:
     def demands(self, tag: str) -> set[Demand]:
         """Each different demand of this node's subscribers of a tag."""
         apart = routes.apart(self._table.tag(tag), self._table.node)
-        wanting = [one for one in self.subscriptions.matching(tag) if one.counts]
+        wanting = [one for one in self.subscriptions.matching(tag) if one.counts and one.opens(tag)]
         here = {(one.options, one.info.id if apart else 0) for one in wanting}
-        expected = {(one.options, 0) for one in self._expected if matches(one.pattern, tag)}
+        expected = {(one.options, 0) for one in self._expected if self.selects(one.pattern, one.options, tag)}
         return {self.demand(options, tag, subscriber) for options, subscriber in here | expected}
+
+    def begins(self, tag: str) -> Literal["earliest", "new"]:
+        """Where a stream of a publisher begins that nothing here continues: one that is only to take another's place
+        has no past."""
+        wanting = [one for one in self.subscriptions.matching(tag) if one.counts and one.opens(tag)]
+        return "new" if wanting and all(one.options.only_best for one in wanting) else "earliest"
 
     def demand(self, options: SubscribeOptions, tag: str, subscriber: int = 0) -> Demand:
         """How streams of a tag come here for a subscriber with these options."""

@@ -29,7 +29,6 @@ from ringcast.daemon.stages.derivation import Bases, derived, first, oldest_seq
 from ringcast.daemon.stages.runners import Declined, ProcessRunner, PublisherRunner, StageRunner
 from ringcast.daemon.stages.running import Running
 from ringcast.errors import BrokenError, PublisherGone, RingcastError
-from ringcast.model.tag import matches
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -125,7 +124,7 @@ class Stages:
         specs = {
             spec_of(row, self._local.sharing.demand(options, row.info.tag), self._local.table.node)
             for row in self._local.table.all_publishers()
-            if row.alive and matches(pattern, row.info.tag)
+            if row.alive and self._local.sharing.selects(pattern, options, row.info.tag)
         }
         try:
             async with asyncio.timeout(PREPARE_S):

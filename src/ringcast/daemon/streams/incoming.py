@@ -97,7 +97,7 @@ class IncomingChannels:
 
     def follow(self) -> None:
         """Open what is missing and close what nobody wants. Takes the longer the more publishers there are."""
-        streams = self.wanted()
+        streams, begin = self.wanted(), self._local.sharing.begins
         for stream in list(streams):
             self._retune(stream, streams)
         self._leaving = False
@@ -122,7 +122,7 @@ class IncomingChannels:
                 incoming.life.on(Event.RETURNED)
                 incoming.leaves_at = None
             if incoming is None or incoming.broken or incoming.via != self._proxy(stream.demand, row):
-                start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, "earliest")
+                start = "earliest" if stream.demand.depth else self._continuing(stream.incarnation, begin(row.info.tag))
                 self._open_soon(stream, row, start)
         self._on_followed()
         self._tell_ends()
@@ -188,7 +188,7 @@ class IncomingChannels:
     async def prepare(self, pattern: str, options: SubscribeOptions, start: Start) -> None:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
         cannot be opened now are tried again later."""
-        rows = [row for row in self._remote_publishers() if matches(pattern, row.info.tag)]
+        rows = [row for row in self._remote_publishers() if self._local.sharing.selects(pattern, options, row.info.tag)]
         demand = partial(self._local.sharing.demand, options)
         while rows:  # again for what its reader could not receive itself, and is not asked to any more
             tasks: dict[asyncio.Task[None], Stream] = {}

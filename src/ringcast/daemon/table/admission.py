@@ -136,7 +136,8 @@ def _good_wish(wanted: Wanted) -> bool:
     sides = wanted.size or (1, 1)
     fits = 1 <= wanted.every <= _MAX_ID and all(1 <= side <= _MAX_SIDE for side in sides)
     fits = fits and (not wanted.transport or (is_automatic(wanted.transport) and _is_carrier(wanted.transport)))
-    return fits and 0 <= wanted.rate_hz <= _MAX_HZ and _is_place(wanted.at)
+    least, most = wanted.range_hz or (_MAX_HZ, _MAX_HZ)
+    return fits and 0 <= wanted.rate_hz <= _MAX_HZ and 0 < least <= most <= _MAX_HZ and _is_place(wanted.at)
 
 
 def _is_place(at: str) -> bool:

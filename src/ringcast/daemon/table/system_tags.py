@@ -130,7 +130,7 @@ def encode_channel(row: ChannelStatus) -> msgspec.Raw:
     fields = msgspec.structs.asdict(row)
     width, height = fields.pop("size") or (0, 0)
     # No counters; and tables of what was recorded keep their columns.
-    del fields["priority"], fields["in_force"], fields["receiver"]
+    del fields["priority"], fields["in_force"], fields["receiver"], fields["fidelity"]
     channel = Channel(**{**fields, "incarnation": f"{row.incarnation:016x}", "width": width, "height": height})
     return msgspec.Raw(msgspec.json.encode(channel))
 

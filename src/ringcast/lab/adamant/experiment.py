@@ -16,9 +16,10 @@ from pathlib import Path
 from ringcast.lab.adamant import recovery_bench, requirements
 from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
-from ringcast.lab.adamant.environments import CANDIDATES, environment_grid, unseen_grid
+from ringcast.lab.adamant.environments import CANDIDATES, TUNING_SEED, UNSEEN_SEED, environment_grid, judged_grid
 from ringcast.lab.adamant.field import experiment as field
 from ringcast.lab.adamant.grid import TRANSPORTS, Cell, Grid, crowd_grid, paper_grid
+from ringcast.lab.adamant.kept import Kept, forget
 from ringcast.lab.adamant.means import PIPELINES, Means
 from ringcast.lab.adamant.results import Result
 from ringcast.lab.measuring import files
@@ -29,9 +30,14 @@ from ringcast.lab.simulation.workers import workers
 
 COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
-__all__ = ["COMMAND", "ENVIRONMENTS", "NEEDS_ROOT", "PIPELINES", "conclude", "run", "run_grid", "write"]
+FIELD, GRID, DRAWN = PARTS = ("field", "grid", "environments")
+"""What `--part` may name: the real network, the paper's grid simulated, what models learn from and are judged by."""
+__all__ = ["COMMAND", "ENVIRONMENTS", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "forget", "run", "run_grid",
+           "write"]  # fmt: skip
 ENVIRONMENTS = "adamant environments"
 """The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
+TUNING = "adamant tuning"
+"""The experiment by which settings of the training are compared."""
 UNSEEN = "adamant unseen"
 """The experiment by which finished models are compared: `ringcast pipeline run unseen`."""
 
@@ -44,28 +50,20 @@ class AdamantFindings(Findings):
         self.results: list[Result] = []
 
 
-def run(quick: bool, steps: Steps) -> AdamantFindings:
-    """Raises LabError."""
-    paper, crowd, drawn, unseen = paper_grid(quick), crowd_grid(quick), environment_grid(quick), unseen_grid(quick)
-    steps.expect(requirements.STEPS + 1 + len(paper.cells) + len(crowd.cells) + len(drawn.cells) + len(unseen.cells))
+def run(quick: bool, steps: Steps, part: str = "", folder: Path | None = None) -> AdamantFindings:
+    """Simulated runs are kept in `folder` until `forget`, and not run again. Raises LabError."""
     findings = AdamantFindings()
-    with workers() as pool:
-        # What is measured first, while nothing else runs here.
-        real, measured = field.run(quick, steps, pool)
-        steps.step("what the stages cost")
-        costs = _costs(quick, findings)
-        findings.rows.append(requirements.stalls(quick, steps, pool))
-        findings.rows += requirements.delivered(steps, pool)
-        findings.rows.append(requirements.implosion(steps))
-        grid = run_grid(adamant_report.PAPERS, paper, steps, pool)
-        many = run_grid(adamant_report.CROWDS, crowd, steps, pool)
-        elsewhere = run_grid(ENVIRONMENTS, drawn, steps, pool)
-        never_seen = run_grid(UNSEEN, unseen, steps, pool)
+    with workers() as pool, Kept(folder) as kept:
+        real = Findings()
+        if part in ("", FIELD):
+            # What is measured first, while nothing else runs here.
+            real, measured = field.run(quick, steps, pool)
+            findings.measured += adamant_results.measured(measured)
+        if part in ("", GRID):
+            _simulate(quick, findings, steps, pool, kept)
+        if part in ("", DRAWN):
+            _draw(quick, findings, steps, pool, kept)
     findings.add(real)
-    findings.rows += [requirements.wire(steps), *costs]
-    findings.results = grid
-    for results in (grid, many, elsewhere, never_seen, measured):
-        findings.measured += adamant_results.measured(results)
     findings.notes += [
         "where it says simulated, hosts and links are a model (docs/experiments-loss.md); recovery code is real",
         f"run on {_machine()}",
@@ -73,13 +71,40 @@ def run(quick: bool, steps: Steps) -> AdamantFindings:
     return findings
 
 
+def _simulate(quick: bool, findings: AdamantFindings, steps: Steps, pool: Executor, kept: Kept) -> None:
+    paper, crowd = paper_grid(quick), crowd_grid(quick)
+    steps.expect(requirements.STEPS + 1 + len(paper.cells) + len(crowd.cells))
+    steps.step("what the stages cost")
+    costs = _costs(quick, findings)
+    findings.rows.append(requirements.stalls(quick, steps, pool))
+    findings.rows += requirements.delivered(steps, pool)
+    findings.rows.append(requirements.implosion(steps))
+    findings.results = run_grid(adamant_report.PAPERS, paper, steps, pool, kept)
+    many = run_grid(adamant_report.CROWDS, crowd, steps, pool, kept)
+    findings.rows += [requirements.wire(steps), *costs]
+    for results in (findings.results, many):
+        findings.measured += adamant_results.measured(results)
+
+
+def _draw(quick: bool, findings: AdamantFindings, steps: Steps, pool: Executor, kept: Kept) -> None:
+    grids = {
+        ENVIRONMENTS: environment_grid(quick), UNSEEN: judged_grid(quick, UNSEEN_SEED),
+        TUNING: judged_grid(quick, TUNING_SEED),
+    }  # fmt: skip
+    steps.expect(sum(len(grid.cells) for grid in grids.values()))
+    for experiment, grid in grids.items():
+        findings.measured += adamant_results.measured(run_grid(experiment, grid, steps, pool, kept))
+
+
 def conclude(findings: AdamantFindings, analysed: Analysed) -> None:
     """Add what Spark made of the grid: means, who is best where, and the paper's statements beside them."""
     means = Means.of(analysed, [*TRANSPORTS, *CANDIDATES])
+    findings.tables.append(adamant_report.winners(means, ENVIRONMENTS, CANDIDATES))
+    if not findings.results:
+        return
     findings.rows += requirements.relate2(means.by_cell(adamant_report.PAPERS, "relate2"))
     findings.rows += requirements.latencies(means.by_cell(adamant_report.PAPERS, "latency_mean"))
     findings.add(adamant_report.conclude(means, findings.results))
-    findings.tables.append(adamant_report.winners(means, ENVIRONMENTS, CANDIDATES))
 
 
 def _costs(quick: bool, findings: Findings) -> list[Row]:
@@ -90,12 +115,12 @@ def _costs(quick: bool, findings: Findings) -> list[Row]:
     return recovery_bench.rows(recovery_bench.measure(packets), packets)
 
 
-def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[Result]:
+def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor, kept: Kept | None = None) -> list[Result]:
     """In the order of the cells; a step is a cell."""
     seeds = range(1, grid.repetitions + 1)
     jobs = [(cell, transport, seed) for cell in grid.cells for transport in grid.transports for seed in seeds]
     # All at once: a core that waited for the last run of a cell would wait as often as there are cells.
-    running = pool.map(partial(_one, experiment, grid), jobs)
+    running = pool.map(partial(_one, experiment, grid, kept if kept is not None else Kept(None)), jobs)
     results = []
     for number, result in enumerate(running):
         if number % (len(jobs) // len(grid.cells)) == 0:
@@ -104,10 +129,15 @@ def run_grid(experiment: str, grid: Grid, steps: Steps, pool: Executor) -> list[
     return results
 
 
-def _one(experiment: str, grid: Grid, job: tuple[Cell, str, int]) -> Result:
+def _one(experiment: str, grid: Grid, kept: Kept, job: tuple[Cell, str, int]) -> Result:
     cell, transport, seed = job
     scenario = cell.scenario(transport, grid.length(cell), seed)
-    return adamant_results.summarise(experiment, packet_loss.run(scenario), name=transport)
+    key = kept.key(experiment, scenario)
+    if (known := kept.find(key)) is not None:
+        return known
+    result = adamant_results.summarise(experiment, packet_loss.run(scenario), name=transport)
+    kept.add(key, result)
+    return result
 
 
 def _machine() -> str:

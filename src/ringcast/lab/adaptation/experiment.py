@@ -1,7 +1,8 @@
 """`lab run adaptation`: one stream lives through phases, adaptive against every fixed transport; and steadily.
 
 Simulated: the native stacks and the very code by which daemons choose. Costs are ReLate2, mean over seeds, of what was
-sent after the first 300 messages of a phase.
+sent after the first 300 messages of a phase. Real: daemons in network namespaces, at a reduced size (`real`), and what
+changes of transport cost there (`switching`). That needs root, and is left out without it.
 """
 
 from __future__ import annotations
@@ -16,15 +17,21 @@ from ringcast.adapt import Chooser
 from ringcast.adapt.judging import judged, shipped_examples
 from ringcast.adapt.shipped import ruled, shipped_model
 from ringcast.lab.adamant.environments import environments
+from ringcast.lab.adamant.field.network import FieldNetwork
 from ringcast.lab.adamant.grid import Cell
+from ringcast.lab.adaptation import choices, real, switching
 from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
 from ringcast.lab.adaptation.phases import FIXED, SETTLING, Phase, phases
 from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
+from ringcast.lab.testbed.disturbance import Disturbance
+from ringcast.lab.testbed.network import unavailable
 
 COMMAND = "ringcast lab run adaptation"
 NEEDS_ROOT = False
+SIMULATED, REAL = PARTS = ("simulated", "real")
+"""What `--part` may name."""
 WITHIN = 1.05
 STEADY_S = 600.0
 DECISIONS = 20_000
@@ -35,7 +42,32 @@ _STEADY = (
 )  # fmt: skip
 
 
-def run(quick: bool, steps: Steps) -> Findings:
+def run(quick: bool, steps: Steps, part: str = "", folder: Path | None = None) -> Findings:
+    """Raises ModelError, LabError."""
+    findings = Findings()
+    if part in ("", REAL):
+        findings.add(run_real(quick, steps))
+    if part in ("", SIMULATED):
+        findings.add(run_simulated(quick, steps))
+    return findings
+
+
+def run_real(quick: bool, steps: Steps) -> Findings:
+    """Raises LabError."""
+    if reason := unavailable():
+        return choices.unanswered(reason)
+    plan, others = real.phases(quick), Disturbance()
+    steps.expect(len(plan))
+    findings = Findings()
+    with FieldNetwork(max(*(phase.receivers for phase in plan), switching.RECEIVERS)) as network:
+        findings.add(switching.conclude(switching.run(network, 1 if quick else 3, steps)))
+        carriers = (real.ADAPTIVE, *(real.QUICK_FIXED if quick else real.FIXED))
+        findings.add(choices.conclude(plan, real.Living(network, carriers, steps).live(plan)))
+    findings.rows += others.rows("during the part on a real network")
+    return findings
+
+
+def run_simulated(quick: bool, steps: Steps) -> Findings:
     """Raises ModelError."""
     model, by = _model()
     seeds = range(1, 6 if quick else 21)
@@ -124,7 +156,23 @@ def conclude_phases(
             for name, of in sorted(means.items(), key=lambda pair: overall[pair[0]])
         ] + [["adaptive", *(f"{ratio:.2f}" for ratio in ratios), f"{statistics.fmean(ratios):.2f}"]],
     )  # fmt: skip
-    return Findings(rows=rows, tables=[table, costs], pictures=[_choices(plan, first, single, means, ours)])
+    pictures = [_choices(plan, first, single, means, ours), *_over_time(plan, first)]
+    return Findings(rows=rows, tables=[table, costs], pictures=pictures)
+
+
+def _over_time(plan: Sequence[Phase], first: Sequence[Life]) -> list[Picture]:
+    """Of the first seed, phase by phase and message by message."""
+    begun, chosen, began = 0, list[tuple[float, str]](), []
+    for phase, life in zip(plan, first, strict=True):
+        began.append((float(begun), phase.name))
+        chosen += [(float(begun + since), name) for since, name in life.chosen]
+        begun += phase.messages
+    # A phase begins with what the one before it ended with.
+    changes = [one for at, one in enumerate(chosen) if not at or one[1] != chosen[at - 1][1]]
+    if not changes:
+        return []
+    title = "What carried the stream, simulated"
+    return [choices.over_time("choice-over-time", title, "messages", changes, began, float(begun))]
 
 
 def _choices(

@@ -118,6 +118,7 @@ def _heard(phase: Phase, transport: str, outcome: Outcome, totals: dict[tuple[in
         now = Counted(
             1, transport, then.messages + came, then.bytes + came * phase.cell.payload_bytes, then.lost + missing,
             then.skipped + skipped, then.gaps + gaps, hidden,
+            packets=then.packets + (0 if hidden else outcome.heard[receiver]),
         )  # fmt: skip
         totals[receiver, transport] = now
         heard.append(

@@ -64,6 +64,8 @@ class Outcome:
         self.skipped: list[int] = raw["skipped"]
         """By receiver, messages that the network lost, before any repair; empty for tcp, which hides them."""
         self.gaps: list[int] = raw["gaps"]
+        self.heard: list[int] = raw["heard"]
+        """By receiver, datagrams that came, of every kind."""
         self.grtt_s: float = raw["grtt_ns"] * 1e-9
         """The group's greatest round trip, as the publisher's node measured it; 0 without nak."""
         self.publisher: dict[str, tuple[int, int]] = raw["publisher"]

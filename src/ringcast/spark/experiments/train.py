@@ -48,6 +48,7 @@ from ringcast.spark.experiments.examples import (
 from ringcast.spark.experiments.export import forest, linear, tree
 from ringcast.spark.experiments.results import taken_in
 from ringcast.spark.experiments.unseen import EXPERIMENT as UNSEEN
+from ringcast.spark.experiments.unseen import TUNING
 from ringcast.spark.tables.bronze import RESULTS
 
 if TYPE_CHECKING:
@@ -289,7 +290,7 @@ def train_job(job: Job) -> None:
     splits = int(job.options.get("splits") or SPLITS)
     wholes = job.options.get("wholes")
     trained = train(
-        taken_in(job).where(F.col("experiment") != UNSEEN),
+        taken_in(job).where(~F.col("experiment").isin(UNSEEN, TUNING)),
         metric,
         splits=splits,
         wholes=WHOLES if wholes is None else str(wholes).split(","),

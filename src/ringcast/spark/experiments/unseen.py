@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ringcast.spark.jobs import Job
 
 EXPERIMENT = "adamant unseen"
+TUNING = "adamant tuning"
+"""Others of the same kind, by which settings of the training are compared: no model learns from them either."""
 
 
 def unseen(results: DataFrame, metric: str) -> Examples:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from ringcast.admission.calibration import Calibration, Machine
@@ -23,13 +24,14 @@ THERE = Capacity(cores=8, costs=Costs(receive=Cost(fixed_s=3e-5)), blocking_s=2e
 
 class Mesh:
     def __init__(self, answers):
-        self.answers, self.asked, self.services = answers, [], {}
+        self.answers, self.asked, self.services, self.to = answers, [], {}, {}
 
     def serve(self, name, handler):
         self.services[name] = handler
 
     async def request(self, node, name, payload, timeout_s):
         self.asked.append((node, name))
+        self.to[node] = service.decode_untrusted(payload, AskCapacity).to
         if node not in self.answers:
             raise BrokenError(f"{node} is gone")
         return service.encode(self.answers[node])
@@ -112,3 +114,18 @@ def test_this_node_says_what_its_calibration_has_or_that_it_has_none():
     _, mesh = heard([], {}, missing)
     with pytest.raises(BrokenError, match="--calibrate"):
         asyncio.run(mesh.services[CAPACITY]("b", service.encode(AskCapacity())))
+
+
+def test_the_way_between_two_others_is_what_they_measured():
+    ways = [Way("c", 2, 0.010, 2e6), Way("x", 1, 0.5, 1.0)]
+    there = {"b": msgspec.structs.replace(THERE, ways=ways), "c": msgspec.structs.replace(THERE, link_bps=8_000_000)}
+    found, mesh = heard([subscriber("b", 0.1), subscriber("c", 0.1)], there)
+    assert mesh.to == {"b": ["c"], "c": ["b"]}
+    assert found.way("b", "c") == found.way("c", "b") == (1e6, 0.005)  # what the administrator of c said is least
+    assert found.way("b", "d") == (0.0, 0.0)
+
+
+def test_this_node_measures_the_ways_that_it_is_asked_for():
+    _, mesh = heard([], {"c": THERE, "d": THERE})
+    answer = asyncio.run(mesh.services[CAPACITY]("b", service.encode(AskCapacity(to=["a", "c", "nobody"]))))
+    assert [way.node for way in service.decode_untrusted(answer, Capacity).ways] == ["c"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from ringcast.control.between.choosing import AskHeard, Counted
-from ringcast.control.status import ChannelStatus
+from ringcast.control.status import ChannelStatus, ClockStatus
 from ringcast.daemon.choosing.hearing import Hearing
 
 
@@ -21,8 +23,8 @@ async def nowhere(node: str) -> str:
     raise OSError
 
 
-def heard(*rows: ChannelStatus) -> Any:
-    hearing = Hearing("a", lambda: rows, dict, nowhere, dict)
+def heard(*rows: ChannelStatus, **clocks: ClockStatus) -> Any:
+    hearing = Hearing("a", lambda: rows, lambda: clocks, nowhere, dict)
     return asyncio.run(hearing.heard(AskHeard(tags=["cam"]))).tags
 
 
@@ -37,3 +39,17 @@ def test_what_is_sent_is_told_only_where_nobody_else_can_see_losses() -> None:
     found = heard(channel("out", "nak"), channel("out", "tcp", segments=110, resent=11))["cam"]
     assert found.channels == []
     assert found.sent == [Counted(7, "tcp to b", 110, 0, 0, skipped=11, gaps=11)]
+
+
+def test_the_way_is_that_of_messages_where_it_is_longer_than_that_of_probes() -> None:
+    clock = ClockStatus(source="measured", fastest_ns=40_000, bound_ns=10_000)
+    assert heard(channel("in", "nak", least_delay_ns=210_000), b=clock)["cam"].round_trip_s == pytest.approx(400e-6)
+    assert heard(channel("in", "nak", least_delay_ns=25_000), b=clock)["cam"].round_trip_s == pytest.approx(40e-6)
+    unknown = ClockStatus(source="unknown")
+    assert heard(channel("in", "nak", least_delay_ns=210_000), b=unknown)["cam"].round_trip_s == 0.0
+    assert heard(channel("in", "nak", least_delay_ns=10**15), b=clock)["cam"].round_trip_s == 60.0
+
+
+def test_packets_are_told_where_a_stack_counts_them() -> None:
+    (told,) = heard(channel("in", "nak", heard=150))["cam"].channels
+    assert told.packets == 150

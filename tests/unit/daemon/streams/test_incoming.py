@@ -46,6 +46,9 @@ class Local:
     def continuing(self, incarnation: int) -> None:
         return None
 
+    def begins(self, tag: str) -> str:
+        return "earliest"
+
     def drop_mirror(self, ring: object) -> list[Any]:
         return []
 

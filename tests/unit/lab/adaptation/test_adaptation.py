@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ringcast.adapt.environment import Surroundings
+from ringcast.control.between.choosing import Heard
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.adaptation.experiment import conclude_phases
 from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
@@ -15,6 +19,24 @@ def test_a_choice_follows_the_loss_and_then_rests() -> None:
     calm, lossy = live([CALM, LOSSY], Choosing(None), seed=1)
     assert calm.chosen[-1][1] == "multicast"
     assert [name for _, name in lossy.chosen] == ["multicast", "nak"]
+
+
+@pytest.mark.parametrize(
+    "transport", ["multicast", "nak", "parity:r=4,c=3", "lateral:r=4,c=5", "parity:r=4,c=2,flush=1s"]
+)
+def test_bursts_look_alike_whatever_carries_the_stream(transport: str) -> None:
+    class Watching(Carrier):
+        around = Surroundings()
+
+        def look(self, now_s: float, heard: list[Heard]) -> None:
+            self.around.look(now_s, heard)
+
+    bursty = Phase("bursts", Cell(10, 0.05, 4.0, 100.0, 200, 500.0, 100.0), 3_000)
+    watching = Watching(transport)
+    live([bursty], watching, seed=2)
+    found = watching.around.environment()
+    assert found is not None
+    assert 2.5 < found.burst < 5.5
 
 
 def test_a_life_depends_on_its_seed_alone() -> None:

@@ -11,10 +11,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ringcast.cli.parts.labs import everything
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.cli.program import Misuse
 from ringcast.lab.measuring.report import Findings
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.record import figures
@@ -36,7 +37,7 @@ EXPERIMENTS = {
     ),
     "adaptation": (
         "ringcast.lab.adaptation.experiment",
-        "paper 004, future work: a transport that chooses itself through changing environments; simulated",
+        "paper 004, future work: a transport that chooses itself; simulated, and smaller on a real network (root)",
     ),
     "labmap": (
         "ringcast.lab.labmap.experiment",
@@ -102,6 +103,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="NAME", choices=[*sorted(EXPERIMENTS), ALL],
                         help=f"{', '.join(EXPERIMENTS)}, or {ALL} of them, into one report")  # fmt: skip
     parser.add_argument("--again", action="store_true", help=f"{ALL}: also those that this version has run already")
+    parser.add_argument(
+        "--part",
+        metavar="PART",
+        default="",
+        help="adamant: only field, grid or environments; adaptation: only simulated or real",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
     parser.add_argument("--lake", metavar="DIR", type=Path,
@@ -126,16 +133,20 @@ def run(args: argparse.Namespace) -> int:
         return everything.run(args, list(EXPERIMENTS), lake)
     experiment = importlib.import_module(EXPERIMENTS[args.experiment][0])
     output = Output(args.json)
+    folder = args.out or Path("out") / args.experiment
+    only = _part(experiment, args, folder)
     with Bar() as bar:
-        findings = experiment.run(args.quick, bar)
+        findings = experiment.run(args.quick, bar, **only)
         pipelines = getattr(experiment, "PIPELINES", ())
         kept = _keep(findings, findings.measured, lake)
         if pipelines and findings.measured:
             _analyse(experiment, findings, pipelines, lake, bar, kept)
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
-    files = experiment.write(findings, args.out or Path("out") / args.experiment, words)
+    files = experiment.write(findings, folder, [*(["--part", args.part] if args.part else []), *words])
     if kept:
+        if hasattr(experiment, "forget"):
+            experiment.forget(folder)
         rows = figures.measured(args.experiment, [row.document() for row in findings.rows], quick=args.quick)
         _keep(findings, list(rows), lake)
     if output.json:
@@ -150,6 +161,15 @@ def run(args: argparse.Namespace) -> int:
     if kept:
         output.note(f"every value is in {lake}: ringcast pipeline sql --lake {lake} 'select * from bronze.results'")
     return 0
+
+
+def _part(experiment: ModuleType, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """What an experiment that has parts is told besides. Raises Misuse."""
+    parts = getattr(experiment, "PARTS", ())
+    if args.part and args.part not in parts:
+        known = f"its parts are {', '.join(parts)}" if parts else "it has no parts"
+        raise Misuse(f"{args.experiment} has no part {args.part!r}; {known}")
+    return {"part": args.part, "folder": folder} if parts else {}
 
 
 def _keep(findings: Findings, values: Sequence[Measured], lake: Path) -> bool:

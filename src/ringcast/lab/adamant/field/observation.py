@@ -55,6 +55,7 @@ def outcome(
         "gone": [0] * len(heard) if contender.complete else missing,
         "skipped": [],
         "gaps": [],
+        "heard": [],
         "publisher": {"all": sent.publisher},
         "receivers": {"all": (sent.receivers[0] - sent.naks, sent.receivers[1]), "nak": (sent.naks, 0)},
         "out_of_order": out_of_order,

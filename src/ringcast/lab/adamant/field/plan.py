@@ -3,13 +3,8 @@
 A daemon's stack differs from the grid's simulated one in three ways, and a prediction has to be of the daemon's:
 
 - it delivers in order, unless it is asked not to, and so holds back what follows a gap for its patience
-<<<<<<< HEAD
-  (`native/path/receiving/recovered.cpp`: twice as long as a repair takes to be made, from 10 to 500 ms;
-  without repairs 2 ms, udp's too); lateral and parity are run both ways;
-=======
   (`native/path/receiving/recovered.cpp`: twice as long as a repair takes to be made, from 10 to 500 ms; without repairs
   2 ms, udp's too); lateral and parity are run both ways;
->>>>>>> main
 - its round trip within the group is the default of 1 ms and not the scenario's;
 - ack goes to each receiver by itself, there is no multicast for it.
 

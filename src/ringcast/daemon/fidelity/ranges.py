@@ -1,0 +1,130 @@
+"""Fidelity follows resources: what subscriptions of this node with a range get of it (paper 004, section 2.2).
+
+Two things limit it. Admission leaves as much as all deadlines allow, as soon as a declaration comes or goes. And what
+becomes of the messages is looked at: those that are lost, or old when their reader has them, say that a link or a
+processor does not keep up (`ringcast.adapt.fidelity` decides). Invariant: what a subscription has is within its range,
+and its client was told of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from itertools import zip_longest
+
+from ringcast import _core
+from ringcast.adapt.fidelity import Follower, Seen
+from ringcast.daemon.clients.local import Local
+from ringcast.daemon.clients.subscribers import ADMISSION
+from ringcast.daemon.coalesced import Coalesced
+from ringcast.daemon.effects import Send
+from ringcast.daemon.rings.registrations import Subscription
+from ringcast.scaling.fidelity import Fidelity, Range
+
+LOOK_S = 0.5
+LATE_S = 1.0
+"""A message is late for a reader that gave no deadline when it is so old, or four periods of its rate."""
+
+
+class Ranges:
+    """`on_changed` is called when streams are wanted in another way than before."""
+
+    def __init__(self, local: Local, deliver: Callable[[list[Send]], None], on_changed: Callable[[], None]) -> None:
+        self._local = local
+        self._deliver = deliver
+        self._on_changed = on_changed
+        self._followed: dict[int, _Followed] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._settling = Coalesced(self._settle)
+        self._known: object = None
+
+    def follow(self) -> None:
+        """Something changed, here or elsewhere: subscriptions came and went, or what is declared."""
+        ranged = self._local.sharing.ranged
+        if not ranged and not self._followed:
+            return
+        for number in self._followed.keys() - ranged.keys():
+            del self._followed[number]
+        for number in ranged.keys() - self._followed.keys():
+            self._followed[number] = _Followed(ranged[number])
+        if ranged and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+        self._settling.soon()
+
+    def close(self) -> None:
+        self._settling.close()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _settle(self) -> None:
+        """What admission allows, if it may be something else than before."""
+        table = self._local.table
+        declared = {row.info.incarnation: row for row in table.all_publishers() if row.declared and row.alive}
+        asking = {
+            (row.owner, row.info.id): (row.deadline_s, row.wanted.range_hz)
+            for tag in {row.info.tag for row in declared.values()}
+            for row in table.subscribers(tag)
+        }
+        known = {number: row.declared for number, row in declared.items()}, asking, set(self._followed)
+        if known == self._known:
+            return
+        self._known = known
+        rates = self._local.admitting.rates() if declared else {}
+        for number, followed in self._followed.items():
+            followed.admitted_hz = rates.get(number, math.inf)
+        self._apply()
+
+    def _look(self) -> None:
+        self._timer = None
+        for followed in self._followed.values():
+            followed.look()
+        self._apply()
+        if self._followed:
+            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def _apply(self) -> None:
+        changed = False
+        for followed in self._followed.values():
+            now = followed.now()
+            if now != followed.subscription.fidelity:
+                self._deliver(self._local.subscribers.refine(followed.subscription, now))
+                changed = True
+        if changed:
+            self._deliver(self._local.sharing.follow_rates())
+            self._on_changed()
+
+
+class _Followed:
+    """One subscription with a range."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        self.admitted_hz = math.inf
+        self._range = subscription.options.range or Range()
+        self._steps = self._range.steps()
+        self._follower = Follower([step.rate_hz for step in self._steps])
+        self._had = subscription.status()
+
+    def now(self) -> Fidelity:
+        step = self._steps[self._follower.step]
+        options = self.subscription.options
+        rate_hz = options.rate_hz or None
+        why = self._follower.why if self._follower.step else ""
+        if self._range.hz is not None:
+            rate_hz = max(self._range.hz[0], min(step.rate_hz, self.admitted_hz))
+            why = ADMISSION if self.admitted_hz < step.rate_hz else why
+        return Fidelity(rate_hz, options.size if step.size is None else step.size, why)
+
+    def look(self) -> None:
+        had, self._had = self._had, self.subscription.status()
+        now, before = self._had.counters, had.counters
+        received, lost = (max(0, now.get(name, 0) - before.get(name, 0)) for name in ("received", "lost"))
+        rate_hz = self.subscription.options.rate_hz
+        limit_s = self.subscription.deadline_s or max(LATE_S, 4 / rate_hz if rate_hz else 0.0)
+        late = sum(
+            max(0, count - earlier)
+            for bucket, (count, earlier) in enumerate(zip_longest(self._had.latency, had.latency, fillvalue=0))
+            if _core.latency_bucket_ns(bucket) > limit_s * 1e9
+        )
+        self._follower.look(Seen(received, lost, late, received / LOOK_S / max(1, now.get("rings", 1))))

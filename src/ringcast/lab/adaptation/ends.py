@@ -1,0 +1,95 @@
+"""The ends of several streams side by side: one process publishes all of them, one on each node records them.
+
+Latency is from `send` to the return of `recv`, by the one clock of the machine that all nodes share.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import ringcast
+
+WAIT_S = 10.0
+DEPTH = 4096
+_SLICE_S = 0.2
+"""How soon a thread that waits for a message sees that it is to end."""
+
+
+class SideBySide:
+    """Publishes on several tags."""
+
+    def __init__(self, session: ringcast.Session, tags: Sequence[str]) -> None:
+        self._publishers = {tag: session.tag(tag, depth=DEPTH).publisher() for tag in tags}
+        self._sent = dict.fromkeys(tags, 0)
+
+    def match(self, subscribers: int) -> None:
+        """Raises TimeoutError."""
+        for publisher in self._publishers.values():
+            publisher.wait_for_subscribers(subscribers, timeout=WAIT_S)
+
+    def publish(self, tags: Sequence[str], count: int, rate_hz: float, size: int) -> dict[str, int]:
+        """Send `count` messages on each of these tags, when they are due, and begin with another tag each time; returns
+        the number of the first one by tag."""
+        firsts = {tag: self._sent[tag] for tag in tags}
+        sends = [self._publishers[tag].send for tag in tags]
+        body, gap_ns, begun = bytes(size), round(1e9 / rate_hz), time.monotonic_ns()
+        for number in range(count):
+            if (left := begun + number * gap_ns - time.monotonic_ns()) > 0:
+                time.sleep(left * 1e-9)
+            for send in sends[number % len(sends) :] + sends[: number % len(sends)]:
+                send(body)
+        for tag in tags:
+            self._sent[tag] += count
+        return firsts
+
+    def close(self) -> None:
+        for publisher in self._publishers.values():
+            publisher.close()
+
+
+class Recorders:
+    """Subscribes to tags, each by its transport, and takes messages as they come. A thread reads each."""
+
+    def __init__(self, session: ringcast.Session, asked: Mapping[str, str]) -> None:
+        self._subscribers = {
+            tag: session.tag(tag, depth=DEPTH).subscribe(transport=transport, ordered=False)
+            for tag, transport in asked.items()
+        }
+        self._seqs = {tag: array("q") for tag in asked}
+        self._latencies = {tag: array("q") for tag in asked}
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._read, args=(tag,)) for tag in asked]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self, tag: str) -> None:
+        subscriber, seqs, latencies = self._subscribers[tag], self._seqs[tag], self._latencies[tag]
+        while not self._ended.is_set():
+            with suppress(TimeoutError):
+                message = subscriber.recv(_SLICE_S)
+                seqs.append(message.seq)
+                latencies.append(message.received_ns - message.sent_ns)
+
+    def taken(self, quiet_s: float) -> dict[str, Any]:
+        """By tag, numbers and latencies of all that came, in that order, when nothing came for so long. Nothing comes
+        any more afterwards."""
+        before = -1
+        while (now := sum(map(len, self._seqs.values()))) != before:
+            before = now
+            time.sleep(quiet_s)
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+        return {tag: [self._seqs[tag].tolist(), self._latencies[tag].tolist()] for tag in self._seqs}
+
+    def close(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+        for subscriber in self._subscribers.values():
+            subscriber.close()

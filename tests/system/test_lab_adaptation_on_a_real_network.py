@@ -1,0 +1,46 @@
+"""Carriers side by side through phases, and switches between transports under kernel loss, on a network of
+namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab_fakes import CountedSteps
+
+from ringcast.lab.adamant.field.network import FieldNetwork
+from ringcast.lab.adaptation import real, switching
+from ringcast.lab.testbed.network import unavailable
+
+pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[FieldNetwork]:
+    with FieldNetwork(switching.RECEIVERS + 1) as network:
+        yield network
+
+
+def test_every_carrier_lives_through_every_phase(network: FieldNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real, "DRAIN_S", 3.0)  # a machine with more to do may pause for long
+    plan = [
+        real.RealPhase("calm", 60),
+        real.RealPhase("one more", 60, receivers=real.FEW + 1, loss=0.02),
+        real.RealPhase("thin", 40, line=real.THIN),
+    ]
+    lived = real.Living(network, (real.ADAPTIVE, "multicast+nak"), CountedSteps()).live(plan)
+    assert len(lived.began) == 3
+    for carrier in (real.ADAPTIVE, "multicast+nak"):
+        calm, more, thin = lived.came[carrier]
+        assert (calm.sent, more.sent, thin.sent) == (3 * 30, 4 * 30, 3 * 20)
+        assert not any(one.twice for one in (calm, more, thin))
+    assert [len(one.latencies_ms) for one in lived.came["multicast+nak"]] == [90, 120, 60], "it asks again"
+
+
+def test_switches_lose_nothing_and_bring_nothing_twice(network: FieldNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    course = switching.Course("x", 0.05, ("multicast+nak", "multicast", "tcp", "multicast+parity:r=4,c=3", "nak"))
+    monkeypatch.setattr(switching, "COURSES", (course,))
+    (found,) = switching.run(network, 1, CountedSteps())
+    assert [one.transport for one in found.carried] == list(course.transports)
+    assert (found.lost(), found.twice()) == (0, 0)
+    assert all(len(got) > 4 * switching.SOME for got in found.received)

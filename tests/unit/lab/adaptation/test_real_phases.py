@@ -1,0 +1,85 @@
+"""What is made of streams that lived through phases on a real network, and of switches between transports."""
+
+from __future__ import annotations
+
+from lab_fakes import named
+
+from ringcast.lab.adaptation import choices
+from ringcast.lab.adaptation.real import ADAPTIVE, Came, Lived, RealPhase, came, phases
+from ringcast.lab.adaptation.switching import COURSES, LOSS, WEAK, Carried, Course, Switched, conclude
+
+CALM, LOSSY = RealPhase("calm", 400), RealPhase("lossy", 1_000, loss=0.05)
+
+
+def cost(ms: float, sent: int = 10, received: int = 10, twice: int = 0) -> Came:
+    return Came(sent, [ms] * received, twice)
+
+
+def test_what_was_sent_while_a_choice_settled_does_not_count() -> None:
+    first = 1_000
+    seqs = [*range(first, first + 1_000), first + 999, first + 1_000]
+    found = came(LOSSY, first, [[seqs, [2_000_000] * len(seqs)], [[first + 300], [4_000_000]]])
+    assert found.sent == 2 * 700
+    assert len(found.latencies_ms) == 701
+    assert found.twice == 1, "the one that belongs to the next phase is none of them"
+    assert came(CALM, 0, [[[], []]]).sent == 200, "half of a short phase"
+    assert came(CALM, 0, [[[], []]]).relate2() == float("inf")
+
+
+def test_adaptive_stands_beside_the_best_of_each_phase_and_the_best_single_one() -> None:
+    lived = Lived(
+        {ADAPTIVE: [cost(1.0), cost(2.2)], "a": [cost(1.0), cost(4.0)], "b": [cost(3.0), cost(2.0, 10, 10, 5)]},
+        [(0.9, "a"), (6.0, "b")], [0.0, 4.0], ["it was calm", "it was not"],
+    )  # fmt: skip
+    found = choices.conclude([CALM, LOSSY], lived)
+    lossy = named(found, "lossy: adaptive")
+    assert (lossy.value, lossy.reference) == (2.2, 2.0)
+    assert "there, b" in lossy.name
+    # Against the best: adaptive 1 and 1.1, a 1 and 2, b 3 and 1.
+    assert named(found, "best single").value == 0.7
+    assert "(a)" in named(found, "best single").name
+    assert named(found, "changes of transport").value == 1
+    assert named(found, "came twice").met is True, "b is not the one that chose itself"
+    (picture,) = [one for one in found.pictures if one.name == "real-choice-over-time"]
+    drawn = {one.label: list(one.points) for one in picture.series}
+    assert drawn["1: a"] == [(0.9, 1.0), (6.0, 1.0)]
+    assert drawn["2: b"] == [(6.0, 2.0), (14.0, 2.0)]
+    assert drawn["phase"] == [(0.0, 0.0), (4.0, 0.0), (4.0, -1.0), (14.0, -1.0)]
+
+
+def test_phases_differ_in_loss_receivers_rate_and_line() -> None:
+    full = phases(quick=False)
+    assert {phase.loss for phase in full} >= {0.0, 0.01, 0.05}
+    assert len({phase.receivers for phase in full}) > 1
+    assert len({phase.rate_hz for phase in full}) > 1
+    for quick in (False, True):
+        assert any(phase.line for phase in phases(quick))
+
+
+def switched(loss: float, *got: list[int]) -> Switched:
+    """Ten messages, of which 4 to 6 may have been carried by multicast."""
+    carried = [Carried("nak", 0, 5), Carried("multicast", 4, 6), Carried("nak", 5, 10)]
+    return Switched(Course("x", loss, ("nak", "multicast", "nak")), carried, 10, list(got))
+
+
+def test_only_what_the_weaker_one_carried_may_be_missing_and_only_where_something_is_lost() -> None:
+    whole = list(range(10))
+    assert switched(LOSS, whole).lost() == 0
+    assert switched(LOSS, [0, 1, 2, 3, 6, 7, 8, 9]).lost() == 0
+    assert switched(LOSS, [0, 1, 2, 4, 5, 6, 7, 8, 9], whole[:-1]).lost() == 2
+    assert switched(0.0, [0, 1, 2, 3, 6, 7, 8, 9]).lost() == 2
+    assert switched(LOSS, whole, [*whole, 4]).twice() == 1
+
+
+def test_a_loss_and_a_duplicate_are_told() -> None:
+    found = conclude([switched(LOSS, [0, 0, *range(2, 10)])])
+    assert (named(found, "lost that").value, named(found, "lost that").met) == (1, False)
+    assert (named(found, "twice").value, named(found, "twice").met) == (1, False)
+    assert named(found, "changes").value == 2
+
+
+def test_courses_end_where_everything_arrives() -> None:
+    for course in COURSES:
+        assert not course.loss or course.transports[-1] not in WEAK
+        assert not course.loss or course.transports[0] not in WEAK
+    assert any(set(course.transports) & WEAK for course in COURSES if course.loss)
