@@ -166,10 +166,10 @@ bool Pump::send_marked() {
     for (std::size_t i = 0; i < batch_.size();) {
         mark_.become(batch_[i].flags);
         const u32 own = class_of(batch_[i].flags);
-        std::size_t length = 0;
-        for (; i < batch_.size() && class_of(batch_[i].flags) == own; ++i) length += wire::kHeaderBytes + batch_[i].length;
-        if (!send_span({buffer_.data() + at, length})) return false;
-        at += length;
+        std::size_t end = at;  // headers differ in length
+        for (; i < batch_.size() && class_of(batch_[i].flags) == own; ++i) end = static_cast<std::size_t>(batch_[i].bytes - buffer_.data()) + batch_[i].length;
+        if (!send_span({buffer_.data() + at, end - at})) return false;
+        at = end;
     }
     return true;
 }
