@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -214,19 +215,38 @@ def _join(run: Run, spark: Any, folder: Path) -> list[Row]:
     return [at_least("fuse join, 20 ms bound", 2 * count / seconds(count), "rows/s", 15_000.0)]
 
 
+PARTS_WITHOUT_SPARK: dict[str, Callable[[Run, ringcast.Session, Path], list[Row]]] = {
+    "demo": lambda run, _, folder: detections(run, folder),
+    "recorder": _recorder,
+    "commits": lambda run, _, folder: commits(run, folder),
+}
+PARTS_WITH_SPARK: dict[str, Callable[[Run, Any, ringcast.Session, Path], list[Row]]] = {
+    "sources": _sources,
+    "way-round": _way_round,
+    "equal-rows": lambda run, spark, _, folder: equal_rows(run, spark, folder),
+    "readers": lambda run, spark, _, folder: readers(run, spark, folder),
+    "join": lambda run, spark, _, folder: _join(run, spark, folder),
+    "truth": lambda run, spark, _, folder: truth(run, spark, folder),
+    "training": lambda run, spark, _, folder: trained(run, spark, folder),
+}
+
+
 def measure(run: Run) -> list[Row]:
     """The issue's lines."""
     from ringcast.spark.session import opened
 
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-", dir="/dev/shm") as name:
         folder = Path(name)
         with ringcast.connect(folder / "daemon.sock") as session:
-            rows = [*detections(run, folder), *_recorder(run, session, folder), *commits(run, folder)]
-            with opened(app="bench") as spark:
-                rows = [*_sources(run, spark, session, folder), *_way_round(run, spark, session, folder), *rows]
-                rows += [*equal_rows(run, spark, folder), *readers(run, spark, folder)]
-                return [*rows, *_join(run, spark, folder), *truth(run, spark, folder), *trained(run, spark, folder)]
+            for part in filter(run.wants, PARTS_WITHOUT_SPARK):
+                rows += PARTS_WITHOUT_SPARK[part](run, session, folder)
+            if wanted := list(filter(run.wants, PARTS_WITH_SPARK)):
+                with opened(app="bench") as spark:
+                    for part in wanted:
+                        rows += PARTS_WITH_SPARK[part](run, spark, session, folder)
+    return rows
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(__doc__ or "", [measure]))
+    raise SystemExit(main(__doc__ or "", [measure], parts=[*PARTS_WITHOUT_SPARK, *PARTS_WITH_SPARK]))

@@ -29,24 +29,34 @@ from ringcast.record.machine import this_machine
 Measure = Callable[[Run], list[Row]]
 
 
-def _parse(argv: Sequence[str] | None, description: str) -> argparse.Namespace:
+def _parse(argv: Sequence[str] | None, description: str, parts: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="fewer samples: under a minute per question")
     parser.add_argument("--json", action="store_true", help="print one JSON list of rows")
     parser.add_argument(
         "--peers", default="", metavar="A,B", help="only these peers (files in bench/peers); ours always runs"
     )
+    parser.add_argument(
+        "--part", action="append", default=[], metavar="NAME",
+        help=f"only this part, may be repeated: {', '.join(parts)}" if parts else "for questions that have parts",
+    )  # fmt: skip
     lake = Path(os.environ.get("RINGCAST_LAKE", "out/lake"))
     parser.add_argument("--lake", metavar="DIR", type=Path, default=lake, help=f"keep the figures there ({lake})")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if strangers := sorted(set(args.part) - set(parts)):
+        known = f"its parts are {', '.join(parts)}" if parts else "this question has no parts"
+        parser.error(f"there is no part {strangers[0]!r}: {known}")
+    return args
 
 
-def main(description: str, measures: Sequence[Measure], argv: Sequence[str] | None = None) -> int:
-    """Run the benchmarks and print their rows.
+def main(
+    description: str, measures: Sequence[Measure], argv: Sequence[str] | None = None, parts: Sequence[str] = ()
+) -> int:
+    """Run the benchmarks and print their rows; `parts` are those that `--part` may name.
 
     Returns 0, 1 when ours could not run, 2 for bad options, 130 after Ctrl-C.
     """
-    args = _parse(argv, description)
+    args = _parse(argv, description, parts)
     errors = Console(stderr=True)
     try:
         wanted = adapters(frozenset(filter(None, args.peers.split(","))))
@@ -59,7 +69,8 @@ def main(description: str, measures: Sequence[Measure], argv: Sequence[str] | No
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-") as name:
         try:
             with _bar(errors) as progress, Workers(Path(name), reuse=args.quick) as workers:
-                rows = _measure(assemble(wanted, workers.folder), workers, args.quick, measures, progress)
+                chosen = frozenset(args.part)
+                rows = _measure(assemble(wanted, workers.folder), workers, args.quick, measures, progress, chosen)
         except KeyboardInterrupt:
             errors.print("interrupted; everything that was started has been ended")
             return 130
@@ -98,8 +109,9 @@ def _bar(errors: Console) -> Progress:
 
 
 def _measure(
-    found: Contenders, workers: Workers, quick: bool, measures: Sequence[Measure], progress: Progress
-) -> list[Row]:
+    found: Contenders, workers: Workers, quick: bool, measures: Sequence[Measure], progress: Progress,
+    parts: frozenset[str],
+) -> list[Row]:  # fmt: skip
     cores = machine.cores()
     rows = [about(f"machine: {this_machine()}", len(cores), "cores used")]
     versions = ", ".join(f"{one.name} {one.version}" for one in found.contenders)
@@ -116,7 +128,7 @@ def _measure(
     def advance(what: str) -> None:
         progress.update(task, description=what, advance=1)
 
-    run = Run(found.contenders, cores, workers, quick, expect, advance)
+    run = Run(found.contenders, cores, workers, quick, expect, advance, parts)
     for measure in measures:
         rows += measure(run)
     return rows + [note(remark) for remark in run.notes]

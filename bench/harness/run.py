@@ -28,8 +28,13 @@ class Run:
     quick: bool
     expect: Callable[[str, int], None]
     advance: Callable[[str], None]
+    parts: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
     _failed: set[tuple[str, str]] = field(default_factory=set)
+
+    def wants(self, part: str) -> bool:
+        """Whether that part of a question is measured: all are, unless some were named."""
+        return not self.parts or part in self.parts
 
     @property
     def ours(self) -> str:

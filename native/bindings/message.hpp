@@ -21,11 +21,13 @@ struct Source {
     nb::object tag;
     nb::object publisher;
     nb::object decode;
+    nb::object table = {};  // of variables, once their chunks were received into one
 
     int visit(visitproc visit, void* arg) const {
         Py_VISIT(tag.ptr());
         Py_VISIT(publisher.ptr());
         Py_VISIT(decode.ptr());
+        Py_VISIT(table.ptr());
         return 0;
     }
 };

@@ -17,8 +17,9 @@
 #include "bindings/gil.hpp"
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
+#include "bindings/reader.hpp"
+#include "bindings/variables/received.hpp"
 #include "path/delivery.hpp"
-#include "ring/pull.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -140,32 +141,24 @@ public:
         }
     }
 
+    // As recv_many, of a tag of variables: chunks go from the ring into their owners' tables, and no object is made of any.
+    nb::list recv_chunks(nb::handle find, std::size_t n, nb::handle timeout) {
+        const i64 until = deadline(timeout);
+        const Receiving receiving(open(), what_.c_str());
+        raise_postponed();
+        ReceivedChunks received(find, scratch_);
+        for (bool late = false;; late = !wait(until)) {
+            received.take(reader_, n, postponed_);
+            if (!received.empty()) return received.finish();
+            if (late) give_up(timeout);
+        }
+    }
+
     // ---- the newest, whatever the cursors are at
-    nb::object newest() { return newest_of(open().members(), INT64_MIN); }
+    nb::object newest() { return newest_of(reader_, open().members(), INT64_MIN); }
 
     nb::object wait_newer(i64 sent_ns, nb::handle timeout) {
-        const i64 until = deadline(timeout);
-        for (;;) {
-            Reader& reader = open();
-            const auto members = reader.members();
-            std::array<futex::SeenWord, futex::kMaxVector> watches;
-            const std::size_t watched = Reader::watch_bells(members, watches);
-            if (nb::object message = newest_of(members, sent_ns); message.is_valid()) return message;
-            raise_failure();
-            i64 left = futex::kSliceNs;
-            if (until != kForever) left = until - steady_ns();
-            if (left <= 0) raise_timeout(timeout);
-            // Rings come and go while we sleep: look around more often than a receiver, who is told.
-            left = std::min<i64>(left, 50'000'000);
-            {
-                const Released released;
-                if (watched == 0)
-                    usleep(static_cast<useconds_t>(left / 1000));
-                else
-                    futex::wait_any({watches.data(), watched}, left);
-            }
-            check_signals();
-        }
+        return bindings::wait_newer([this]() -> Reader& { return open(); }, [this] { raise_failure(); }, sent_ns, timeout);
     }
 
     void fail(nb::object error) {
@@ -212,7 +205,6 @@ public:
 private:
     static constexpr int kLooks = 3;
 
-    static const Source& source_of(const Reader::Member& member) { return *static_cast<Source*>(member.context); }
     // The next message, or nothing. Bytes that were overwritten while being copied are looked for again. A batch
     // shares one look at the clock, except for what was sent after it.
     nb::object next(bool copy, i64* shared_now = nullptr) {
@@ -267,7 +259,7 @@ private:
             while (peek == Peek::ready) {
                 const Source& source = source_of(*from);
                 // A message that no offset can bound is as unreadable as a damaged one.
-                if (!Columns::fits(record.length)) let_go(*from);
+                if (!Columns::fits(record.length)) let_go(reader_, *from);
                 // Not advanced past: it comes first in the next batch.
                 if (!columns.has_room(record.length)) return;
                 if (!columns.take_with_gil(*source.ring, record)) {
@@ -327,30 +319,11 @@ private:
         throw_object(failure_);
     }
 
-    nb::object newest_of(const std::vector<Reader::MemberPtr>& members, i64 after_ns) {
-        for (int attempt = 0; attempt < kPullAttempts; ++attempt) {
-            Record record;
-            Reader::Member* from;
-            const Peek peek = Reader::newest(members, after_ns, record, from);
-            if (peek == Peek::corrupt) let_go(*from);
-            if (peek == Peek::empty) break;
-            const Source& source = source_of(*from);
-            nb::object data = copied_bytes(*source.ring, record);
-            if (data.is_valid()) return make_message(source, record, std::move(data), {}, {utc_ns(), 0});
-        }
-        return nb::object();
-    }
-
-    [[noreturn]] void let_go(Reader::Member& member) {
-        add(reader_.counters().corrupt, 1);
-        reader_.detach(member.cursor->ring()->incarnation(), false);
-        raise_corrupt(source_of(member));
-    }
-
     const bool reliable_;
     const std::string what_;
     nb::object failure_ = nb::none();
     nb::object postponed_ = nb::none();
+    std::vector<std::byte> scratch_;
     std::shared_ptr<CounterSlot> slot_;
     Reader reader_;
 };
@@ -376,6 +349,7 @@ void bind_reader(nb::module_& m) {
         .def("quiet", &PyReader::quiet)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
         .def("recv_columns", &PyReader::recv_columns, "n"_a, "timeout"_a = nb::none(), "most_bytes"_a = 1 << 26)
+        .def("recv_chunks", &PyReader::recv_chunks, "find"_a, "n"_a, "timeout"_a = nb::none())
         .def("use_mailbox", [](PyReader& r) { return r.open().use_mailbox(); })
         .def("use_bridge", [](PyReader& r, PyBridge& b) { return r.open().use_port(b.open()); }, "bridge"_a)
         .def("use_signal", [](PyReader& r) { return r.open().use_direct_port(); })

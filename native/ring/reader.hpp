@@ -138,9 +138,10 @@ private:
     bool limit_by_watch(i64 for_ns, const std::atomic<u32>& word);
     futex::WaitResult slept(futex::WaitResult outcome);
     Inflow* inflow() const {
-        return active_.size() == 1 && box_ == nullptr && my_port_ == nullptr && !busy_poll_ ? active_[0]->inflow.get() : nullptr;
+        return active_.size() == 1 && box_ == nullptr && my_port_ == nullptr ? active_[0]->inflow.get() : nullptr;
     }
     futex::WaitResult look_once();
+    futex::WaitResult poll_busily(i64 until_steady_ns);
     futex::WaitResult take_in(Inflow& inflow, i64 for_ns);
     futex::WaitResult wait_direct(i64 for_ns);
     futex::WaitResult wait_mailbox(i64 for_ns);

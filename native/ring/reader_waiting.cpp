@@ -39,14 +39,7 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
     }
     if (busy_poll_) {
         for (const auto& member : active_) member->cursor->publish_position();
-        const i64 until = steady_ns() + std::min(left, kBusySliceNs);
-        for (;;) {
-            for (int i = 0; i < 64; ++i) {
-                if (ready()) return futex::WaitResult::woken;
-                relax_cpu();
-            }
-            if (steady_ns() >= until) return futex::WaitResult::timeout;
-        }
+        return poll_busily(steady_ns() + std::min(left, kBusySliceNs));
     }
     if (Inflow* const source = inflow(); source != nullptr && source->enter()) {
         active_[0]->cursor->publish_position();
@@ -68,6 +61,23 @@ futex::WaitResult Reader::slept(futex::WaitResult outcome) {
     woken_ = outcome == futex::WaitResult::woken && ready();
     short_sleeps_ = woken_ ? short_sleeps_ + 1 : 0;
     return outcome;
+}
+
+// Where this process fills the ring, looking is receiving: nothing has to wake anybody.
+futex::WaitResult Reader::poll_busily(i64 until_steady_ns) {
+    Inflow* const source = inflow();
+    if (source != nullptr && source->enter()) {
+        while (!ready() && steady_ns() < until_steady_ns) source->receive(0);
+        source->leave();
+        return ready() ? futex::WaitResult::woken : futex::WaitResult::timeout;
+    }
+    for (;;) {
+        for (int i = 0; i < 64; ++i) {
+            if (ready()) return futex::WaitResult::woken;
+            relax_cpu();
+        }
+        if (steady_ns() >= until_steady_ns) return futex::WaitResult::timeout;
+    }
 }
 
 // For whoever has no time to wait: what has come, though nobody has received it yet.

@@ -287,6 +287,13 @@ class RingReader:
     def recv_columns(self, n: int, timeout: float | None = None, most_bytes: int = 1 << 26) -> Columns:
         """As `recv_many`, into columns: at most `n` messages of together `most_bytes`, undecoded."""
 
+    def recv_chunks(
+        self, find: Callable[[Any], VariableTable], n: int, timeout: float | None = None
+    ) -> list[tuple[Any, ToldVariables, int, int, int, int]]:
+        """As `recv_many`, of a tag of variables: apply at most `n` chunks to the tables of those who sent them, which
+        `find(publisher)` gives, asked once for each ring. Of each table (table, told, lost, sent_ns, kernel_ns,
+        arrived_ns), with the times of the chunk that came last."""
+
     def use_mailbox(self) -> int:
         """Wait on one mailbox instead of on each ring; returns its descriptor, to be passed to publishers."""
 
@@ -372,6 +379,14 @@ HOW_REMOVED: int
 
 def variable_matches(pattern: str, name: str) -> bool:
     """`*` stands for any letters of one segment, `**` for any of several."""
+
+@final
+class ToldVariables:
+    """What became of variables that came together."""
+
+    def __len__(self) -> int: ...
+    def indices(self) -> NDArray[np.uint32]: ...
+    def how(self) -> NDArray[np.uint8]: ...
 
 class VariableTable:
     """Named, typed values in columns: what an owner changes and sends, and what others know of it. Any thread."""

@@ -76,3 +76,28 @@ def test_times_of_values_are_of_the_readers_clock(make_mesh, eventually):
         view = b.session.variables("plant").subscribe("new", policy=ringcast.OnChange(), at="node:b")
         view.wait_complete(60)
         assert abs(view.time_ns("new") - (now_ns - hour_ns)) < 10**9
+
+
+@pytest.mark.parametrize("busy_poll", [False, True], ids=["sleeping", "polling"])
+def test_the_only_subscription_of_a_node_receives_itself(plant, eventually, busy_poll):
+    _, b, made = plant
+    eventually(lambda: b.knows("plant"))
+
+    def receivers():
+        return [row.receiver for row in b.incoming(tag="plant")]
+
+    first = b.session.variables("plant").subscribe(transport="nak", busy_poll=busy_poll)
+    first.wait_complete(60)
+    assert receivers() == ["subscriber"]
+    made["v/7"] = -7.0
+    eventually(lambda: first["v/7"] == -7.0)
+    with b.connect() as other:
+        second = other.variables("plant").subscribe(transport="nak")
+        second.wait_complete(60)
+        assert receivers() == ["daemon"]
+        made["v/8"] = -8.0
+        eventually(lambda: first["v/8"] == second["v/8"] == -8.0)
+    eventually(lambda: receivers() == ["subscriber"])
+    made["v/9"] = -9.0
+    eventually(lambda: first["v/9"] == -9.0)
+    first.close()

@@ -11,6 +11,7 @@
 
 #include "bindings/gil.hpp"
 #include "bindings/variables/batch.hpp"
+#include "bindings/variables/received.hpp"
 #include "bindings/variables/values.hpp"
 #include "system/clock.hpp"
 #include "variables/outbox.hpp"
@@ -24,7 +25,13 @@ using namespace variables;
 using Indices = nb::ndarray<const u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-class PyTable {
+// What became of variables that came together. NumPy is asked for arrays when somebody looks, not before he is told.
+struct PyTold {
+    std::vector<u32> indices;
+    std::vector<std::uint8_t> how;
+};
+
+class PyTable : public ChunkSink {
 public:
     // ---- the owner
     u32 add(const std::string& name, nb::handle value, nb::handle event_ns) {
@@ -114,25 +121,17 @@ public:
     nb::tuple apply(nb::handle chunks, nb::handle event_times) {
         const Batch batch(chunks, event_times);
         Applied applied;
-        u64 bad = 0;
-        {
-            const std::lock_guard lock(box_.mutex());
-            bad = batch.each([&](std::span<const std::byte> chunk, std::optional<i64> event_ns) {
-                if (!apply_untrusted(chunk, box_.table(), applied, event_ns)) return false;
-                announced_ = applied.info.live;
-                heard_ = true;
-                period_ns_ = applied.info.period_ns;
-                frame_ms_ = applied.info.frame_ms;
-                packets_ += applied.last;
-                fulls_ += applied.last && applied.info.full;
-                return true;
-            });
-        }
-        values_ += applied.values;
-        unknown_ += applied.unknown;
-        refused_ += applied.refused;
+        const u64 bad = batch.each([&](std::span<const std::byte> chunk, std::optional<i64> event_ns) { return apply_one(chunk, event_ns, applied); });
         malformed_ += bad;
+        count(applied);
         return nb::make_tuple(array(std::move(applied.indices)), array(std::move(applied.how)), bad);
+    }
+
+    void take_untrusted(std::span<const std::byte> chunk, i64 event_ns) override { malformed_ += !apply_one(chunk, event_ns, taken_); }
+    nb::object finish() override {
+        Applied applied = std::exchange(taken_, {});
+        count(applied);
+        return nb::cast(PyTold{std::move(applied.indices), std::move(applied.how)});
     }
 
     // ---- looking
@@ -226,6 +225,22 @@ public:
     u32 frame_ms() const { return frame_ms_; }
 
 private:
+    bool apply_one(std::span<const std::byte> chunk, std::optional<i64> event_ns, Applied& applied) {
+        const std::lock_guard lock(box_.mutex());
+        if (!apply_untrusted(chunk, box_.table(), applied, event_ns)) return false;
+        announced_ = applied.info.live;
+        heard_ = true;
+        period_ns_ = applied.info.period_ns;
+        frame_ms_ = applied.info.frame_ms;
+        packets_ += applied.last;
+        fulls_ += applied.last && applied.info.full;
+        return true;
+    }
+    void count(const Applied& applied) {
+        values_ += applied.values;
+        unknown_ += applied.unknown;
+        refused_ += applied.refused;
+    }
     static std::string_view text_of(nb::handle name) {
         Py_ssize_t length = 0;
         const char* text = PyUnicode_Check(name.ptr()) ? PyUnicode_AsUTF8AndSize(name.ptr(), &length) : nullptr;
@@ -251,6 +266,7 @@ private:
     nb::object value(u32 index) { return to_python(box_.table(), index); }
 
     Outbox box_;
+    Applied taken_;  // by the receiving thread, and not finished
     u64 values_ = 0, packets_ = 0, fulls_ = 0, unknown_ = 0, refused_ = 0, malformed_ = 0;
     u32 announced_ = 0;
     bool heard_ = false;
@@ -260,6 +276,11 @@ private:
 
 }  // namespace
 
+ChunkSink& sink_of(nb::handle table) {
+    if (!nb::isinstance<PyTable>(table)) throw nb::type_error("chunks are received into a VariableTable");
+    return *nb::inst_ptr<PyTable>(table);
+}
+
 void bind_variable_table(nb::module_& m) {
     m.attr("MOST_VARIABLES") = kMostVariables;
     m.attr("HOW_TIME") = static_cast<int>(kTime);
@@ -267,6 +288,10 @@ void bind_variable_table(nb::module_& m) {
     m.attr("HOW_DECLARED") = static_cast<int>(kDeclared);
     m.attr("HOW_REMOVED") = static_cast<int>(kRemoved);
     m.def("variable_matches", [](const std::string& pattern, const std::string& name) { return matches(pattern, name); }, "pattern"_a, "name"_a);
+    nb::class_<PyTold>(m, "ToldVariables")
+        .def("__len__", [](const PyTold& told) { return told.indices.size(); })
+        .def("indices", [](const PyTold& told) { return array(told.indices); }, nb::sig("def indices(self) -> object"))
+        .def("how", [](const PyTold& told) { return array(told.how); }, nb::sig("def how(self) -> object"));
     nb::class_<PyTable>(m, "VariableTable")
         .def(nb::init<>())
         .def("add", &PyTable::add, "name"_a, "value"_a.none(), "event_ns"_a = nb::none())

@@ -13,39 +13,52 @@ from ringcast.model.identity import PublisherInfo
 
 
 class Changes:
-    """Variables of one owner that came together. `indices` and `how` are arrays of equal length. What came in several
-    packets at once is there several times, each time with its newest value.
+    """Variables of one owner that came together. `indices` and `how` are arrays of equal length, made when somebody
+    first looks. What came in several packets at once is there several times, each time with its newest value.
 
     Stamps as in the paper's Figure 1: t1 `times`, when each value was set; of the packet that came last t2 `sent_ns`,
     t3 `kernel_ns`, this node's kernel took it (0 on the owner's node and by tcp), t4 `arrived_ns`, it was in this
-    node's mirror (0 on the owner's node); t5 `told_ns`, the service thread began to tell. All UTC, and of this node's
+    node's mirror (0 on the owner's node); t5 `told_ns`, the service thread begins to tell. All UTC, and of this node's
     clock.
     """
 
     __slots__ = (
-        "_numbers", "_table", "_times", "arrived_ns", "how", "indices", "kernel_ns", "lost", "owner", "sent_ns",
-        "told_ns",
+        "_how", "_indices", "_numbers", "_table", "_times", "_told", "arrived_ns", "kernel_ns", "lost", "owner",
+        "sent_ns", "told_ns",
     )  # fmt: skip
 
     def __init__(
-        self, owner: PublisherInfo, table: _core.VariableTable, indices: NDArray[np.uint32], how: NDArray[np.uint8],
-        lost: int, last: _core.Message[Any],
+        self, owner: PublisherInfo, table: _core.VariableTable, told: _core.ToldVariables, lost: int, sent_ns: int,
+        kernel_ns: int, arrived_ns: int,
     ) -> None:  # fmt: skip
         self.owner = owner
-        self.indices = indices
-        self.how = how
         self.lost = lost
         """Chunks that were sent before these and did not come; the next full packet makes up for them."""
-        self.sent_ns = last.sent_ns
-        self.kernel_ns = last.kernel_ns
-        self.arrived_ns = last.arrived_ns
-        self.told_ns = 0
+        self.sent_ns = sent_ns
+        self.kernel_ns = kernel_ns
+        self.arrived_ns = arrived_ns
+        self.told_ns = _core.utc_ns()
         self._table = table
+        self._told = told
+        self._indices: NDArray[np.uint32] | None = None
+        self._how: NDArray[np.uint8] | None = None
         self._numbers: NDArray[np.float64] | None = None
         self._times: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
-        return len(self.indices)
+        return len(self._told)
+
+    @property
+    def indices(self) -> NDArray[np.uint32]:
+        if self._indices is None:
+            self._indices = self._told.indices()
+        return self._indices
+
+    @property
+    def how(self) -> NDArray[np.uint8]:
+        if self._how is None:
+            self._how = self._told.how()
+        return self._how
 
     @property
     def numbers(self) -> NDArray[np.float64]:

@@ -38,19 +38,17 @@ _SILENT_FRAMES = 3
 _LEAST_SILENCE_S = 3.0
 
 
-class _Owned:
+class _Owned(_core.VariableTable):
     """What is known of one owner's variables."""
 
-    __slots__ = ("heard_s", "info", "table")
-
     def __init__(self, info: PublisherInfo) -> None:
+        super().__init__()
         self.info = info
-        self.table = _core.VariableTable()
-        self.heard_s = 0.0
+        self.heard_s = time.monotonic()
 
     def silent(self, now_s: float) -> bool:
         """Whether it missed several frames, and somebody else may have its names."""
-        return now_s - self.heard_s > max(_LEAST_SILENCE_S, _SILENT_FRAMES * self.table.frame_ms / 1e3)
+        return now_s - self.heard_s > max(_LEAST_SILENCE_S, _SILENT_FRAMES * self.frame_ms / 1e3)
 
 
 class ChangeQueue:
@@ -160,7 +158,7 @@ class VariablesSubscription(Closing):
         ClosedError."""
         with self._news:
             if not self._news.wait_for(lambda: self.complete or self._over, timeout):
-                known = sum(len(owned.table) for owned in self._owners.values())
+                known = sum(len(owned) for owned in self._owners.values())
                 raise TimeoutError(
                     f"{known} variables of {len(self._owners)} owner(s) after {timeout:g} s, and not all; a program "
                     "that owns some must run, and send a full packet once in a frame"
@@ -174,7 +172,7 @@ class VariablesSubscription(Closing):
     def complete(self) -> bool:
         now_s = time.monotonic()
         owners = [owned for owned in list(self._owners.values()) if not owned.silent(now_s)]
-        return bool(owners) and all(owned.table.complete for owned in owners)
+        return bool(owners) and all(owned.complete for owned in owners)
 
     def __getitem__(self, name: str) -> Any:
         """The newest value here. Raises KeyError."""
@@ -192,7 +190,7 @@ class VariablesSubscription(Closing):
     def names(self) -> list[str]:
         found: dict[str, None] = {}
         for owned in list(self._owners.values()):
-            found.update(dict.fromkeys(owned.table.names()))
+            found.update(dict.fromkeys(owned.names()))
         return list(found)
 
     def time_ns(self, name: str) -> int:
@@ -205,7 +203,7 @@ class VariablesSubscription(Closing):
         owned = self._find(name)
         if owned is None:
             raise KeyError(f"nobody has a variable {name!r} in {self._rings.registration.pattern!r}")
-        return owned.table
+        return owned
 
     def owner_of(self, name: str) -> PublisherInfo:
         """Raises KeyError."""
@@ -223,7 +221,7 @@ class VariablesSubscription(Closing):
         lost, chunks that did not come."""
         total: dict[str, int] = {"lost": self._rings.lost}
         for owned in list(self._owners.values()):
-            for name, count in owned.table.counters().items():
+            for name, count in owned.counters().items():
                 total[name] = total.get(name, 0) + count
         return total
 
@@ -231,7 +229,7 @@ class VariablesSubscription(Closing):
         now_s = time.monotonic()
         fallback: _Owned | None = None
         for owned in list(self._owners.values()):
-            if owned.table.index(name) is not None:
+            if owned.index(name) is not None:
                 if not owned.silent(now_s):
                     return owned
                 fallback = owned  # nobody who is heard of has it: the last value of whoever had it last
@@ -239,37 +237,35 @@ class VariablesSubscription(Closing):
 
     # ---------------------------------------------------------------- the service thread
 
-    def took(self, messages: list[Any]) -> None:
-        """Chunks came, in the order of sending."""
-        by_owner: dict[int, list[Any]] = {}
-        for message in messages:
-            by_owner.setdefault(message.publisher.incarnation, []).append(message)
-        for incarnation, some in by_owner.items():
-            owned = self._owners.get(incarnation)
-            if owned is None:
-                owned = self._admit(some[0].publisher)
-            owned.heard_s = time.monotonic()
-            indices, how, _ = owned.table.apply([one.data for one in some], [one.event_ns for one in some])
-            lost = sum(message.lost for message in some)
-            self._look_for_conflicts(owned, indices, how)
-            self._tell(Changes(owned.info, owned.table, indices, how, lost, some[-1]))
+    def found(self, publisher: PublisherInfo) -> _Owned:
+        """The table of whoever sends a ring that is read for the first time."""
+        return self._owners.get(publisher.incarnation) or self._admit(_Owned(publisher))
 
-    def _admit(self, info: PublisherInfo) -> _Owned:
+    def took(
+        self, owned: _Owned, told: _core.ToldVariables, lost: int, sent_ns: int, kernel_ns: int, arrived_ns: int
+    ) -> None:
+        """Chunks of one owner came, and are in its table."""
+        owned.heard_s = time.monotonic()
+        if owned.info.incarnation not in self._owners:  # others came meanwhile, more than are remembered
+            self._admit(owned)
+        if len(self._owners) > 1:
+            self._look_for_conflicts(owned, told.indices(), told.how())
+        self._tell(Changes(owned.info, owned, told, lost, sent_ns, kernel_ns, arrived_ns))
+
+    def _admit(self, owned: _Owned) -> _Owned:
         with self._news:
             while len(self._owners) >= _MOST_OWNERS:
                 del self._owners[min(self._owners, key=lambda known: self._owners[known].heard_s)]
-            self._owners[info.incarnation] = owned = _Owned(info)
+            self._owners[owned.info.incarnation] = owned
         return owned
 
     def _look_for_conflicts(self, owned: _Owned, indices: Any, how: Any) -> None:
-        if len(self._owners) == 1 or not len(how):
-            return
         declared = indices[(how & _core.HOW_DECLARED) != 0].tolist()
         now_s = time.monotonic()
         others = [other for other in self._owners.values() if other is not owned and not other.silent(now_s)]
-        for name in filter(None, map(owned.table.name, declared)):
+        for name in filter(None, map(owned.name, declared)):
             for other in others:
-                if other.table.index(name) is not None:
+                if other.index(name) is not None:
                     self.conflicts += 1
                     if self.conflicts.bit_count() == 1:
                         logger.warning(
@@ -278,7 +274,6 @@ class VariablesSubscription(Closing):
                         )  # fmt: skip
 
     def _tell(self, changes: Changes) -> None:
-        changes.told_ns = _core.utc_ns()
         if len(changes):
             for callback, on_error in self._callbacks:
                 self._following.call(callback, on_error, changes)
@@ -339,7 +334,8 @@ class _Following(Service):
                 on_error(exc, changes)
 
     def _turn(self) -> None:
-        self._subscription.took(self._rings.recv_many(_BATCH))
+        for part in self._rings.recv_chunks(self._subscription.found, _BATCH):
+            self._subscription.took(*part)
 
     def _wake(self) -> None:
         self._rings.registration.interrupt(self, Interrupted())

@@ -22,6 +22,7 @@ says what each question means and how to read the answers.
 examples:
   ringcast bench round-trip --quick              one question, under a minute
   ringcast bench throughput --peers pyzmq,lcm    beside these peers only
+  ringcast bench spark --part demo --part commits  only these parts; a wrong name lists them
   ringcast bench all --quick --json              all questions, one list of rows
   ringcast pipeline run history --lake out/lake  every figure of every run beside the one before it
 """
@@ -50,6 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--peers", metavar="A,B", default="", help="only these peers, as files in bench/peers are named"
     )
+    parser.add_argument(
+        "--part", metavar="NAME", action="append", default=[],
+        help="only this part of the question, may be repeated; of those that have parts: spark",
+    )  # fmt: skip
     parser.add_argument("--lake", metavar="DIR", default="", help="keep the figures there (RINGCAST_LAKE, or out/lake)")
 
 
@@ -66,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     command += ["--quick"] if args.quick else []
     command += ["--json"] if args.json else []
     command += ["--peers", args.peers] if args.peers else []
+    command += [word for part in args.part for word in ("--part", part)]
     command += ["--lake", args.lake] if args.lake else []
     benchmark = subprocess.Popen(command)
     while True:

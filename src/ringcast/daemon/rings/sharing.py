@@ -22,7 +22,7 @@ from ringcast.daemon.rings.fanout import Mailbox
 from ringcast.daemon.rings.inventory import Rings
 from ringcast.daemon.rings.pacing import Paces
 from ringcast.daemon.rings.registrations import Client, Expected, Subscription
-from ringcast.daemon.rings.ring import Core, MirrorRing, Ring
+from ringcast.daemon.rings.ring import Core, Ring
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.matching import PatternIndex
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, publisher_key
@@ -31,6 +31,8 @@ from ringcast.model.tag import matches
 
 _ASKED = ("@ask/", "@reply/")
 """Questions and answers: nobody pulls them."""
+_VARIABLES = "variables"
+"""The codec of tags whose history is made up for by the next full packet."""
 
 
 class Sharing:
@@ -281,18 +283,6 @@ class Sharing:
             raise
         return self.effects.finish()
 
-    def before(self, incarnation: int, demand: Demand) -> MirrorRing | None:
-        """The mirror whose place one of that demand takes because another process receives it. It is also a history,
-        which goes on in the new one, unless others need not trust who wrote it."""
-        kinds = [
-            ring
-            for ring in self.rings
-            if isinstance(ring, MirrorRing)
-            and (ring.alive and ring.info.incarnation == incarnation and ring.trusted and not ring.unordered)
-            and (ring.demand.reader != demand.reader and ring.demand.history == demand.history)
-        ]
-        return max(kinds, key=lambda ring: ring.demand.transport == demand.transport, default=None)
-
     def drop_mirror(self, ring: Ring) -> list[Send]:
         """Its publisher left, or nobody wants it any more. What it holds may be read to the end."""
         self.effects.forget(ring.fanout)
@@ -371,11 +361,17 @@ class Sharing:
         if not client.receives or not may_receive(pattern, demand, len(client.subscriptions)):
             return None
         # Whatever else reads a tag's mirror, as a history, reads what this client wrote.
-        if not client.trusted and not tag.startswith(_ASKED):
+        if not client.trusted and not self._is_no_history(tag):
             return None
         alive = [row for row in self._table.publishers(tag) if row.alive]
         sole = len(alive) == 1 and alive[0].owner != self._table.node and alive[0].capacity_bytes <= MOST_BYTES
         return key if sole and self.read_otherwise is not None and not self.read_otherwise(tag) else None
+
+    def _is_no_history(self, tag: str) -> bool:
+        if tag.startswith(_ASKED):
+            return True
+        row = self._table.tag(tag)
+        return row is not None and row.attributes.codec == _VARIABLES
 
     def _demand(self, subscription: Subscription, tag: str) -> Demand:
         return self.demand(subscription.options, tag, subscription.info.id)

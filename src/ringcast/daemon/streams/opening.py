@@ -30,7 +30,7 @@ from ringcast.daemon.stages.proxies import PREPARE_S
 from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.daemon.streams.state import Event, Life
-from ringcast.daemon.streams.wanted import IncomingChannel, Stream
+from ringcast.daemon.streams.wanted import IncomingChannel, Stream, mirror_before
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import BrokenError, PublisherGone
 from ringcast.transport import Channel, Receiving
@@ -127,7 +127,7 @@ class Opening:
         """The mirror whose place the stream's takes, and whose history goes on in it."""
         if not isinstance(receiving, HandedReceiving | InheritingReceiving):
             return None
-        before = self._local.sharing.before(stream.incarnation, stream.demand)
+        before = mirror_before(stream, self._local.rings)
         client = self._reader(stream.demand)
         if before is not None and client is not None and client.who is not None:
             before.shown_to.add(client.who)

@@ -14,7 +14,7 @@ import msgspec
 
 from ringcast.control.service import Start
 from ringcast.daemon.rings.demand import Demand
-from ringcast.daemon.rings.ring import MirrorRing
+from ringcast.daemon.rings.ring import MirrorRing, Ring
 from ringcast.daemon.streams.state import Event, Life, State
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
@@ -114,6 +114,20 @@ def joint_start(stream: Stream, channels: Mapping[Stream, IncomingChannel], star
         if other.demand.reader is not None and other._replace(demand=other.demand._replace(reader=None)) == stream
     ]
     return min(had, default=start)
+
+
+def mirror_before(stream: Stream, rings: Iterable[Ring]) -> MirrorRing | None:
+    """The mirror whose place the stream's takes because another process receives it. It is also a history, which goes
+    on in the new one, unless others need not trust who wrote it."""
+    demand = stream.demand
+    kinds = [
+        ring
+        for ring in rings
+        if isinstance(ring, MirrorRing)
+        and (ring.alive and ring.info.incarnation == stream.incarnation and ring.trusted and not ring.unordered)
+        and (ring.demand.reader != demand.reader and ring.demand.history == demand.history)
+    ]
+    return max(kinds, key=lambda ring: ring.demand.transport == demand.transport, default=None)
 
 
 class Resumption(NamedTuple):

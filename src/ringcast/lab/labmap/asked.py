@@ -27,6 +27,7 @@ RATES: dict[str, Sequence[tuple[int, float]]] = {
     "in batches": ((20000, 0.005), (20000, 0.008), (20000, 0.01), (10000, 0.01), (5000, 0.01)),
 }
 """From the fastest on: variables and a period."""
+FLOOR = tuple((n, period_s) for n in (1, 10, 100, 1000) for period_s in (0.01, 0.05))
 
 
 def state_changes(bed: LabMapNetwork, quick: bool, steps: Steps) -> Findings:
@@ -66,31 +67,43 @@ def _reached(how: str, drive: Drive) -> Table:
 
 
 def latency_floor(bed: LabMapNetwork, quick: bool, steps: Steps) -> tuple[Findings, list[Drive]]:
-    """a of T = a + b n/dt over runs that lost nothing. Beside it what a bare datagram takes between the same nodes, on
-    the same cores, with the same pauses."""
-    sizes = (1, 10, 100, 1000)
-    periods = (0.01, 0.05)
-    steps.expect(len(sizes) * len(periods) + 1)
-    drives = []
+    """a of T = a + b n/dt over runs that lost nothing, for a subscription that sleeps and for one that polls. Beside it
+    what a bare datagram takes between the same nodes, on the same cores, with the same pauses."""
+    steps.expect(2 * len(FLOOR) + 1)
+    drives: dict[str, list[Drive]] = {}
     with affinity.awake() as is_awake:
-        for n in sizes:
-            for period_s in periods:
-                steps.step(f"latency of {n} variables every {1e3 * period_s:g} ms")
-                drives.append(bed.drive(Setting(n, period_s), max(12, round((0.6 if quick else 3.0) / period_s))))
+        for how, observer in {"asleep": {}, "polling": {"busy_poll": True}}.items():
+            drives[how] = []
+            for n, period_s in FLOOR:
+                steps.step(f"latency of {n} variables every {1e3 * period_s:g} ms, {how}")
+                cycles = max(12, round((0.6 if quick else 3.0) / period_s))
+                drives[how].append(bed.drive(Setting(n, period_s), cycles, observer))
         steps.step("latency of a bare datagram")
-        bare_us = _bare_us(bed, periods[0], 40 if quick else 300)
-    good = [drive for drive in drives if drive.lost == 0 and drive.mean("p50_us") is not None]
-    rows = [
-        [f"{d.setting.n}", f"{1e3 * d.setting.period_s:g}", *(_cell(d.mean(what)) for what in _SHOWN)] for d in drives
-    ]
-    heads = ("n", "period (ms)", *(text for _, text in _SHOWN.items()))
-    table = Table("Latency, one subscriber node, idle (us)", heads, rows)
-    value = line(good)[0] if len(good) > 2 else None
+        bare_us = _bare_us(bed, FLOOR[0][1], 40 if quick else 300)
     name = "latency floor a of T = a + b n/dt, one hop, median, least squares over runs without loss"
-    bare = figure("a bare datagram between two Python processes there, half a round trip, median", bare_us, "us")
+    rows = [
+        at_most(name, _floor_us(drives["asleep"]), "us", 50.0, PAPER_FLOOR_US),
+        figure("the same, of a subscription with busy_poll", _floor_us(drives["polling"]), "us", PAPER_FLOOR_US),
+        figure("a bare datagram between two Python processes there, half a round trip, median", bare_us, "us"),
+    ]
+    heads = ("n", "period (ms)", *_SHOWN.values())
+    tables = [
+        Table(f"Latency, one subscriber node, idle, {how} (us)", heads, [_shown(drive) for drive in some])
+        for how, some in drives.items()
+    ]
     kept = "kept from sleeping" if is_awake else "not kept from sleeping: the system does not let us"
     note = f"latency floor: idle cores were {kept} (/dev/cpu_dma_latency)"
-    return Findings(rows=[at_most(name, value, "us", 50.0, PAPER_FLOOR_US), bare], tables=[table], notes=[note]), drives
+    return Findings(rows=rows, tables=tables, notes=[note]), drives["asleep"]
+
+
+def _floor_us(drives: Sequence[Drive]) -> float | None:
+    good = [drive for drive in drives if drive.lost == 0 and drive.mean("p50_us") is not None]
+    return line(good)[0] if len(good) > 2 else None
+
+
+def _shown(drive: Drive) -> list[str]:
+    cells = (_cell(drive.mean(what)) for what in _SHOWN)
+    return [f"{drive.setting.n}", f"{1e3 * drive.setting.period_s:g}", *cells]
 
 
 def _bare_us(bed: LabMapNetwork, pause_s: float, count: int) -> float:

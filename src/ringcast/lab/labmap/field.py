@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -26,6 +26,7 @@ WARM_UP = 5
 REST_S = 2.0
 URGENT = 5
 TICK = os.sysconf("SC_CLK_TCK")
+NOTHING: Mapping[str, Any] = {}
 
 
 class Setting(NamedTuple):
@@ -129,10 +130,10 @@ class LabMapNetwork(FieldNetwork):
                 self.process(node).ask("close", name=tag)
             publisher.ask("close", name=tag)
 
-    def drive(self, setting: Setting, cycles: int) -> Drive:
-        """One repetition. Raises ActorFailed, LabError."""
+    def drive(self, setting: Setting, cycles: int, observer: Mapping[str, Any] = NOTHING) -> Drive:
+        """One repetition, with these options of the observers. Raises ActorFailed, LabError."""
         nodes = self.there(setting.subscribers)
-        with self.bench(setting.n, nodes, setting.transport) as tag:
+        with self.bench(setting.n, nodes, setting.transport, observer=dict(observer)) as tag:
             return self.repeat(tag, setting, cycles, nodes)
 
     def repeat(
