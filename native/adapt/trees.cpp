@@ -1,6 +1,7 @@
 #include "adapt/trees.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 namespace ringcast::adapt {
 namespace {
 
+constexpr std::size_t kAtOnce = 8;
 constexpr double kLeast = 1e-6;  // what a number that is 0 counts as in logarithms and below a fraction stroke
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
@@ -81,11 +83,24 @@ void Trees::scores(const double* numbers, std::vector<double>& scratch, double* 
         values[feature] = value;
     }
     std::fill(scores, scores + labels_, 0.0);
-    for (const std::uint32_t root : roots_) {
-        const Node* node = &nodes_[root];
-        while (node->feature >= 0) node = &nodes_[node->at + (values[node->feature] <= node->threshold ? 0 : 1)];
-        const double* leaf = &leaves_[node->at];
-        for (std::size_t label = 0; label < labels_; ++label) scores[label] += leaf[label];
+    // Several trees at once: a step of one waits for memory, and the others' do not depend on it.
+    for (std::size_t first = 0; first < roots_.size(); first += kAtOnce) {
+        const std::size_t number = std::min(kAtOnce, roots_.size() - first);
+        std::array<const Node*, kAtOnce> at;
+        for (std::size_t i = 0; i < number; ++i) at[i] = &nodes_[roots_[first + i]];
+        for (bool walking = true; walking;) {
+            walking = false;
+            for (std::size_t i = 0; i < number; ++i) {
+                const Node* const node = at[i];
+                if (node->feature < 0) continue;
+                at[i] = &nodes_[node->at + (values[node->feature] <= node->threshold ? 0 : 1)];
+                walking = true;
+            }
+        }
+        for (std::size_t i = 0; i < number; ++i) {
+            const double* leaf = &leaves_[at[i]->at];
+            for (std::size_t label = 0; label < labels_; ++label) scores[label] += leaf[label];
+        }
     }
 }
 

@@ -37,6 +37,22 @@ TEST(trees, add_the_leaves_of_all) {
     CHECK((scores(trees, {6, 1}) == std::vector<double>{2, 20}));    // 6 <= 6, 6 > 5
 }
 
+// More than are walked at once, and some of one leaf only.
+TEST(trees, of_any_number_and_depth_are_all_walked) {
+    for (const std::uint32_t number : {1u, 7u, 8u, 9u, 30u}) {
+        std::vector<std::uint32_t> roots;
+        std::vector<Branch> nodes;
+        for (std::uint32_t tree = 0; tree < number; ++tree) {
+            roots.push_back(static_cast<std::uint32_t>(nodes.size()));
+            if (tree % 3 != 0) nodes.push_back({0, static_cast<double>(tree), 1, 2}), nodes.push_back({0, 0, 0, 0});
+            nodes.push_back({0, 0, 0, 1});
+        }
+        double wanted = 0;  // at 4.5, trees up to the fourth go right
+        for (std::uint32_t tree = 0; tree < number; ++tree) wanted += tree % 3 == 0 || tree < 5 ? 100 : 1;
+        CHECK_EQ(scores(Trees(1, {{{false, 0}}}, false, roots, nodes, {1.0, 100.0}, 1), {4.5})[0], wanted);
+    }
+}
+
 TEST(trees, compare_logarithms_where_products_are_sums) {
     const std::vector<Branch> nodes{{0, std::log(2.0), 1, 2}, {0, 0.0, 0, 0}, {0, 0.0, 0, 1}};
     const Trees trees(2, {{{false, 0}, {true, 1}}}, true, {0}, nodes, {1, 2}, 1);

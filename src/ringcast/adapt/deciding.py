@@ -117,6 +117,20 @@ def carried(label: str) -> str:
     return "+".join(words) + colon + settings
 
 
+def called(transport: str, ordered: bool) -> str:
+    """How experiments call what daemons write so: the other way round than `carried`. '' for what experiments do not
+    run: a stack that sends to each receiver by itself."""
+    names, colon, settings = transport.partition(":")
+    words = names.split("+")
+    if words[0] == "multicast" and len(words) > 1:
+        words = words[1:]
+    elif words[0] not in ("multicast", "udp", "tcp", "ack"):
+        return ""
+    if ordered and not {"nak", "ack", "tcp"} & set(words):
+        words.insert(0, "ordering")
+    return "+".join(words) + colon + settings
+
+
 def expected_loss(transport: str, environment: Environment) -> float:
     """The share of messages that will be missing, roughly: one repair in a burst is worth less than alone."""
     loss = min(environment.loss_percent / 100, 1.0)

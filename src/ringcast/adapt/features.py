@@ -25,12 +25,27 @@ Part = tuple[bool, str]
 
 HEADS_BYTES = 60
 """Of a datagram: our header and those below it."""
+BLOCK, REPAIRS, REPAIR_HEADS_BYTES = 4, 3, 138
+"""Of parity as it is most often chosen: messages of a block, its repairs, and what their headers take."""
 HEARTBEAT_US, FLUSH_US = 5_000.0, 5_000.0
 """After so long without a message a sender says which was the last, and a block of parity that is not full goes out."""
 
 
 def _wire_us(payload_bytes: float, bandwidth_mbit: float) -> float:
     return 8 * (payload_bytes + HEADS_BYTES) / max(bandwidth_mbit, LEAST)
+
+
+def _repairs_us(payload_bytes: float, bandwidth_mbit: float) -> float:
+    return 8 * REPAIRS * (payload_bytes + REPAIR_HEADS_BYTES) / max(bandwidth_mbit, LEAST)
+
+
+def _clash_us(period_us: float, repairs_us: float) -> float:
+    """A block goes out when it is full, or after FLUSH_US: the next message may be due while its repairs are on the
+    line."""
+    messages = min(BLOCK, int(FLUSH_US / period_us) + 1)
+    until_next = messages * period_us - FLUSH_US if messages < BLOCK else period_us
+    wait = repairs_us - until_next
+    return wait / messages if wait > 0 else 0.0
 
 
 class Derived(NamedTuple):
@@ -50,9 +65,17 @@ DERIVED = {
         lambda rate_hz, delay_us: min(1e6 / max(rate_hz, LEAST), HEARTBEAT_US) + 8 / 3 * delay_us,
     ),
     "block_us": Derived(("rate_hz",), lambda rate_hz: min(3e6 / max(rate_hz, LEAST), FLUSH_US)),
+    "clash_us": Derived(
+        ("rate_hz", "payload_bytes", "bandwidth_mbit"),
+        lambda rate_hz, payload_bytes, bandwidth_mbit: _clash_us(
+            1e6 / max(rate_hz, LEAST), _repairs_us(payload_bytes, bandwidth_mbit)
+        ),
+    ),
+    "seen_us": Derived(("rate_hz", "delay_us"), lambda rate_hz, delay_us: 1e6 / max(rate_hz, LEAST) + 8 / 3 * delay_us),
 }
 """From one message to the next; a datagram on the line; the way of a message on average; until what was asked for again
-comes: until the loss is seen, there and back; until a block of four is full, or goes out as it is."""
+comes: until the loss is seen, there and back; until a block of four is full, or goes out as it is; what messages wait
+on average behind the repairs of such a block; until what was lost comes where only the next message shows the loss."""
 
 
 def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
@@ -62,12 +85,17 @@ def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
     wire = 8 * (environment["payload_bytes"] + HEADS_BYTES) / (bandwidth if bandwidth > LEAST else LEAST)
     third = 4 / 3 * delay_us
     block = 3 * period
+    repairs = (
+        8 * REPAIRS * (environment["payload_bytes"] + REPAIR_HEADS_BYTES) / (bandwidth if bandwidth > LEAST else LEAST)
+    )
     return (
         period,
         wire,
         third + wire + 5,
         (period if period < HEARTBEAT_US else HEARTBEAT_US) + 2 * third,
         block if block < FLUSH_US else FLUSH_US,
+        _clash_us(period, repairs),
+        period + 2 * third,
     )
 
 

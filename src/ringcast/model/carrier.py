@@ -58,6 +58,9 @@ def automatic(transport: str) -> Automatic:
     return Automatic(metric, loss)
 
 
+UNORDERED = " unordered"
+
+
 def choice_key(transport: str, reliable: bool, ordered: bool) -> str:
     """Under which a tag's row has what was chosen: for those who ask for the same, and to whom the same is promised."""
-    return f"{transport}{' reliable' if reliable else '' if ordered else ' unordered'}"
+    return f"{transport}{' reliable' if reliable else '' if ordered else UNORDERED}"

@@ -14,6 +14,7 @@ from ringcast.adapt.deciding import (
     Deciding,
     Ranking,
     Wish,
+    called,
     carried,
     expected_loss,
     ranked,
@@ -162,3 +163,18 @@ def test_whatever_the_noise_changes_become_rare(noise: bytes) -> None:
     # Rests of 5, 10, 20, ... seconds: within 600 s there is room for seven.
     assert changes <= 8
     assert REST_S == 5.0
+
+
+@pytest.mark.parametrize(
+    ("written", "ordered", "name"),
+    [
+        ("multicast+parity:r=4,c=3", False, "parity:r=4,c=3"),
+        ("multicast+parity:r=4,c=3", True, "ordering+parity:r=4,c=3"),
+        ("multicast+nak", False, "nak"), ("multicast+nak", True, "nak"), ("tcp", True, "tcp"),
+        ("multicast", False, "multicast"), ("udp", True, "ordering+udp"), ("nak", True, ""),
+        ("parity:r=4,c=3", False, ""),
+    ],
+)  # fmt: skip
+def test_what_daemons_write_has_a_name_in_experiments_and_back(written: str, ordered: bool, name: str) -> None:
+    assert called(written, ordered) == name
+    assert not name or carried(name) == written

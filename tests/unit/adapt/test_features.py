@@ -14,11 +14,27 @@ amounts = st.floats(0, 1e6)
 
 
 def test_how_long_things_take() -> None:
-    assert numbers(list(DERIVED))(AROUND) == pytest.approx([10_000, 20, 825, 6_600, 5_000])
+    assert numbers(list(DERIVED))(AROUND) == pytest.approx([10_000, 20, 825, 6_600, 5_000, 0, 11_600])
     assert numbers(["period_us", "block_us"])({"rate_hz": 1_000.0}) == pytest.approx([1_000, 3_000])
     assert inputs(["way_us/period_us", "loss_percent"]) == [
         "delay_us", "payload_bytes", "bandwidth_mbit", "rate_hz", "loss_percent",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "waits_us"),
+    [
+        (100.0, 0.0),  # 5 ms after the block went out
+        (190.0, 600 - 263.16),  # one message in a block, and the next is due 263 us after its repairs
+        (201.0, 0.0),  # two in a block, and 4.95 ms until the next
+        (399.0, (600 - 12.53) / 2),  # the first of two waits
+        (1_000.0, 0.0),  # the block is full, and the line free again before the next
+        (2_000.0, 100 / 4),
+    ],
+)
+def test_a_message_may_wait_behind_the_repairs_of_a_block(rate_hz: float, waits_us: float) -> None:
+    around = {"rate_hz": rate_hz, "payload_bytes": 112.0, "bandwidth_mbit": 10.0}
+    assert numbers(["clash_us"])(around) == pytest.approx([waits_us], abs=0.1)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

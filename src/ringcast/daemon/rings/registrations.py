@@ -140,6 +140,8 @@ class Client:
         self.counters = counters
         self.rings: dict[int, Ring] = {}
         self.subscriptions: dict[int, Subscription] = {}
+        self.pulls: dict[int, str] = {}
+        """Rows of histories that declared how they pull, by the client's numbers."""
         self.receives = who is not None
         """Whether it may be asked to receive streams itself."""
         self.trusted = False

@@ -88,8 +88,8 @@ class Sharing:
         for ring in self.rings.matching(subscription.pattern):
             if (ring.alive or not subscription.counts) and self.accepts(subscription, ring):
                 self.hand_over(subscription, ring, born_after=False)
-        for row in self._table.all_publishers():
-            if not row.alive and matches(subscription.pattern, row.info.tag):
+        for row in self._table.publishers_matching(subscription.pattern):
+            if not row.alive:
                 self._tell_end(subscription, row)
 
     def discard(self, subscription: Subscription) -> None:
@@ -164,10 +164,11 @@ class Sharing:
                 self._take_back(subscription, other)
             elif other is not ring:
                 other.attached(subscription.key)
-        begin = ring.next_seq if subscription.options.only_best and born_after else None
-        if ring.info.incarnation in subscription.begun:
-            begin = None
-        subscription.begun.add(ring.info.incarnation)
+        begin = None
+        if subscription.options.only_best:
+            if born_after and ring.info.incarnation not in subscription.begun:
+                begin = ring.next_seq
+            subscription.begun.add(ring.info.incarnation)
         ring.readers.add(subscription.key)
         if subscription.client.who is not None:
             ring.shown_to.add(subscription.client.who)

@@ -44,8 +44,8 @@ def environments(number: int, seed: int = SEED) -> tuple[Cell, ...]:
 def environment_grid(quick: bool) -> Grid:
     if quick:
         return Grid(environments(120), CANDIDATES, 500, 2)
-    # Twice as many environments teach more than each of them twice: what chance does to one, its neighbours even out.
-    return Grid(environments(4_000), CANDIDATES, 600, 1, losses=120)
+    # More environments teach more than each of them twice: what chance does to one, its neighbours even out.
+    return Grid(environments(2_700), CANDIDATES, 600, 1, losses=120)
 
 
 def judged_grid(quick: bool, seed: int) -> Grid:

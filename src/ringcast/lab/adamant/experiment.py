@@ -30,10 +30,11 @@ from ringcast.lab.simulation.workers import workers
 
 COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
-FIELD, GRID, DRAWN = PARTS = ("field", "grid", "environments")
-"""What `--part` may name: the real network, the paper's grid simulated, what models learn from and are judged by."""
-__all__ = ["COMMAND", "ENVIRONMENTS", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "forget", "run", "run_grid",
-           "write"]  # fmt: skip
+FIELD, GRID, DRAWN, NEVER_SEEN, FOR_TUNING = PARTS = ("field", "grid", "environments", "unseen", "tuning")
+"""What `--part` may name: the real network, the paper's grid simulated, what models learn from, what finished ones are
+judged by, and what settings of the training are compared by."""
+__all__ = ["COMMAND", "ENVIRONMENTS", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "forget", "pipelines", "run",
+           "run_grid", "write"]  # fmt: skip
 ENVIRONMENTS = "adamant environments"
 """The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
 TUNING = "adamant tuning"
@@ -61,8 +62,7 @@ def run(quick: bool, steps: Steps, part: str = "", folder: Path | None = None) -
             findings.measured += adamant_results.measured(measured)
         if part in ("", GRID):
             _simulate(quick, findings, steps, pool, kept)
-        if part in ("", DRAWN):
-            _draw(quick, findings, steps, pool, kept)
+        _draw(quick, findings, steps, pool, kept, [part] if part else PARTS)
     findings.add(real)
     findings.notes += [
         "where it says simulated, hosts and links are a model (docs/experiments-loss.md); recovery code is real",
@@ -86,14 +86,22 @@ def _simulate(quick: bool, findings: AdamantFindings, steps: Steps, pool: Execut
         findings.measured += adamant_results.measured(results)
 
 
-def _draw(quick: bool, findings: AdamantFindings, steps: Steps, pool: Executor, kept: Kept) -> None:
+def _draw(
+    quick: bool, findings: AdamantFindings, steps: Steps, pool: Executor, kept: Kept, parts: Sequence[str]
+) -> None:
     grids = {
-        ENVIRONMENTS: environment_grid(quick), UNSEEN: judged_grid(quick, UNSEEN_SEED),
-        TUNING: judged_grid(quick, TUNING_SEED),
+        DRAWN: (ENVIRONMENTS, environment_grid(quick)), NEVER_SEEN: (UNSEEN, judged_grid(quick, UNSEEN_SEED)),
+        FOR_TUNING: (TUNING, judged_grid(quick, TUNING_SEED)),
     }  # fmt: skip
-    steps.expect(sum(len(grid.cells) for grid in grids.values()))
-    for experiment, grid in grids.items():
+    wanted = [grids[part] for part in parts if part in grids]
+    steps.expect(sum(len(grid.cells) for _, grid in wanted))
+    for experiment, grid in wanted:
         findings.measured += adamant_results.measured(run_grid(experiment, grid, steps, pool, kept))
+
+
+def pipelines(part: str) -> tuple[str, ...]:
+    """What Spark is to make of the values: of what models learn from, nothing before they do."""
+    return PIPELINES if part in ("", GRID) else ()
 
 
 def conclude(findings: AdamantFindings, analysed: Analysed) -> None:

@@ -41,17 +41,16 @@ class Kept:
         self._lock = threading.Lock()
         self._file: BinaryIO | None = None
         self._unwritten = 0
+        self._whole = 0
+        """Bytes of the file that can be read."""
 
     def __enter__(self) -> Self:
         """Raises LabError."""
         if self._path is not None:
             try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                whole = self._read()
-                self._file = self._path.open("ab")
-                self._file.truncate(whole)
+                self._whole = self._read()
             except OSError as exc:
-                raise LabError(f"cannot write {self._path}: {exc}; choose another place with --out") from exc
+                raise LabError(f"cannot read {self._path}: {exc}; choose another place with --out") from exc
         return self
 
     def __exit__(
@@ -70,15 +69,28 @@ class Kept:
         return self._known.get(key)
 
     def add(self, key: bytes, result: Result) -> None:
+        """Raises LabError."""
+        if self._path is None:
+            return
         with self._lock:
             if self._file is None:
-                return
+                self._file = self._opened(self._path)
             data = msgspec.msgpack.encode(Record(key, result))
             self._file.write(_LENGTH.pack(len(data)) + data)
             self._unwritten += 1
             if self._unwritten >= _SYNC:
                 self._file.flush()
                 self._unwritten = 0
+
+    def _opened(self, path: Path) -> BinaryIO:
+        """When the first run is done: what is stopped before that leaves nothing behind."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("ab")
+            file.truncate(self._whole)
+        except OSError as exc:
+            raise LabError(f"cannot write {path}: {exc}; choose another place with --out") from exc
+        return file
 
     def _read(self) -> int:
         """How many bytes of it are whole."""

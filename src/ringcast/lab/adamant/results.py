@@ -81,6 +81,10 @@ METRICS: dict[str, tuple[str, Callable[[Outcome], float]]] = {
 }
 
 
+ON_THE_WIRE = ("relate2_net", "wire_datagrams_per_update", "wire_bytes_per_update", "overhead", "naks")
+"""Metrics that count what was sent."""
+
+
 def summarise(experiment: str, outcome: Outcome, *, real: bool = False, name: str = "") -> Result:
     """`name` is the transport's, where what was simulated is called otherwise."""
     s = outcome.scenario

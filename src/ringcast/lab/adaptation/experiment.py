@@ -108,6 +108,10 @@ def _model() -> tuple[Chooser | None, str]:
     return found, "chosen by the model of the package" if found is not None else "chosen by the rule alone"
 
 
+def pipelines(part: str) -> tuple[str, ...]:
+    return ()
+
+
 def conclude(findings: Findings, analysed: Analysed) -> None:
     """Nothing here needs Spark."""
 

@@ -31,7 +31,7 @@ LOOK_S = 0.2
 DRAIN_S = 1.0
 """After so long without a message all that was sent has come, or is lost."""
 DRAIN_PATIENCE_S = 60.0
-_PUBLISHER, _RECORDER = "ringcast.lab.adaptation.ends:SideBySide", "ringcast.lab.adaptation.ends:Recorders"
+_PUBLISHER, _RECORDER = "side by side", "recorders"
 
 
 class RealPhase(NamedTuple):
@@ -124,7 +124,7 @@ class Living:
         return self.lived
 
     def _join(self, nodes: Sequence[str]) -> None:
-        asked = {tag: carrier for carrier, tag in self._tags.items()}
+        asked = {tag: (carrier, False) for carrier, tag in self._tags.items()}
         for node in nodes:
             self._network.actor(node).post("open", end=_RECORDER, name=_RECORDER, asked=asked)
         for node in nodes:

@@ -38,8 +38,7 @@ def run_all(
         place.mkdir(parents=True, exist_ok=True)
         run = _run(name, place, lake, quick=quick, version=version, machine=machine)
         (place / STATE).write_bytes(msgspec.json.encode(run))
-        if run.problem:
-            say(f"   failed after {run.seconds:.0f} s: {run.problem}")
+        say(f"   failed after {run.seconds:.0f} s: {run.problem}" if run.problem else f"   {run.seconds:.0f} s")
 
 
 def _done(place: Path, quick: bool, version: str) -> bool:

@@ -21,6 +21,8 @@ from ringcast.lab.testbed.network import Testbed
 
 PORT = 7417
 PATIENCE_S = 30.0
+PATIENCE_PER_NODE_S = 3.0
+"""Many daemons that start at once share the cores."""
 _POLL_S = 0.002
 # Nobody reads its output: a pipe would fill up and block it.
 _SILENT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -68,10 +70,11 @@ class MeshNodes:
 
     def wait(self, condition: Callable[[], bool], problem: str) -> None:
         """Raises LabError."""
-        deadline = time.monotonic() + PATIENCE_S
+        patience_s = PATIENCE_S + PATIENCE_PER_NODE_S * len(self.names)
+        deadline = time.monotonic() + patience_s
         while not condition():
             if time.monotonic() > deadline:
-                raise LabError(f"{problem} within {PATIENCE_S:g} s")
+                raise LabError(f"{problem} within {patience_s:g} s")
             time.sleep(_POLL_S)
 
     def wait_for_publisher(self, *tags: str) -> None:

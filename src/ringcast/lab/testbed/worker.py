@@ -21,7 +21,7 @@ from typing import Any
 
 import ringcast
 from ringcast.lab.adamant.field import ends as field
-from ringcast.lab.measuring import datagrams, round_trip, stages, stream
+from ringcast.lab.measuring import datagrams, round_trip, side_by_side, stages, stream
 
 _PR_SET_PDEATHSIG = 1
 
@@ -37,8 +37,12 @@ ENDS: dict[str, Any] = {
     "sink": stream.Sink,
     "steady publisher": field.SteadyPublisher,
     "latency recorder": field.LatencyRecorder,
+    "side by side": side_by_side.SideBySide,
+    "recorders": side_by_side.Recorders,
     "udp ping": datagrams.Ping,
     "udp echo": datagrams.Echo,
+    "udp to many": datagrams.Multicaster,
+    "udp of many": datagrams.Listener,
 }
 
 

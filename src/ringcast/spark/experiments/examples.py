@@ -18,6 +18,9 @@ from ringcast.adapt.wanting import MORE_IS_BETTER, SLACK, candidate, plain
 from ringcast.spark.experiments.results import opened
 
 BOUND, TINY = 0.2, 1e-9
+MEASURED = "real"
+OFTEN = 0.1
+"""Of the environments of the transport that was run most often."""
 HELD_OUT = 4
 """One environment in so many is kept from the families."""
 
@@ -31,16 +34,25 @@ def costs(results: DataFrame, metric: str) -> DataFrame:
     base, in_order = plain(metric)
     value = 100 - F.col("value") if base in MORE_IS_BETTER else F.col("value")
     rows = opened(results.where(F.col("metric") == base)).where("transport is not null")
-    known = [row[0] for row in rows.select("transport").distinct().collect()]
+    # Where it was measured is no part of the environment: a daemon that asks a model has only the real one.
+    keys = F.map_filter("keys", lambda name, _: name != MEASURED)
+    rows = rows.withColumn("environment", F.to_json(F.map_from_entries(F.array_sort(F.map_entries(keys)))))
+    known = often([(row[0], row[1]) for row in rows.groupBy("transport").agg(F.countDistinct("environment")).collect()])
     means = (
         rows.where(F.col("transport").isin([name for name in known if candidate(name, in_order)]))
-        .withColumn("environment", F.to_json(F.map_from_entries(F.array_sort(F.map_entries("keys")))))
         .groupBy("environment", "transport").agg(F.avg(value).alias("cost"))
     )  # fmt: skip
     found = means.groupBy("environment").agg(
         F.map_from_entries(F.array_sort(F.collect_list(F.struct("transport", "cost")))).alias("cost")
     )
     return found.where(F.size("cost") > 1)
+
+
+def often(environments: Sequence[tuple[str, int]]) -> list[str]:
+    """Of transports and in how many environments each was run: those of which enough is known. One that was run in a
+    few alone would be taken for as good everywhere."""
+    most = max((number for _, number in environments), default=0)
+    return sorted(name for name, number in environments if number >= OFTEN * most)
 
 
 def examples(environments: DataFrame, keys: Sequence[str], metric: str, within: float) -> DataFrame:
@@ -96,7 +108,8 @@ TIMED = (
     "receivers*loss_percent", "loss_percent*burst", "loss_percent/burst", "wire_us/period_us",
     "receivers*wire_us/period_us", "block_us/repair_us", "period_us/repair_us", "receivers/period_us",
     "receivers*wire_us/way_us/loss_percent", "block_us/period_us", "receivers*way_us/period_us",
-    "burst*period_us/way_us",
+    "burst*period_us/way_us", "clash_us/way_us", "seen_us/way_us", "loss_percent*seen_us/way_us", "seen_us/repair_us",
+    "period_us",
 )  # fmt: skip
 """How long one thing takes against another, and how often that matters: what decides which transport is better."""
 

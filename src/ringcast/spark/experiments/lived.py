@@ -14,6 +14,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ringcast.adapt.deciding import called
+from ringcast.model.carrier import UNORDERED
 from ringcast.spark.declaration import NothingToDo, own_job
 from ringcast.spark.settling import as_declared
 from ringcast.spark.tables.bronze import MESSAGES, RESULTS
@@ -30,6 +32,7 @@ LEAST_LOSS = 0.01
 _TOLD = T.StructType(
     [
         T.StructField("taken_ns", T.LongType()), T.StructField("transport", T.StringType()),
+        T.StructField("asked", T.StringType()),
         T.StructField("messages", T.LongType()),
         *(T.StructField(name, T.DoubleType()) for name in (*NUMBERS, *COSTS)),
     ]
@@ -41,10 +44,13 @@ def lived(messages: DataFrame) -> DataFrame:
     told = messages.where(F.col("tag").rlike("^@ringcast/[^/]+/choices$")).select(
         "node", F.from_json(F.col("payload").cast("string"), _TOLD).alias("t")
     )  # fmt: skip
-    keys = [F.lit("real"), F.lit("1"), F.lit("transport"), F.col("t.transport")]
+    # Experiments have other names, and learning from both needs the same ones.
+    named = F.udf(lambda transport, asked: called(transport, not asked.endswith(UNORDERED)), "string")
+    told = told.where("t.messages > 0").withColumn("called", named("t.transport", "t.asked")).where("called <> ''")
+    keys = [F.lit("real"), F.lit("1"), F.lit("transport"), F.col("called")]
     for name in NUMBERS:
         keys += [F.lit(name), _rounded(F.col(f"t.{name}"), name)]
-    looks = told.where("t.messages > 0").withColumn("configuration", F.to_json(F.create_map(*keys)))
+    looks = told.withColumn("configuration", F.to_json(F.create_map(*keys)))
     order = Window.partitionBy("configuration").orderBy("t.taken_ns")
     numbered = looks.withColumn("repetition", F.row_number().over(order) - 1)
     each = F.explode(F.array(*(

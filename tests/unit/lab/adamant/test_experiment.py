@@ -13,6 +13,7 @@ import pytest
 from lab_fakes import CountedSteps
 
 from ringcast.cli.parts.labs import run as lab_run
+from ringcast.cli.program import Misuse
 from ringcast.lab.adamant import environments as adamant_environments
 from ringcast.lab.adamant import experiment, requirements
 from ringcast.lab.adamant import report as adamant_report
@@ -225,3 +226,27 @@ def test_everything_that_is_drawn_is_in_the_results() -> None:
     ]  # fmt: skip
     net, plain = result.metrics["relate2_net"], result.metrics["relate2"]
     assert net == pytest.approx(plain * result.metrics["wire_bytes_per_update"] * cell.rate_hz / 1e3)
+
+
+def test_a_part_is_run_alone_and_what_was_run_is_forgotten_when_it_is_in_the_lake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = Grid(adamant_environments.environments(2, seed=9), ("udp", "nak"), 60, 4)
+    monkeypatch.setattr(experiment, "judged_grid", lambda quick, seed: small)
+    out, lake = tmp_path / "out", tmp_path / "lake"
+    parser = argparse.ArgumentParser()
+    lab_run.configure(parser)
+    where = ["--out", str(out), "--lake", str(lake), "--json"]
+    assert lab_run.run(parser.parse_args(["adamant", "--part", "unseen", *where])) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert not list(out.glob("runs-so-far"))
+    assert list((lake / "bronze.results" / "data").glob("*.parquet"))
+    assert not (lake / "gold.grid").exists(), "nothing is made of it before somebody learns from it"
+
+
+@pytest.mark.parametrize(("name", "says"), [("adamant", "its parts are field"), ("placement", "it has no parts")])
+def test_a_part_that_is_not_there_is_refused(name: str, says: str) -> None:
+    parser = argparse.ArgumentParser()
+    lab_run.configure(parser)
+    with pytest.raises(Misuse, match=says):
+        lab_run.run(parser.parse_args([name, "--part", "nonsense"]))

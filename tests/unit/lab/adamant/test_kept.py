@@ -13,6 +13,7 @@ from ringcast.lab.adamant.grid import Cell, Grid
 from ringcast.lab.adamant.kept import FILE, Kept, forget
 from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.workers import workers
+from ringcast.lab.testbed.cleanup import LabError
 
 GRID = Grid((Cell(3, 0.03, 1.0, 50.0), Cell(2, 0.0, 1.0, 100.0)), ("udp", "nak", "tcp"), 50, 2)
 
@@ -73,3 +74,15 @@ def test_without_a_folder_nothing_is_kept(simulated: list[packet_loss.Scenario])
         with workers() as pool:
             experiment.run_grid("some", GRID, CountedSteps(), pool)
     assert len(simulated) == 2 * GRID.runs
+
+
+def test_before_a_run_is_done_nothing_is_written(tmp_path: Path) -> None:
+    with Kept(tmp_path / "out"):
+        pass
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(LabError, match="choose another place with --out"):
+        run(tmp_path / "out")

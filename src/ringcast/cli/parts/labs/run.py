@@ -80,8 +80,9 @@ experiments:
 examples:
   ringcast lab run push-pull                     everything, some minutes; tables here, pictures in out/push-pull
   ringcast lab run push-pull --quick --json      about a minute, one list of rows
-  ringcast lab run adamant                       everything, about 22 minutes on two cores, 10 of them a real network
+  ringcast lab run adamant                       everything, about an hour on two cores, half of it a real network
                                                  (root); tables here, pictures in out/adamant
+  ringcast lab run adamant --part environments   only what models learn from; goes on where it was stopped
   ringcast lab run adamant --quick --json        about a minute, one list of rows
   ringcast lab run labmap --quick --json         about a minute, one list of rows
   ringcast lab run placement --quick             about a minute, no root needed
@@ -107,7 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--part",
         metavar="PART",
         default="",
-        help="adamant: only field, grid or environments; adaptation: only simulated or real",
+        help="adamant: only field, grid, environments, unseen or tuning; adaptation: only simulated or real",
     )
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
@@ -137,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
     only = _part(experiment, args, folder)
     with Bar() as bar:
         findings = experiment.run(args.quick, bar, **only)
-        pipelines = getattr(experiment, "PIPELINES", ())
+        pipelines = experiment.pipelines(args.part) if args.part else getattr(experiment, "PIPELINES", ())
         kept = _keep(findings, findings.measured, lake)
         if pipelines and findings.measured:
             _analyse(experiment, findings, pipelines, lake, bar, kept)

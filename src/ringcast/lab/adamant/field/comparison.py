@@ -39,6 +39,9 @@ class Comparison(msgspec.Struct, frozen=True):
     def real(self, metric: str) -> float:
         return self.measured.metrics[metric]
 
+    def has(self, metric: str) -> bool:
+        return metric in self.measured.metrics
+
     def simulated(self, metric: str) -> float:
         return fmean(result.metrics[metric] for result in self.predicted)
 
@@ -70,6 +73,8 @@ def conclude(found: Sequence[Comparison]) -> Findings:
 def _table(found: Sequence[Comparison], metric: str, title: str) -> Table:
     rows = []
     for one in found:
+        if not one.has(metric):
+            continue
         here, predicted, (least, most) = (
             one.real(metric),
             one.simulated(metric),
@@ -112,7 +117,10 @@ def _best(found: Sequence[Comparison]) -> list[Row]:
                 continue
             here, predicted = (min(v[i] for v in recovering) / min(v[i] for v in baselines) for i in (0, 1))
             name = f"ReLate2, {which} by the least of udp, multicast, tcp, real network"
-            where = f"{cell.receivers} receivers, {100 * cell.loss:g} % kernel loss (reference: simulated)"
+            where = (
+                f"{cell.receivers} receivers, {100 * cell.loss:g} % kernel loss, {cell.rate_hz:g} Hz "
+                "(reference: simulated)"
+            )
             rows.append(Row(f"{name}, {where}", round(here, 4), "x", round(predicted, 4), 1, here < 1, "shape"))
     return rows
 
@@ -122,7 +130,7 @@ def _pictures(found: Sequence[Comparison]) -> list[Picture]:
     for cell in sorted({one.cell for one in found if one.cell.loss > 0}):
         ones = [one for one in found if one.cell == cell]
         where = f"{cell.receivers} receivers, {100 * cell.loss:g} % kernel loss, {cell.rate_hz:g} Hz"
-        file = f"{cell.receivers}-receivers-{100 * cell.loss:g}-percent"
+        file = f"{cell.receivers}-receivers-{100 * cell.loss:g}-percent-{cell.rate_hz:g}-hz"
         titles = {metric: title for metric, title in COMPARED if metric in DRAWN}
         drawings = [
             (

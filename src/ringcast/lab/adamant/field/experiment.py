@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
 
-from ringcast.lab.adamant.field import comparison, fan_out, round_trips
+import msgspec
+
+from ringcast.lab.adamant.field import bare, comparison, fan_out, round_trips
 from ringcast.lab.adamant.field.comparison import Comparison
 from ringcast.lab.adamant.field.network import FieldNetwork
 from ringcast.lab.adamant.field.plan import (
     NOTHING_LOST,
     SEEDS,
+    SLOW,
     Contender,
     FieldPlan,
     Links,
@@ -23,7 +26,7 @@ from ringcast.lab.adamant.field.plan import (
     prediction,
 )
 from ringcast.lab.adamant.grid import Cell
-from ringcast.lab.adamant.results import Result, summarise
+from ringcast.lab.adamant.results import ON_THE_WIRE, Result, summarise
 from ringcast.lab.measuring.report import Findings, Steps
 from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.packet_loss import Outcome
@@ -50,6 +53,7 @@ def run(quick: bool, steps: Steps, pool: Executor) -> tuple[Findings, list[Resul
             findings.add(fan_out.conclude(fan_out.measure(network, steps)))
         else:
             findings.rows += fan_out.unanswered(f"needs {fan_out.TRACER}, which is not installed")
+        findings.add(bare.conclude(bare.measure(network, 6 if quick else 20, steps)))
         runs = streams(network, plan, steps)
     findings.rows += others.rows("during the part on a real network")
     compared = predict(runs, plan, pool)
@@ -66,30 +70,43 @@ def streams(network: FieldNetwork, plan: FieldPlan, steps: Steps) -> list[Run]:
         for contender in plan.contenders_of(cell):
             steps.step(f"real network: {contender.name}, {cell.label}")
             runs.append((cell, contender, network.run(cell, contender, plan.updates)))
+    for cell in plan.slow_cells:
+        steps.step(f"real network: all transports, {cell.label}")
+        outcomes = network.run_together(cell, plan.contenders, SLOW[cell.rate_hz])
+        runs += [(cell, contender, outcome) for contender, outcome in zip(plan.contenders, outcomes, strict=True)]
     return runs
 
 
 def predict(runs: Sequence[Run], plan: FieldPlan, pool: Executor) -> list[Comparison]:
     """What the simulator says of the same runs, on links as these were."""
     links = {
-        cell.receivers: links_of([1e6 * s for s in outcome.latencies_s])
+        (cell.receivers, cell.rate_hz): links_of([1e6 * s for s in outcome.latencies_s])
         for cell, contender, outcome in runs
         if cell.loss == NOTHING_LOST and contender.name == packet_loss.UDP
     }
-    one = partial(_predict_one, links=links, updates=plan.updates)
-    predicted = pool.map(one, [(cell, contender) for cell, contender, _ in runs])
+    one = partial(_predict_one, links=links)
+    predicted = pool.map(one, [(cell, contender, outcome.scenario.updates) for cell, contender, outcome in runs])
     return [
-        Comparison(cell, contender.name, summarise(EXPERIMENT, outcome, real=True), results)
+        Comparison(cell, contender.name, _measured(cell, outcome), results)
         for (cell, contender, outcome), results in zip(runs, predicted, strict=True)
     ]
 
 
-def _predict_one(job: tuple[Cell, Contender], links: dict[int, Links], updates: int) -> tuple[Result, ...]:
-    cell, contender = job
+def _measured(cell: Cell, outcome: Outcome) -> Result:
+    """Of streams side by side, packets on the wire cannot be told apart."""
+    found = summarise(EXPERIMENT, outcome, real=True)
+    if cell.rate_hz not in SLOW:
+        return found
+    metrics = {name: value for name, value in found.metrics.items() if name not in ON_THE_WIRE}
+    return msgspec.structs.replace(found, metrics=metrics)
+
+
+def _predict_one(job: tuple[Cell, Contender, int], links: dict[tuple[int, float], Links]) -> tuple[Result, ...]:
+    cell, contender, updates = job
     return tuple(
         summarise(
             EXPERIMENT,
-            packet_loss.run(prediction(cell, contender, links[cell.receivers], updates, seed)),
+            packet_loss.run(prediction(cell, contender, links[cell.receivers, cell.rate_hz], updates, seed)),
             name=contender.name,
         )
         for seed in SEEDS
@@ -99,6 +116,6 @@ def _predict_one(job: tuple[Cell, Contender], links: dict[int, Links], updates: 
 def skipped(reason: str) -> Findings:
     why = "needs real sockets on a network of its own: skipped"
     return Findings(
-        [*round_trips.unanswered(why), *fan_out.unanswered(why)],
+        [*round_trips.unanswered(why), *fan_out.unanswered(why), *bare.unanswered(why)],
         notes=[f"the part on a real network was skipped: {reason}"],
     )

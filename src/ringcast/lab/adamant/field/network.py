@@ -28,6 +28,8 @@ WARM_UP = 20
 """Updates that are not counted: addresses are resolved, receivers learn the rate."""
 REST_S = {True: 5.0, False: 1.0}
 """How long the last update is waited for, by whether the transport promises it."""
+TOGETHER_S = 60.0
+"""For many streams to be opened, or to end."""
 HUB = "hub"
 
 
@@ -112,6 +114,42 @@ class FieldNetwork:
         for actor in (*receivers, publisher):
             actor.ask("close", name=tag)
         return observation.outcome(cell, contender, updates, heard, WARM_UP, sent)
+
+    def run_together(self, cell: Cell, contenders: Sequence[Contender], updates: int) -> list[Outcome]:
+        """A stream of each, side by side, each on a tag of its own: at low rates they leave each other the cores, and
+        the kernel loses packets independently. Packets on the wire cannot be told apart, and are not counted. Raises
+        ActorFailed, LabError."""
+        nodes, tags = self.there(cell.receivers), [self.tag() for _ in contenders]
+        publisher, receivers = self.actor(self.here), [self.actor(node) for node in nodes]
+        publisher.ask("open", end="side by side", name=tags[0], tags=tags)
+        self.mesh.wait_for_publisher(*tags)
+        asked = {tag: (one.asked, one.ordered) for tag, one in zip(tags, contenders, strict=True)}
+        for receiver in receivers:
+            receiver.post("open", end="recorders", name=tags[0], asked=asked)
+        for receiver in receivers:
+            receiver.reply(TOGETHER_S)
+        for node in nodes:
+            for tag in tags:
+                self.mesh.wait_for_way(tag, self.here, node)
+        publisher.ask("match", name=tags[0], subscribers=len(nodes))
+        self.lose(cell.loss, nodes)
+        try:
+            how: dict[str, Any] = {"tags": tags, "rate_hz": cell.rate_hz, "size": PAYLOAD_BYTES}
+            publisher.ask("publish", name=tags[0], count=WARM_UP, timeout_s=WARM_UP / cell.rate_hz + 10, **how)
+            seconds = updates / cell.rate_hz
+            publisher.ask("publish", name=tags[0], count=updates, timeout_s=seconds + 10, **how)
+            for receiver in receivers:
+                receiver.post("taken", name=tags[0], quiet_s=REST_S[False])
+            heard = [receiver.reply(TOGETHER_S) for receiver in receivers]
+        finally:
+            self.lose(0.0, nodes)
+        for actor in (*receivers, publisher):
+            actor.ask("close", name=tags[0])
+        nothing = observation.Sent((0, 0), (0, 0))
+        return [
+            observation.outcome(cell, one, updates, [observation.Heard(*of[tag]) for of in heard], WARM_UP, nothing)
+            for tag, one in zip(tags, contenders, strict=True)
+        ]
 
     def _stream(
         self, cell: Cell, contender: Contender, tag: str, updates: int

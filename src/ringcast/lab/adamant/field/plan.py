@@ -23,12 +23,21 @@ from ringcast.lab.measuring.samples import quantile
 from ringcast.lab.simulation.packet_loss import TCP, Scenario
 
 RATE_HZ = 100.0
+SLOW = {10.0: 300, 25.0: 500, 50.0: 500}
+"""Rates at which all contenders are run side by side, and how many updates each sends."""
 PAYLOAD_BYTES = 12
 SEEDS = range(1, 6)
 NOTHING_LOST = 0.0
 _GRTT = "grtt=1ms"
-_LATERAL_PATIENCE_MS = 2 * 4 * 1000 / RATE_HZ
 _PARITY_PATIENCE_MS = 10.0
+
+
+def _lateral_patience_ms(rate_hz: float) -> float:
+    return min(max(2 * 4 * 1000 / rate_hz, 10.0), 500.0)
+
+
+_PATIENCE = "<patience>"
+"""In what is simulated: how long lateral waits, which follows from the rate."""
 
 
 class Contender(msgspec.Struct, frozen=True):
@@ -59,7 +68,7 @@ CONTENDERS = (
     Contender(
         "lateral:r=4,c=3",
         "multicast+lateral:r=4,c=3",
-        f"ordering+lateral:r=4,c=3,{_GRTT},patience={_LATERAL_PATIENCE_MS:g}ms",
+        f"ordering+lateral:r=4,c=3,{_GRTT},patience={_PATIENCE}",
     ),
     Contender(
         "lateral+nak:r=4,c=3", "multicast+lateral+nak:r=4,c=3", f"lateral+nak:r=4,c=3,{_GRTT}", complete=True
@@ -81,9 +90,16 @@ class FieldPlan(msgspec.Struct, frozen=True):
     contenders: tuple[Contender, ...]
     updates: int
 
+    slow: tuple[float, ...] = ()
+
     @property
     def cells(self) -> list[Cell]:
         return [Cell(n, loss, 1.0, RATE_HZ) for n, loss in itertools.product(self.receivers, self.losses)]
+
+    @property
+    def slow_cells(self) -> list[Cell]:
+        """In which all contenders are run at once."""
+        return [Cell(n, loss, 1.0, rate) for rate, n, loss in itertools.product(self.slow, self.receivers, self.losses)]
 
     def contenders_of(self, cell: Cell) -> tuple[Contender, ...]:
         """udp comes first, because it measures the links."""
@@ -91,7 +107,7 @@ class FieldPlan(msgspec.Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        return sum(len(self.contenders_of(cell)) for cell in self.cells)
+        return sum(len(self.contenders_of(cell)) for cell in self.cells) + len(self.slow_cells)
 
 
 class QuickPlan(FieldPlan, frozen=True):
@@ -105,7 +121,7 @@ def field_plan(quick: bool) -> FieldPlan:
     if quick:
         few = tuple(c for c in CONTENDERS if c.name not in ("multicast", "ack", f"parity:r=4,c=3{AS_IT_COMES}"))
         return QuickPlan((3,), (NOTHING_LOST, 0.03), few, 250)
-    return FieldPlan((3, 10), (NOTHING_LOST, 0.01, 0.03), CONTENDERS, 1_000)
+    return FieldPlan((3, 10, 25), (NOTHING_LOST, 0.01, 0.03), CONTENDERS, 1_000, tuple(SLOW))
 
 
 class Links(msgspec.Struct, frozen=True):
@@ -127,7 +143,8 @@ def links_of(latencies_us: Sequence[float]) -> Links:
 
 def prediction(cell: Cell, contender: Contender, links: Links, updates: int, seed: int) -> Scenario:
     return Scenario(
-        transport=contender.simulated, multicast=contender.multicast, receivers=cell.receivers, loss=cell.loss,
+        transport=contender.simulated.replace(_PATIENCE, f"{_lateral_patience_ms(cell.rate_hz):g}ms"),
+        multicast=contender.multicast, receivers=cell.receivers, loss=cell.loss,
         burst=cell.burst, rate_hz=cell.rate_hz, updates=updates, payload_bytes=PAYLOAD_BYTES,
         delay_us=links.delay_us, jitter_us=links.jitter_us, send_us=0.0, seed=seed,
     )  # fmt: skip

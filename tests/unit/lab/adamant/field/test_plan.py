@@ -31,10 +31,12 @@ def test_predictions_deliver_in_order_as_rings_are_read() -> None:
 
 def test_the_plan_is_what_was_asked_for() -> None:
     plan = field_plan(quick=False)
-    assert {cell.receivers for cell in plan.cells} == {3, 10}
+    assert {cell.receivers for cell in plan.cells} == {cell.receivers for cell in plan.slow_cells} == {3, 10, 25}
+    assert {cell.rate_hz for cell in plan.slow_cells} == {10.0, 25.0, 50.0}
+    assert len(plan.slow_cells) == 27
     assert {cell.loss for cell in plan.cells} == {0.0, 0.01, 0.03}
     assert {cell.rate_hz for cell in plan.cells} == {100.0}
-    assert plan.runs == len(plan.cells) * len(CONTENDERS)
+    assert plan.runs == len(plan.cells) * len(CONTENDERS) + 27
     quick = field_plan(quick=True)
     assert quick.runs < 10
     # What the links are like is always learned first.

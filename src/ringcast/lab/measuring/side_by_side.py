@@ -53,12 +53,12 @@ class SideBySide:
 
 
 class Recorders:
-    """Subscribes to tags, each by its transport, and takes messages as they come. A thread reads each."""
+    """Subscribes to tags: `asked` has a transport for each, and whether an order is wanted. A thread reads each."""
 
-    def __init__(self, session: ringcast.Session, asked: Mapping[str, str]) -> None:
+    def __init__(self, session: ringcast.Session, asked: Mapping[str, tuple[str, bool]]) -> None:
         self._subscribers = {
-            tag: session.tag(tag, depth=DEPTH).subscribe(transport=transport, ordered=False)
-            for tag, transport in asked.items()
+            tag: session.tag(tag, depth=DEPTH).subscribe(transport=transport, ordered=ordered)
+            for tag, (transport, ordered) in asked.items()
         }
         self._seqs = {tag: array("q") for tag in asked}
         self._latencies = {tag: array("q") for tag in asked}
