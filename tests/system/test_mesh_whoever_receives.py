@@ -44,8 +44,8 @@ def complete(first: int, end: int) -> list[tuple[int, int]]:
 
 def test_channels_say_who_receives(receiver: str, stream: Any) -> None:
     _, b, _ = stream
-    b.session.subscribe("stream")
-    assert [row.receiver for row in b.incoming(tag="stream")] == [receiver]
+    with b.session.subscribe("stream"):
+        assert [row.receiver for row in b.incoming(tag="stream")] == [receiver]
 
 
 def test_everything_comes_once_in_order(stream: Any, take: Any) -> None:
