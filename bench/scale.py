@@ -19,11 +19,10 @@ from pathlib import Path
 
 import ringcast
 from growth.curve import Curve, growth
-from growth.holders import Holders, daemon, memory_bytes
+from growth.holders import Holders, daemon, free_ports, memory_bytes
 from harness.machine import cpu_ns
 from harness.rows import FIELDS, Row, at_most, plain
 from ringcast.lab.measuring.picture import draw
-from ringcast.lab.testbed.local_mesh import local_mesh
 from ringcast.testing.waiting import wait_until
 
 US = 1e6
@@ -199,12 +198,17 @@ def nodes(place: Path, most: int, tags_held: int) -> Found:
         folder = place / f"mesh{n}"
         folder.mkdir()
         with ExitStack() as stack:
-            mesh = stack.enter_context(local_mesh([f"n{i}" for i in range(n)], folder))
-            holders = stack.enter_context(Holders(mesh[0].socket, 2500))
+            addresses = [f"127.0.0.1:{port}" for port in free_ports(n)]
+            sockets = [
+                stack.enter_context(daemon(folder, f"n{i}", "--listen", address, *_peers(addresses[:i])))[0]
+                for i, address in enumerate(addresses)
+            ]
+            far = stack.enter_context(ringcast.connect(sockets[-1], start=False))
+            wait_until(lambda far=far, n=n: len(far.nodes()) == n, patience_s=PATIENCE_S)
+            holders = stack.enter_context(Holders(sockets[0], 2500))
             holders.grow_to("tags", tags_held)
-            far = stack.enter_context(ringcast.connect(mesh[-1].socket, start=False))
             wait_until(lambda far=far: far.status().tags >= tags_held, patience_s=PATIENCE_S)
-            peers = [word for node in mesh for word in ("--peer", node.address)]
+            peers = _peers(addresses)
             begin = time.perf_counter()
             path, _ = stack.enter_context(daemon(folder, "late", "--listen", "127.0.0.1:0", *peers))
             late = stack.enter_context(ringcast.connect(path, start=False))
@@ -219,6 +223,10 @@ def nodes(place: Path, most: int, tags_held: int) -> Found:
         f"join a mesh of {joins[-1][0]} with {tags_held} tags, its daemon's start included", joins[-1][1], "s", 2.0
     )
     yield at_most("status request at another node meanwhile, longest", 1e3 * held_up, "ms", 50.0)
+
+
+def _peers(addresses: Sequence[str]) -> list[str]:
+    return [word for address in addresses for word in ("--peer", address)]
 
 
 def _decades(most: int) -> list[int]:

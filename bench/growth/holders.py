@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,7 @@ import ringcast
 BENCH = Path(__file__).parents[1]
 SMALL = {"depth": 16, "capacity_bytes": 4096}
 START_S = 30.0
+LIMITS = "[limits]\nuser_tags = 20000\nuser_rings = 40000\n"
 
 
 class Holder:
@@ -81,9 +83,11 @@ class Holders:
 
 @contextmanager
 def daemon(place: Path, name: str = "one", *options: str) -> Iterator[tuple[str, int]]:
-    """Its socket and its process."""
-    path = place / f"{name}.sock"
-    command = [sys.executable, "-m", "ringcast", "daemon", "--no-config", "--name", name, "--socket", str(path)]
+    """Its socket and its process. One user may have as many things of it as are measured here."""
+    path, settings = place / f"{name}.sock", place / f"{name}.toml"
+    settings.write_text(LIMITS)
+    command = [sys.executable, "-m", "ringcast", "daemon", "--config", str(settings), "--name", name]
+    command += ["--socket", str(path)]
     process = subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + START_S
@@ -95,6 +99,15 @@ def daemon(place: Path, name: str = "one", *options: str) -> Iterator[tuple[str,
     finally:
         process.terminate()
         process.wait(30)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody holds now."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def memory_bytes(pid: int) -> int:

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 
+#include "bindings/module.hpp"
 #include "seal/cipher.hpp"
 #include "system/clock.hpp"
 
@@ -50,6 +52,14 @@ void translate(const std::exception_ptr& p, void*) {
 }  // namespace
 
 void translate_core_failures() { nb::register_exception_translator(translate); }
+
+PyObject* raised(std::exception_ptr thrown) {
+    static thread_local std::exception_ptr pending;
+    // Never freed: it may be needed until the interpreter is gone.
+    static const nb::object* const again = new nb::object(nb::cpp_function([] { std::rethrow_exception(std::exchange(pending, nullptr)); }));
+    pending = std::move(thrown);
+    return PyObject_CallNoArgs(again->ptr());
+}
 
 u32 generation() { return forks.load(std::memory_order_relaxed); }
 void forked() { forks.fetch_add(1, std::memory_order_relaxed); }

@@ -333,7 +333,7 @@ nb::object or_none(nb::object value) { return value.is_valid() ? value : nb::non
 }  // namespace
 
 void bind_reader(nb::module_& m) {
-    nb::class_<PyReader>(m, "RingReader", nb::type_slots(collectable<PyReader>::slots))
+    auto type = nb::class_<PyReader>(m, "RingReader", nb::type_slots(collectable<PyReader>::slots))
         .def(nb::init<bool, bool, std::shared_ptr<CounterSlot>, std::string>(), nb::kw_only(), "reliable"_a = false,
              "busy_poll"_a = false, "counters"_a.none() = nb::none(), "what"_a = "subscriber")
         .def("attach", &PyReader::attach, "ring_fd"_a, "bell_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
@@ -363,6 +363,7 @@ void bind_reader(nb::module_& m) {
         .def_prop_ro("lost", &PyReader::lost)
         .def_prop_ro("closed", &PyReader::closed)
         .def_prop_ro("incarnations", &PyReader::incarnations);
+    Shortcut<PyReader, 0, [](PyReader& r, PyObject* const*) { return r.recv(Py_None, true); }>::install(type, "recv", "recv($self, timeout=None, copy=True)\n--\n\n");
     m.attr("START_NEW") = static_cast<i64>(Start::fresh);
     m.attr("START_LATEST") = static_cast<i64>(Start::latest);
     m.attr("START_EARLIEST") = static_cast<i64>(Start::earliest);

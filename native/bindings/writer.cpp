@@ -104,7 +104,7 @@ public:
             Sender& writer = open();
             seq = writer.complete(length, stamped(event, discardable ? kDiscardable : 0, utc_ns()));
             reserved_ = false;
-            writer.announce();
+            announce(writer);
             if (next_) go_on();
             unusual_ = false;
         }
@@ -189,7 +189,7 @@ private:
             Turn turn(*this);
             Sender& writer = make_room(turn, payload.length(), waits);
             seq = put(writer, payload, stamped(event, flags, utc_ns()));
-            writer.announce();
+            announce(writer);
         }
         feed();
         return seq;
@@ -265,10 +265,10 @@ private:
             }
         } catch (...) {
             // Those before a bad item were sent. Whoever left his turn while waiting had announced them before.
-            if (turn.held() && writer_) writer_->announce();
+            if (turn.held() && writer_) announce(*writer_);
             throw;
         }
-        open().announce();
+        announce(open());
         return seq;
     }
 
@@ -276,6 +276,14 @@ private:
         if (payload.length() < kReleaseFrom) return writer.append(payload.parts(), payload.length(), stamp);
         const Released released;
         return writer.append(payload.parts(), payload.length(), stamp);
+    }
+
+    // With the turn. What goes to many nodes, or is long, goes without the GIL.
+    static void announce(Sender& writer) {
+        if (!writer.announces_long()) [[likely]]
+            return writer.announce();
+        const Released released;
+        writer.announce();
     }
 
     Sender& make_room(Turn& turn, std::size_t length, bool waits = true) {
@@ -356,7 +364,7 @@ nb::dict header_counters(const RingHeader& header) {
 }
 
 void bind_writer(nb::module_& m) {
-    nb::class_<PyWriter>(m, "RingWriter", nb::type_slots(collectable<PyWriter>::slots))
+    auto type = nb::class_<PyWriter>(m, "RingWriter", nb::type_slots(collectable<PyWriter>::slots))
         .def(nb::init<u64, u64, double, bool, bool, nb::object, u64>(), nb::kw_only(), "depth"_a, "capacity_bytes"_a,
              "max_wait_s"_a = 0.1, "skip_slow"_a = false, "prefault"_a = false, "encode"_a = nb::none(), "incarnation"_a = 0)
         .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
@@ -383,6 +391,10 @@ void bind_writer(nb::module_& m) {
         .def_prop_ro("unread", &PyWriter::unread)
         // As readers see it: another thread may be writing.
         .def_prop_ro("next_seq", [](PyWriter& w) { return w.open().header().tail.load(); });
+    constexpr auto plain = [](PyWriter& w, PyObject* const* arguments) {
+        return nb::steal(PyLong_FromUnsignedLongLong(w.send(arguments[0], Py_None, false, Py_None)));
+    };
+    Shortcut<PyWriter, 1, plain>::install(type, "send", "send($self, data, event_ns=None, discardable=False, priority=None)\n--\n\n");
 }
 
 }  // namespace ringcast::bindings

@@ -44,6 +44,7 @@ public:
     u64 incarnation() const { return incarnation_; }
     const Geometry& geometry() const { return geometry_; }
     u64 next_seq() const { return next_; }
+    u64 next_pos() const { return next_pos_; }
     bool fits(std::size_t length) const { return length <= geometry_.most_message(); }
     const RingHeader& header() const { return *header_; }
 

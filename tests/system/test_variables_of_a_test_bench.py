@@ -1,6 +1,7 @@
 """Variables on one node: an owner, those who read and follow, and what goes wrong."""
 
 import itertools
+import math
 import os
 import signal
 import threading
@@ -137,6 +138,32 @@ def test_an_owner_that_dies_while_it_is_asked(connect, program, eventually):
     assert isinstance(found[0], ringcast.BrokenError)
     assert "ended while it was asked" in str(found[0])
     assert variables["x"] == 1.0, "the last value is in the mirror"
+
+
+def test_mistakes_of_an_owner_are_refused_and_disturb_nothing_else(plant, elsewhere, eventually):
+    following = elsewhere.subscribe()
+    following.wait_complete(30)
+    with pytest.raises(TypeError, match="engine/rpm"):
+        plant["engine/rpm"] = "fast"
+    with pytest.raises(ValueError, match="is there already, as float"):
+        plant.add("engine/rpm", 1)
+    with pytest.raises(TypeError, match="label"):
+        elsewhere.ask_set({"label": 5.0}, timeout=30)
+    plant["engine/rpm"] = math.nan
+    eventually(lambda: math.isnan(following["engine/rpm"]))
+    plant["engine/rpm"] = 801.0
+    eventually(lambda: following["engine/rpm"] == 801.0)
+    assert (following["label"], following.counters()["refused"]) == ("bench", 0)
+
+
+def test_a_variable_that_nobody_has_comes_when_somebody_has_it(plant, elsewhere):
+    queue = elsewhere.subscribe("valve/*", policy=ringcast.OnChange()).queue()
+    with pytest.raises(KeyError, match="nobody has"):
+        elsewhere.ask("valve/inlet", timeout=30)
+    plant.add("valve/inlet", 0.5)
+    while not (told := queue.get(30)).names:
+        pass
+    assert (told.names, told.numbers.tolist()) == (["valve/inlet"], [0.5])
 
 
 def test_two_owners_of_one_name(plant, connect, eventually):

@@ -38,11 +38,15 @@ def parameters(function: ast.FunctionDef) -> Parameters:
 
 
 def native_parameters(function: object) -> Parameters | None:
-    """The same, as nanobind tells it; None for what is no nanobind function."""
+    """The same, as the function tells it; None for what tells nothing."""
     signatures = getattr(function, "__nb_signature__", None)
-    if not signatures:
+    if signatures:
+        text = signatures[0][0].replace("\\", "0 + ")
+    elif inspect.ismethoddescriptor(function) and getattr(function, "__text_signature__", None):
+        # Methods called for every message go round nanobind's dispatch, and say their parameters as C functions do.
+        text = f"def it{inspect.signature(function)}"
+    else:
         return None
-    text = signatures[0][0].replace("\\", "0 + ")
     tree = ast.parse(text + ": ...").body[0]
     assert isinstance(tree, ast.FunctionDef)
     return parameters(tree)

@@ -31,6 +31,7 @@ public:
     u32 version() const { return version_->load(std::memory_order_relaxed); }
 
     bool has_links() const { return !links_.empty(); }
+    std::size_t links() const { return links_.size(); }
     void push(std::span<const Outgoing> messages);
     void push(Link& link, std::span<const Outgoing> messages) { link.push(messages, *counters_); }
 

@@ -35,10 +35,16 @@ int Link::family() {
 }
 
 void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
-    std::array<wire::Header, kBatch> headers;
-    std::array<std::array<iovec, 2>, kBatch> parts;
-    std::array<mmsghdr, kBatch> vector;
-    std::array<ClassMark, kBatch> marks;
+    // Most pushes are of one message, and need not prepare room for more.
+    messages.size() == 1 ? push_batch<1>(messages, counters) : push_batch<kBatch>(messages, counters);
+}
+
+template <std::size_t kMost>
+void Link::push_batch(std::span<const Outgoing> messages, LinkCounters& counters) {
+    std::array<wire::Header, kMost> headers;
+    std::array<std::array<iovec, 2>, kMost> parts;
+    std::array<mmsghdr, kMost> vector;
+    std::array<ClassMark, kMost> marks;
     unsigned n = 0;
     const auto flush = [&] {
         unsigned done = 0;
@@ -82,7 +88,7 @@ void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
         }
         if (class_of(message.flags) != 0) [[unlikely]]
             marks[n].attach(vector[n].msg_hdr, family(), message.flags);
-        if (++n == kBatch) flush();
+        if (++n == kMost) flush();
     }
     flush();
 }

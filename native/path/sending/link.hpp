@@ -81,6 +81,9 @@ public:
     u32 push_burst(const Outgoing& message, u32 offset, LinkCounters& counters);
 
 private:
+    template <std::size_t kMost>
+    void push_batch(std::span<const Outgoing> messages, LinkCounters& counters);
+
     Descriptor socket_;
     u64 id_;
     u64 key_;

@@ -19,6 +19,7 @@ void Sender::announce() {
     }
     if (fanout_.has_links()) push();
     pushed_ = next_seq();
+    pushed_pos_ = next_pos();
     u32 woken = wake();
     if (fanout_.has_mailboxes()) woken += fanout_.ring(mailbox_bit(incarnation()));
     if (woken != 0) add(header().wakes, woken);
@@ -33,10 +34,14 @@ Outgoing Sender::outgoing(u64 index) const {
 }
 
 void Sender::push() {
+    if (next_seq() - pushed_ == 1) {
+        const Outgoing message = outgoing(pushed_);
+        return fanout_.push({&message, 1});
+    }
     std::array<Outgoing, Link::kBatch> batch;
     std::size_t n = 0;
     // A batch longer than the ring has overwritten its own beginning.
-    const u64 first = next_seq() - pushed_ > 1 ? std::max(pushed_, oldest_whole()) : pushed_;
+    const u64 first = std::max(pushed_, oldest_whole());
     for (u64 index = first; index < next_seq(); ++index) {
         batch[n++] = outgoing(index);
         if (n < batch.size()) continue;

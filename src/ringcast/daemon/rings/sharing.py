@@ -91,8 +91,8 @@ class Sharing:
         for ring in self.rings.matching(subscription.pattern):
             if (ring.alive or not subscription.counts) and self.accepts(subscription, ring):
                 self.hand_over(subscription, ring, born_after=False)
-        for row in self._table.all_publishers():
-            if not row.alive and matches(subscription.pattern, row.info.tag):
+        for row in self._table.publishers_matching(subscription.pattern):
+            if not row.alive:
                 self._tell_end(subscription, row)
 
     def discard(self, subscription: Subscription) -> None:

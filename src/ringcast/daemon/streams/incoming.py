@@ -31,7 +31,6 @@ from ringcast.daemon.streams.wanted import Held, IncomingChannel, Resumption, St
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import PublisherGone, RingcastError
 from ringcast.model.place import node_of
-from ringcast.model.tag import matches
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -188,7 +187,9 @@ class IncomingChannels:
     async def prepare(self, pattern: str, options: SubscribeOptions, start: Start) -> None:
         """Open the channels that a subscription is going to need, so that nothing sent after it is missed. Those that
         cannot be opened now are tried again later."""
-        rows = [row for row in self._remote_publishers() if self._local.sharing.selects(pattern, options, row.info.tag)]
+        table = self._local.table
+        rows = [row for row in table.publishers_matching(pattern) if row.alive and row.owner != table.node]
+        rows = [row for row in rows if self._local.sharing.selects(pattern, options, row.info.tag)]
         demand = partial(self._local.sharing.demand, options)
         while rows:  # again for what its reader could not receive itself, and is not asked to any more
             tasks: dict[asyncio.Task[None], Stream] = {}
@@ -223,8 +224,7 @@ class IncomingChannels:
     async def settled(self, pattern: str) -> None:
         """Returns when the matching channels are open, and those before them closed, or after REQUEST_TIMEOUT_S."""
         self.follow()
-        rows = self._local.table.all_publishers()
-        concerned = {row.info.incarnation for row in rows if matches(pattern, row.info.tag)}
+        concerned = {row.info.incarnation for row in self._local.table.publishers_matching(pattern)}
         tasks = [task for stream, task in self._opening.items() if stream.incarnation in concerned]
         if tasks:
             await asyncio.wait(tasks, timeout=REQUEST_TIMEOUT_S)

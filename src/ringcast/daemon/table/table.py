@@ -51,6 +51,7 @@ class TagTable:
         self._tags: dict[str, dict[str, TagRow]] = {}
         self._orphans: dict[str, TagRow] = {}  # tags whose last row went, but were not destroyed
         self._destroyed: dict[str, None] = {}  # keys of this node's own, longest ago first
+        self._branches: dict[str, set[str]] = {}  # names of tags and orphans by their first segment
         self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
         self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
         self._contested: set[str] = set()
@@ -89,7 +90,13 @@ class TagTable:
         return sorted(self._contested)
 
     def tags(self, pattern: str = "**") -> list[TagRow]:
-        names: Iterable[str] = sorted({*self._tags, *self._orphans}) if is_pattern(pattern) else (pattern,)
+        first = pattern.partition("/")[0]
+        if not is_pattern(pattern):
+            names: Iterable[str] = (pattern,)
+        elif is_pattern(first):
+            names = sorted({*self._tags, *self._orphans})
+        else:
+            names = sorted(self._branches.get(first, ()))
         rows = (self.tag(name) for name in names if matches(pattern, name))
         return [row for row in rows if row is not None]
 
@@ -100,6 +107,12 @@ class TagTable:
     def all_publishers(self) -> list[PublisherRow]:
         """Of every tag, the system's own too."""
         return list(self._publishers.items())
+
+    def publishers_matching(self, pattern: str) -> list[PublisherRow]:
+        """Who publishes on a tag that the pattern selects, with the rings left behind."""
+        if not is_pattern(pattern):
+            return self.publishers(pattern)
+        return [row for row in self._publishers.items() if matches(pattern, row.info.tag)]
 
     def subscribers(self, tag: str) -> list[SubscriberRow]:
         """Whose pattern selects the tag."""
@@ -222,6 +235,7 @@ class TagTable:
     def give_up(self, name: str) -> list[Change]:
         """Nobody takes over an orphan: it is no longer seen, unless its node returns."""
         row = self._orphans.pop(name, None)
+        self._file(name)
         return _difference(row, self.tag(name)) if row is not None else []
 
     def forget(self, node: str) -> None:
@@ -313,7 +327,17 @@ class TagTable:
         after = self.tag(name)
         if after is None and new is None and before is not None and not self.is_destroyed(before):
             after = self._orphans[name] = before
+        self._file(name)
         return _difference(before, after)
+
+    def _file(self, name: str) -> None:
+        first = name.partition("/")[0]
+        if name in self._tags or name in self._orphans:
+            self._branches.setdefault(first, set()).add(name)
+        elif (branch := self._branches.get(first)) is not None:
+            branch.discard(name)
+            if not branch:
+                del self._branches[first]
 
 
 def _difference(old: Row | None, new: Row | None) -> list[Change]:

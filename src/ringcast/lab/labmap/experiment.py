@@ -21,7 +21,7 @@ COMMAND = "ringcast lab run labmap"
 FOLDER = Path("out/labmap")
 REPETITIONS = "repetitions.jsonl"
 RECEIVERS = 5
-PARTS: Sequence[Callable[[LabMapNetwork, bool, Steps], Findings]] = (
+_ASKED: Sequence[Callable[[LabMapNetwork, bool, Steps], Findings]] = (
     asked.state_changes, asked.multicast_cost, asked.on_change_bytes, asked.ordinary, joining.late_joiners,
     joining.by_frame, snooping.filtered,
 )  # fmt: skip
@@ -34,7 +34,7 @@ def run(quick: bool, steps: Steps) -> Findings:
         bed.start(bed.mesh.names)
         floor, drives = asked.latency_floor(bed, quick, steps)
         findings.add(floor)
-        for part in PARTS:
+        for part in _ASKED:
             findings.add(part(bed, quick, steps))
         with tempfile.TemporaryDirectory() as scratch:
             left = Path(scratch) / REPETITIONS if quick else FOLDER / REPETITIONS

@@ -14,7 +14,7 @@ from ringcast.daemon.table.succession import Succession
 from ringcast.daemon.table.table import MAX_DESTROYED, TagTable
 from ringcast.errors import BadMessage, QosMismatch, ResourceLimit, TagConflict, UnknownTag
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
-from ringcast.model.tag import TagAttributes
+from ringcast.model.tag import TagAttributes, matches
 
 
 def publisher(number: int, tag: str, node: str = "n1", alive: bool = True) -> PublisherRow:
@@ -62,6 +62,36 @@ def test_a_conflict_leaves_the_tag_as_it_is(table: TagTable) -> None:
     with pytest.raises(QosMismatch):
         table.open_tag("lab/other", {"depth": 0})
     assert [row.name for row in table.tags()] == ["lab/temp"]
+
+
+@pytest.mark.parametrize("pattern", ["lab/**", "lab/*", "lab", "**", "*/temp", "@system/**", "gone/**", "nobody/*"])
+def test_a_pattern_finds_what_a_look_at_every_name_would(table: TagTable, pattern: str) -> None:
+    other = TagTable("n2", incarnation=1)
+    other.open_tag("lab/far", {})
+    for name in ("lab", "lab/temp", "labs/temp", "gone/temp", "@system/clock"):
+        table.open_tag(name, {})
+    synchronise(table, other)
+    table.destroy("gone/temp")
+    table.set_present("n2", present=False)  # its tag is an orphan now
+
+    def by_hand() -> list[TagRow]:
+        names = ["@system/clock", "gone/temp", "lab", "lab/far", "lab/temp", "labs/temp"]
+        return [row for name in names if matches(pattern, name) and (row := table.tag(name)) is not None]
+
+    assert table.tags(pattern) == by_hand()
+    assert table.tag("lab/far") is not None
+    table.give_up("lab/far")
+    assert table.tag("lab/far") is None
+    assert table.tags(pattern) == by_hand()
+
+
+def test_publishers_are_found_by_pattern(table: TagTable) -> None:
+    rows = [publisher(1, "lab/a"), publisher(2, "lab/a", alive=False), publisher(3, "lab/b"), publisher(4, "yard")]
+    for row in rows:
+        table.put(row)
+    assert table.publishers_matching("lab/a") == rows[:2]
+    assert table.publishers_matching("lab/*") == rows[:3]
+    assert table.publishers_matching("nobody") == []
 
 
 def test_tags_are_found_by_pattern(table: TagTable) -> None:
