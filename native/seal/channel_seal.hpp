@@ -6,6 +6,7 @@
 #include <map>
 
 #include "seal/sealer.hpp"
+#include "system/inheriting_mutex.hpp"
 
 namespace ringcast::seal {
 
@@ -33,7 +34,7 @@ private:
     std::shared_ptr<Counter> counter(u32 sender);
 
     std::shared_ptr<Schedule> schedule_;
-    mutable std::mutex mutex_;
+    mutable InheritingMutex mutex_;
     std::map<u32, Use> uses_;
 };
 

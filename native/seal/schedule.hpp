@@ -9,9 +9,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 
 #include "seal/cipher.hpp"
+#include "system/inheriting_mutex.hpp"
 
 namespace ringcast::seal {
 
@@ -36,7 +36,7 @@ private:
 
     const Algorithm algorithm_;
     const u64 channel_;
-    mutable std::mutex mutex_;
+    mutable InheritingMutex mutex_;
     Secret current_;
     Secret before_;
     bool has_before_ = false;

@@ -10,6 +10,7 @@ from ringcast.asking import DEFAULT_TIMEOUT_S, Asker
 from ringcast.client.attachment import Attachment
 from ringcast.client.decoding import Decoders, Undecoded, bind, only_scaling, scaled, scaling
 from ringcast.client.mesh import administration
+from ringcast.client.mesh.pulls import check_pulls, declare_pulls
 from ringcast.client.mesh.views import open_view
 from ringcast.client.remote_history import RemoteHistory
 from ringcast.client.ring_following import Scaling, check_reliable
@@ -25,7 +26,6 @@ from ringcast.model.declared import OnExcess, declared
 from ringcast.model.options import Start
 from ringcast.model.place import AUTO
 from ringcast.model.policy import EveryCycle, Policy, view
-from ringcast.model.priority import NORMAL
 from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes, check_name
 from ringcast.notify import OnError
@@ -164,8 +164,8 @@ class Tag(Generic[T]):
         `discardable`. Not with `every`, `rate_hz` or `size`.
         `deadline_s`: messages of declared publishers are to be here that soon after their periods begin; what cannot be
         promised is refused with the numbers (docs/admission.md). `profile` says how it receives where nothing else does
-        (reliable, ordered, transport), and is compared with what publishers offer: QosMismatch names both sides and the
-        nearest profile that fits.
+        (reliable, ordered, transport, priority), and is compared with what publishers offer: QosMismatch names both
+        sides and the nearest profile that fits.
         Raises DaemonUnavailable, AdmissionRefused, QosMismatch (the tag refuses reliable readers, or has no room for
         more; no scaler understands its codec), ScaleError (what its schema says cannot be scaled), ResourceLimit,
         ClosedError, ForkedError, ValueError.
@@ -175,7 +175,7 @@ class Tag(Generic[T]):
         if requested is not None:
             reliable = reliable or requested.reliable
             ordered, transport = ordered and requested.ordered, transport or requested.transport
-            priority = priority or (requested.priority if requested.priority != NORMAL else "")
+            priority = priority or requested.urgency
         if reliable:
             check_reliable(self._name, self._attributes)
         options = Scaling(
@@ -212,6 +212,8 @@ class Tag(Generic[T]):
         every: int = 1,
         size: Size | None = None,
         encoded: bool = False,
+        period_s: float | None = None,
+        max_age_s: float | None = None,
     ) -> History[T]:
         """Look into the rings of this tag. `depth` shows only so many of the newest of each publisher; `publisher`
         shows one publisher's only (one of `publishers(left=True)`, say); `every` n shows the messages
@@ -223,9 +225,25 @@ class Tag(Generic[T]):
         subscriptions, and with `depth` a buffer of that many messages is held there for this history: deeper or
         shallower than the publisher's ring, and there when the publisher has left. `encoded`: messages have the bytes
         that the tag's codec wrote.
-        Raises BrokenError (the node is not there), DaemonUnavailable, QosMismatch (no scaler understands the tag's
-        codec), ScaleError, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
+        `period_s` declares that it pulls at most so often, and `max_age_s` how old the newest message may be that it
+        gets of declared publishers: what cannot be promised is refused with the numbers (docs/admission.md).
+        Raises AdmissionRefused, BrokenError (the node is not there), DaemonUnavailable, QosMismatch (no scaler
+        understands the tag's codec), ScaleError, ResourceLimit, ClosedError, ForkedError, ValueError, TypeError.
         """
+        check_pulls(period_s, max_age_s)
+        made = self._history(depth, publisher, at, every, size, encoded)
+        if period_s is not None:
+            try:
+                where = at or "publisher"
+                made.declared = declare_pulls(self._attachment, made, self._name, where, period_s, max_age_s)
+            except BaseException:
+                made.close()
+                raise
+        return made
+
+    def _history(
+        self, depth: int | None, publisher: Whose | None, at: str | None, every: int, size: Size | None, encoded: bool
+    ) -> LocalHistory[T] | RemoteHistory[T]:
         incarnation = 0 if publisher is None else incarnation_of(publisher)
         if at in (None, "publisher") and every == 1:
             node = self._attachment.connection.welcome.node

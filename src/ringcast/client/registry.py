@@ -127,9 +127,12 @@ class Registry:
         if request is not None:
             self.connection.post(request)
 
-    def hold(self, tag: str, at: str, depth: int, every: int) -> int:
-        """Have a pull buffer held; returns its number. Raises what `Connection.call` does, BrokenError."""
-        request = HoldBuffer(id=0, buffer=self.number(), tag=tag, at=at, depth=depth, every=every)
+    def hold(self, tag: str, at: str, depth: int, every: int, period_s: float = 0.0, max_age_s: float = 0.0) -> int:
+        """Have a pull buffer held, or pulls declared; returns its number. Raises what `Connection.call` does,
+        BrokenError, AdmissionRefused."""
+        request = HoldBuffer(
+            id=0, buffer=self.number(), tag=tag, at=at, depth=depth, every=every, period_s=period_s, max_age_s=max_age_s
+        )  # fmt: skip
         self.connection.call(request, Done)
         self._buffers[request.buffer] = request
         return request.buffer

@@ -77,6 +77,8 @@ class RemoteHistory(Closing, Generic[T_co]):
         self._measured: tuple[int, float] | None = None  # the period; the delay of the last pull and of what it found
         self._unanswered: tuple[str, ...] = ()
         self._buffer: weakref.finalize[[int], RemoteHistory[Any]] | None = None
+        self.declared: weakref.finalize[Any, Any] | None = None
+        """Ends what it declared of its pulls."""
         if depth is not None and at != PUBLISHER:
             buffer = attachment.registry.hold(tag.name, at, depth, every)
             self._buffer = weakref.finalize(self, attachment.registry.let_go, buffer)
@@ -209,8 +211,9 @@ class RemoteHistory(Closing, Generic[T_co]):
     def close(self) -> None:
         """Let go of the buffer, if one was held for it. A second call does nothing."""
         self._closed = True
-        if self._buffer is not None:
-            self._buffer()
+        for ending in (self._buffer, self.declared):
+            if ending is not None:
+                ending()
 
     def __repr__(self) -> str:
         return f"<RemoteHistory of {self._tag.name!r} at {self._place}{' closed' if self._closed else ''}>"

@@ -260,15 +260,18 @@ class PullHistory(ControlMessage, frozen=True, tag="pull"):
 
 
 class HoldBuffer(ControlMessage, frozen=True, tag="hold"):
-    """Hold so many messages of a tag's publishers for a history, on this node (`at` "subscriber") or a named one.
-    `buffer` is the client's own number for it."""
+    """Hold so many messages of a tag's publishers for a history, on this node (`at` "subscriber") or a named one; none
+    with a depth of 0. `buffer` is the client's own number for it. With `period_s` the history declares that it pulls
+    at most so often and, with `max_age_s`, how old the newest message may be that it gets; 0 is any age."""
 
     id: int
     buffer: int
     tag: str
     at: Place
-    depth: Annotated[int, msgspec.Meta(ge=1, le=2**24)]
+    depth: Annotated[int, msgspec.Meta(ge=0, le=2**24)]
     every: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
+    period_s: Rate = 0.0
+    max_age_s: Rate = 0.0
 
 
 class DropBuffer(ControlMessage, frozen=True, tag="drop"):

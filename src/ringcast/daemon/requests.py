@@ -168,7 +168,9 @@ class Requests:
         elif isinstance(request, DropBuffer):
             if self._network is not None:
                 self._network.buffers.unwant(connection.number, request.buffer)
+            self._local.end_pull(connection.number, request.buffer)
             connection.push(Done(id=request.id))
+            self._on_done()
         else:
             self._do(connection, request, fds)
 
@@ -248,8 +250,12 @@ class Requests:
         await asyncio.to_thread(self._network.models.load_from, fds[0].fileno())
 
     async def _hold(self, client: int, request: HoldBuffer) -> None:
-        if self._network is None:
+        if self._network is None and request.depth:
             raise without_network(request)
+        self._local.declare_pull(client, request)
+        self._on_done()
+        if self._network is None or not request.depth:
+            return
         await self._network.buffers.want(client, request)
         if client not in self._local.clients:  # it left meanwhile
             self._network.buffers.unwant(client)

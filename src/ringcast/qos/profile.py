@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ringcast.errors import BadConfiguration
+from ringcast.model import priority
 from ringcast.model.profile import Profile
 from ringcast.model.toml_lines import line_of, line_of_error, lines_of
 
@@ -57,4 +58,10 @@ def _profile(name: str, table: Any, path: str, lines: dict[tuple[str | int, ...]
             words = str(exc).partition(" - at")[0]
             reason = f"{name}.{field}: {words[:1].lower()}{words[1:]}"
             raise BadConfiguration(path, line_of(lines, (name, field)), reason) from exc
-    return msgspec.convert({**table, "name": name}, Profile)
+    made = msgspec.convert({**table, "name": name}, Profile)
+    for field, words in (("sched", made.sched), ("bandwidth", made.bandwidth and f"bandwidth:{made.bandwidth}")):
+        try:
+            priority.read(words)
+        except ValueError as exc:
+            raise BadConfiguration(path, line_of(lines, (name, field)), f"{name}.{field}: {exc}") from exc
+    return made

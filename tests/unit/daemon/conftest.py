@@ -138,13 +138,13 @@ class Node:
         return self.answer(client, OpenTag(id=1, name=name, requested=requested))
 
     def publish_all(
-        self, client: int, tag: str, incarnation: int | None = None, capacity_bytes: int = 100
+        self, client: int, tag: str, incarnation: int | None = None, capacity_bytes: int = 100, **how: Any
     ) -> tuple[int, list[Send]]:
         """The publisher's number, or 0 when refused, and everything that was sent."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         incarnation = incarnation or next(self._incarnations)
-        request = Publish(id=1, tag=tag, incarnation=incarnation, depth=16, capacity_bytes=capacity_bytes)
+        request = Publish(id=1, tag=tag, incarnation=incarnation, depth=16, capacity_bytes=capacity_bytes, **how)
         try:
             out = self.ask(client, request, [null(), null(), Descriptor(theirs.detach())])
         except BadMessage:

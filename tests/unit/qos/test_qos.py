@@ -93,3 +93,16 @@ def test_deadlines_silence_and_losses_are_told_once_each():
 def test_a_publisher_that_never_sends_is_late():
     monitor = Monitor(Profile(period_s=0.01), 0)
     assert monitor.look(30 * MS, None, 0) == [QualityEvent("deadline", 3, 0.03)]
+
+
+def test_a_profile_makes_class_schedule_and_reservation():
+    text = '[arm]\npriority = "high"\nsched = "fifo:30"\nbandwidth = "5mbit"\n[plain]\n'
+    known = read(text, "p")
+    assert known["arm"].urgency == "high fifo:30 bandwidth:5mbit"
+    assert known["plain"].urgency == ""
+
+
+@pytest.mark.parametrize(("line", "field"), [('sched = "fifo:300"', "sched"), ('bandwidth = "much"', "bandwidth")])
+def test_a_schedule_or_bandwidth_that_is_none_is_named_with_its_line(line, field):
+    with pytest.raises(BadConfiguration, match=rf"^p:3: arm\.{field}: "):
+        read(f"[arm]\nhistory = 1\n{line}\n", "p")

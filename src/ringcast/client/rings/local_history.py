@@ -101,6 +101,8 @@ class LocalHistory(Closing, Generic[T_co]):
         self._decoders = decoders
         self._depth = depth
         self._only: int | None = None
+        self.declared: weakref.finalize[Any, Any] | None = None
+        """Ends what it declared of its pulls."""
         self._rings = HistoryRings(attachment, tag, decoders, limit=depth or 0, incarnation=incarnation)
         lend(self._rings, self, ("latest", "range_columns"))
         with self._rings.registration.lock:  # rings come and go under it
@@ -240,6 +242,8 @@ class LocalHistory(Closing, Generic[T_co]):
 
     def close(self) -> None:
         """Let go of the rings. A second call does nothing, and so does one in a forked child."""
+        if self.declared is not None and not self._rings.closed:
+            self.declared()
         self._rings.close()
 
     def __repr__(self) -> str:

@@ -62,6 +62,12 @@ class Admitting:
         rows = self._newcomers(pattern, deadline_s, reliable, wanted)
         self._judge(f"a subscriber to {pattern!r} with a deadline of {deadline_s:g} s", [], rows)
 
+    def pull(self, row: SubscriberRow) -> None:
+        """A pull client declares itself. Raises AdmissionRefused."""
+        limit = f" and wants nothing older than {row.deadline_s:g} s" if row.deadline_s else ""
+        what = f"a history of {row.info.pattern!r} that pulls every {row.pulls_s:g} s{limit}"
+        self._judge(what, [], [row])
+
     def _newcomers(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> list[SubscriberRow]:
         node = self._table.node
         return [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ringcast.admission.calibration import Calibration
-from ringcast.admission.model import Costs, Link, Node, Stream, Subscriber, System
+from ringcast.admission.model import Costs, Link, Node, Pull, Stream, Subscriber, System
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.model.place import AUTO, PUBLISHER, node_of
@@ -48,12 +48,16 @@ def declared_system(
     streams = [_stream(table, row, more_subscribers) for row in rows]
     names = list(dict.fromkeys([
         table.node,
-        *(name for one in streams for name in [one.node, *(sub.node for sub in one.subscribers)]),
-        *(node_of(sub.at) for one in streams for sub in one.subscribers if node_of(sub.at)),
+        *(name for one in streams for name in [one.node, *(client.node for client in _clients(one))]),
+        *(node_of(client.at) for one in streams for client in _clients(one) if node_of(client.at)),
     ]))  # fmt: skip
     nodes = tuple(_node(name, found, own=name == table.node, others=others) for name in names)
     links = tuple(_link(a, b, others) for i, a in enumerate(names) for b in names[i + 1 :])
     return System(nodes=nodes, links=links, streams=tuple(streams), costs=found.costs)
+
+
+def _clients(stream: Stream) -> list[Subscriber | Pull]:
+    return [*stream.subscribers, *stream.pulls]
 
 
 def _node(name: str, found: Calibration, *, own: bool, others: Others | None) -> Node:
@@ -72,17 +76,27 @@ def _stream(table: TagTable, row: PublisherRow, more: list[SubscriberRow]) -> St
     assert row.declared is not None
     said = row.declared
     tag = row.info.tag
-    wanting = [*table.subscribers(tag), *(one for one in more if one.info.pattern == tag)]
+    newcomers = [one for one in more if one.info.pattern == tag]
+    wanting = [*table.subscribers(tag), *(one for one in newcomers if not one.pulls_s)]
+    pulling = [*table.pulls(tag), *(one for one in newcomers if one.pulls_s)]
     return Stream(
         tag=f"{tag} of {row.owner}#{row.info.id}", node=row.owner, period_s=said.period_s, bytes=float(said.max_bytes),
         compute_s=said.compute_s, jitter_s=said.jitter_s,
         transport="tcp" if any(one.info.reliable for one in wanting) else "nak",
         subscribers=tuple(_subscriber(one, float(said.max_bytes), said.period_s) for one in wanting),
+        pulls=tuple(_pull(one) for one in pulling),
     )  # fmt: skip
 
 
 def subscriber_name(row: SubscriberRow) -> str:
     return f"{row.owner}#{row.info.id}"
+
+
+def _pull(row: SubscriberRow) -> Pull:
+    return Pull(
+        name=subscriber_name(row), node=row.owner, period_s=row.pulls_s, max_age_s=row.deadline_s or None,
+        at=row.wanted.at,
+    )  # fmt: skip
 
 
 def _subscriber(row: SubscriberRow, size: float, period_s: float) -> Subscriber:

@@ -16,7 +16,7 @@ import msgspec
 
 from ringcast.control.descriptor import Descriptor
 from ringcast.control.refusal import refuse
-from ringcast.control.requests import Hello, Publish, Request, Subscribe
+from ringcast.control.requests import Hello, HoldBuffer, Publish, Request, Subscribe
 from ringcast.daemon.access.rights import Rights
 from ringcast.daemon.admitting.admitting import Admitting
 from ringcast.daemon.clients.publishers import Publishers
@@ -32,7 +32,9 @@ from ringcast.daemon.rings.sharing import Sharing
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, SubscriberRow, TagRow
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, RingcastError
-from ringcast.model.place import Setting
+from ringcast.model.identity import SubscriberInfo
+from ringcast.model.place import Setting, Wanted
+from ringcast.model.tag import check_name
 from ringcast.security.rules import Rules, Who
 
 MAX_PROGRAM_CHARS = 255
@@ -79,7 +81,9 @@ class Local:
         if len(fds) > 1:
             raise BadMessage(f"{len(fds)} descriptors beside hello, expected at most 1")
         counters = self._core.CounterView(fds[0].fileno()) if fds else None
-        self.clients[client] = Client(client, pid, user, hello.program[:MAX_PROGRAM_CHARS], counters, who)
+        made = Client(client, pid, user, hello.program[:MAX_PROGRAM_CHARS], counters, who)
+        made.trusted = who is not None and self.rights.rules.is_owner(who)
+        self.clients[client] = made
 
     def handle(self, client: int, request: Request, fds: list[Descriptor]) -> list[Send]:
         """Do what a client asks. Raises BadMessage when it does not keep to the protocol."""
@@ -109,8 +113,31 @@ class Local:
                 return msgspec.structs.replace(request, rate_hz=min(fits, request.range_hz[1]))
         return request
 
+    def declare_pull(self, client: int, request: HoldBuffer) -> None:
+        """Raises AdmissionRefused, BadTagName."""
+        if not request.period_s or client not in self.clients:
+            return
+        held = self.clients[client]
+        info = SubscriberInfo(
+            id=next(self._numbers), node=self.table.node, pattern=check_name(request.tag), pid=held.pid, user=held.user,
+            reliable=False, program=held.program,
+        )  # fmt: skip
+        row = SubscriberRow(
+            info=info, wanted=Wanted(at=request.at), deadline_s=request.max_age_s, pulls_s=request.period_s
+        )
+        self.admitting.pull(row)
+        held.pulls[request.buffer] = row.key
+        self._effects.note(self.table.put(row))
+
+    def end_pull(self, client: int, buffer: int | None = None) -> None:
+        """A declared history was closed; without a number, all of the client's."""
+        held = self.clients[client].pulls if client in self.clients else {}
+        for number in [number for number in held if buffer in (None, number)]:
+            self._effects.note(self.table.remove(held.pop(number)))
+
     def leave(self, client: int) -> list[Send]:
         """A client is gone: withdraw what it held. Its rings linger."""
+        self.end_pull(client)
         gone = self.clients.pop(client, None)
         if gone is not None:
             for subscription in list(gone.subscriptions.values()):

@@ -64,6 +64,7 @@ class Subscribers:
         subscription.deadline_s = request.deadline_s
         if request.range_hz is not None and request.rate_hz < request.range_hz[1]:
             subscription.fidelity = subscription.fidelity._replace(why=ADMISSION)
+        if subscription.options.range is not None:  # the best too: another daemon may have said otherwise
             self._tell(subscription)
         client.subscriptions[subscription.number] = subscription
         if fds:

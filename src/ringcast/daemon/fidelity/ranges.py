@@ -64,7 +64,7 @@ class Ranges:
         asking = {
             (row.owner, row.info.id): (row.deadline_s, row.wanted.range_hz)
             for tag in {row.info.tag for row in declared.values()}
-            for row in table.subscribers(tag)
+            for row in (*table.subscribers(tag), *table.pulls(tag))
         }
         known = {number: row.declared for number, row in declared.items()}, asking, set(self._followed)
         if known == self._known:

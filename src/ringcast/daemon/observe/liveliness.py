@@ -66,7 +66,7 @@ class Liveliness:
 
 
 def _info(row: Row) -> PublisherInfo | SubscriberInfo | None:
-    if isinstance(row, SubscriberRow) or (isinstance(row, PublisherRow) and row.alive):
+    if (isinstance(row, SubscriberRow) and not row.pulls_s) or (isinstance(row, PublisherRow) and row.alive):
         return row.info
     return None
 

@@ -140,8 +140,12 @@ class Client:
         self.counters = counters
         self.rings: dict[int, Ring] = {}
         self.subscriptions: dict[int, Subscription] = {}
+        self.pulls: dict[int, str] = {}
+        """Rows of histories that declared how they pull, by the client's numbers."""
         self.receives = who is not None
         """Whether it may be asked to receive streams itself."""
+        self.trusted = False
+        """Whether its user is the daemon's, or root: what it received itself, others here may read."""
         self._mailboxes: weakref.WeakValueDictionary[tuple[int, int], Mailbox] = weakref.WeakValueDictionary()
 
     def mailbox(self, descriptor: Descriptor, number: int) -> Mailbox:

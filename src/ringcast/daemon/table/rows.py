@@ -76,7 +76,10 @@ class SubscriberRow(msgspec.Struct, frozen=True, kw_only=True, tag="sub"):
     info: SubscriberInfo
     wanted: Wanted = Wanted()
     deadline_s: float = 0.0
-    """From sending to receiving; 0 is none."""
+    """From sending to receiving; 0 is none. Of a pull client, how old what it gets may be."""
+    pulls_s: float = 0.0
+    """How often a declared pull client asks at most: nothing is sent to it, and it is nobody's subscriber. 0 is one
+    that subscribes."""
 
     @property
     def owner(self) -> str:

@@ -54,6 +54,7 @@ class TagTable:
         self._branches: dict[str, set[str]] = {}  # names of tags and orphans by their first segment
         self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
         self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
+        self._pulls: PatternIndex[_ID, SubscriberRow] = PatternIndex()
         self._contested: set[str] = set()
         self._youngest = 0
         self._rows_of_others = 0
@@ -117,6 +118,10 @@ class TagTable:
     def subscribers(self, tag: str) -> list[SubscriberRow]:
         """Whose pattern selects the tag."""
         return list(self._subscribers.matching(tag))
+
+    def pulls(self, tag: str) -> list[SubscriberRow]:
+        """Pull clients of the tag that declared themselves."""
+        return list(self._pulls.matching(tag))
 
     def __len__(self) -> int:
         return sum(self.tag(name) is not None for name in {*self._tags, *self._orphans})
@@ -302,11 +307,11 @@ class TagTable:
         if isinstance(old, PublisherRow):
             self._publishers.discard(old.info.tag, where)
         if isinstance(old, SubscriberRow):
-            self._subscribers.discard(old.info.pattern, where)
+            (self._pulls if old.pulls_s else self._subscribers).discard(old.info.pattern, where)
         if isinstance(new, PublisherRow):
             self._publishers.add(new.info.tag, where, new)
         if isinstance(new, SubscriberRow):
-            self._subscribers.add(new.info.pattern, where, new)
+            (self._pulls if new.pulls_s else self._subscribers).add(new.info.pattern, where, new)
         return _difference(old, new)
 
     def _show_tag(self, name: str, owner: str, new: TagRow | None) -> list[Change]:

@@ -1,6 +1,7 @@
 """Random task sets: streams on one node whose publishers and subscribers compute. Pure; the same seed, the same sets.
 
 Shares of processors are drawn by UUniFast (Bini and Buttazzo), so that every way to divide the whole is as likely.
+Deadlines lie in the second half of what a stream's own work leaves of its period.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def task_set(seed: int, cores: int, costs: Costs, blocking_s: float) -> System:
         compute = max(LEAST_COMPUTE_S, min(share, 0.8) * period)
         before = compute * draw.uniform(0.3, 0.7)
         after = compute - before
-        deadline = period * draw.uniform(0.5, 1.0)
+        # Between its own work and its period: a shorter one no schedule could keep, and such a set says nothing.
+        deadline = compute + (period - compute) * draw.uniform(0.5, 1.0)
         reader = Subscriber(name="s", node=NODE, deadline_s=deadline, compute_s=after)
         tag = f"set{seed}/t{i}"
         streams.append(

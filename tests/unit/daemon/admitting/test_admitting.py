@@ -104,3 +104,33 @@ def test_more_streams_than_can_be_judged_between_two_requests(table):
         published(table, "t", SLOW, number)
     with pytest.raises(AdmissionRefused, match="at most 32 streams; plan more by 'ringcast admit'"):
         Admitting(table, lambda: FOUND).subscribe("t", 0.5, False, Wanted())
+
+
+def pulling(table: TagTable, period_s: float, max_age_s: float, number: int = 0) -> SubscriberRow:
+    info = SubscriberInfo(id=number, node="n1", pattern="t", pid=1, user="", reliable=False, program="")
+    return SubscriberRow(info=info, wanted=Wanted(at="publisher"), deadline_s=max_age_s, pulls_s=period_s)
+
+
+def test_the_age_of_what_a_pull_client_gets_is_bounded(table):
+    published(table, "t", SLOW)
+    admitting = Admitting(table, lambda: FOUND)
+    admitting.pull(pulling(table, 0.1, 1.5))
+    with pytest.raises(
+        AdmissionRefused, match=r"pulls every 0.1 s and wants nothing older than 0.9 s.*age 900"
+    ) as caught:
+        admitting.pull(pulling(table, 0.1, 0.9))  # the newest may be nearly a period old
+    assert "t of n1#1 to n1#0" in caught.value.reasons[0]
+
+
+def test_a_pull_client_that_was_let_in_counts_and_is_nobodys_subscriber(table):
+    costly = Calibration(Machine("p", 1, "k", "v"), Costs(publish=COST, pull=Cost(fixed_s=0.05)), 1e-4, "now", True)
+    published(table, "t", SLOW)
+    admitting = Admitting(table, lambda: costly)
+    admitting.pull(pulling(table, 0.1, 2.0))
+    table.put(pulling(table, 0.1, 2.0, number=5))
+    assert table.subscribers("t") == []
+    assert [row.info.id for row in table.pulls("t")] == [5]
+    with pytest.raises(AdmissionRefused, match=r"no bound|missed by"):
+        admitting.pull(pulling(table, 0.06, 2.0))  # both together are more than the core can do
+    table.remove("sub:5")
+    admitting.pull(pulling(table, 0.06, 2.0))

@@ -63,6 +63,13 @@ def test_sets_are_the_same_for_the_same_seed_and_fit_the_node():
         busy = sum((one.compute_s + one.subscribers[0].compute_s) / one.period_s for one in made.streams)
         assert busy <= 2
         assert {one.node for one in made.streams} == {NODE}
+        for one in made.streams:
+            assert one.compute_s + one.subscribers[0].compute_s < one.deadline_s <= one.period_s
+
+
+def test_most_sets_fit_a_node_that_waits_little_and_some_do_not():
+    verdicts = [judge(task_set(seed, 2, COSTS, 1e-4)).admitted for seed in range(40)]
+    assert 20 <= sum(verdicts) < 40
 
 
 def test_it_leaves_report_rows_and_a_picture(tmp_path):
