@@ -1039,6 +1039,9 @@ class Trees:
     def scores(self, numbers: Sequence[float]) -> list[float]:
         """The sum of the leaves, by label. Raises ValueError."""
 
+    def best(self, numbers: Sequence[float], lowest: bool) -> int:
+        """The label with the lowest sum, or the highest; of equals the first. Raises ValueError."""
+
 def set_schedule(thread: int, values: tuple[int, int, int, int, int]) -> None:
     """Give a thread (0: the caller's) a policy of Linux: its number, priority, runtime, deadline, period in ns. Raises
     OSError."""
