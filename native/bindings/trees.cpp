@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -42,12 +43,23 @@ std::vector<double> scores(const Trees& trees, const std::vector<double>& number
     return out;
 }
 
+// The label with the lowest sum, or the highest; of equals the first.
+std::size_t best(const Trees& trees, const std::vector<double>& numbers, bool lowest) {
+    if (numbers.size() != trees.numbers()) throw nb::value_error("there is not one value for each number");
+    thread_local std::vector<double> scratch, out;
+    out.resize(trees.labels());
+    trees.scores(numbers.data(), scratch, out.data());
+    const auto found = lowest ? std::min_element(out.begin(), out.end()) : std::max_element(out.begin(), out.end());
+    return static_cast<std::size_t>(found - out.begin());
+}
+
 }  // namespace
 
 void bind_trees(nb::module_& m) {
     nb::class_<Trees>(m, "Trees")
         .def(nb::new_(&made), nb::kw_only(), "numbers"_a, "features"_a, "logarithms"_a, "roots"_a, "nodes"_a, "leaves"_a, "labels"_a)
-        .def("scores", &scores, "numbers"_a);
+        .def("scores", &scores, "numbers"_a)
+        .def("best", &best, "numbers"_a, "lowest"_a);
 }
 
 }  // namespace ringcast::bindings

@@ -54,11 +54,12 @@ std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec) {
     return mirror;
 }
 
-std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec, RecoverySpec recovery) {
+std::shared_ptr<Mirror> Delivery::open(const ChannelSpec& spec, RecoverySpec recovery, const RingView* before) {
     ChannelSpec guarded = spec;
     guarded.guarded = true;
     guarded.kept_bytes = u64{recovery.stack.window.cells} * recovery.stack.window.cell_bytes;
     auto mirror = std::make_shared<Mirror>(guarded);
+    if (before != nullptr) mirror->inherit(*before);
     // Made here, so that a stack that cannot be is refused to whoever asks for it.
     auto recovered = std::make_shared<std::unique_ptr<Recovered>>(std::make_unique<Recovered>(mirror, std::move(recovery), outgoing_));
     if (spec.reliable) {

@@ -44,8 +44,8 @@ public:
 
     // ---- any thread
     std::shared_ptr<Mirror> open(const ChannelSpec& spec);
-    // Behind a recovery stack.
-    std::shared_ptr<Mirror> open(const ChannelSpec& spec, RecoverySpec recovery);
+    // Behind a recovery stack. With `before` it begins with what that mirror holds; copying that takes its time.
+    std::shared_ptr<Mirror> open(const ChannelSpec& spec, RecoverySpec recovery, const RingView* before = nullptr);
     void retune(u64 key, const recovery::Tuning& tuning, std::shared_ptr<recovery::Filter> filter, bool patient);
     void regroup(u64 key, std::vector<Endpoint> peers);
     // One more socket to receive from: multicast groups'.

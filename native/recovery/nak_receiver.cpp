@@ -76,6 +76,7 @@ void NakReceiver::review(i64 now_ns, Outbox& out) {
                 break;
             }
             ask(i);
+            window_.note_asked(i);
             t.due_ns = now_ns + hold_ns(t.tries++);
         }
         wake_at_ns_ = std::min(wake_at_ns_, t.due_ns);
@@ -129,6 +130,7 @@ void NakReceiver::suppress(const wire::NakRange& range, i64 now_ns) {
         // Several who ask in one round count once, or a large group would use up everybody's tries.
         if (now_ns < t.held_until_ns) continue;
         ++counters_.suppressed;
+        window_.note_asked(i);
         t.held_until_ns = t.due_ns = now_ns + hold_ns(t.tries);
         ++t.tries;
     }

@@ -35,6 +35,7 @@ Tuning checked(const Tuning& tuning) {
 Receiving::Receiving(const StackSpec& spec)
     : spec_(checked(spec)),
       complete_(promises<&StageKind::complete>(spec)),
+      tells_late_(!complete_ || std::find(spec.stages.begin(), spec.stages.end(), "nak") != spec.stages.end()),
       window_(spec.window),
       ordering_(window_, promises<&StageKind::ordered>(spec), spec.by_message, complete_) {
     for (const std::string& name : spec_.stages)

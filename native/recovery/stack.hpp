@@ -58,11 +58,11 @@ public:
     const Tuning& tuning() const { return spec_.tuning; }
     const Window& window() const { return window_; }
     // Messages that came late although nobody asked for them again: the network had not lost them.
-    u64 overtaken() const { return complete_ ? 0 : window_.counters().overtaken; }
+    u64 overtaken() const { return tells_late_ ? window_.counters().overtaken : 0; }
     // Runs of messages that the network lost: those that came late by themselves are in none.
     u64 gaps() const {
         const WindowCounters& c = window_.counters();
-        return complete_ ? c.gaps : c.gaps + c.opened - c.closed;
+        return tells_late_ ? c.gaps + c.opened - c.closed : c.gaps;
     }
     const StackCounters& counters() const { return counters_; }
     template <typename Stage>
@@ -81,6 +81,7 @@ private:
 
     StackSpec spec_;
     bool complete_;
+    bool tells_late_;  // knows what was asked for again; where the sender sends again by itself, nobody does
     Window window_;
     Ordering ordering_;
     std::vector<std::unique_ptr<ReceivingStage>> stages_;

@@ -61,7 +61,7 @@ void Window::skip(u64 from, u64 to) {
 bool Window::lost_so_far(u64 index) const { return index < end_ && slot(index).index == index && slot(index).skipped; }
 
 void Window::came_late(u64 index) {
-    if (!lost_so_far(index)) return;
+    if (!lost_so_far(index) || slot(index).asked) return;
     slot(index).skipped = false;
     ++counters_.overtaken;
     const bool before = index > 0 && lost_so_far(index - 1), after = lost_so_far(index + 1);

@@ -45,7 +45,7 @@ struct WindowCounters {
     u64 gaps = 0;        // runs of them
     u64 closed = 0;      // of these runs, those of which nothing is left without what was overtaken
     u64 opened = 0;      // runs that are two, because what was between them was overtaken
-    u64 overtaken = 0;   // of these, packets that came by themselves in the end: late, or sent again where a stage asks
+    u64 overtaken = 0;   // of these, messages that came late by themselves: nobody had asked for them again
 };
 
 class Window {
@@ -74,6 +74,8 @@ public:
 
     // ---- one message
     bool remembers(u64 index) const { return slot(index).index == index; }
+    // It was asked for again, here or by another receiver.
+    void note_asked(u64 index) { slot(index).asked = true; }
     bool missing(u64 index) const { return index >= base_ && index < end_ && !finished(slot(index)); }
     bool whole(u64 index) const { return remembers(index) && slot(index).pieces != 0 && slot(index).have == slot(index).pieces; }
     bool gone(u64 index) const { return remembers(index) && slot(index).gone; }
@@ -112,6 +114,7 @@ private:
         std::uint16_t chunk = 0;
         bool gone = false;
         bool skipped = false;  // counted as such, and none of its packets came since
+        bool asked = false;    // for again: what comes now may be an answer
         u32 head = kNone, tail = kNone;  // its cells, oldest first
         i64 sent_ns = 0;
         i64 noticed_ns = 0;

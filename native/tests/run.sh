@@ -10,5 +10,7 @@ mkdir -p "$1"
 cmake -S . -B "$1" -G Ninja -DCMAKE_BUILD_TYPE=Tests -DCMAKE_CXX_FLAGS_TESTS="$flags" \
   -DRINGCAST_TESTS=ON -DRINGCAST_SANITIZE="$2" -DRINGCAST_BUILT_CORE="$core" >"$1.log" 2>&1 || { cat "$1.log"; exit 1; }
 cmake --build "$1" --parallel 2 >"$1.log" 2>&1 || { cat "$1.log"; exit 1; }
+# A child may start threads after fork: one test is about that.
+export TSAN_OPTIONS="die_after_fork=0${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 echo "native tests (${2:-no sanitizer})"
 ctest --test-dir "$1" --parallel 2 --output-on-failure --no-tests=error

@@ -727,9 +727,11 @@ class Delivery:
         seal: ChannelSeal | None = None,
         sender: int = 4294967295,
         shown: bool = False,
+        before: tuple[int, int, int, int] | None = None,
     ) -> Mirror:
         """Behind a recovery stack. `loss` is (rate, enter, leave, duplicate, overtake, seed) of losses on purpose. With
-        `shown` its counters are in a page that other processes may have."""
+        `shown` its counters are in a page that other processes may have. `before` is the ring that it takes the place
+        of (descriptor, depth, capacity, incarnation): what that holds before `first_seq` is copied first."""
 
     def retune(
         self, key: int, tuning: dict[str, int], patient: bool, loss: tuple[float, float, float, float, float, int]
@@ -836,6 +838,7 @@ class Pump:
         most_bytes_per_s: int = 0,
         seal: ChannelSeal | None = None,
         sender: int = 0,
+        short_headers: bool = False,
     ) -> None: ...
     def stop_before(self, seq: int) -> None:
         """Somebody else sends `seq` and what follows; the state is "done" once everything before it is sent."""
@@ -1035,6 +1038,9 @@ class Trees:
 
     def scores(self, numbers: Sequence[float]) -> list[float]:
         """The sum of the leaves, by label. Raises ValueError."""
+
+    def best(self, numbers: Sequence[float], lowest: bool) -> int:
+        """The label with the lowest sum, or the highest; of equals the first. Raises ValueError."""
 
 def set_schedule(thread: int, values: tuple[int, int, int, int, int]) -> None:
     """Give a thread (0: the caller's) a policy of Linux: its number, priority, runtime, deadline, period in ns. Raises

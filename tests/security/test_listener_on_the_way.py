@@ -162,6 +162,6 @@ def test_a_changed_record_ends_the_stream_before_anything_of_it_is_delivered(eve
 
 
 def _preamble(path: Path) -> bytes:
-    from ringcast.transport.stream_intake import MAGIC, PREAMBLE
+    from ringcast.transport.streams.intake import MAGIC, PREAMBLE
 
     return PREAMBLE.pack(MAGIC, path.channel.key)

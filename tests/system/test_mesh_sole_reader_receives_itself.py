@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +23,6 @@ DEPTH = 8192
 
 def receivers(node: Any, tag: str) -> list[str]:
     return [row.receiver for row in node.incoming(tag=tag)]
-
-
-@pytest.fixture(autouse=True)
-def of_every_tag(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not of questions and answers alone. Daemons that a test starts inherit it."""
-    monkeypatch.setenv("RINGCAST_SOLE_READERS", "every tag")
 
 
 @pytest.fixture
@@ -129,6 +124,67 @@ def test_nothing_is_lost_or_twice_while_others_come_and_go(waits: bool, stream: 
         over.set()
         last.join()
     assert [(msg.seq, msg.lost) for msg in got] == [(seq, 0) for seq in range(pub.next_seq)]
+
+
+def held(node: Any) -> list[tuple[int, int, bytes]]:
+    """The history that the node itself has of it, with what is lost before each message."""
+    history = node.session.tag("stream").history(at="subscriber")
+    return [(msg.seq, msg.lost, bytes(msg.data)) for msg in history.since(history.bounds()[0])]
+
+
+def test_the_history_goes_on_when_the_stream_changes_hands(stream: Any, eventually: Eventually, take: Any) -> None:
+    _, b, pub = stream
+    pub.send(b"before anybody came")
+    sub = b.session.subscribe("stream")
+    sent = [(pub.send(b"%d" % i), 0, b"%d" % i) for i in range(300)]
+    take(sub, b"299")
+    assert (receivers(b, "stream"), held(b)) == (["subscriber"], sent)
+    with b.connect() as other:
+        late = other.subscribe("stream", start="earliest")
+        assert (receivers(b, "stream"), held(b)) == (["daemon"], sent)
+        sent.append((pub.send(b"to both"), 0, b"to both"))
+        assert [(msg.seq, msg.lost, msg.data) for msg in take(late, b"to both")] == sent
+        assert [(msg.seq, msg.lost) for msg in take(sub, b"to both")] == [(301, 0)]
+        assert held(b) == sent
+    eventually(lambda: receivers(b, "stream") == ["subscriber"])
+    assert held(b) == sent
+    sent.append((pub.send(b"alone again"), 0, b"alone again"))
+    assert [(msg.seq, msg.lost) for msg in take(sub, b"alone again")] == [(302, 0)]
+    assert held(b) == sent
+
+
+def test_the_history_goes_on_while_others_come_and_go(make_mesh: Any, eventually: Eventually, take: Any) -> None:
+    """In a ring that overwrites its oldest all the time: what is held is without gaps, and ends with the newest."""
+    a, b = make_mesh(2)
+    pub = a.session.publisher("stream", depth=64, capacity_bytes=1 << 16)
+    eventually(lambda: b.knows("stream"))
+    sub = b.session.subscribe("stream")
+    with b.connect() as other:
+        for number in range(20):
+            for _ in range(30):
+                pub.send(b"x")
+            pub.send(b"%d" % number)
+            take(sub, b"%d" % number)
+            with other.subscribe("stream"):
+                found = [seq for seq, lost, _ in held(b) if lost == 0]
+                assert found == list(range(max(0, pub.next_seq - 64), pub.next_seq))
+    assert [seq for seq, _, _ in held(b)] == list(range(pub.next_seq - 64, pub.next_seq))
+
+
+def test_a_second_subscriber_finds_room_where_the_first_one_had_it(
+    tmp_path: Path, make_mesh: Any, eventually: Eventually, take: Any
+) -> None:
+    """The node's memory has room for one mirror and not for two."""
+    small = tmp_path / "small.toml"
+    small.write_text('[limits]\nmemory = "40M"\n')
+    a, b = make_mesh(2, b={"RINGCAST_CONFIG": str(small)})
+    pub = a.session.publisher("stream", depth=64, capacity_bytes=16 << 20)
+    eventually(lambda: b.knows("stream"))
+    first = b.session.subscribe("stream")
+    with b.connect() as other:
+        second = other.subscribe("stream")
+        pub.send(b"x")
+        assert [(msg.seq, msg.lost) for sub in (first, second) for msg in take(sub, b"x")] == [(0, 0), (0, 0)]
 
 
 READER = """

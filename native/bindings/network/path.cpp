@@ -1,4 +1,5 @@
 // Delivery, Mirror and Pump: the daemon's native threads.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -101,11 +102,11 @@ nb::dict delivery_counters(const Delivery& delivery) {
 }
 
 std::unique_ptr<Pump> make_pump(int ring_fd, int bell_fd, int socket_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every,
-                                u64 first_seq, bool reliable, bool stream, u32 chunk, u64 most_bytes_per_s, Seal seal, u32 sender) {
+                                u64 first_seq, bool reliable, bool stream, u32 chunk, u64 most_bytes_per_s, Seal seal, u32 sender, bool short_headers) {
     auto ring = std::make_shared<const RingView>(ring_fd, Geometry::of(depth, capacity_bytes), incarnation);
     check_page(bell_fd, kPage);
     return std::make_unique<Pump>(std::move(ring), map_plain(bell_fd, kPage, Access::write), duplicate(socket_fd),
-                                  PumpSpec{key, every, first_seq, reliable, stream, static_cast<std::uint16_t>(chunk), most_bytes_per_s, std::move(seal), sender});
+                                  PumpSpec{key, every, first_seq, reliable, stream, static_cast<std::uint16_t>(chunk), most_bytes_per_s, std::move(seal), sender, short_headers});
 }
 
 template <typename Taker>
@@ -140,9 +141,24 @@ std::vector<Endpoint> endpoints(const std::vector<std::string>& texts, int famil
     return out;
 }
 
+using Before = std::tuple<int, u64, u64, u64>;  // a ring's descriptor, depth, capacity, incarnation
+
+// None when it cannot be mapped or is none: a mirror without the history of the one before it is better than no mirror.
+std::unique_ptr<const RingView> view_of(const std::optional<Before>& before) {
+    if (!before) return nullptr;
+    const auto [fd, depth, capacity_bytes, incarnation] = *before;
+    try {
+        return std::make_unique<const RingView>(fd, Geometry::of(depth, capacity_bytes), incarnation);
+    } catch (const Corrupt&) {
+    } catch (const OsRefused&) {
+    }
+    return nullptr;
+}
+
 std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capacity_bytes, u64 every, u64 first_seq, bool reliable, std::vector<std::string> stages,
                                        const nb::dict& tuning, u32 me, u32 messages, u32 most_pieces, u32 cells, u32 cell_bytes, const std::string& publisher,
-                                       const std::string& group, const std::vector<std::string>& peers, u64 gate_seq, bool patient, Loss loss, Seal seal, u32 sender, bool shown) {
+                                       const std::string& group, const std::vector<std::string>& peers, u64 gate_seq, bool patient, Loss loss, Seal seal, u32 sender, bool shown,
+                                       const std::optional<Before>& before) {
     // Pieces of the message whose turn it is are kept until the stack says that the rest will not come.
     constexpr i64 kPatienceNs = 3'600'000'000'000;
     RecoverySpec spec;
@@ -161,7 +177,9 @@ std::shared_ptr<Mirror> open_recovered(Delivery& d, u64 key, u64 depth, u64 capa
     channel.seal = std::move(seal);
     channel.sender = sender;
     channel.shown = shown;
-    return d.open(channel, std::move(spec));
+    const auto view = view_of(before);
+    Released released;
+    return d.open(channel, std::move(spec), view.get());
 }
 
 std::shared_ptr<Group> open_group(Retransmitter& r, int ring_fd, int bell_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every, u64 first_seq,
@@ -247,7 +265,7 @@ void bind_path(nb::module_& m) {
              "reliable"_a = false, "patience_ns"_a = 2'000'000, "seal"_a.none() = nb::none())
         .def("open_recovered", &open_recovered, nb::kw_only(), "key"_a, "depth"_a, "capacity_bytes"_a, "every"_a, "first_seq"_a, "reliable"_a, "stages"_a,
              "tuning"_a, "me"_a, "messages"_a, "most_pieces"_a, "cells"_a, "cell_bytes"_a, "publisher"_a, "group"_a, "peers"_a, "gate_seq"_a, "patient"_a,
-             "loss"_a, "seal"_a.none() = nb::none(), "sender"_a = UINT32_MAX, "shown"_a = false)
+             "loss"_a, "seal"_a.none() = nb::none(), "sender"_a = UINT32_MAX, "shown"_a = false, "before"_a.none() = nb::none())
         .def("retune",
              [](Delivery& d, u64 key, const nb::dict& tuning, bool patient, Loss loss) { d.retune(key, tuned({}, tuning), filter_of_receiver(loss), patient); },
              "key"_a, "tuning"_a, "patient"_a, "loss"_a)
@@ -297,7 +315,7 @@ void bind_path(nb::module_& m) {
     nb::class_<Pump>(m, "Pump")
         .def(nb::new_(&make_pump), "ring_fd"_a, "bell_fd"_a, "socket_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "key"_a, "every"_a = 1, "first_seq"_a = 0, "reliable"_a = false, "stream"_a = true, "chunk"_a = 0, "most_bytes_per_s"_a = 0,
-             "seal"_a.none() = nb::none(), "sender"_a = 0)
+             "seal"_a.none() = nb::none(), "sender"_a = 0, "short_headers"_a = false)
         .def("stop_before", &Pump::stop_before, "seq"_a)
         .def("close", &closed<Pump>)
         .def_prop_ro("state", &state_name)

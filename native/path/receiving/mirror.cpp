@@ -42,6 +42,26 @@ Mirror::Mirror(const ChannelSpec& spec)
         opener_ = std::make_unique<seal::Opener>(spec.seal->schedule(), seal::Opener::Side::receiver, spec.sender);
 }
 
+void Mirror::inherit(const RingView& before) {
+    if (spec_.unordered) return;
+    Extent extent(before);
+    const u64 end = reassembly_.next();
+    u64 due = 0;  // the number after the last that was taken
+    for (u64 index = std::max(extent.first(), before.oldest(extent.first())); index < extent.tail(); ++index) {
+        Record record;
+        const Read read = extent.record(index, record);
+        if (read == Read::corrupt || (read == Read::ok && record.seq >= end)) break;
+        if (read != Read::ok || record.seq < due || record.seq % spec_.every != 0 || !ring_.fits(record.length)) continue;
+        if (!before.copy(record, ring_.claim(record.length))) continue;
+        if (due != 0) ordinal_ += (record.seq - due) / spec_.every;
+        ring_.complete(record.length, {record.event_ns, record.sent_ns, record.flags, record.arrived_ns, record.kernel_ns()}, {record.seq, ordinal_++});
+        due = record.seq + spec_.every;
+    }
+    if (due == 0) return;
+    if (end > due) ordinal_ += (end - due) / spec_.every;
+    ring_.announce();
+}
+
 void Mirror::follow(std::shared_ptr<const TimeBase> sender) {
     if (base_.load(std::memory_order_relaxed) != nullptr) return;
     kept_base_ = std::move(sender);

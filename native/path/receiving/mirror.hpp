@@ -12,6 +12,7 @@
 #include "path/receiving/time_base.hpp"
 #include "path/sending/sender.hpp"
 #include "ring/counters.hpp"
+#include "ring/view.hpp"
 #include "seal/channel_seal.hpp"
 #include "seal/opener.hpp"
 #include "seal/records.hpp"
@@ -118,6 +119,10 @@ public:
     seal::RecordOpener* records() const { return records_.get(); }
     // A record that is not the stream's.
     void forged() { add(counters_.forged, 1); }
+
+    // Before anything comes: what a mirror before this one holds of the messages before its first. Nothing in that ring is
+    // believed; what is damaged or overwritten meanwhile is left out.
+    void inherit(const RingView& before);
 
     // Times that come are by this clock; those in the ring are by ours. Once, before anything comes. Any thread.
     void follow(std::shared_ptr<const TimeBase> sender);

@@ -3,20 +3,24 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "path/receiving/sealed_stream.hpp"
 #include "ring/counters.hpp"
 #include "ring/failure.hpp"
+#include "wire/frame.hpp"
 
 namespace ringcast {
 namespace {
 
 constexpr std::size_t kStreamBuffer = 256 * 1024;
+constexpr u32 kLeastRead = 128 * 1024;
 
 // How long a full ring is left alone before it is looked at again: a fast reader empties it within the first, and a
 // slow one is not asked more often than the last. After so many looks it is waited for by its doorbell: readers that
@@ -40,7 +44,7 @@ class Streams::Stream {
 public:
     enum class Step { again, drained, paused, ended };
 
-    Stream(std::shared_ptr<Mirror> mirror_, Descriptor fd_) : mirror(std::move(mirror_)), fd(std::move(fd_)), buffer_(kStreamBuffer) {
+    Stream(std::shared_ptr<Mirror> mirror_, Descriptor fd_) : mirror(std::move(mirror_)), fd(std::move(fd_)), buffer_(kStreamBuffer), before_(mirror->spec().every) {
         if (mirror->records() != nullptr) sealed_ = std::make_unique<SealedStream>(*mirror->records());
     }
 
@@ -81,11 +85,20 @@ private:
         const ssize_t n = read(long_at_ + long_have_, long_.length - long_have_);
         if (const Step step = outcome(n); step != Step::again) return step;
         long_have_ += static_cast<u32>(n);
+        wake_from(long_.length - long_have_);
         if (long_have_ == long_.length) {
             mirror->complete(long_);
             long_at_ = nullptr;
         }
         return Step::again;
+    }
+
+    // While a long message comes, this thread is not woken for every packet of it: that is the sender's core at work. What
+    // is sealed is read record by record.
+    void wake_from(u32 rest) {
+        if (sealed_) return;
+        const int least = static_cast<int>(std::clamp<u32>(rest, 1, kLeastRead));
+        if (std::exchange(wakes_from_, least) != least) setsockopt(fd.get(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
     }
 
     Step fill_buffer() {
@@ -100,15 +113,16 @@ private:
     Step parse() {
         std::size_t at = 0;
         Step step = Step::again;
-        while (have_ - at >= wire::kHeaderBytes) {
+        for (;;) {
             wire::Header h;
-            std::memcpy(&h, buffer_.data() + at, wire::kHeaderBytes);
-            if (h.magic != wire::kMagic || h.version != wire::kVersion || h.kind != wire::Kind::data || h.key != mirror->spec().key ||
-                h.offset != 0 || h.chunk != 0 || h.length > mirror->ring().geometry().most_message() || !mirror->wanted(h)) {
+            std::size_t head = 0;
+            const wire::Parse parsed = before_.parse_untrusted({buffer_.data() + at, have_ - at}, mirror->spec().key, h, head);
+            if (parsed == wire::Parse::truncated) break;
+            if (parsed != wire::Parse::ok || h.length > mirror->ring().geometry().most_message() || !mirror->wanted(h)) {
                 step = Step::ended;  // a stream has no next datagram to wait for: nothing after this makes sense
                 break;
             }
-            const std::size_t rest = have_ - at - wire::kHeaderBytes;
+            const std::size_t rest = have_ - at - head;
             const bool is_long = h.length > kStreamBuffer / 4;
             if (!is_long && rest < h.length) break;
             if (!mirror->room(h.length)) {
@@ -118,8 +132,9 @@ private:
             }
             std::byte* to = mirror->claim(h.length);
             const std::size_t here = std::min<std::size_t>(rest, h.length);
-            copy_in(to, buffer_.data() + at + wire::kHeaderBytes, here);
-            at += wire::kHeaderBytes + here;
+            copy_in(to, buffer_.data() + at + head, here);
+            at += head + here;
+            before_.is(h);
             if (here == h.length) {
                 mirror->complete(h);
                 continue;
@@ -127,6 +142,7 @@ private:
             long_ = h;
             long_at_ = to;
             long_have_ = static_cast<u32>(here);
+            wake_from(h.length - long_have_);
             break;
         }
         if (at > 0) {
@@ -138,6 +154,8 @@ private:
 
     std::vector<std::byte> buffer_;
     std::size_t have_ = 0;
+    wire::FrameReader before_;
+    int wakes_from_ = 1;
     std::unique_ptr<SealedStream> sealed_;  // none on a mesh without identities
     wire::Header long_;
     std::byte* long_at_ = nullptr;

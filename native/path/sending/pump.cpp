@@ -32,6 +32,7 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       most_(most_of(ring, spec)),
       link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk, UINT64_MAX,
             spec.seal && !spec.stream ? spec.seal->sealer(spec.sender) : nullptr),
+      frames_(spec.key, spec.every, spec.short_headers),
       read_to_(spec.first_seq),
       next_seq_(spec.first_seq),
       buffer_(kBatchBytes),
@@ -111,7 +112,8 @@ bool Pump::fill() {
             read_to_ = record.seq + 1;
             continue;
         }
-        const std::size_t head = spec_.stream ? wire::kHeaderBytes : 0;
+        Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), nullptr};
+        const std::size_t head = spec_.stream ? frames_.head_bytes(message) : 0;
         const std::size_t need = head + record.length;
         if (filled_ + need > buffer_.size()) {
             if (filled_ > 0) break;
@@ -119,11 +121,8 @@ bool Pump::fill() {
         }
         std::byte* to = buffer_.data() + filled_;
         if (!from->cursor->ring()->copy(record, to + head)) continue;  // overtaken; the next poll says by how many
-        const Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), to + head};
-        if (spec_.stream) {
-            const wire::Header header = wire::header_of(spec_.key, message, 0);
-            std::memcpy(to, &header, sizeof header);
-        }
+        message.bytes = to + head;
+        if (spec_.stream) frames_.put(message, to);
         marked_ |= class_of(record.flags) != 0;
         filled_ += spec_.stream ? need : (need + 7) & ~std::size_t{7};
         batch_.push_back(message);
@@ -167,10 +166,10 @@ bool Pump::send_marked() {
     for (std::size_t i = 0; i < batch_.size();) {
         mark_.become(batch_[i].flags);
         const u32 own = class_of(batch_[i].flags);
-        std::size_t length = 0;
-        for (; i < batch_.size() && class_of(batch_[i].flags) == own; ++i) length += wire::kHeaderBytes + batch_[i].length;
-        if (!send_span({buffer_.data() + at, length})) return false;
-        at += length;
+        std::size_t end = at;  // headers differ in length
+        for (; i < batch_.size() && class_of(batch_[i].flags) == own; ++i) end = static_cast<std::size_t>(batch_[i].bytes - buffer_.data()) + batch_[i].length;
+        if (!send_span({buffer_.data() + at, end - at})) return false;
+        at = end;
     }
     return true;
 }

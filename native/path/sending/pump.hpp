@@ -19,6 +19,7 @@
 #include "seal/channel_seal.hpp"
 #include "seal/records.hpp"
 #include "system/thread.hpp"
+#include "wire/frame.hpp"
 
 namespace ringcast {
 
@@ -32,6 +33,7 @@ struct PumpSpec {
     u64 most_bytes_per_s = 0;  // datagrams only; 0 is unpaced
     std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
     u32 sender = 0;                           // its own number among those who seal
+    bool short_headers = false;               // the receiver of the stream knows them
 };
 
 class Pump {
@@ -72,6 +74,7 @@ private:
     Cursor* cursor_;  // the one that `reader_` has
     std::size_t most_;  // messages in a batch
     Link link_;
+    wire::FrameWriter frames_;
     LinkCounters counters_;
     std::atomic<u64> lost_{0};
     u64 read_to_;  // the thread's own: of this much a batch was made

@@ -214,3 +214,64 @@ TEST(path, one_forged_number_costs_a_mirror_nothing_that_comes_after_it) {
     CHECK_EQ(u64{mirror->reassembly().counters().absurd}, 2u);
     CHECK_EQ(u64{mirror->reassembly().counters().late}, 0u);
 }
+
+TEST(path, a_mirror_begins_with_what_the_one_before_holds) {
+    Writer before(16, 4096, 0, false);
+    std::vector<std::byte> bytes(64);
+    const auto append = [&](u64 seq, std::size_t length = 64) {
+        fill_pattern(bytes.data(), seq, length);
+        const Part part{bytes.data(), length};
+        before.append({&part, 1}, length, {static_cast<i64>(seq), static_cast<i64>(seq) + 1, 0, 5, 0}, {seq, seq});
+    };
+    // More than it holds; 20 was lost, 29 and 30 come by the channel.
+    for (u64 seq = 0; seq < 31; ++seq)
+        if (seq != 20) append(seq);
+    ChannelSpec s = spec();
+    s.depth = 16;
+    s.capacity_bytes = 4096;
+    s.first_seq = 29;
+    Mirror mirror(s);
+    mirror.inherit(RingView(before.ring_fd(), before.geometry(), before.incarnation()));
+    CHECK_EQ(mirror.counters().next_seq.load(), 29u);
+    CHECK_EQ(mirror.counters().messages.load(), 0u);
+    const auto view = std::make_shared<const RingView>(mirror.ring().ring_fd(), mirror.ring().geometry(), mirror.ring().incarnation());
+    Cursor cursor(view, map_plain(mirror.ring().bell_fd(), kPage, Access::write), {.start = static_cast<i64>(Start::earliest)});
+    wire::Header header;
+    header.seq = 29;
+    header.length = 8;
+    header.chunk = 100;
+    fill_pattern(bytes.data(), 29, 8);
+    mirror.take(header, std::span(bytes).first(8), 0);
+    u64 lost = 0;
+    for (u64 seq = 14; seq < 30; ++seq) {
+        if (seq == 20) continue;
+        const Taken taken = take(cursor);
+        CHECK_EQ(taken.seq, seq);
+        lost += taken.lost;
+    }
+    CHECK_EQ(lost, 1u);
+}
+
+TEST(path, what_is_damaged_in_the_mirror_before_is_left_out) {
+    Writer before(16, 4096, 0, false);
+    std::vector<std::byte> bytes(64);
+    for (u64 seq = 0; seq < 8; ++seq) {
+        const Part part{bytes.data(), bytes.size()};
+        // Numbers that do not grow: nobody could find them.
+        before.append({&part, 1}, bytes.size(), {1, 1, 0, 1, 0}, {seq == 4 ? 1 : seq, seq});
+    }
+    // An entry that says it is longer than the ring, and a tail beyond reason.
+    RingEntry& entry = const_cast<RingEntry&>(before.entry(6));
+    entry.length_flags.store(UINT64_MAX);
+    ChannelSpec s = spec();
+    s.depth = 16;
+    s.capacity_bytes = 4096;
+    s.first_seq = 100;
+    Mirror mirror(s);
+    mirror.inherit(RingView(before.ring_fd(), before.geometry(), before.incarnation()));
+    CHECK_EQ(mirror.ring().next_seq(), 5u);  // 0 to 3, and 5
+    before.header().tail.store(UINT64_MAX);
+    Mirror another(s);
+    another.inherit(RingView(before.ring_fd(), before.geometry(), before.incarnation()));
+    CHECK(another.ring().next_seq() <= 16u);
+}

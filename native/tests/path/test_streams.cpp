@@ -5,6 +5,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <thread>
+
 #include "tests/loopback.hpp"
 
 using namespace ringcast;
@@ -178,4 +180,50 @@ TEST(streams, a_stuck_reader_that_is_killed_holds_nobody_back) {
     reader.kill();
     reader.wait();
     until([&] { return mirror->counters().messages.load() == 20; });
+}
+
+TEST(streams, long_messages_come_in_any_portions_between_short_ones) {
+    Streams streams;
+    ChannelSpec spec = stream_spec();
+    spec.capacity_bytes = 8 << 20;
+    const auto mirror = streams.open(spec);
+    Connection connection;
+    streams.add_stream(kKey, std::move(connection.far));
+    const auto cursor = reader_of(*mirror);
+    u64 seq = 0;
+    for (const std::size_t length : {100u, 70'000u, 1'000'000u, 8u, 200'000u, 128u * 1024, 128u * 1024 + 1, 0u, 65'537u}) {
+        std::thread sender([&] {
+            wire::Header h;
+            h.key = kKey;
+            h.seq = seq;
+            h.length = static_cast<u32>(length);
+            std::vector<std::byte> frame(sizeof h + length);
+            std::memcpy(frame.data(), &h, sizeof h);
+            fill_pattern(frame.data() + sizeof h, seq, length);
+            for (std::size_t at = 0; at < frame.size();) {
+                const std::size_t part = std::min<std::size_t>(frame.size() - at, 33'333);
+                CHECK_EQ(::send(connection.near.get(), frame.data() + at, part, MSG_NOSIGNAL), static_cast<ssize_t>(part));
+                at += part;
+            }
+        });
+        until([&] { return mirror->counters().messages.load() == seq + 1; });
+        sender.join();
+        const Taken taken = take(*cursor);
+        CHECK_EQ(taken.seq, seq);
+        CHECK_EQ(taken.lost, 0u);
+        ++seq;
+    }
+    connection.near.reset();
+    until([&] { return !streams.ended().empty(); });
+}
+
+TEST(streams, a_peer_that_dies_within_a_long_message_is_noticed) {
+    Streams streams;
+    const auto mirror = streams.open(stream_spec());
+    Connection connection;
+    streams.add_stream(kKey, std::move(connection.far));
+    connection.send_frame(0, 500'000, 100'000);
+    connection.near.reset();
+    until([&] { return !streams.ended().empty(); });
+    CHECK_EQ(mirror->counters().messages.load(), 0u);
 }

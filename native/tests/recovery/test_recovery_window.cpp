@@ -112,6 +112,18 @@ TEST(recovery_window, a_loss_behind_one_that_came_late_is_a_run_of_its_own) {
     CHECK_EQ(runs(window), 1u);
 }
 
+TEST(recovery_window, what_was_asked_for_again_was_lost_however_soon_it_comes) {
+    Window window(small());
+    put(window, make_packet(0));
+    put(window, make_packet(3));
+    window.note_asked(1);
+    put(window, make_packet(1));
+    CHECK_EQ(window.counters().overtaken, 0u);
+    put(window, make_packet(2));  // nobody had asked for it yet
+    CHECK_EQ(window.counters().overtaken, 1u);
+    CHECK_EQ(runs(window), 1u);
+}
+
 TEST(recovery_window, pieces_make_a_message) {
     Window window(small());
     CHECK(put(window, make_packet(0, 150, 2)) == Window::Put::fresh);

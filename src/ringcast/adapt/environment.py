@@ -27,6 +27,8 @@ LOOKS = 30
 ENDLESS_MBIT = 1e6
 """A line that does not say how fast it is, as models are told of it."""
 LEAST_BURST = 1.0
+LEAST_DELAY_US = 50.0
+"""Until a reader is awake it takes so long on any line: a shorter way is no other environment."""
 LATELY = (1, 2)
 """So many looks are compared with those before them."""
 CHANGED = 4.0
@@ -177,7 +179,7 @@ class Surroundings:
             burst=_burst(losses),
             rate_hz=messages / elapsed / streams,
             payload_bytes=sum(look.bytes for look in looks) / messages,
-            delay_us=1e6 * max(round_trip for round_trip, _ in self._ways.values()) / 2,
+            delay_us=max(1e6 * max(round_trip for round_trip, _ in self._ways.values()) / 2, LEAST_DELAY_US),
             bandwidth_mbit=8e-6 * min(bandwidths) if bandwidths else ENDLESS_MBIT,
             messages=losses.seen,
         )

@@ -89,6 +89,8 @@ class Chooser:
 
     def choose(self, environment: Mapping[str, float]) -> str:
         """The label for these numbers; others than `inputs` are not looked at. Raises NumbersMissing."""
+        if self._trees is not None:
+            return self.labels[self._trees.best(self._numbers(environment), self.predicts_costs)]
         scores = self._scores(environment)
         return self.labels[scores.index(min(scores) if self.predicts_costs else max(scores))]
 

@@ -236,7 +236,7 @@ class RingFollowing(Subscription):
             case _core.START_NEW:
                 return up.next_seq
             case _core.START_LATEST:
-                return max(0, up.next_seq - 1)
+                return max(up.first_seq, up.next_seq - 1)  # of a mirror it may not have come yet
             case first:
                 return first
 

@@ -89,12 +89,14 @@ class StageUnwanted(ControlMessage, frozen=True, tag="stage_unwanted"):
 class IntakeWanted(ControlMessage, frozen=True, tag="intake_wanted"):
     """Receive a stream of another node yourself, for this subscription: you are its only reader here. Make the mirror
     and answer with `IntakeUp` or `IntakeDown`. Descriptors: the socket that it comes to, the page of the sender's
-    clock."""
+    clock, and with `before` the ring of the mirror that the new one takes the place of."""
 
     subscription: int
     intake: int
     channel: bytes
     """`ringcast.transport.Channel`, encoded."""
+    before: tuple[int, int, int] | None = None
+    """Depth, capacity and incarnation: begin with what that ring holds."""
 
 
 class IntakeUnwanted(ControlMessage, frozen=True, tag="intake_unwanted"):

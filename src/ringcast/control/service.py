@@ -128,6 +128,8 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
     here: bool = False
     direct: bool = False
     priority: Urgency = ""
+    short_headers: bool = False
+    """I know those of frames (`native/wire/frame.hpp`)."""
 
 
 class RegroupChannel(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,7 +135,7 @@ class Network:
         self.incoming = IncomingChannels(
             local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
         )
-        if not sealed:  # keys of sealed streams stay with daemons
+        if not sealed and os.environ.get("RINGCAST_SOLE_READERS") != "no":  # keys of sealed streams stay with daemons
             local.sharing.read_otherwise = self.incoming.is_relayed
         self.stages = Stages(
             local, deliver, background, WholeStreams(self.incoming), lambda spec: self.outgoing.stage_gone(spec)

@@ -8,7 +8,7 @@ promise it says in `promises`; what it lost shows in the mirror as a gap.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -44,6 +44,8 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     seat: Seat | None = None
     direct: bool = False
     """Multicast does not reach the receiver."""
+    short_headers: bool = False
+    """On a stream: the receiver knows them (`native/wire/frame.hpp`)."""
     seal: Seal | None = None
     """What its packets are to be sealed with; None on a mesh without identities. Receivers of a group get the group's,
     and a group that is to be sealed makes its own."""
@@ -129,14 +131,13 @@ class Source(Protocol):
     def links(self) -> FanOutLinks: ...
 
 
-class Receiving(Protocol):
-    """A daemon's receiving end."""
+class ReceivingEnd(Protocol):
+    """Where channels end on this node, wherever their mirrors are made."""
 
     @property
     def port(self) -> int:
         """Where sending ends connect to, on any address of this node."""
 
-    def open(self, channel: Channel) -> Mirror: ...
     def close_channel(self, key: int) -> None: ...
     def attach_fanout(self, key: int, socket_fd: int) -> None:
         """Let the mirror push to links, for a proxy on this node."""
@@ -146,6 +147,29 @@ class Receiving(Protocol):
 
     def counters(self) -> dict[str, int]: ...
     def close(self) -> None: ...
+
+
+class Receiving(ReceivingEnd, Protocol):
+    """A daemon's receiving end."""
+
+    def open(self, channel: Channel) -> Mirror: ...
+
+
+class MirrorBefore(NamedTuple):
+    """A mirror of the same stream whose place another one takes."""
+
+    ring_fd: int
+    depth: int
+    capacity_bytes: int
+    incarnation: int
+
+
+@runtime_checkable
+class InheritingReceiving(Receiving, Protocol):
+    """A receiving end whose mirrors can begin with what others before them hold."""
+
+    async def open_after(self, channel: Channel, before: MirrorBefore) -> Mirror:
+        """As `open`; what the mirror before holds of the messages before the channel's first is copied."""
 
 
 class Sending(Protocol):
@@ -176,6 +200,14 @@ class Sending(Protocol):
 
     def close(self) -> None:
         """May block for a moment; called on a separate thread."""
+
+
+@runtime_checkable
+class WatchedSending(Protocol):
+    """A sending end that goes by how its network is."""
+
+    def look(self) -> None:
+        """Called every second."""
 
 
 @runtime_checkable

@@ -6,13 +6,15 @@ Invariant: a group is joined while a channel needs it and left when the last one
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from functools import partial
 
 from ringcast import _core
 from ringcast.control.service import Seat
 from ringcast.model import addresses
 from ringcast.transport.addressing import HEADER_BYTES
-from ringcast.transport.interface import Channel, Mirror
+from ringcast.transport.interface import Channel, Mirror, MirrorBefore
 from ringcast.transport.multicast import GroupSockets, local_address, send_from, without_port
 from ringcast.transport.recipe import read
 from ringcast.transport.sealing import native_seal
@@ -42,7 +44,16 @@ class StackReceiving(DatagramReceiving):
         """Raises ValueError without a seat."""
         seat = _seat(channel)
         joined = self._join(channel.key, seat.multicast, channel.sender) if seat.multicast else None
-        mirror = open_mirror(self._delivery, channel, group=seat.multicast if joined else "")
+        return self._keep(channel, seat, joined, open_mirror(self._delivery, channel, group=_group(seat, joined)))
+
+    async def open_after(self, channel: Channel, before: MirrorBefore) -> Mirror:
+        """Raises ValueError without a seat. The copying is done in a thread: a loop must not wait for it."""
+        seat = _seat(channel)
+        joined = self._join(channel.key, seat.multicast, channel.sender) if seat.multicast else None
+        work = partial(open_mirror, self._delivery, channel, group=_group(seat, joined), before=before)
+        return self._keep(channel, seat, joined, await asyncio.to_thread(work))
+
+    def _keep(self, channel: Channel, seat: Seat, joined: tuple[str, str] | None, mirror: Mirror) -> Mirror:
         self._urgency.lock(mirror.ring_fd)
         self._seats[channel.key] = (seat.key, seat.number, joined)
         if joined:
@@ -104,9 +115,16 @@ class StackReceiving(DatagramReceiving):
         return address, interface
 
 
-def open_mirror(delivery: _core.Delivery, channel: Channel, *, group: str = "", shown: bool = False) -> _core.Mirror:
-    """The mirror of a channel, behind its stack; with `shown` its counters are in a page for another process. Raises
-    ValueError without a seat."""
+def _group(seat: Seat, joined: tuple[str, str] | None) -> str:
+    return seat.multicast if joined else ""
+
+
+def open_mirror(
+    delivery: _core.Delivery, channel: Channel, *, group: str = "", shown: bool = False,
+    before: MirrorBefore | None = None,
+) -> _core.Mirror:  # fmt: skip
+    """The mirror of a channel, behind its stack; with `shown` its counters are in a page for another process; with
+    `before` it begins with what that mirror holds. Raises ValueError without a seat."""
     seat = _seat(channel)
     recipe = read(channel.transport)
     most_pieces = max(1, -(-channel.capacity_bytes // seat.chunk))
@@ -120,6 +138,7 @@ def open_mirror(delivery: _core.Delivery, channel: Channel, *, group: str = "", 
         peers=list(seat.peers), gate_seq=seat.next_seq, patient=recipe.patient,
         loss=recipe.native_loss(seat.number + 1), seal=native_seal(seat.key, seat.seal),
         sender=seat.seal.sender if seat.seal is not None else 0xFFFFFFFF, shown=shown,
+        before=before,
     )  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from ringcast.errors import RingcastError
 from ringcast.transport.addressing import bound, family_of
 from ringcast.transport.interface import Channel, Mirror, Promises, Source
 from ringcast.transport.sealing import native_seal
-from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
+from ringcast.transport.streams.congestion import Congestion
+from ringcast.transport.streams.intake import MAGIC, PREAMBLE, StreamIntake
 from ringcast.transport.urgent.urgency import Urgency
 
 CONNECT_TIMEOUT_S = 5.0
@@ -111,6 +112,7 @@ class TcpSending:
         self._urgency.lock(source.ring_fd)
         self._urgency.reserve(host)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._congestion = Congestion(self._socket)
         self._socket.settimeout(CONNECT_TIMEOUT_S)
         # Connecting waits for the other node, and the daemon's loop may not.
         self._connected: Future[None] = Future()
@@ -146,6 +148,9 @@ class TcpSending:
     def counters(self) -> dict[str, int]:
         return {**self._pump.counters(), **sent_again(self._socket)} if self._pump is not None else {}
 
+    def look(self) -> None:
+        self._congestion.look()
+
     def release(self) -> None:
         return
 
@@ -173,6 +178,7 @@ class TcpSending:
     def _connect(self, channel: Channel, source: Source, host: str, port: int) -> None:
         try:
             self._socket.connect((host, port))
+            self._congestion.connected()
             self._socket.sendall(PREAMBLE.pack(MAGIC, channel.key))
             self._socket.setblocking(False)
         except OSError:
@@ -185,7 +191,7 @@ class TcpSending:
                 source.ring_fd, source.bell_fd, self._socket.fileno(), depth=source.depth,
                 capacity_bytes=source.capacity_bytes, incarnation=source.ring, key=channel.key, every=channel.every,
                 first_seq=channel.first_seq, reliable=channel.reliable, stream=True,
-                seal=native_seal(channel.key, channel.seal),
+                seal=native_seal(channel.key, channel.seal), short_headers=channel.short_headers,
             )  # fmt: skip
             self._urgency.schedule(self._pump.thread_id)
         except RingcastError as exc:  # no thread, no mapping, or a ring that is damaged

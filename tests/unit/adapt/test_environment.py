@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from ringcast.adapt.environment import ENDLESS_MBIT, Surroundings
+from ringcast.adapt.environment import ENDLESS_MBIT, LEAST_DELAY_US, Surroundings
 from ringcast.control.between.choosing import Counted, Heard
 
 
@@ -81,6 +81,15 @@ def test_loss_rate_size_and_the_way_follow_from_what_was_counted_between_looks()
     assert (found.receivers, found.rate_hz, found.payload_bytes) == (2, 50.0, 100.0)
     assert found.loss_percent == pytest.approx(100 * 6 / 200)
     assert (found.delay_us, found.bandwidth_mbit) == (2_000.0, 100.0)
+
+
+def test_a_way_of_nearly_nothing_is_that_of_waking_a_reader() -> None:
+    around = Surroundings()
+    for second in (0, 1):
+        around.look(float(second), [Heard("a", [counted(100 * second)], 2 * 20e-6)])
+    found = around.environment()
+    assert found is not None
+    assert found.delay_us == LEAST_DELAY_US
 
 
 def test_a_change_of_transport_forgets_nothing() -> None:

@@ -28,6 +28,14 @@ def test_trees_are_walked_and_forests_are_added_up() -> None:
     assert parse(trees=[STUMP, other]).choose({"loss": 0.02, "rate": 9.0}) == "b"
 
 
+@pytest.mark.parametrize("predicts", ["shares", "costs"])
+@pytest.mark.parametrize("loss", [0.0, 1.0])
+def test_what_is_chosen_is_ranked_first_and_of_equals_the_first_label(predicts: str, loss: float) -> None:
+    chooser = parse(trees=[STUMP, [[[0.3, 0.3]]]], predicts=predicts)
+    assert chooser.choose({"loss": loss, "rate": 1.0}) == chooser.ranked({"loss": loss, "rate": 1.0})[0][0]
+    assert parse(trees=[[[[0.3, 0.3]]]], predicts=predicts).choose({"loss": loss, "rate": 1.0}) == "a"
+
+
 def test_lines_are_weighed() -> None:
     chooser = parse(weights=[[1.0, 0.0], [0.0, 1.0]], constants=[0.5, 0.0])
     assert chooser.choose({"loss": 1.0, "rate": 1.0}) == "a"

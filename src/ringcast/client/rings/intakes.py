@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -37,26 +38,28 @@ class Intakes:
         try:
             if received.limit is not None:
                 raise received.limit
-            if len(received.fds) != 2:
-                raise BadMessage(f"an intake came with {len(received.fds)} descriptors, not 2")
-            self._begin(notice, received.fds[0], received.fds[1], connection)
+            expected = 2 if notice.before is None else 3
+            if len(received.fds) != expected:
+                raise BadMessage(f"an intake came with {len(received.fds)} descriptors, not {expected}")
+            self._begin(notice, received.fds, connection)
         except (RingcastError, OSError, ValueError, msgspec.MsgspecError) as exc:
             logger.debug("intake %x is left to the daemon: %s", notice.intake, exc)
             connection.post(IntakeDown(id=0, intake=notice.intake, reason=str(exc)))
 
-    def _begin(self, notice: IntakeWanted, socket_fd: int, clock_fd: int, connection: Connection) -> None:
+    def _begin(self, notice: IntakeWanted, fds: Sequence[int], connection: Connection) -> None:
         # Not above: a program that receives from its own node alone needs none of it.
-        from ringcast.transport.interface import Channel
+        from ringcast.transport.interface import Channel, MirrorBefore
         from ringcast.transport.stack_receiving import open_mirror
 
         channel = msgspec.msgpack.decode(notice.channel, type=Channel)
-        delivery = _core.Delivery(socket_fd, attended=True)
+        before = None if notice.before is None else MirrorBefore(fds[2], *notice.before)
+        delivery = _core.Delivery(fds[0], attended=True)
         with self._lock:
             if self._closed:
                 raise BadMessage("the subscription is closed")
             try:
-                mirror = open_mirror(delivery, channel, shown=True)
-                mirror.follow(_core.TimeBase(clock_fd))
+                mirror = open_mirror(delivery, channel, shown=True, before=before)
+                mirror.follow(_core.TimeBase(fds[1]))
                 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 with ours, theirs:
                     delivery.attach_fanout(channel.seat.key if channel.seat is not None else 0, ours.fileno())

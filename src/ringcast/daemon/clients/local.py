@@ -81,7 +81,9 @@ class Local:
         if len(fds) > 1:
             raise BadMessage(f"{len(fds)} descriptors beside hello, expected at most 1")
         counters = self._core.CounterView(fds[0].fileno()) if fds else None
-        self.clients[client] = Client(client, pid, user, hello.program[:MAX_PROGRAM_CHARS], counters, who)
+        made = Client(client, pid, user, hello.program[:MAX_PROGRAM_CHARS], counters, who)
+        made.trusted = who is not None and self.rights.rules.is_owner(who)
+        self.clients[client] = made
 
     def handle(self, client: int, request: Request, fds: list[Descriptor]) -> list[Send]:
         """Do what a client asks. Raises BadMessage when it does not keep to the protocol."""

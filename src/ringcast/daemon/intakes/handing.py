@@ -25,11 +25,14 @@ from ringcast.daemon.effects import Send
 from ringcast.errors import BadMessage, BrokenError
 from ringcast.transport import Channel
 from ringcast.transport.addressing import bound, widen_receive_buffer
+from ringcast.transport.interface import MirrorBefore
 from ringcast.transport.urgent.urgency import Urgency
 
 logger = logging.getLogger("ringcast.daemon")
 
 ANSWER_S = 1.0
+COPIED_BYTES_PER_S = 50e6
+"""By a client on a busy machine, of what a mirror before it holds."""
 END_S = 0.5
 """How long a client may take to stop writing; one that was stopped or killed never says so."""
 Answer = tuple[IntakeUp, list[Descriptor]]
@@ -49,18 +52,22 @@ class Handing:
         return HandedReceiving(self, reader, bound(socket.SOCK_DGRAM, self._host, 0))
 
     async def ask(
-        self, reader: tuple[int, int], channel: Channel, sock: socket.socket, clock: _core.TimeBase
-    ) -> HandedMirror:
+        self, reader: tuple[int, int], channel: Channel, sock: socket.socket, clock: _core.TimeBase,
+        before: MirrorBefore | None,
+    ) -> HandedMirror:  # fmt: skip
         """Raises BrokenError, BadMessage, CorruptRing, TimeoutError."""
         client, subscription = reader
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._awaited[channel.key] = (client, answer)
         encoded = msgspec.msgpack.encode(channel)
-        wanted = IntakeWanted(subscription=subscription, intake=channel.key, channel=encoded)
-        fds = tuple(own([os.dup(sock.fileno()), os.dup(clock.fd)]))
+        fds = [sock.fileno(), clock.fd] if before is None else [sock.fileno(), clock.fd, before.ring_fd]
+        wanted = IntakeWanted(
+            subscription=subscription, intake=channel.key, channel=encoded, before=before and before[1:]
+        )
+        patience_s = ANSWER_S + (0.0 if before is None else before.capacity_bytes / COPIED_BYTES_PER_S)
         try:
-            self._deliver([Send(client, wanted, fds)])
-            up, given = await asyncio.wait_for(answer, ANSWER_S)
+            self._deliver([Send(client, wanted, tuple(own(map(os.dup, fds))))])
+            up, given = await asyncio.wait_for(answer, patience_s)
             if self._local.rings.of_incarnation(up.incarnation) is not None:
                 raise BadMessage("a mirror came with the number of another ring")
             return HandedMirror(up.incarnation, channel, given)
@@ -131,7 +138,8 @@ class HandedMirror:
 
 
 class HandedReceiving:
-    """A receiving end for one channel, in a client's process. See `ringcast.transport.interface.GroupReceiving`."""
+    """A receiving end for one channel, in a client's process. See `ringcast.transport.interface.ReceivingEnd`. It is
+    never retuned: with other parameters such a channel is opened anew."""
 
     def __init__(self, handing: Handing, reader: tuple[int, int], sock: socket.socket) -> None:
         self._handing = handing
@@ -145,17 +153,16 @@ class HandedReceiving:
         port: int = self._socket.getsockname()[1]
         return port
 
-    async def open_there(self, channel: Channel, clock: _core.TimeBase) -> HandedMirror:
+    async def open_there(
+        self, channel: Channel, clock: _core.TimeBase, before: MirrorBefore | None = None
+    ) -> HandedMirror:
         """Raises BrokenError, BadMessage, CorruptRing, TimeoutError."""
         try:
-            self._mirror = await self._handing.ask(self._reader, channel, self._socket, clock)
+            self._mirror = await self._handing.ask(self._reader, channel, self._socket, clock, before)
         except BaseException:
             self._handing.end_intake(self._reader, channel.key)
             raise
         return self._mirror
-
-    def open(self, channel: Channel) -> HandedMirror:
-        raise NotImplementedError("its mirror is made elsewhere: `open_there`")
 
     def close_channel(self, key: int) -> None:
         if self._mirror is not None:
@@ -171,14 +178,8 @@ class HandedReceiving:
     def hears(self, key: int) -> bool:
         return True
 
-    def take_deaf(self) -> list[int]:
-        return []
-
     def regroup(self, key: int, peers: list[str]) -> None:
         """Who else gets the stream does not matter to `nak`."""
-
-    def retune(self, key: int, transport: str) -> None:
-        raise NotImplementedError("such a channel is opened anew")
 
     def counters(self) -> dict[str, int]:
         return {}

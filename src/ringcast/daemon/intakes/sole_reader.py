@@ -14,6 +14,9 @@ from ringcast.transport.stack import ORDERING
 
 MOST_SUBSCRIPTIONS = 16
 """Of a program that receives itself: each such stream costs it a thread, most of the time asleep."""
+MOST_BYTES = 64 * 1024 * 1024
+"""Of a ring that changes hands, since what it holds is copied then. Where messages are long, a wake-up more or less
+does not matter."""
 STAGES = {ORDERING, "nak"}
 
 

@@ -108,7 +108,10 @@ class PeerLink(asyncio.Protocol):
             await future
 
     def send_payload(self, frames: Iterator[bytes], size: int) -> None:
-        """Send frames as the peer takes them, taking turns with other payloads."""
+        """Send frames as the peer takes them, taking turns with other payloads. After the end they are dropped: an
+        answer may be ready only when the link is being closed."""
+        if self._end is not None:
+            return
         self._queued_bytes += size
         self._payloads.append(self._counted(frames, size))
         self._pump()

@@ -52,11 +52,16 @@ class Budget:
             evicted.append(self._evict(next(iter(self._lingering))))
         return evicted
 
-    def admit(self, ring: int, size_bytes: int) -> list[int]:
-        """Take a new ring in; returns the lingering ones that must go for it. Raises NoSpace."""
-        live_bytes = self._used_bytes - self._lingering_bytes
+    def admit(self, ring: int, size_bytes: int, instead_of: int | None = None) -> list[int]:
+        """Take a new ring in; returns the lingering ones that must go for it. What a live one had whose place it takes
+        counts no more, though that one is released later. Raises NoSpace."""
+        freed_bytes = 0 if instead_of is None else self._sizes.get(instead_of, 0)
+        live_bytes = self._used_bytes - self._lingering_bytes - freed_bytes
         if live_bytes + size_bytes > self.total_bytes:
             raise NoSpace(size_bytes, self.total_bytes - live_bytes, self.total_bytes)
+        if instead_of is not None and freed_bytes:
+            self._sizes[instead_of] = 0
+            self._used_bytes -= freed_bytes
         evicted = []
         while self._used_bytes + size_bytes > self.total_bytes:
             evicted.append(self._evict(next(iter(self._lingering))))

@@ -52,6 +52,11 @@ class Demand(NamedTuple):
     reader: tuple[int, int] | None = None
     """The client and subscription that receives it itself, being the only one here; None has the daemon receive."""
 
+    @property
+    def history(self) -> tuple[object, ...]:
+        """Equal for mirrors that hold the same messages."""
+        return self.every, self.size, self.rate_hz, self.depth
+
 
 class StageSpec(NamedTuple):
     """A publisher's stream as a stage on this node makes it. Equal specs share one stage and one ring."""

@@ -144,6 +144,8 @@ class Client:
         """Rows of histories that declared how they pull, by the client's numbers."""
         self.receives = who is not None
         """Whether it may be asked to receive streams itself."""
+        self.trusted = False
+        """Whether its user is the daemon's, or root: what it received itself, others here may read."""
         self._mailboxes: weakref.WeakValueDictionary[tuple[int, int], Mailbox] = weakref.WeakValueDictionary()
 
     def mailbox(self, descriptor: Descriptor, number: int) -> Mailbox:

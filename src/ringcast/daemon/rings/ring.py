@@ -242,6 +242,7 @@ class MirrorRing(Ring):
     def __init__(
         self, number: int, row: PublisherRow, attributes: TagAttributes, fds: list[Descriptor], monitor: Monitor,
         *, mirror: Mirror, every: int, demand: Demand, first_seq: int = 0, older_ns: int | None = None,
+        trusted: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(row, MESH, attributes, fds, monitor)
         self._number = number
@@ -251,6 +252,8 @@ class MirrorRing(Ring):
         self._older_ns = older_ns
         """By how much its publisher is older than the mirror."""
         self.demand = demand
+        self.trusted = trusted
+        """Whether programs of other users may read it: whoever writes it could write anything."""
 
     @property
     def number(self) -> int:

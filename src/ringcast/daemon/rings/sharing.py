@@ -7,7 +7,6 @@ mailboxes of the subscriptions that read its ring. Must not know requests, nor w
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from typing import Literal
 from ringcast.control.notices import RingDown, RingPaced, RingUp, StreamEnded
 from ringcast.daemon.effects import Effects, Send
 from ringcast.daemon.fidelity.worth import best_tag
-from ringcast.daemon.intakes.sole_reader import may_receive
+from ringcast.daemon.intakes.sole_reader import MOST_BYTES, may_receive
 from ringcast.daemon.rings.budget import Budget
 from ringcast.daemon.rings.demand import Demand, StageSpec, SubscribeOptions, spec_of
 from ringcast.daemon.rings.fanout import Mailbox
@@ -31,8 +30,7 @@ from ringcast.daemon.table.table import TagTable
 from ringcast.model.tag import matches
 
 _ASKED = ("@ask/", "@reply/")
-"""Questions and answers: nobody pulls them. Of other tags a mirror is also a history, and one that changes hands begins
-anew."""
+"""Questions and answers: nobody pulls them."""
 _VARIABLES = "variables"
 """The codec of tags whose history is made up for by the next full packet."""
 
@@ -55,7 +53,6 @@ class Sharing:
         self.sized = 0
         """Of those, expected ones included, how many want a size."""
         self.read_otherwise: Callable[[str], bool] | None = None
-        self.every_tag = os.environ.get("RINGCAST_SOLE_READERS") == "every tag"
         """Whether anything here but subscriptions reads a tag of another node. None: nobody receives streams itself."""
         self.left = False
         """Set when a subscription or history goes: whoever is alone now may receive itself. To be cleared."""
@@ -269,12 +266,14 @@ class Sharing:
 
     # ------------------------------------------------------------------ rings that are no publisher's here
 
-    def add_mirror(self, ring: Ring) -> list[Send]:
-        """Show a mirror, or what a stage makes, to those who asked for such a one.
+    def add_mirror(self, ring: Ring, before: Ring | None = None) -> list[Send]:
+        """Show a mirror, or what a stage makes, to those who asked for such a one. It takes the place of `before` in
+        the budget too: that goes as soon as its readers have this one, and must not stand in its way.
 
         Raises NoSpace, CorruptRing, QosMismatch.
         """
-        for number in self._budget.admit(ring.number, ring.memory_bytes(self._core)):
+        instead_of = None if before is None else before.number
+        for number in self._budget.admit(ring.number, ring.memory_bytes(self._core), instead_of):
             self.forget(self.rings[number], released=True)
         self.rings.add(ring)
         try:
@@ -349,8 +348,6 @@ class Sharing:
 
     def _sole_reader(self, tag: str, demand: Demand) -> tuple[int, int] | None:
         """Who receives a stream with that demand itself: the only one here that reads the only publisher elsewhere."""
-        if not self._may_change_hands(tag):
-            return None
         found: dict[tuple[int, int], tuple[str, Client]] = {}
         for one in self.subscriptions.matching(tag):
             if found or not one.counts:
@@ -364,13 +361,15 @@ class Sharing:
         ((key, (pattern, client)),) = found.items()
         if not client.receives or not may_receive(pattern, demand, len(client.subscriptions)):
             return None
-        alive = [row.owner for row in self._table.publishers(tag) if row.alive]
-        sole = len(alive) == 1 and alive[0] != self._table.node
+        # Whatever else reads a tag's mirror, as a history, reads what this client wrote.
+        if not client.trusted and not self._is_no_history(tag):
+            return None
+        alive = [row for row in self._table.publishers(tag) if row.alive]
+        sole = len(alive) == 1 and alive[0].owner != self._table.node and alive[0].capacity_bytes <= MOST_BYTES
         return key if sole and self.read_otherwise is not None and not self.read_otherwise(tag) else None
 
-    def _may_change_hands(self, tag: str) -> bool:
-        """Whether it matters to nobody that another mirror of the tag begins anew."""
-        if self.every_tag or tag.startswith(_ASKED):
+    def _is_no_history(self, tag: str) -> bool:
+        if tag.startswith(_ASKED):
             return True
         row = self._table.tag(tag)
         return row is not None and row.attributes.codec == _VARIABLES

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ringcast.model import priority as urgencies
 from ringcast.transport import Receiving, find
-from ringcast.transport.interface import GroupReceiving, GroupTransport, UrgentReceiving
+from ringcast.transport.interface import GroupReceiving, GroupTransport, ReceivingEnd, UrgentReceiving
 
 CLOSERS = 2
 """Threads that close own ends: that waits for the end's thread, which the loop must not."""
@@ -23,7 +23,7 @@ class ReceivingEnds:
     def __init__(self, host: str) -> None:
         self._host = host
         self._ends: dict[str, Receiving] = {}
-        self._own: dict[int, tuple[str, Receiving]] = {}
+        self._own: dict[int, tuple[str, ReceivingEnd]] = {}
         self._dropped: dict[str, dict[str, int]] = {}
         self._closers = ThreadPoolExecutor(CLOSERS, "ringcast-close")
 
@@ -39,17 +39,17 @@ class ReceivingEnds:
         would wait behind what the others have in it. Raises QosMismatch, OSError."""
         if not urgencies.read(priority).apart:
             return self.end(transport)
-        own = self.add_own(transport, find(transport).receive(self._host))
+        own = find(transport).receive(self._host)
+        self.add_own(transport, own)
         if isinstance(own, UrgentReceiving):
             own.prioritise(priority)
         return own
 
-    def add_own(self, transport: str, own: Receiving) -> Receiving:
+    def add_own(self, transport: str, own: ReceivingEnd) -> None:
         """The end of one channel; to be let go of by `release`."""
         self._own[id(own)] = (_name(transport), own)
-        return own
 
-    def release(self, receiving: Receiving) -> None:
+    def release(self, receiving: ReceivingEnd) -> None:
         """Its channel was closed. Shared ends stay."""
         found = self._own.pop(id(receiving), None)
         if found is not None:
@@ -77,10 +77,10 @@ class ReceivingEnds:
         self._own.clear()
         self._closers.shutdown(wait=False)
 
-    def _all(self) -> list[tuple[str, Receiving]]:
+    def _all(self) -> list[tuple[str, ReceivingEnd]]:
         return [*self._ends.items(), *self._own.values()]
 
-    def _count(self, name: str, end: Receiving) -> None:
+    def _count(self, name: str, end: ReceivingEnd) -> None:
         """What an own end dropped stays counted after it."""
         _add(self._dropped.setdefault(name, {}), end)
 
@@ -90,7 +90,7 @@ def _name(transport: str) -> str:
     return kind.end if isinstance(kind, GroupTransport) else transport
 
 
-def _add(to: dict[str, int], end: Receiving) -> None:
+def _add(to: dict[str, int], end: ReceivingEnd) -> None:
     for reason, count in end.counters().items():
         if reason != "datagrams":
             to[reason] = to.get(reason, 0) + count

@@ -24,16 +24,17 @@ from ringcast.daemon.effects import Send
 from ringcast.daemon.intakes.handing import HandedMirror, HandedReceiving, Handing
 from ringcast.daemon.mesh.interface import Mesh
 from ringcast.daemon.rings.demand import Demand
+from ringcast.daemon.rings.registrations import Client
 from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.daemon.stages.proxies import PREPARE_S
 from ringcast.daemon.streams.ends import ReceivingEnds
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.daemon.streams.state import Event, Life
-from ringcast.daemon.streams.wanted import IncomingChannel, Stream
+from ringcast.daemon.streams.wanted import IncomingChannel, Stream, mirror_before
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import BrokenError, PublisherGone
 from ringcast.transport import Channel, Receiving
-from ringcast.transport.interface import GroupReceiving, Mirror
+from ringcast.transport.interface import GroupReceiving, InheritingReceiving, Mirror, MirrorBefore, ReceivingEnd
 
 REQUEST_TIMEOUT_S = 2.0
 
@@ -87,13 +88,11 @@ class Opening:
             # 2. The mirror is made. Whatever comes for it from now on is kept.
             channel = _channel(key, stream, opened, await resolved(await self._host_of(via)))
             clock = await self._clock_of(via)
-            if isinstance(receiving, HandedReceiving):
-                mirror: Mirror = await receiving.open_there(channel, clock)
-            else:
-                mirror = receiving.open(channel)
+            before = self._before(stream, receiving)
+            mirror = await _made(receiving, channel, clock, before)
             mirror.follow(clock)
             undo.callback(receiving.close_channel, key)
-            ring = self._mirror_ring(stream, row, channel, mirror, receiving, opened.age_ns)
+            ring = self._mirror_ring(stream, row, channel, mirror, receiving, opened.age_ns, before)
             undo.callback(ring.close)
             if hold:
                 ring.keep(_core)
@@ -104,12 +103,12 @@ class Opening:
                 every=opened.every, transport=demand.transport, reliable=demand.reliable, size=demand.size,
                 rate_hz=demand.rate_hz, here=here,
                 direct=opened.seat is not None and not cast(GroupReceiving, receiving).hears(key),
-                priority=demand.priority,
+                priority=demand.priority, short_headers=True,
             )  # fmt: skip
             await self._ask(via, service.START, begun, Nothing)
             life.on(Event.STARTED)
             # 4. Subscribers who asked for such a stream are shown its ring.
-            shown = self._local.sharing.add_mirror(ring)
+            shown = self._local.sharing.add_mirror(ring, before)
             undo.pop_all()
             self.keys.discard(key)
         return IncomingChannel(
@@ -117,14 +116,26 @@ class Opening:
             first_seq=opened.first_seq, life=life, receiving=receiving,
         ), shown  # fmt: skip
 
-    def _end(self, demand: Demand) -> Receiving:
+    def _end(self, demand: Demand) -> ReceivingEnd:
         if demand.reader is None or self._handing is None:
             return self._ends.end_for(demand.transport, demand.priority)
-        return self._ends.add_own(demand.transport, self._handing.end(demand.reader))
+        own = self._handing.end(demand.reader)
+        self._ends.add_own(demand.transport, own)
+        return own
+
+    def _before(self, stream: Stream, receiving: ReceivingEnd) -> MirrorRing | None:
+        """The mirror whose place the stream's takes, and whose history goes on in it."""
+        if not isinstance(receiving, HandedReceiving | InheritingReceiving):
+            return None
+        before = mirror_before(stream, self._local.rings)
+        client = self._reader(stream.demand)
+        if before is not None and client is not None and client.who is not None:
+            before.shown_to.add(client.who)
+        return before
 
     def _mirror_ring(
-        self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: Receiving,
-        older_ns: int | None,
+        self, stream: Stream, row: PublisherRow, channel: Channel, mirror: Mirror, receiving: ReceivingEnd,
+        older_ns: int | None, before: MirrorRing | None,
     ) -> MirrorRing:  # fmt: skip
         tag = self._local.table.tag(row.info.tag)
         if tag is None:
@@ -144,14 +155,35 @@ class Opening:
         row = msgspec.structs.replace(row, depth=channel.depth, capacity_bytes=channel.capacity_bytes)
         return MirrorRing(
             self._local.number(), row, tag.attributes, fds, monitor, mirror=mirror, every=channel.every,
-            demand=stream.demand, first_seq=channel.first_seq, older_ns=older_ns,
+            demand=stream.demand, older_ns=older_ns, trusted=self._is_trusted(stream.demand),
+            first_seq=channel.first_seq if before is None else min(channel.first_seq, before.first_seq),
         )  # fmt: skip
+
+    def _reader(self, demand: Demand) -> Client | None:
+        """The client that receives it itself, while it is here."""
+        return None if demand.reader is None else self._local.clients.get(demand.reader[0])
+
+    def _is_trusted(self, demand: Demand) -> bool:
+        client = self._reader(demand)
+        return demand.reader is None or (client is not None and client.trusted)
 
     async def _ask(
         self, node: str, name: str, request: msgspec.Struct, kind: type[_T], timeout: float = REQUEST_TIMEOUT_S
     ) -> _T:
         answer = await self._mesh.request(node, name, service.encode(request), timeout)
         return service.decode_untrusted(answer, kind)
+
+
+async def _made(receiving: ReceivingEnd, channel: Channel, clock: _core.TimeBase, held: MirrorRing | None) -> Mirror:
+    """The channel's mirror. `held` stays until what it holds has been copied."""
+    before = None
+    if held is not None:
+        before = MirrorBefore(held.fds[0].fileno(), held.row.depth, held.row.capacity_bytes, held.ring)
+    if isinstance(receiving, HandedReceiving):
+        return await receiving.open_there(channel, clock, before)
+    if before is not None and isinstance(receiving, InheritingReceiving):
+        return await receiving.open_after(channel, before)
+    return cast(Receiving, receiving).open(channel)
 
 
 def _channel(key: int, stream: Stream, opened: ChannelOpened, sender: str) -> Channel:

@@ -39,7 +39,7 @@ from ringcast.errors import BadMessage, BrokenError, CorruptRing, QosMismatch
 from ringcast.model.priority import settled
 from ringcast.scaling.temporal import first_due
 from ringcast.transport import Channel, Sending, Source, find
-from ringcast.transport.interface import GroupTransport
+from ringcast.transport.interface import GroupTransport, WatchedSending
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -148,7 +148,7 @@ class OutgoingChannels:
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
             first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
-            direct=request.direct, seal=seal, priority=wanted.priority,
+            direct=request.direct, seal=seal, priority=wanted.priority, short_headers=request.short_headers,
         )  # fmt: skip
         if request.key in self._seats:
             seat, timer = self._seats.pop(request.key)
@@ -351,6 +351,8 @@ class OutgoingChannels:
             kind.check()
         for key, channel in self.channels.items():
             self._seals.renew(channel.sending)
+            if isinstance(channel.sending, WatchedSending):
+                channel.sending.look()
             if channel.link != (link := getattr(channel.sending, "link", channel.link)):  # it fell back
                 channel.link = link
                 self._settle_soon(key, channel.sending)

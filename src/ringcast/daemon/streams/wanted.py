@@ -14,12 +14,12 @@ import msgspec
 
 from ringcast.control.service import Start
 from ringcast.daemon.rings.demand import Demand
-from ringcast.daemon.rings.ring import MirrorRing
+from ringcast.daemon.rings.ring import MirrorRing, Ring
 from ringcast.daemon.streams.state import Event, Life, State
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.scaling.temporal import first_due
-from ringcast.transport import Receiving, find
-from ringcast.transport.interface import GroupReceiving, GroupTransport, Mirror
+from ringcast.transport import find
+from ringcast.transport.interface import GroupReceiving, GroupTransport, Mirror, ReceivingEnd
 
 SETTLE_S = 0.001
 DRAIN_S = 1.0
@@ -53,7 +53,7 @@ class IncomingChannel(msgspec.Struct):
     ring: MirrorRing
     first_seq: int
     life: Life
-    receiving: Receiving
+    receiving: ReceivingEnd
     leaves_at: float | None = None
     """When it is closed although its publisher's last message has not come."""
 
@@ -106,16 +106,28 @@ class Held:
 
 
 def joint_start(stream: Stream, channels: Mapping[Stream, IncomingChannel], start: Start) -> Start:
-    """Where a stream begins that takes the place of one that its only reader so far received itself: not after what
-    that reader has."""
+    """Where a stream begins that takes the place of one that its only reader so far received itself: where that one is.
+    What it holds of earlier messages, the next mirror begins with."""
     had = [
         known.mirror.next_seq
         for other, known in channels.items()
         if other.demand.reader is not None and other._replace(demand=other.demand._replace(reader=None)) == stream
     ]
-    if not had or start == "earliest":
-        return start
-    return min([*had, start] if isinstance(start, int) else had)
+    return min(had, default=start)
+
+
+def mirror_before(stream: Stream, rings: Iterable[Ring]) -> MirrorRing | None:
+    """The mirror whose place the stream's takes because another process receives it. It is also a history, which goes
+    on in the new one, unless others need not trust who wrote it."""
+    demand = stream.demand
+    kinds = [
+        ring
+        for ring in rings
+        if isinstance(ring, MirrorRing)
+        and (ring.alive and ring.info.incarnation == stream.incarnation and ring.trusted and not ring.unordered)
+        and (ring.demand.reader != demand.reader and ring.demand.history == demand.history)
+    ]
+    return max(kinds, key=lambda ring: ring.demand.transport == demand.transport, default=None)
 
 
 class Resumption(NamedTuple):

@@ -43,7 +43,7 @@ def environments(number: int, seed: int = SEED) -> tuple[Cell, ...]:
 
 def environment_grid(quick: bool) -> Grid:
     if quick:
-        return Grid(environments(120), CANDIDATES, 500, 2)
+        return Grid(environments(120), CANDIDATES, 500, 1)
     # More environments teach more than each of them twice: what chance does to one, its neighbours even out.
     return Grid(environments(2_700), CANDIDATES, 600, 1, losses=120)
 
@@ -51,7 +51,7 @@ def environment_grid(quick: bool) -> Grid:
 def judged_grid(quick: bool, seed: int) -> Grid:
     """Each is run four times, so that it can be said how well the experiment repeats itself."""
     if quick:
-        return Grid(environments(10, seed), CANDIDATES, 500, 4)
+        return Grid(environments(4, seed), CANDIDATES, 500, 4)
     return Grid(environments(300, seed), CANDIDATES, 600, 4, losses=120)
 
 

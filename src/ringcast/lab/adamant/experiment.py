@@ -54,7 +54,8 @@ class AdamantFindings(Findings):
 def run(quick: bool, steps: Steps, part: str = "", folder: Path | None = None) -> AdamantFindings:
     """Simulated runs are kept in `folder` until `forget`, and not run again. Raises LabError."""
     findings = AdamantFindings()
-    with workers() as pool, Kept(folder) as kept:
+    # Simulations that run when it is stopped end before the file is closed.
+    with Kept(folder) as kept, workers() as pool:
         real = Findings()
         if part in ("", FIELD):
             # What is measured first, while nothing else runs here.

@@ -41,6 +41,7 @@ class Kept:
         self._lock = threading.Lock()
         self._file: BinaryIO | None = None
         self._unwritten = 0
+        self._ended = False
         self._whole = 0
         """Bytes of the file that can be read."""
 
@@ -57,6 +58,7 @@ class Kept:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self._lock:
+            self._ended = True
             if self._file is not None:
                 self._file.close()
                 self._file = None
@@ -73,6 +75,8 @@ class Kept:
         if self._path is None:
             return
         with self._lock:
+            if self._ended:  # a simulation that ran on while everything was stopped
+                return
             if self._file is None:
                 self._file = self._opened(self._path)
             data = msgspec.msgpack.encode(Record(key, result))

@@ -27,6 +27,8 @@ RATES: dict[str, Sequence[tuple[int, float]]] = {
     "in batches": ((20000, 0.005), (20000, 0.008), (20000, 0.01), (10000, 0.01), (5000, 0.01)),
 }
 """From the fastest on: variables and a period."""
+NO_PAUSE_S = 0.0005
+"""So short a period that what a change needs is still in the caches from the one before."""
 FLOOR = tuple((n, period_s) for n in (1, 10, 100, 1000) for period_s in (0.01, 0.05))
 
 
@@ -69,8 +71,9 @@ def _reached(how: str, drive: Drive) -> Table:
 def latency_floor(bed: LabMapNetwork, quick: bool, steps: Steps) -> tuple[Findings, list[Drive]]:
     """a of T = a + b n/dt over runs that lost nothing, for a subscription that sleeps and for one that polls. Beside it
     what a bare datagram takes between the same nodes, on the same cores, with the same pauses."""
-    steps.expect(2 * len(FLOOR) + 1)
+    steps.expect(2 * len(FLOOR) + 3)
     drives: dict[str, list[Drive]] = {}
+    without_pause: dict[str, Drive] = {}
     with affinity.awake() as is_awake:
         for how, observer in {"asleep": {}, "polling": {"busy_poll": True}}.items():
             drives[how] = []
@@ -78,19 +81,28 @@ def latency_floor(bed: LabMapNetwork, quick: bool, steps: Steps) -> tuple[Findin
                 steps.step(f"latency of {n} variables every {1e3 * period_s:g} ms, {how}")
                 cycles = max(12, round((0.6 if quick else 3.0) / period_s))
                 drives[how].append(bed.drive(Setting(n, period_s), cycles, observer))
+            steps.step(f"latency without pauses, {how}")
+            without_pause[how] = bed.drive(Setting(1, NO_PAUSE_S), 1000 if quick else 5000, observer)
         steps.step("latency of a bare datagram")
         bare_us = _bare_us(bed, FLOOR[0][1], 40 if quick else 300)
     name = "latency floor a of T = a + b n/dt, one hop, median, least squares over runs without loss"
     rows = [
         at_most(name, _floor_us(drives["asleep"]), "us", 50.0, PAPER_FLOOR_US),
         figure("the same, of a subscription with busy_poll", _floor_us(drives["polling"]), "us", PAPER_FLOOR_US),
+        *(
+            figure(f"one variable every {1e3 * NO_PAUSE_S:g} ms, {how}: median", drive.mean("p50_us"), "us")
+            for how, drive in without_pause.items()
+        ),
         figure("a bare datagram between two Python processes there, half a round trip, median", bare_us, "us"),
     ]
     heads = ("n", "period (ms)", *_SHOWN.values())
     tables = [
-        Table(f"Latency, one subscriber node, idle, {how} (us)", heads, [_shown(drive) for drive in some])
+        Table(
+            f"Latency, one subscriber node, idle, {how} (us)", heads,
+            [_shown(drive) for drive in (*some, without_pause[how])],
+        )
         for how, some in drives.items()
-    ]
+    ]  # fmt: skip
     kept = "kept from sleeping" if is_awake else "not kept from sleeping: the system does not let us"
     note = f"latency floor: idle cores were {kept} (/dev/cpu_dma_latency)"
     return Findings(rows=rows, tables=tables, notes=[note]), drives["asleep"]

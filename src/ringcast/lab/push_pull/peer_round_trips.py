@@ -164,7 +164,7 @@ def conclude(batches: Batches, absent: dict[str, str]) -> Findings:
     findings = Findings()
     seen = sorted({situation for situation, _ in batches}, key=(ONE, TWO).index)
     for situation in (ONE, TWO):
-        factor = 2.3 if situation == ONE else 1.2
+        factor = 2.3 if situation == ONE else 1.6
         findings.rows.append(_against_peers(batches, situation, factor))
         if situation == ONE:
             findings.rows.append(_against_bare(batches))
@@ -206,5 +206,5 @@ def _against_bare(batches: Batches) -> Row:
     ours, bare = batches[ONE, OURS], batches[ONE, BARE]
     value = pooled(ours).p50 * US
     reference = value * paired_ratio(bare, ours)
-    name = f"round trip of 64 B between two nodes, p50, {ONE}: at most 2.2 times {BARE}"
-    return at_most(name, value, "us", scaled(reference, 2.2), reference)
+    name = f"round trip of 64 B between two nodes, p50, {ONE}: at most 1.6 times {BARE}"
+    return at_most(name, value, "us", scaled(reference, 1.6), reference)

@@ -20,6 +20,7 @@ from ringcast.daemon.intakes import handing
 from ringcast.daemon.intakes.handing import HandedMirror, Handing
 from ringcast.errors import BadMessage, BrokenError
 from ringcast.transport import Channel
+from ringcast.transport.interface import MirrorBefore
 from ringcast.transport.stack_receiving import open_mirror
 
 READER = (3, 8)
@@ -41,11 +42,11 @@ class Desk:
             seat=seat,
         )  # fmt: skip
 
-    async def open(self, answer: Any) -> HandedMirror:
+    async def open(self, answer: Any, before: MirrorBefore | None = None) -> HandedMirror:
         """`answer` is called with what the client is asked."""
         receiving = self.handing.end(READER)
         try:
-            opening = asyncio.ensure_future(receiving.open_there(self.channel, self.clock))
+            opening = asyncio.ensure_future(receiving.open_there(self.channel, self.clock, before))
             await asyncio.sleep(0)
             answer(self.sent[-1])
             return await opening
@@ -56,11 +57,11 @@ class Desk:
 class Mirrored:
     """What a client makes of it."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, before: MirrorBefore | None = None) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.bind(("127.0.0.1", 0))
             self.delivery = _core.Delivery(sock.fileno(), attended=True)
-        self.mirror = open_mirror(self.delivery, channel, shown=True)
+        self.mirror = open_mirror(self.delivery, channel, shown=True, before=before)
 
     def fds(self) -> list[Descriptor]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -89,6 +90,41 @@ def test_the_client_gets_socket_and_clock_and_gives_a_mirror() -> None:
     client.delivery.close()
     assert mirror.closed
     assert desk.client.receives
+
+
+def test_the_mirror_before_goes_with_it_and_its_messages_come_back() -> None:
+    desk = Desk()
+    writer = _core.RingWriter(depth=16, capacity_bytes=4096)
+    for number in range(9):  # 7 and 8 come again by the channel, which begins at 7
+        writer.send(b"%d" % number)
+    before = MirrorBefore(writer.ring_fd, 16, 4096, writer.incarnation)
+    made: list[Mirrored] = []
+
+    def answer(send: Any) -> None:
+        assert (len(send.fds), send.message.before) == (3, before[1:])
+        received = MirrorBefore(send.fds[2].fileno(), *send.message.before)
+        made.append(Mirrored(desk.channel, received))
+        desk.handing.answered(3, IntakeUp(id=1, intake=77, incarnation=made[0].mirror.incarnation), made[0].fds())
+
+    mirror = asyncio.run(desk.open(answer, before))
+    history = _core.RingHistory()
+    history.attach(mirror.ring_fd, depth=16, capacity_bytes=4096, incarnation=mirror.incarnation)
+    assert [(msg.seq, msg.lost, bytes(msg.data)) for msg in history.range(0, 100)] == [
+        (number, 0, b"%d" % number) for number in range(7)
+    ]
+    assert mirror.next_seq == 7
+    history.close()
+    made[0].delivery.close()
+    writer.close()
+
+
+def test_a_mirror_before_that_is_none_does_not_stand_in_the_way() -> None:
+    desk = Desk()
+    writer = _core.RingWriter(depth=16, capacity_bytes=4096)
+    made = Mirrored(desk.channel, MirrorBefore(writer.ring_fd, 32, 8192, writer.incarnation + 1))
+    assert made.mirror.next_seq == 7
+    made.delivery.close()
+    writer.close()
 
 
 def test_one_that_refuses_is_not_asked_again_and_its_end_is_told() -> None:

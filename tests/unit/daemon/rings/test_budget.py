@@ -99,3 +99,18 @@ def test_smaller_limits_send_away_what_was_left_behind_and_nothing_live() -> Non
         budget.admit(5, 1)
     assert budget.limit(100, max_lingering=5, max_lingering_per_tag=5) == []
     assert budget.admit(5, 75) == []
+
+
+def test_what_takes_the_place_of_a_live_ring_needs_no_room_beside_it() -> None:
+    budget = Budget(100, max_lingering=10)
+    budget.admit(1, 60)
+    budget.admit(2, 20)
+    with pytest.raises(NoSpace):
+        budget.admit(3, 81, instead_of=1)
+    assert budget.used_bytes == 80
+    assert budget.admit(3, 70, instead_of=1) == []
+    assert budget.used_bytes == 90
+    budget.release(1)  # when its readers have the other
+    assert budget.used_bytes == 90
+    budget.release(3)
+    assert budget.used_bytes == 20

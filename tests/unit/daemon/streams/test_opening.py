@@ -44,7 +44,7 @@ class Local:
     def number(self) -> int:
         return 5
 
-    def add_mirror(self, ring: Any) -> list[Any]:
+    def add_mirror(self, ring: Any, before: Any = None) -> list[Any]:
         if not self._has_room:
             raise NoSpace(3, 2, 1)
         self.shown.append(ring)

@@ -76,6 +76,16 @@ def test_without_a_folder_nothing_is_kept(simulated: list[packet_loss.Scenario])
     assert len(simulated) == 2 * GRID.runs
 
 
+def test_a_run_that_ends_after_all_was_stopped_spoils_nothing(tmp_path: Path) -> None:
+    (first,) = run(tmp_path, Grid(GRID.cells[:1], ("udp",), 50, 1))
+    with Kept(tmp_path) as kept:
+        kept.add(b"a" * 16, first)
+    kept.add(b"b" * 16, first)
+    with Kept(tmp_path) as again:
+        assert again.find(b"a" * 16) == first
+        assert again.find(b"b" * 16) is None
+
+
 def test_before_a_run_is_done_nothing_is_written(tmp_path: Path) -> None:
     with Kept(tmp_path / "out"):
         pass

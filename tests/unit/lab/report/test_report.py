@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from ringcast.cli.parts.labs import everything
 from ringcast.lab.measuring.report import Picture, Series, Table
 from ringcast.lab.measuring.rows import Row
 from ringcast.lab.report import comparing, running
@@ -33,8 +35,8 @@ def left(folder: Path, run: Run = RUN, rows: tuple[Row, ...] = (ROW,)) -> None:
 
 
 def made(folder: Path) -> str:
-    everything = ran(folder)
-    return page(found(everything), everything, [], lambda picture, name: f"[{picture.name} as {name}]", "")
+    all_ran = ran(folder)
+    return page(found(all_ran), all_ran, [], lambda picture, name: f"[{picture.name} as {name}]", "")
 
 
 def test_every_table_and_figure_of_the_papers_has_an_entry_that_says_something() -> None:
@@ -98,6 +100,21 @@ def test_two_reports_differ_in_verdicts_first(tmp_path: Path) -> None:
     before, after = (rows_of(ran(tmp_path / side)) for side in "ab")
     lines = comparing.cells(comparing.compared(before, after))
     assert [(line[1], line[-2], line[-1]) for line in lines] == [(ROW.name, "1.00", "no longer met"), ("b", "3.00", "")]
+
+
+def test_what_was_stopped_leaves_a_page_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left(tmp_path)
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(everything, "run_all", stopped)
+    args = argparse.Namespace(json=True, out=tmp_path, quick=True, again=False)
+    with pytest.raises(KeyboardInterrupt):
+        everything.run(args, ["placement", "labmap"], tmp_path / "lake")
+    text = (tmp_path / everything.PAGE).read_text()
+    assert "Table 1: adversity &lt;derived&gt;" in text
+    assert "&#x27;ringcast lab run labmap&#x27; was not run" in text
 
 
 @pytest.mark.parametrize(("problem", "runs"), [("", 0), ("it broke", 1)])

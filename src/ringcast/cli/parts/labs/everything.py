@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,13 +41,23 @@ def run(args: argparse.Namespace, experiments: Sequence[str], lake: Path) -> int
             experiments, folder, lake, quick=args.quick, again=args.again, version=metadata.version("ringcast"),
             machine=this_machine(), say=output.note,
         )  # fmt: skip
-        everything = ran(folder)
-        text = page(found(everything), everything, _by_spark(lake, output), *_charts())
-        (folder / PAGE).write_text(text)
+        everything = _write(folder, _by_spark(lake, output))
+    except KeyboardInterrupt:
+        # Of what is there already; the rest is run the next time.
+        with contextlib.suppress(OSError):
+            _write(folder, [])
+        raise
     except OSError as exc:
         raise LabError(f"cannot write the report into {folder}: {exc}; choose another place with --out") from exc
     _tell(output, everything, folder / PAGE)
     return 1 if any(one.run.problem for one in everything.values()) else 0
+
+
+def _write(folder: Path, by_spark: Sequence[dict[str, Any]]) -> dict[str, Ran]:
+    """Raises OSError."""
+    everything = ran(folder)
+    (folder / PAGE).write_text(page(found(everything), everything, by_spark, *_charts()))
+    return everything
 
 
 def _tell(output: Output, everything: dict[str, Ran], path: Path) -> None:

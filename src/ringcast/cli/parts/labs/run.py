@@ -87,7 +87,7 @@ examples:
   ringcast lab run labmap --quick --json         about a minute, one list of rows
   ringcast lab run placement --quick             about a minute, no root needed
   ringcast lab run security --json               attacks on sealed packets and the cost of seals; no root needed
-  ringcast lab run all --quick                   all of them, some ten minutes; out/report/index.html has every table
+  ringcast lab run all --quick                   all of them, one after the other; out/report/index.html has every table
                                                  and figure of the papers beside ours; goes on where it was stopped
   ringcast lab run adamant --out /tmp/figures    report.md, rows.json and pictures go there
 

@@ -53,7 +53,7 @@ def run(quick: bool, steps: Steps, pool: Executor) -> tuple[Findings, list[Resul
             findings.add(fan_out.conclude(fan_out.measure(network, steps)))
         else:
             findings.rows += fan_out.unanswered(f"needs {fan_out.TRACER}, which is not installed")
-        findings.add(bare.conclude(bare.measure(network, 6 if quick else 20, steps)))
+        findings.add(bare.conclude(bare.measure(network, 4 if quick else 20, steps)))
         runs = streams(network, plan, steps)
     findings.rows += others.rows("during the part on a real network")
     compared = predict(runs, plan, pool)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from ringcast.testing.waiting import PATIENCE_S
-from ringcast.transport.stream_intake import MAGIC, PREAMBLE, StreamIntake
+from ringcast.transport.streams.intake import MAGIC, PREAMBLE, StreamIntake
 
 
 class ShortOfDescriptors(socket.socket):

@@ -1,0 +1,1 @@
+"""What streams of tcp need around them: letting them in, and how they share the network."""
