@@ -8,8 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from ringcast.daemon.access import tokens
+from ringcast.daemon.observe.exposition import write
 from ringcast.daemon.observe.metrics import families
 from ringcast.daemon.operate.configuration import read
 
@@ -28,8 +30,8 @@ def known() -> dict[str, set[str]]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     found: dict[str, set[str]] = {}
-    for metric in families(module.snapshot()):
-        suffix = {"counter": "_total", "info": "_info"}.get(metric.type, "")
+    for metric in text_string_to_metric_families(write(families(module.snapshot())).decode()):
+        suffix = "_total" if metric.type == "counter" else ""
         found[metric.name + suffix] = {label for sample in metric.samples for label in sample.labels}
     return found
 

@@ -1,7 +1,8 @@
 """Metrics as Prometheus' text, the same bytes that `prometheus_client.generate_latest` makes, with less work.
 
 The library makes an object of every sample and writes its labels anew, which for a thousand channels is most of a
-scrape's time. Here the samples of a row share its labels and their text, and are two entries in two lists. Pure.
+scrape's time; and many objects set the garbage collector off, which holds everybody up. Here the samples of a row share
+the text of its labels, and are entries in two lists. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from prometheus_client.metrics_core import Metric
-from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
 
 _go_number: Callable[[float], str] = floatToGoString
@@ -19,46 +19,27 @@ _PLAIN_BELOW = 1_000_000
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Labels(dict[str, str]):
-    """Of one row of a listing, with their text."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, labels: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
-        super().__init__(labels)
-        self.text = _labels(self)
-
-
-class Rows(Metric):
+class Rows:
     """A family of which rows of a listing have a sample each."""
 
     def __init__(self, kind: str, name: str, said: str) -> None:
-        self._labels: list[Labels] = []
+        self.type = kind
+        self.name = name
+        self.documentation = said
+        self._labels: list[str] = []
         self._values: list[float] = []
-        super().__init__(name, said, kind)
 
-    def add(self, labels: Labels, value: float) -> None:
+    def add(self, labels: str, value: float) -> None:
+        """`labels` are what `label_text` made."""
         self._labels.append(labels)
         self._values.append(value)
 
-    @property
-    def samples(self) -> list[Sample]:
-        """As the library wants them."""
-        name, _ = _named(self)
-        return [Sample(name, labels, value) for labels, value in zip(self._labels, self._values, strict=True)]
-
-    @samples.setter
-    def samples(self, none: list[Sample]) -> None:
-        """The library begins with none."""
-
     def lines(self) -> list[str]:
         name, _ = _named(self)
-        return [
-            f"{name}{labels.text} {_number(value)}\n" for labels, value in zip(self._labels, self._values, strict=True)
-        ]
+        return [f"{name}{labels} {_number(value)}\n" for labels, value in zip(self._labels, self._values, strict=True)]
 
 
-def write(metrics: Iterable[Metric]) -> bytes:
+def write(metrics: Iterable[Metric | Rows]) -> bytes:
     """Counters, gauges and infos, whose names are the classic ones; exemplars and times of creation are not written."""
     out: list[str] = []
     for metric in metrics:
@@ -68,11 +49,11 @@ def write(metrics: Iterable[Metric]) -> bytes:
         if isinstance(metric, Rows):
             out += metric.lines()
         else:
-            out += [f"{s.name}{_labels(s.labels)} {_number(s.value)}\n" for s in metric.samples]
+            out += [f"{s.name}{label_text(s.labels)} {_number(s.value)}\n" for s in metric.samples]
     return "".join(out).encode()
 
 
-def _named(metric: Metric) -> tuple[str, str]:
+def _named(metric: Metric | Rows) -> tuple[str, str]:
     if metric.type == "counter":
         return metric.name + "_total", "counter"
     if metric.type == "info":
@@ -84,7 +65,7 @@ def _number(value: float) -> str:
     return f"{value}.0" if type(value) is int and 0 <= value < _PLAIN_BELOW else _go_number(value)
 
 
-def _labels(labels: dict[str, str]) -> str:
+def label_text(labels: Mapping[str, str]) -> str:
     if not labels:
         return ""
     return "{" + ",".join([f'{name}="{_escaped(labels[name])}"' for name in sorted(labels)]) + "}"

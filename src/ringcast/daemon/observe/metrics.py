@@ -8,11 +8,12 @@ messages says nothing of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
 from ringcast.control.status import ChannelStatus, ClockStatus
-from ringcast.daemon.observe.exposition import Labels, Rows
+from ringcast.daemon.observe.exposition import Rows, label_text
 from ringcast.daemon.observe.snapshot import Snapshot
 
 _CHANNEL = ("direction", "node", "tag", "publisher", "transport", "every", "size")
@@ -29,7 +30,7 @@ _COUNTERS = {
 """{what the native end counts: (metric, help)}"""
 
 
-def families(snapshot: Snapshot) -> Iterator[Metric]:
+def families(snapshot: Snapshot) -> Iterator[Metric | Rows]:
     yield from _node(snapshot)
     yield from _refused(snapshot)
     yield from _mesh(snapshot)
@@ -39,7 +40,7 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
     yield from _channels(snapshot.channels)
 
 
-def _node(snapshot: Snapshot) -> Iterator[Metric]:
+def _node(snapshot: Snapshot) -> Iterator[Metric | Rows]:
     status = snapshot.status
     yield InfoMetricFamily(
         "ringcast_node", "This daemon.", {"node": status.node, "mesh": status.mesh, "version": status.version}
@@ -66,7 +67,7 @@ def _node(snapshot: Snapshot) -> Iterator[Metric]:
     )
 
 
-def _refused(snapshot: Snapshot) -> Iterator[Metric]:
+def _refused(snapshot: Snapshot) -> Iterator[Metric | Rows]:
     refused = CounterMetricFamily(
         "ringcast_refused_actions", "What was refused to programs, nodes and strangers.", labels=("action",)
     )
@@ -81,7 +82,7 @@ def _refused(snapshot: Snapshot) -> Iterator[Metric]:
     )
 
 
-def _mesh(snapshot: Snapshot) -> Iterator[Metric]:
+def _mesh(snapshot: Snapshot) -> Iterator[Metric | Rows]:
     nodes = GaugeMetricFamily("ringcast_nodes", "Nodes that this one knows, itself among them.", labels=("state",))
     for state in ("here", "suspect", "gone", "conflict"):
         nodes.add_metric((state,), snapshot.nodes.get(state, 0))
@@ -112,7 +113,7 @@ def _mesh(snapshot: Snapshot) -> Iterator[Metric]:
     yield refused
 
 
-def _clocks(clocks: Mapping[str, ClockStatus]) -> Iterator[Metric]:
+def _clocks(clocks: Mapping[str, ClockStatus]) -> Iterator[Metric | Rows]:
     families = {
         field: (Rows(kind, f"ringcast_clock_{name}", said), scale)
         for field, kind, name, said, scale in (
@@ -127,7 +128,7 @@ def _clocks(clocks: Mapping[str, ClockStatus]) -> Iterator[Metric]:
     for node, clock in clocks.items():
         if clock.source == "unknown":
             continue
-        labels = Labels({"node": node, "source": clock.source})
+        labels = label_text({"node": node, "source": clock.source})
         for field, (family, scale) in families.items():
             family.add(labels, getattr(clock, field) * scale)
         disagrees.add(labels, float(bool(clock.violation)))
@@ -135,7 +136,7 @@ def _clocks(clocks: Mapping[str, ClockStatus]) -> Iterator[Metric]:
     yield disagrees
 
 
-def _publishers(snapshot: Snapshot) -> Iterator[Metric]:
+def _publishers(snapshot: Snapshot) -> Iterator[Metric | Rows]:
     counts = {
         counter: Rows("counter", f"ringcast_publisher_{name}", said)
         for counter, name, said in (
@@ -147,7 +148,9 @@ def _publishers(snapshot: Snapshot) -> Iterator[Metric]:
     }
     last = Rows("gauge", "ringcast_publisher_last_message_timestamp_seconds", "When it sent last.")
     for row in snapshot.publishers:
-        labels = Labels({"tag": row.info.tag, "publisher": f"{row.info.incarnation:016x}", "program": row.info.program})
+        labels = label_text(
+            {"tag": row.info.tag, "publisher": f"{row.info.incarnation:016x}", "program": row.info.program}
+        )
         for counter, family in counts.items():
             family.add(labels, row.counters.get(counter, 0))
         if row.last_sent_ns:
@@ -156,7 +159,7 @@ def _publishers(snapshot: Snapshot) -> Iterator[Metric]:
     yield last
 
 
-def _subscribers(snapshot: Snapshot) -> Iterator[Metric]:
+def _subscribers(snapshot: Snapshot) -> Iterator[Metric | Rows]:
     counts = {
         counter: Rows("counter", f"ringcast_subscriber_{counter}_messages", said)
         for counter, said in (
@@ -165,14 +168,14 @@ def _subscribers(snapshot: Snapshot) -> Iterator[Metric]:
         )
     }
     for row in snapshot.subscribers:
-        labels = Labels({"pattern": row.info.pattern, "subscriber": str(row.info.id), "program": row.info.program})
+        labels = label_text({"pattern": row.info.pattern, "subscriber": str(row.info.id), "program": row.info.program})
         for counter, family in counts.items():
             if counter in row.counters:
                 family.add(labels, row.counters[counter])
     yield from counts.values()
 
 
-def _channels(rows: Sequence[ChannelStatus]) -> Iterator[Metric]:
+def _channels(rows: Sequence[ChannelStatus]) -> Iterator[Metric | Rows]:
     yield GaugeMetricFamily("ringcast_channels", "Streams between this node and others.", len(rows))
     fields = {
         field: Rows("counter", f"ringcast_channel_{name}", said)
@@ -189,7 +192,7 @@ def _channels(rows: Sequence[ChannelStatus]) -> Iterator[Metric]:
     jitter = Rows("gauge", "ringcast_channel_jitter_seconds", "Recent jitter of that delay.")
     # Two channels may be alike for a moment, while one takes over from the other: of those the later is shown.
     for key, row in {_key(row): row for row in rows}.items():
-        labels = Labels(zip(_CHANNEL, key, strict=True))
+        labels = _channel_labels(key)
         for field, family in fields.items():
             if (value := getattr(row, field)) is not None:
                 family.add(labels, value)
@@ -200,6 +203,11 @@ def _channels(rows: Sequence[ChannelStatus]) -> Iterator[Metric]:
             delay.add(labels, row.counters["delay_ns"] / 1e9)
             jitter.add(labels, row.counters["jitter_ns"] / 1e9)
     yield from (*fields.values(), *counters.values(), delay, jitter)
+
+
+@lru_cache(8192)  # scrape after scrape they are the same
+def _channel_labels(key: tuple[str, ...]) -> str:
+    return label_text(dict(zip(_CHANNEL, key, strict=True)))
 
 
 def _key(row: ChannelStatus) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-SLICE_S = 0.001
+SLICE_S = 0.0005
 """How long rows are read without a break."""
 
 _T = TypeVar("_T")
