@@ -33,7 +33,7 @@ PYTEST = $(BIN)/python -m pytest --durations=10
 AGAIN = $(if $(LATER),|| [ $$? = 1 -a -s $$RINGCAST_FAILED ])
 
 check: ready     ## while developing: ruff, mypy, unit, conformance and short fuzz tests
-	@$(BESIDE) --jobs=3 $(UNIT_PARTS) types short-tests lint
+	@$(BESIDE) --jobs=4 short-tests $(UNIT_PARTS) types lint
 
 # What computes (sanitizers, Spark) and what waits (nodes, links, browsers) side by side, the longest first. Sanitizers
 # give way (nice). Five beside each other are not faster, and demonstrations then take longer than their tests wait.
@@ -55,7 +55,7 @@ LAB_TESTS    := $(wildcard tests/system/test_lab_*.py tests/system/test_rescue_*
 MESH_TESTS   := $(wildcard tests/system/test_mesh_*.py)
 NODE_TESTS   := $(filter-out $(SPARK_PROGRAMS) $(LAB_TESTS) $(MESH_TESTS),$(wildcard tests/system/test_*.py))
 UNIT_TESTS   := $(filter-out %/__pycache__,$(wildcard tests/unit/*))
-UNIT_PARTS   := unit-tests-1 unit-tests-2
+UNIT_PARTS   := unit-tests-1 unit-tests-2 unit-tests-3
 MESH_PARTS   := mesh-tests-1 mesh-tests-2
 NODE_PARTS   := node-tests-1 node-tests-2 node-tests-3
 # The part of a list that a target's name ends in: every second or third file, so that parts are about as long.
