@@ -214,9 +214,7 @@ class OutgoingChannels:
 
     def follow_rates(self) -> None:
         """Publishers may send faster or slower than before. What a stage makes follows with the stage."""
-        self._again(
-            lambda channel: channel.spec is None and channel.source.changed_factor(channel.every, channel.rate_hz)
-        )
+        self._again(lambda one: one.spec is None and one.source.changed_factor(one.every, one.rate_hz))
 
     def change_secrets(self) -> None:
         """A node is not trusted any more: it may have been in any group, and know its secret. Groups end; their other
@@ -227,10 +225,11 @@ class OutgoingChannels:
     def has_rates(self) -> bool:
         return any(channel.rate_hz for channel in self.channels.values())
 
-    def _again(self, concerned: Callable[[OutgoingChannel], bool]) -> None:
+    def _again(self, concerned: Callable[[OutgoingChannel], bool], held_s: float = HOLD_S) -> None:
+        """The nodes ask again in a moment. So long what they read is held, with what they have not got yet."""
         for key, channel in list(self.channels.items()):
             if concerned(channel):
-                self._drop(key, keep_place=True)
+                self._drop(key, keep_place=True, held_s=held_s)
                 self._on_again(channel.node, key)
 
     def retune(self, request: RetuneChannel) -> None:
@@ -276,14 +275,14 @@ class OutgoingChannels:
         self._places.close()
         self._closers.shutdown(wait=False)  # closings under way finish before the process ends
 
-    def _drop(self, key: int, *, keep_place: bool = False) -> None:
+    def _drop(self, key: int, *, keep_place: bool = False, held_s: float = 0.0) -> None:
         channel = self.channels.pop(key, None)
         if channel is None:
             return
         if keep_place and channel.reliable:
             self._places.keep(channel.node, channel.incarnation, channel.source)
         self._end(channel.sending)
-        self._release(channel.node, channel.wanted)
+        self._release(channel.node, channel.wanted, held_s)
         transport = find(channel.transport)
         if isinstance(transport, GroupTransport):
             self._tell_changes(transport)
@@ -301,7 +300,10 @@ class OutgoingChannels:
             self._quota.release(node, wanted.spec)
             raise
 
-    def _release(self, node: str, wanted: Wanted) -> None:
+    def _release(self, node: str, wanted: Wanted, held_s: float = 0.0) -> None:
+        if held_s:
+            asyncio.get_running_loop().call_later(held_s, self._release, node, wanted)
+            return
         self._quota.release(node, wanted.spec)
         self._sources.release(*wanted)
 
@@ -370,7 +372,7 @@ class OutgoingChannels:
                     "the channel of publisher %x to node %s by %s broke; it is opened again where it ended",
                     channel.incarnation, channel.node, channel.transport,
                 )  # fmt: skip
-        self._again(lambda channel: channel.sending.broken)
+        self._again(lambda channel: channel.sending.broken, held_s=0.0)  # what it read may be damaged
 
 
 def spec_for(request: OpenChannel | StartChannel) -> StageSpec | None:

@@ -110,6 +110,24 @@ async def _breaks(transport: Transport, caplog: pytest.LogCaptureFixture) -> Non
     manager.close()
 
 
+def test_what_a_channel_reads_is_held_until_its_node_has_asked_again(transport: Transport) -> None:
+    """Or the mirror of a relayed stream would end, with what the node has not got yet."""
+    asyncio.run(_another_factor())
+
+
+async def _another_factor() -> None:
+    sources: Any = Sources()
+    again: list[int] = []
+    manager = OutgoingChannels(sources, Background(), on_again=lambda _, key: again.append(key))
+    await manager.start("b", "127.0.0.1", request(1))
+    held: Any = manager.channels[1].source
+    held.changed_factor = lambda every, rate_hz: True
+    manager.follow_rates()
+    assert again == [1]
+    assert sources.released == 0
+    manager.close()
+
+
 def test_what_a_publisher_gives_back_is_pumped(transport: Transport) -> None:
     asyncio.run(_gives_back(transport))
 
