@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from forked_daemons import ForkedProcess, template_for
 
 from ringcast.testing.waiting import PATIENCE_S
 
@@ -47,15 +48,22 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 class Daemon:
     """A daemon process on a socket of its own, which can be killed and started again."""
 
-    def __init__(self, socket_path: Path, prefix: Sequence[str] = (), **environment: str) -> None:
+    def __init__(
+        self, socket_path: Path, prefix: Sequence[str] = (), *, forked: bool = True, **environment: str
+    ) -> None:
         self.socket_path = str(socket_path)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._prefix = prefix
         self._environment = {**os.environ, **environment}
+        self._forked = forked and not prefix
 
     def start(self, *options: str) -> Daemon:
-        command = [*self._prefix, *RINGCAST, "daemon", "--socket", self.socket_path, *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=self._environment)
+        arguments = ["daemon", "--socket", self.socket_path, *options]
+        if self._forked and (template := template_for(self._environment)) is not None:
+            self.process = template.start(arguments, self._environment)
+        else:
+            command = [*self._prefix, *RINGCAST, *arguments]
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=self._environment)
         deadline = time.monotonic() + PATIENCE_S
         while not self._listens():
             assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}"
@@ -82,15 +90,16 @@ class Daemon:
 
 
 class Daemons:
-    """Daemons with their sockets in `folder`."""
+    """Daemons with their sockets in `folder`. `forked`: from a process that has imported everything."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, forked: bool = True) -> None:
         self._folder = folder
+        self._forked = forked
         self._made: list[Daemon] = []
 
     def __call__(self, *options: str, prefix: Sequence[str] = (), **environment: str) -> Daemon:
         """Start one with options; with `prefix` before its command, and with an environment of its own."""
-        self._made.append(Daemon(self._folder / f"d{len(self._made)}.sock", prefix, **environment))
+        self._made.append(Daemon(self._folder / f"d{len(self._made)}.sock", prefix, forked=self._forked, **environment))
         return self._made[-1].start(*options)
 
     def stop(self) -> None:
