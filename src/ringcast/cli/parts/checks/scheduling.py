@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ringcast.cli.parts.checks.finding import Finding
+from ringcast.transport.urgent.awake import DEVICE
 
 _TRY_S = 10.0
 # Each policy is tried in a fork of its own: one that was granted would change what the next is allowed.
@@ -43,7 +44,7 @@ print(json.dumps({'fifo': attempt(fifo), 'deadline': attempt(deadline)}))
 
 def look() -> list[Finding]:
     tried = _try()
-    return [_fifo(tried.get("fifo")), _deadline(tried.get("deadline")), _throttling()]
+    return [_fifo(tried.get("fifo")), _deadline(tried.get("deadline")), _throttling(), _sleep()]
 
 
 def _try() -> dict[str, int]:
@@ -95,6 +96,17 @@ def _throttling() -> Finding:
         )  # fmt: skip
     share = "no limit" if runtime < 0 else f"{100 * runtime / period:.0f} % of a core for real-time threads"
     return Finding(name=name, state="ok", value=f"{runtime} ({share})")
+
+
+def _sleep() -> Finding:
+    name = "cores' sleep"
+    if os.access(DEVICE, os.R_OK | os.W_OK):
+        return Finding(name=name, state="ok", value="may be limited while channels have a schedule")
+    there = "not permitted" if DEVICE.exists() else "the kernel has no such limit"
+    return Finding(
+        name=name, state="limited", value=f"{DEVICE}: {there}",
+        remedy="Cores that fell asleep run urgent threads later; it takes a daemon of root, or write access by udev.",
+    )  # fmt: skip
 
 
 def _refusal(code: int | None) -> str:
