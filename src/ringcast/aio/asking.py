@@ -89,7 +89,7 @@ class AsyncAsker(Generic[T]):
             future.set_result(message.data)
 
 
-class AsyncServer(AsyncClosing, Generic[T]):
+class AsyncServer(AsyncClosing[Subscriber[bytes]], Generic[T]):
     """Made by `await tag.serve(function)`. `delivered` counts questions that were answered, `failed` those answered
     with an error."""
 
@@ -99,7 +99,6 @@ class AsyncServer(AsyncClosing, Generic[T]):
         super().__init__(questions, threads)
         self.delivered = 0
         self.failed = 0
-        self._questions = questions
         self._answers = answers
         self._function = function
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
@@ -120,7 +119,7 @@ class AsyncServer(AsyncClosing, Generic[T]):
         while True:
             await self._turn.acquire()
             try:
-                message = await self._questions.recv_async()
+                message = await self._thing.recv_async()
             except (ClosedError, ForkedError):
                 return
             task = asyncio.create_task(self._answer(message))
