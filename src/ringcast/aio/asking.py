@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Generic
 
 from ringcast.aio.closing import AsyncClosing
+from ringcast.aio.subscriber import watched
 from ringcast.aio.threads import Threads
 from ringcast.asking import DEPTH, HEADER, MOST_CALLS, Asker, asking_name
 from ringcast.client.attachment import Attachment
@@ -147,10 +148,4 @@ def open_questions(attachment: Attachment, tag: Tag[T]) -> Subscriber[bytes]:
     """The subscription on which a server is asked. Raises AlreadyServed, and as `subscribe` does."""
     questions = tag.beside(asking_name(tag.name), DEPTH)
     check_alone(questions)
-    subscriber = questions.subscribe()
-    try:
-        subscriber.fileno()
-    except BaseException:
-        subscriber.close()
-        raise
-    return subscriber
+    return watched(questions.subscribe())

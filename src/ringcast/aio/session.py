@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from ringcast.aio.closing import AsyncClosing
 from ringcast.aio.publisher import AsyncPublisher
-from ringcast.aio.subscriber import AsyncSubscriber
-from ringcast.aio.tag import AsyncTag, watched
+from ringcast.aio.subscriber import AsyncSubscriber, watched
+from ringcast.aio.tag import AsyncTag
 from ringcast.aio.threads import Threads
 from ringcast.aio.watch import AsyncWatch
 from ringcast.client.connection_callback import ConnectionCallback

@@ -8,7 +8,7 @@ from typing import Generic
 from ringcast.aio.closing import AsyncClosing
 from ringcast.errors import ClosedError, WouldBlock
 from ringcast.measure.receiving import SubscriberStats
-from ringcast.message import Message, T_co
+from ringcast.message import Message, T, T_co
 from ringcast.scaling.fidelity import Fidelity
 from ringcast.subscriber import Subscriber
 
@@ -80,3 +80,13 @@ class AsyncSubscriber(AsyncClosing[Subscriber[T_co]], Generic[T_co]):
     ) -> None:  # fmt: skip
         """Make its channels more or less urgent. Raises as `Subscriber.prioritise` does."""
         await self._threads.run(self._thing.prioritise, priority, dscp=dscp, sched=sched, bandwidth=bandwidth)
+
+
+def watched(subscriber: Subscriber[T]) -> Subscriber[T]:
+    """Its descriptor is made before it comes to the loop, because the daemon has to be asked for it."""
+    try:
+        subscriber.fileno()
+    except BaseException:
+        subscriber.close()
+        raise
+    return subscriber
