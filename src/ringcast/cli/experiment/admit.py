@@ -26,7 +26,7 @@ from ringcast.cli.program import FAILED, Misuse
 
 HELP = "Whether declared streams meet their deadlines: worst-case delays from end to end, and what would fit."
 
-_EPILOG = """\
+EPILOG = """\
 The file is TOML, or JSON when it ends so. docs/admission.md has its fields and the formulae; a small one:
 
   nodes = [{name = "arm", cores = 2}, {name = "desk", cores = 2}]
@@ -52,7 +52,6 @@ A file that gives no 'costs' is computed with this machine's calibration. The ex
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="nodes, links and streams (TOML or JSON)")
     parser.add_argument("--calibrate", action="store_true", help="measure what stages take on this machine; keep it")
     parser.add_argument(

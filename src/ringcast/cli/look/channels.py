@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
 
-_EPILOG = """\
+EPILOG = """\
 'in' comes to this node, 'out' leaves it. Publishers send datagrams themselves, so only the receiving node counts them.
 'receiver' is who takes in what comes: the daemon, or a subscriber that is the only one here to read the stream.
 'sealed' channels are encrypted and authenticated: in a mesh with identities all are ('ringcast secure').
@@ -73,7 +73,6 @@ _DROPPED_HEADS = ("transport", "reason", "dropped")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_watch(parser)
     parser.add_argument("--why", action="store_true", help="say why proxies sit and transports were chosen")
     add_access(parser)

@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -23,16 +22,13 @@ from ringcast.lab.bounds import witness
 from ringcast.lab.bounds.calibrating import calibrate
 from ringcast.lab.bounds.running import Measured, Runner
 from ringcast.lab.bounds.task_sets import NODE, task_set
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.disturbance import Disturbance
-from ringcast.record.machine import measured_on
 from ringcast.transport.urgent.awake import AWAKE
 
-COMMAND = "ringcast lab run bounds"
 NEEDS_ROOT = False
 PIPELINES: tuple[str, ...] = ()
 SETS, QUICK_SETS = 40, 12
@@ -82,7 +78,7 @@ def run(quick: bool, steps: Steps) -> Findings:
             outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
     findings = conclude_sets(outcomes)
     findings.rows += disturbance.rows()
-    findings.notes += [measured_on(), _calibrated(found)]
+    findings.notes.append(_calibrated(found))
     return findings
 
 
@@ -136,11 +132,6 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
          Series("bound", sorted((bound * 1e3, bound * 1e3) for bound, _, _ in pairs))],
     ))  # fmt: skip
     return findings
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))
 
 
 def _cells(number: int, one: Outcome) -> list[str]:

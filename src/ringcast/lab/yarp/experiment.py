@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from ringcast.errors import QosMismatch
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, at_most, figure, number, scaled
 from ringcast.lab.measuring.samples import Summary, pooled
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.lab.yarp.network import BURST_S, PACKET_S, PRIORITIES, Case, Cell, PriorityNetwork
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run yarp"
 CASES: tuple[Case, ...] = ("card", "switch")
 SHARES = (0.0, 0.2, 0.7, 0.95)
 SMALL, LARGER = 64, 4096
@@ -85,13 +79,7 @@ def run(quick: bool, steps: Steps) -> Findings:
         findings.pictures += _bars(case, measured)
     findings.rows += others.rows()
     findings.notes.append(f"load comes in bursts, one every {BURST_S * 1e3:g} ms, of the stated share of 100 Mbit/s")
-    findings.notes.append(measured_on())
     return findings
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))
 
 
 def _asked(case: Case, measured: Measured) -> list[Row]:
