@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 DEVICE = Path("/dev/cpu_dma_latency")
@@ -52,6 +54,14 @@ class Awake:
         self._held = max(0, self._held - 1)
         if not self._held:
             self._drop()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self.hold()
+        try:
+            yield
+        finally:
+            self.release()
 
     def in_force(self) -> int | None:
         """What the kernel has, the strictest of all processes' requests; None while this one has none."""
