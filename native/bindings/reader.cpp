@@ -19,6 +19,7 @@
 #include "bindings/message.hpp"
 #include "bindings/module.hpp"
 #include "bindings/reader.hpp"
+#include "bindings/runs.hpp"
 #include "bindings/variables/received.hpp"
 #include "path/receiving/delivery.hpp"
 
@@ -206,7 +207,6 @@ public:
 
 private:
     static constexpr int kLooks = 3;
-    static constexpr u64 kMostRunMessage = 1024;
 
     // The next message, or nothing. Bytes that were overwritten while being copied are looked for again. A batch
     // shares one look at the clock, except for what was sent after it.
@@ -243,7 +243,7 @@ private:
         i64 now = 0;
         try {
             while (n > 0) {
-                if (const std::size_t taken = fill_run(out, n, now); taken != 0) {
+                if (const std::size_t taken = take_run(reader_, n, now, out); taken != 0) {
                     n -= taken;
                     continue;
                 }
@@ -256,29 +256,6 @@ private:
             if (out.empty()) throw;
             postponed_ = nb::borrow(error.value());
         }
-    }
-
-    // Several small messages of one ring with one look at its claim; 0 where the next one needs a closer look. Nothing of the
-    // application's runs in between.
-    std::size_t fill_run(std::vector<nb::object>& out, std::size_t n, i64& now) {
-        std::array<Record, kMostClaimed> records;
-        Reader::Member* from;
-        const std::size_t found = reader_.poll_run(kMostRunMessage, {records.data(), std::min<std::size_t>(n, records.size())}, from);
-        if (found < 2 || !source_of(*from).decode.is_none()) return 0;
-        const Source& source = source_of(*from);
-        std::array<nb::object, kMostClaimed> data;
-        for (std::size_t i = 0; i < found; ++i) {
-            data[i] = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(records[i].length)));
-            if (!data[i].is_valid()) throw nb::python_error();
-            source.ring->copy_unchecked(records[i], reinterpret_cast<std::byte*>(PyBytes_AS_STRING(data[i].ptr())));
-        }
-        if (!source.ring->intact_after(records[0])) return 0;
-        for (std::size_t i = 0; i < found; ++i) {
-            if (now == 0 || now < records[i].sent_ns) now = utc_ns();
-            const u64 lost = reader_.taken(*from, records[i], now, false);
-            out.push_back(make_message(source, records[i], std::move(data[i]), {}, {now, lost}));
-        }
-        return found;
     }
 
     // With the GIL: looking around may let go of a ring, and with it of Python objects. Long copies go without.
@@ -313,14 +290,6 @@ private:
             }
             return;
         }
-    }
-
-    // Of the right length from the start: a list that grows moves several times.
-    static nb::list list_of(std::vector<nb::object>& messages) {
-        nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(messages.size())));
-        if (!out.is_valid()) throw nb::python_error();
-        for (std::size_t i = 0; i < messages.size(); ++i) PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), messages[i].release().ptr());
-        return out;
     }
 
     void raise_postponed() {

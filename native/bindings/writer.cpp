@@ -2,7 +2,6 @@
 #include <nanobind/stl/vector.h>
 #include <fcntl.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <memory>
@@ -13,34 +12,13 @@
 #include "bindings/module.hpp"
 #include "bindings/payload.hpp"
 #include "bindings/reservation.hpp"
+#include "bindings/runs.hpp"
+#include "bindings/stamping.hpp"
 #include "path/sending/sender.hpp"
 #include "system/inheriting_mutex.hpp"
 
 namespace ringcast::bindings {
 namespace {
-
-// What the application said about when it happened. Taken before the lock, because a number may be of a class of its own.
-std::optional<i64> event_time(nb::handle event_ns) {
-    if (event_ns.is_none()) return std::nullopt;
-    const long long value = PyLong_AsLongLong(event_ns.ptr());
-    if (value == -1 && PyErr_Occurred()) {
-        PyErr_SetString(PyExc_TypeError, "event_ns must be an integer: nanoseconds since 1970, UTC");
-        throw nb::python_error();
-    }
-    return value;
-}
-
-Stamp stamped(std::optional<i64> event_ns, u32 flags, i64 now) { return {event_ns.value_or(now), now, flags}; }
-
-u32 flags_of(bool discardable, nb::handle priority) {
-    const u32 flags = discardable ? kDiscardable : 0;
-    if (priority.is_none()) [[likely]]
-        return flags;
-    static constexpr const char* names[] = {"low", "normal", "high", "critical"};
-    for (u32 i = 0; PyUnicode_Check(priority.ptr()) && i < std::size(names); ++i)
-        if (PyUnicode_CompareWithASCIIString(priority.ptr(), names[i]) == 0) return flags | (i + 1) << kClassShift;
-    throw nb::value_error("the priority of a message is 'low', 'normal', 'high' or 'critical', or None for its channel's");
-}
 
 class PyWriter final : public Owner, public RoomGiver {
 public:
@@ -254,8 +232,6 @@ private:
         return out;
     }
 
-    static constexpr std::size_t kMostRunMessage = 1024;
-
     u64 put_all(nb::handle batch, std::optional<i64> event) {
         Turn turn(*this);
         const i64 now = utc_ns();
@@ -280,25 +256,14 @@ private:
         return seq;
     }
 
-    // How many of the items from there on were sent with one claim; 0 where the next one has to go alone. Only plain bytes:
-    // nothing runs in between that could change the sequence.
+    // How many of the items from there on were sent with one claim; 0 where the next one has to go alone.
     std::size_t put_run(nb::handle batch, Py_ssize_t from, const Stamp& stamp) {
         settle();
         Sender& writer = open();
-        std::array<Part, kMostClaimed> run;
-        const std::size_t most = std::min<std::size_t>(writer.most_run(), PySequence_Fast_GET_SIZE(batch.ptr()) - from);
-        std::size_t count = 0, bytes = 0;
-        for (; count < most; ++count) {
-            PyObject* item = PySequence_Fast_GET_ITEM(batch.ptr(), from + static_cast<Py_ssize_t>(count));
-            if (!PyBytes_CheckExact(item)) break;
-            const auto length = static_cast<std::size_t>(PyBytes_GET_SIZE(item));
-            if (length > kMostRunMessage || bytes + Writer::padded(length) > writer.most_run_bytes()) break;
-            bytes += Writer::padded(length);
-            run[count] = {reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(item)), length};
-        }
-        if (count < 2 || !writer.room_for_run(count, bytes)) return 0;
-        writer.append_run({run.data(), count}, stamp);
-        return count;
+        const BytesRun run(batch, from, writer.most_run(), writer.most_run_bytes());
+        if (run.count < 2 || !writer.room_for_run(run.count, run.padded_bytes)) return 0;
+        writer.append_run({run.parts.data(), run.count}, stamp);
+        return run.count;
     }
 
     u64 put(Sender& writer, const Payload& payload, const Stamp& stamp) {
