@@ -130,17 +130,21 @@ class LabMapNetwork(FieldNetwork):
                 self.process(node).ask("close", name=tag)
             publisher.ask("close", name=tag)
 
-    def drive(self, setting: Setting, cycles: int, observer: Mapping[str, Any] = NOTHING) -> Drive:
+    def drive(
+        self, setting: Setting, cycles: int, observer: Mapping[str, Any] = NOTHING, heads_up: bool = True
+    ) -> Drive:
         """One repetition, with these options of the observers. Raises ActorFailed, LabError."""
         nodes = self.there(setting.subscribers)
         with self.bench(setting.n, nodes, setting.transport, observer=dict(observer)) as tag:
-            return self.repeat(tag, setting, cycles, nodes)
+            return self.repeat(tag, setting, cycles, nodes, heads_up=heads_up)
 
     def repeat(
-        self, tag: str, setting: Setting, cycles: int, nodes: Sequence[str], share: float = 1.0
+        self, tag: str, setting: Setting, cycles: int, nodes: Sequence[str], share: float = 1.0, heads_up: bool = True
     ) -> Drive:  # fmt: skip
         publisher = self.process(self.here)
-        how: dict[str, Any] = {"name": tag, "period_s": setting.period_s, "batch": setting.batch, "share": share}
+        how: dict[str, Any] = {
+            "name": tag, "period_s": setting.period_s, "batch": setting.batch, "share": share, "heads_up": heads_up,
+        }  # fmt: skip
         publisher.ask("drive", 60.0, cycles=WARM_UP, **how)
         time.sleep(0.05)
         for node in nodes:
