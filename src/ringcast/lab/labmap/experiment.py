@@ -12,12 +12,9 @@ from pathlib import Path
 
 from ringcast.lab.labmap import asked, clocks, figures, grid, joining, peers_asked, results, snooping, statements
 from ringcast.lab.labmap.field import LabMapNetwork
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
 from ringcast.lab.testbed.cleanup import LabError
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run labmap"
 FOLDER = Path("out/labmap")
 REPETITIONS = "repetitions.jsonl"
 RECEIVERS = 5
@@ -57,12 +54,6 @@ def run(quick: bool, steps: Steps) -> Findings:
         findings.tables.append(left_over)
     findings.add(peers_asked.run(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
-    findings.notes.append(measured_on())
     findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 5")
     findings.notes.append("the lines of Tables 1 and 2, and planes beside them: ringcast pipeline run fit, and planes")
     return findings
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))

@@ -1,4 +1,4 @@
-"""`ringcast lab run`: the experiments of the papers. A table of them; each is a module with `run` and `write`.
+"""`ringcast lab run`: the experiments of the papers. A table of them; each is a module with `run`.
 
 Invariant: however it ends, no namespace, daemon or measuring process of it stays.
 """
@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Self
 from ringcast.cli.parts.labs import everything
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.program import Misuse
+from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.record import figures
 from ringcast.record.figures import Measured
+from ringcast.record.machine import measured_on
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -68,8 +70,8 @@ EXPERIMENTS = {
         "sealed streams attacked by a million packets of each kind, and what seals cost beside a mesh without them",
     ),
 }
-"""Name: (module with run(quick, steps), conclude(findings, analysed) and write(findings, folder, words), what it is).
-Its PIPELINES are run between the first two, over the values that were measured."""
+"""Name: (module with run(quick, steps) and conclude(findings, analysed), what it is). Its PIPELINES are run between the
+two, over the values that were measured; its draw(folder) leaves more pictures beside the report."""
 ALL = "all"
 _INSTALL = "pip install 'ringcast[spark]'"
 
@@ -138,13 +140,15 @@ def run(args: argparse.Namespace) -> int:
     only = _part(experiment, args, folder)
     with Bar() as bar:
         findings = experiment.run(args.quick, bar, **only)
+        findings.notes.append(measured_on())
         pipelines = experiment.pipelines(args.part) if args.part else getattr(experiment, "PIPELINES", ())
         kept = _keep(findings, findings.measured, lake)
         if pipelines and findings.measured:
             _analyse(experiment, findings, pipelines, lake, bar, kept)
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
-    files = experiment.write(findings, folder, [*(["--part", args.part] if args.part else []), *words])
+    command = " ".join(["ringcast lab run", args.experiment, *(["--part", args.part] if args.part else []), *words])
+    written = files.write(findings, folder, command, getattr(experiment, "draw", files.nothing_more))
     if kept:
         if hasattr(experiment, "forget"):
             experiment.forget(folder)
@@ -158,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
             output.line()
     for note in findings.notes:
         output.note(note)
-    output.note(f"written into {files[0].parent}: {', '.join(path.name for path in files)}")
+    output.note(f"written into {folder}: {', '.join(path.name for path in written)}")
     if kept:
         output.note(f"every value is in {lake}: ringcast pipeline sql --lake {lake} 'select * from bronze.results'")
     return 0
