@@ -12,8 +12,9 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from ringcast.lab.adamant.field.network import HUB, FieldNetwork
 from ringcast.lab.testbed import affinity
@@ -78,8 +79,8 @@ class Drive(NamedTuple):
 class LabMapNetwork(FieldNetwork):
     """Entering raises LabError. The first node publishes."""
 
-    def __enter__(self) -> Self:
-        super().__enter__()
+    def _open(self, stack: ExitStack) -> None:
+        super()._open(stack)
         cores = sorted(affinity.cores())
         self.cores = (cores[0], cores[-1])
         self._urgent: set[str] = set()
@@ -93,7 +94,6 @@ class LabMapNetwork(FieldNetwork):
             self.mesh.bed.node(name).run(
                 ["sh", "-c", f"echo {mask} > /sys/class/net/to-{HUB}/queues/rx-0/rps_cpus"], check=False
             )
-        return self
 
     def process(self, node: str) -> Actor:
         actor = self.actor(node)
