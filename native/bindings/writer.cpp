@@ -9,11 +9,11 @@
 
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
+#include "bindings/messages/runs.hpp"
 #include "bindings/module.hpp"
 #include "bindings/payload.hpp"
 #include "bindings/reservation.hpp"
-#include "bindings/runs.hpp"
-#include "bindings/stamping.hpp"
+#include "bindings/variables/sent.hpp"
 #include "path/sending/sender.hpp"
 #include "system/inheriting_mutex.hpp"
 
@@ -60,12 +60,26 @@ public:
         if (PySequence_Fast_GET_SIZE(batch.ptr()) == 0) throw nb::value_error("send_many needs at least one message");
         // Encoders are the application's and run without the lock. Those before a bad item are sent all the same.
         std::optional<nb::python_error> bad;
-        if (!encode_.is_none()) batch = encoded(batch, bad);
+        if (!encode_.is_none()) batch = encode_each(encode_, batch, bad);
         u64 seq = 0;
         if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch, event);
         feed();
         if (bad) throw std::move(*bad);
         return seq;
+    }
+
+    // A packet of variables, made and sent at once; of how many chunks.
+    std::size_t send_packet(nb::handle table, bool full, bool heads_up, i64 period_ns, u32 frame_ms, std::size_t limit) {
+        open();
+        const auto [chunks, event] = source_of_chunks(table).packet({full, heads_up, period_ns, frame_ms, limit});
+        if (chunks.empty()) return 0;
+        put_each(event, [&](std::size_t i, const Stamp&, auto&& put_one) -> std::size_t {
+            if (i == chunks.size()) return 0;
+            put_one(OnePart(chunks[i]));
+            return 1;
+        });
+        feed();
+        return chunks.size();
     }
 
     std::byte* reserve(std::size_t length) override {
@@ -220,33 +234,28 @@ private:
         stage();
     }
 
-    nb::object encoded(nb::handle items, std::optional<nb::python_error>& bad) {
-        nb::list out;
-        try {
-            // A list may be changed by an encoder while we walk it.
-            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-                out.append(encode_(nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), i))));
-        } catch (nb::python_error& error) {
-            bad.emplace(std::move(error));
-        }
-        return out;
+    u64 put_all(nb::handle batch, std::optional<i64> event) {
+        return put_each(event, [&](std::size_t i, const Stamp& stamp, auto&& put_one) -> std::size_t {
+            // Looked at anew each time: while a send waits, another thread may change the list.
+            const auto at = static_cast<Py_ssize_t>(i);
+            if (at >= PySequence_Fast_GET_SIZE(batch.ptr())) return 0;
+            settle();
+            if (const std::size_t sent = append_run(open(), batch, at, stamp); sent != 0) return sent;
+            const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), at));
+            put_one(Payload(item));
+            return 1;
+        });
     }
 
-    u64 put_all(nb::handle batch, std::optional<i64> event) {
+    // `give(i, stamp, put_one)` has message i put, or several from there on, and says how many; 0 at the end.
+    template <typename Give>
+    u64 put_each(std::optional<i64> event, Give&& give) {
         Turn turn(*this);
-        const i64 now = utc_ns();
+        const Stamp stamp = stamped(event, 0, utc_ns());
+        const auto put_one = [&](const auto& payload) { put(make_room(turn, payload.length()), payload, stamp); };
         u64 seq = 0;
         try {
-            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(batch.ptr()); ++i) {
-                if (const std::size_t sent = put_run(batch, i, stamped(event, 0, now)); sent != 0) {
-                    i += static_cast<Py_ssize_t>(sent) - 1;
-                    seq = open().next_seq() - 1;
-                    continue;
-                }
-                const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), i));
-                const Payload payload(item);
-                seq = put(make_room(turn, payload.length()), payload, stamped(event, 0, now));
-            }
+            for (std::size_t i = 0, done; (done = give(i, stamp, put_one)) != 0; i += done) seq = open().next_seq() - 1;
         } catch (...) {
             // Those before a bad item were sent. Whoever left his turn while waiting had announced them before.
             if (turn.held() && writer_) announce(*writer_);
@@ -256,17 +265,8 @@ private:
         return seq;
     }
 
-    // How many of the items from there on were sent with one claim; 0 where the next one has to go alone.
-    std::size_t put_run(nb::handle batch, Py_ssize_t from, const Stamp& stamp) {
-        settle();
-        Sender& writer = open();
-        const BytesRun run(batch, from, writer.most_run(), writer.most_run_bytes());
-        if (run.count < 2 || !writer.room_for_run(run.count, run.padded_bytes)) return 0;
-        writer.append_run({run.parts.data(), run.count}, stamp);
-        return run.count;
-    }
-
-    u64 put(Sender& writer, const Payload& payload, const Stamp& stamp) {
+    template <typename Bytes>
+    u64 put(Sender& writer, const Bytes& payload, const Stamp& stamp) {
         if (payload.length() < kReleaseFrom) return writer.append(payload.parts(), payload.length(), stamp);
         const Released released;
         return writer.append(payload.parts(), payload.length(), stamp);
@@ -364,6 +364,7 @@ void bind_writer(nb::module_& m) {
         .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
         .def("send_nowait", &PyWriter::send_nowait, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
         .def("send_many", &PyWriter::send_many, "items"_a, "event_ns"_a = nb::none())
+        .def("send_packet", &PyWriter::send_packet, "table"_a, "full"_a, "heads_up"_a, "period_ns"_a, "frame_ms"_a, "limit"_a)
         .def("reserve",
              [](nb::handle_t<PyWriter> self, std::size_t length) {
                  return make_reservation(nb::borrow(self), nb::cast<PyWriter&>(self), length);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "bindings/message.hpp"
@@ -36,6 +37,27 @@ struct BytesRun {
     std::size_t count = 0;
     std::size_t padded_bytes = 0;
 };
+
+// How many of the items from there on were written with one claim; 0 where the next one has to go alone.
+inline std::size_t append_run(Writer& writer, nb::handle batch, Py_ssize_t from, const Stamp& stamp) {
+    const BytesRun run(batch, from, writer.most_run(), writer.most_run_bytes());
+    if (run.count < 2 || !writer.room_for_run(run.count, run.padded_bytes)) return 0;
+    writer.append_run({run.parts.data(), run.count}, stamp);
+    return run.count;
+}
+
+// What the application's encoder makes of the items, up to the first that it refuses.
+inline nb::object encode_each(const nb::object& encode, nb::handle items, std::optional<nb::python_error>& bad) {
+    nb::list out;
+    try {
+        // A list may be changed by an encoder while we walk it.
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+            out.append(encode(nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), i))));
+    } catch (nb::python_error& error) {
+        bad.emplace(std::move(error));
+    }
+    return out;
+}
 
 // Up to `n` messages that need no closer look; 0 where the next one does. `now` as one batch shares it. Nothing of the
 // application's runs in between, so a ring with a decoder has none.
