@@ -33,7 +33,9 @@ from ringcast.record.machine import measured_on
 COMMAND = "ringcast lab run bounds"
 NEEDS_ROOT = False
 PIPELINES: tuple[str, ...] = ()
-SETS, QUICK_SETS = 40, 12
+SETS, QUICK_SETS, LEAST_SETS = 40, 12, 6
+TOGETHER_S = 30.0
+"""For all sets, where all experiments run in their quick forms."""
 SECONDS, QUICK_SECONDS = 3.0, 1.5
 LEAST_ADMITTED, LEAST_TIGHT = 0.5, 0.2
 
@@ -71,7 +73,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     disturbance = Disturbance()
     outcomes = []
     with Runner() as runner:
-        for seed in range(sets):
+        for seed in steps.rounds(sets, LEAST_SETS, TOGETHER_S):
             steps.step(f"task set {seed + 1}")
             cores = len(affinity.cores())
             system = watched(task_set(seed, cores, found.costs, found.blocking_s), cores, witness_s)
