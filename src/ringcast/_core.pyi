@@ -1017,6 +1017,21 @@ def area_average(
 ) -> None:
     """Fill `result` with the means of `source`, C-order buffers of `kind` B, H, h, f or d. Lets the GIL go."""
 
+def expected_costs(
+    loss: float,
+    burst: float,
+    period_us: float,
+    delay_us: float,
+    wire_us: float,
+    repair_wire_us: float,
+    receivers: float,
+) -> list[float]:
+    """What transports can be expected to cost, in times the way itself, and what is missing in the end
+    (`native/adapt/expecting.hpp`); `loss` is a share. Raises ValueError."""
+
+def missing_after_parity(loss: float, burst: float, messages: int, repairs: int) -> float:
+    """The share of messages that blocks of parity cannot repair."""
+
 @final
 class Trees:
     """A model's trees. `features` are products of numbers: (whether it is divided by, which number). A node is

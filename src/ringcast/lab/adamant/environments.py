@@ -51,7 +51,7 @@ def environment_grid(quick: bool) -> Grid:
     if quick:
         return Grid(environments(120), CANDIDATES, 500, 1)
     # More environments teach more than each of them twice: what chance does to one, its neighbours even out.
-    return Grid(environments(5_400), CANDIDATES, 600, 1, losses=120)
+    return Grid(environments(3_600), CANDIDATES, 600, 1, losses=120)
 
 
 def judged_grid(quick: bool, seed: int) -> Grid:
