@@ -50,10 +50,10 @@ SANITIZED := sanitize-addresses sanitize-threads
 # Short runs, the longest first, so that no core is left with nothing to do while the last one goes on. Tests that share
 # one session of Spark; programs that start their own; system tests in a lab network, of several nodes, of one; the rest.
 SPARK_PROGRAMS := $(wildcard tests/spark/test_documented_*.py tests/spark/test_stream_restarts_*.py \
-  tests/system/test_demo_search_and_rescue.py tests/system/test_pipeline_on_a_cluster.py)
-LAB_TESTS    := $(wildcard tests/system/test_lab_*.py tests/system/test_rescue_*.py)
-MESH_TESTS   := $(wildcard tests/system/test_mesh_*.py)
-NODE_TESTS   := $(filter-out $(SPARK_PROGRAMS) $(LAB_TESTS) $(MESH_TESTS),$(wildcard tests/system/test_*.py))
+  tests/system/node/*/test_demo_search_and_rescue.py tests/system/node/*/test_pipeline_on_a_cluster.py)
+LAB_TESTS    := $(wildcard tests/system/lab/*/test_*.py)
+MESH_TESTS   := $(wildcard tests/system/mesh/*/test_*.py)
+NODE_TESTS   := $(filter-out $(SPARK_PROGRAMS),$(wildcard tests/system/node/*/test_*.py))
 UNIT_TESTS   := $(filter-out %/__pycache__,$(wildcard tests/unit/*))
 UNIT_PARTS   := unit-tests-1 unit-tests-2 unit-tests-3
 MESH_PARTS   := mesh-tests-1 mesh-tests-2

@@ -19,7 +19,7 @@
 #include "bindings/module.hpp"
 #include "bindings/reader.hpp"
 #include "bindings/variables/received.hpp"
-#include "path/delivery.hpp"
+#include "path/receiving/delivery.hpp"
 
 namespace ringcast::bindings {
 namespace {

@@ -141,6 +141,16 @@ def test_rooms_of_native_code_and_benchmarks_hold_few_modules() -> None:
     assert {str(room): len(inside) for room, inside in rooms.items() if len(inside) > MOST_MODULES} == {}
 
 
+def test_system_tests_are_where_make_looks_for_them() -> None:
+    rooms: dict[Path, int] = {}
+    for path in (SRC.parents[1] / "tests" / "system").rglob("test_*.py"):
+        room = path.relative_to(SRC.parents[1] / "tests" / "system").parent
+        rooms[room] = rooms.get(room, 0) + 1
+    lanes = ("lab", "mesh", "node")
+    assert [str(room) for room in rooms if len(room.parts) != 2 or room.parts[0] not in lanes] == []
+    assert {str(room): tests for room, tests in rooms.items() if tests > MOST_MODULES} == {}
+
+
 def test_a_module_has_one_reason_to_change() -> None:
     lengths = {path: len(path.read_text().splitlines()) for path in written("src", "native", "bench", "tools", "tests")}
     long = {str(path): lines for path, lines in lengths.items() if lines > LONGEST}

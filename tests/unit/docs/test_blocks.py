@@ -1,8 +1,9 @@
 """Every code block is of a language that some test looks at: Python compiles, TOML parses, C++ is compiled.
 
-Programs are run in `tests/system/test_documented_programs.py` and `tests/spark/test_documented_queries.py`, JavaScript
-in `tests/system/test_browser_exchanges_messages.py`. Commands are parsed in `test_commands.py`, and
-`tests/unit/test_operating_page.py` knows the metrics that YAML blocks name.
+Programs are run in `tests/system/node/documented/test_documented_programs.py` and
+`tests/spark/test_documented_queries.py`, JavaScript in `tests/system/node/browsers/test_browser_exchanges_messages.py`.
+Commands are parsed in `test_commands.py`, and `tests/unit/test_operating_page.py` knows the metrics that YAML blocks
+name.
 """
 
 from __future__ import annotations

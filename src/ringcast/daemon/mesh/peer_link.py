@@ -156,10 +156,14 @@ class PeerLink(asyncio.Protocol):
     def _say_end(self) -> None:
         if self._transport is None or self._transport.is_closing() or self._end is not None:
             return
-        if self._transport.can_write_eof():
-            self._transport.write_eof()
-        else:  # TLS says it in its own way, after what is under way
-            self._transport.close()
+        try:
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+            else:  # TLS says it in its own way, after what is under way
+                self._transport.close()
+        except OSError:  # the other side has reset the connection, and asyncio has not read that yet
+            self._transport.abort()
+            return
         self._end = asyncio.get_running_loop().call_later(END_S, self._transport.abort)
 
     def abort(self) -> None:

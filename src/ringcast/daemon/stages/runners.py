@@ -73,8 +73,12 @@ class PublisherRunner:
     def answered(self, answer: StageUp | StageDown, fds: list[Descriptor]) -> None:
         """Raises BadMessage."""
         if isinstance(answer, StageUp):
-            if len(fds) != 3 or self._answer.done():
-                raise BadMessage(f"a stage came with {len(fds)} descriptors, or a second time")
+            if len(fds) != 3:
+                raise BadMessage(f"a stage came with {len(fds)} descriptors, not 3")
+            if self._ended.is_set():  # it was on its way when the publisher left
+                return
+            if self._answer.done():
+                raise BadMessage("a stage came a second time")
             self._answer.set_result(Made(answer, fds))
             return
         self.gone(answer.reason or "it was ended")

@@ -23,19 +23,17 @@ from ringcast.lab.adamant.grid import TRANSPORTS, Cell, Grid, crowd_grid, paper_
 from ringcast.lab.adamant.kept import Kept, forget
 from ringcast.lab.adamant.means import PIPELINES, Means
 from ringcast.lab.adamant.results import Result
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.measuring.rows import Row
 from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.workers import workers
 
-COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
 FIELD, GRID, DRAWN, NEVER_SEEN, FOR_TUNING = PARTS = ("field", "grid", "environments", "unseen", "tuning")
 """What `--part` may name: the real network, the paper's grid simulated, what models learn from, what finished ones are
 judged by, and what settings of the training are compared by."""
-__all__ = ["COMMAND", "ENVIRONMENTS", "FINDINGS", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "forget",
-           "pipelines", "run", "run_grid", "write"]  # fmt: skip
+__all__ = ["ENVIRONMENTS", "FINDINGS", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "forget", "pipelines", "run",
+           "run_grid"]  # fmt: skip
 ENVIRONMENTS = "adamant environments"
 """The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
 TUNING = "adamant tuning"
@@ -154,8 +152,3 @@ def _one(experiment: str, grid: Grid, kept: Kept, job: tuple[Cell, str, int]) ->
 
 def _machine() -> str:
     return f"{platform.machine()}, {platform.system()} {platform.release()}, Python {platform.python_version()}"
-
-
-def write(findings: AdamantFindings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))

@@ -22,13 +22,11 @@ from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.adaptation import choices, real, switching
 from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
 from ringcast.lab.adaptation.phases import FIXED, SETTLING, Phase, phases
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.lab.testbed.network import unavailable
 
-COMMAND = "ringcast lab run adaptation"
 NEEDS_ROOT = False
 SIMULATED, REAL = PARTS = ("simulated", "real")
 """What `--part` may name."""
@@ -118,11 +116,6 @@ def pipelines(part: str) -> tuple[str, ...]:
 
 def conclude(findings: Findings, analysed: Analysed) -> None:
     """Nothing here needs Spark."""
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))
 
 
 def conclude_phases(

@@ -20,7 +20,7 @@ import msgspec
 from ringcast.admission.model import NS, System
 from ringcast.admission.priorities import fifo_priorities
 from ringcast.lab.bounds.task_sets import MOST_STREAMS
-from ringcast.lab.bounds.witness import Taken, Witnesses, undisturbed
+from ringcast.lab.bounds.witness import SELDOM_NS, Taken, Witnesses, undisturbed
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.local_mesh import local_mesh
 
@@ -85,7 +85,7 @@ class Runner:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="ringcast-bounds-"))
             (node,) = stack.enter_context(local_mesh(("here",), Path(place)))
             self._ends = [stack.enter_context(_closing(Process(node.socket))) for _ in range(2 * MOST_STREAMS)]
-            self._witnesses = stack.enter_context(Witnesses())
+            self._witnesses = stack.enter_context(Witnesses(SELDOM_NS))
             self._stack = stack.pop_all()
         return self
 
@@ -111,9 +111,8 @@ class Runner:
             sender.reply()
         seen = [receiver.reply() for _, _, receiver in pairs]
         taken = self._witnesses.taken()
-        for _, sender, receiver in pairs:
-            sender.ask("finish")
-            receiver.ask("finish")
+        for _, *ends in pairs:
+            taken += [(began, done) for end in ends for began, done in end.ask("finish")]
         tags = [stream.tag for stream, _, _ in pairs]
         return [judged(tag, rows, taken, count) for tag, rows, count in zip(tags, seen, counts, strict=True)]
 

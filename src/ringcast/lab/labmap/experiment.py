@@ -23,12 +23,9 @@ from ringcast.lab.labmap import (
     statements,
 )
 from ringcast.lab.labmap.field import LabMapNetwork
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.testbed.cleanup import LabError
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run labmap"
 PIPELINES = lines.PIPELINES
 FOLDER = Path("out/labmap")
 REPETITIONS = "repetitions.jsonl"
@@ -67,7 +64,6 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.pictures += figures.pictures(found)
     findings.add(peers_asked.run(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
-    findings.notes.append(measured_on())
     findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 5")
     return findings
 
@@ -75,8 +71,3 @@ def run(quick: bool, steps: Steps) -> Findings:
 def conclude(findings: Findings, analysed: Analysed) -> None:
     """Add Tables 1 and 2, whose lines Spark drew."""
     findings.tables += lines.tables(analysed)
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))

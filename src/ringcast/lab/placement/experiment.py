@@ -7,10 +7,8 @@ measures them itself, with the same code, when this user may have network namesp
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.placement import live, paper, prediction, solving
 from ringcast.lab.placement.networks import star, vbns
@@ -19,9 +17,7 @@ from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import unavailable
 from ringcast.placement import drawing
 from ringcast.placement.solve.optimise import optimise
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run placement"
 NEEDS_ROOT = False
 PIPELINES = round_trips.PIPELINES
 LEFT = Path("out/push-pull/rows.json")
@@ -41,16 +37,11 @@ def run(quick: bool, steps: Steps, beside: Path | None = None) -> Findings:
     findings.add(paper.adversity_tables())
     findings.add(_round_trips(quick, steps, beside))
     findings.add(_live(quick, steps))
-    findings.notes.append(measured_on())
     return findings
 
 
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]), _draw_networks)
-
-
-def _draw_networks(folder: Path) -> list[Path]:
+def draw(folder: Path) -> list[Path]:
+    """The networks of the examples, beside the report."""
     drawn = []
     for name, problem in (("network-star", star(0.4)), ("network-vbns", vbns(5))):
         drawn.append(folder / f"{name}.svg")

@@ -7,12 +7,9 @@ and the queues have a class for the channel's code point (HTB: the paper's HFSC 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from ringcast.errors import QosMismatch
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, figure, number
 from ringcast.lab.measuring.samples import Summary, pooled
@@ -20,9 +17,7 @@ from ringcast.lab.push_pull.network import SIZES
 from ringcast.lab.reservation.hogs import hogs
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.lab.yarp.network import RESERVED, Cell, PriorityNetwork
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run reservation"
 TRAFFIC = 0.7
 """Of the links, at full utilisation of the processors."""
 HOG_TIMES, PAPER_TIMES = 10.0, 5.0
@@ -94,13 +89,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.pictures.append(_picture(measured))
     findings.rows += others.rows()
     findings.notes.append(f"a reservation is {RESERVED['sched']} for each of the six threads of a round trip")
-    findings.notes.append(measured_on())
     return findings
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))
 
 
 def judged(measured: Measured) -> list[Row]:

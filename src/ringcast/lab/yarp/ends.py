@@ -17,7 +17,7 @@ from ringcast.transport.urgent import scheduling
 
 WAIT_S = 10.0
 LOST_AFTER_S = 1.0
-PAUSE_S = (0.003, 0.013)
+PAUSE_S = (0.001, 0.007)
 """Between two round trips, at random: not in step with the bursts."""
 _NUMBER = struct.Struct("<Q")
 

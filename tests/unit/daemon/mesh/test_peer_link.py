@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Any
 
 from ringcast.daemon.mesh.peer_link import PeerLink
@@ -14,6 +15,7 @@ class Wire:
     def __init__(self) -> None:
         self.written: list[bytes] = []
         self.ended = False
+        self.aborted = False
 
     def write(self, data: bytes) -> None:
         if self.ended:
@@ -34,7 +36,8 @@ class Wire:
     def get_extra_info(self, name: str) -> Any:
         return None
 
-    def abort(self) -> None: ...
+    def abort(self) -> None:
+        self.aborted = True
 
 
 def test_an_answer_that_is_ready_after_the_end_is_dropped() -> None:
@@ -50,6 +53,20 @@ def test_an_answer_that_is_ready_after_the_end_is_dropped() -> None:
         return wire.written
 
     assert asyncio.run(run()) == [b"before"]
+
+
+def test_a_connection_that_was_reset_before_its_end_is_dropped() -> None:
+    class Reset(Wire):
+        def write_eof(self) -> None:
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    async def run() -> bool:
+        link, wire = _link(), Reset()
+        link._transport = wire  # type: ignore[assignment]
+        link.close()
+        return wire.aborted
+
+    assert asyncio.run(run())
 
 
 def _link() -> PeerLink:

@@ -10,8 +10,8 @@ import pytest
 from ringcast.control.descriptor import Descriptor
 from ringcast.control.notices import StageWanted
 from ringcast.control.requests import StageDown, StageUp
-from ringcast.daemon.stages.runners import PublisherRunner
-from ringcast.errors import BrokenError
+from ringcast.daemon.stages.runners import Declined, PublisherRunner
+from ringcast.errors import BadMessage, BrokenError
 from ringcast.model.tag import TagAttributes
 
 WANTED = StageWanted(
@@ -34,3 +34,20 @@ async def _ends_at_once() -> None:
     runner.answered(StageDown(id=2, stage=2, reason="it was interrupted"), [])
     with pytest.raises(BrokenError, match="just begun"):
         await beginning
+
+
+def test_a_stage_that_was_on_its_way_when_its_publisher_left_is_no_mistake_of_the_client() -> None:
+    asyncio.run(_left_while_it_began())
+
+
+async def _left_while_it_began() -> None:
+    runner = PublisherRunner(1, 7, lambda sends: None)
+    beginning = asyncio.create_task(runner.begin(WANTED, (), lambda reason: None))
+    await asyncio.sleep(0)
+    runner.gone("it left")
+    up = StageUp(id=1, stage=2, depth=8, capacity_bytes=4096, incarnation=9)
+    runner.answered(up, [Descriptor(os.open("/dev/null", os.O_RDONLY)) for _ in range(3)])
+    with pytest.raises(Declined, match="it left"):
+        await beginning
+    with pytest.raises(BadMessage, match="not 3"):
+        runner.answered(up, [])

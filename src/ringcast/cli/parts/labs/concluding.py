@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from ringcast.errors import RingcastError
+from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings
 from ringcast.lab.report.gathering import STATE, Run
 from ringcast.lab.testbed.cleanup import LabError
@@ -42,22 +43,22 @@ def keep(findings: Findings, values: Sequence[Measured], lake: Path) -> bool:
 
 
 def finish(
-    name: str, experiment: ModuleType, findings: Findings, folder: Path, lake: Path, words: Sequence[str], *,
-    quick: bool, kept: bool,
+    name: str, experiment: ModuleType, findings: Findings, folder: Path, lake: Path, command: str, *, quick: bool,
+    kept: bool,
 ) -> list[Path]:  # fmt: skip
     """Leave the report, and its figures in the lake. Raises LabError."""
     findings.rows.sort(key=lambda row: KINDS.index(row.kind))
-    files: list[Path] = experiment.write(findings, folder, words)
+    written = files.write(findings, folder, command, getattr(experiment, "draw", files.nothing_more))
     if kept:
         if hasattr(experiment, "forget"):
             experiment.forget(folder)
         keep(findings, list(figures.measured(name, [row.document() for row in findings.rows], quick=quick)), lake)
-    return files
+    return written
 
 
-def leave(experiment: ModuleType, findings: Findings, folder: Path, words: Sequence[str]) -> None:
+def leave(experiment: ModuleType, findings: Findings, folder: Path, command: str) -> None:
     """For `conclude`; and a report of what is known already. The values are in the lake. Raises LabError."""
-    experiment.write(findings, folder, words)
+    files.write(findings, folder, command, getattr(experiment, "draw", files.nothing_more))
     findings.measured = []
     try:
         (folder / LEFT).write_bytes(msgspec.msgpack.encode(findings))
@@ -111,8 +112,7 @@ def _conclude_one(
     except Exception as exc:  # whatever Spark or one experiment's conclusion raises, the others are concluded
         problem = f"its values were not analysed: {_first_line(exc)}"
     else:
-        words = run.command.partition(f"lab run {name}")[2].split()
-        finish(name, experiment, findings, folder, lake, words, quick=run.quick, kept=analysis is not None)
+        finish(name, experiment, findings, folder, lake, run.command, quick=run.quick, kept=analysis is not None)
     (folder / LEFT).unlink()
     if problem:
         (folder / STATE).write_bytes(msgspec.json.encode(msgspec.structs.replace(run, problem=problem)))

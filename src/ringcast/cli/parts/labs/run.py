@@ -1,4 +1,4 @@
-"""`ringcast lab run`: the experiments of the papers. A table of them; each is a module with `run` and `write`.
+"""`ringcast lab run`: the experiments of the papers. A table of them; each is a module with `run`.
 
 Invariant: however it ends, no namespace, daemon or measuring process of it stays.
 """
@@ -21,6 +21,7 @@ from ringcast.cli.program import Misuse
 from ringcast.lab.measuring.pacing import paced
 from ringcast.lab.measuring.report import Findings
 from ringcast.lab.report.running import STEP
+from ringcast.record.machine import measured_on
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -69,8 +70,8 @@ EXPERIMENTS = {
         "sealed streams attacked by a million packets of each kind, and what seals cost beside a mesh without them",
     ),
 }
-"""Name: (module with run(quick, steps), conclude(findings, analysed) and write(findings, folder, words), what it is).
-Its PIPELINES are run between the first two, over the values that were measured."""
+"""Name: (module with run(quick, steps) and conclude(findings, analysed), what it is). Its PIPELINES are run between the
+two, over the values that were measured; its draw(folder) leaves more pictures beside the report."""
 ALL = "all"
 
 _EXAMPLES = """\
@@ -139,18 +140,19 @@ def run(args: argparse.Namespace) -> int:
     folder = args.out or Path("out") / args.experiment
     only = _part(experiment, args, folder)
     words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
-    words = [*(["--part", args.part] if args.part else []), *words]
+    command = " ".join(["ringcast lab run", args.experiment, *(["--part", args.part] if args.part else []), *words])
     with Bar(told=args.together, hurried=args.together and args.quick) as bar:
         findings = experiment.run(args.quick, bar, **only)
+        findings.notes.append(measured_on())
         pipelines = experiment.pipelines(args.part) if args.part else getattr(experiment, "PIPELINES", ())
         kept = concluding.keep(findings, findings.measured, lake)
         if args.together and kept:
-            concluding.leave(experiment, findings, folder, words)
+            concluding.leave(experiment, findings, folder, command)
             return 0
         if pipelines and findings.measured:
             _analyse(experiment, findings, pipelines, lake, bar, kept)
-    files = concluding.finish(
-        args.experiment, experiment, findings, folder, lake, words, quick=args.quick, kept=kept
+    written = concluding.finish(
+        args.experiment, experiment, findings, folder, lake, command, quick=args.quick, kept=kept
     )  # fmt: skip
     if output.json:
         output.document([row.document() for row in findings.rows])
@@ -160,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
             output.line()
     for note in findings.notes:
         output.note(note)
-    output.note(f"written into {files[0].parent}: {', '.join(path.name for path in files)}")
+    output.note(f"written into {folder}: {', '.join(path.name for path in written)}")
     if kept:
         output.note(f"every value is in {lake}: ringcast pipeline sql --lake {lake} 'select * from bronze.results'")
     return 0

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from ringcast.cli.parts.labs import concluding
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings
 from ringcast.lab.measuring.rows import figure
 from ringcast.lab.report.gathering import STATE, Run, ran
@@ -48,7 +47,6 @@ def experiment(name: str, conclude: Callable[[Findings, Any], None]) -> types.Mo
     module = types.ModuleType(name)
     module.PIPELINES = ("fit", name)  # type: ignore[attr-defined]
     module.conclude = conclude  # type: ignore[attr-defined]
-    module.write = lambda findings, folder, words: files.write(findings, folder, " ".join(words))  # type: ignore[attr-defined]
     return module
 
 
@@ -80,7 +78,7 @@ def leave(folder: Path, modules: dict[str, str]) -> None:
         found = Findings(
             rows=[figure("measured", 1.0, "ms")], measured=[Measured(name, {"size": 1}, 0, "round_trip", 1.0, "ns")]
         )
-        concluding.leave(sys.modules[module], found, place, ["--quick", "--json"])
+        concluding.leave(sys.modules[module], found, place, run.command)
 
 
 def test_all_that_was_left_is_concluded_on_one_session(tmp_path: Path, modules: dict[str, str]) -> None:

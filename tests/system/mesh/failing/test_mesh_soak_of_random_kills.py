@@ -10,8 +10,8 @@ knows what was sent and what each subscription should have had:
   ended, if its end can be known: its node's daemon lived on (or the other nodes heard of the end before it died), and
   the subscription had a ring of that publisher. Otherwise nobody can tell, and it is counted or not.
 
-Short by default. By hand, longer: `python -m pytest tests/system/test_mesh_soak_of_random_kills.py --soak-seconds 90
---soak-seed 7 -s` prints a line now and then.
+Short by default. By hand, longer: `python -m pytest tests/system/mesh/failing/test_mesh_soak_of_random_kills.py
+--soak-seconds 90 --soak-seed 7 -s` prints a line now and then.
 """
 
 from __future__ import annotations

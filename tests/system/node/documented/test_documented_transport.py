@@ -13,7 +13,7 @@ from plug_ins import install
 from ringcast.testing.transports import CHECKS
 from ringcast.transport import find, registry
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "adding-a-transport.md").read_text()
 
 
