@@ -1,7 +1,6 @@
 // Trees: a model's trees, evaluated in microseconds.
 #include "adapt/trees.hpp"
 
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,7 +9,6 @@
 #include <tuple>
 #include <vector>
 
-#include "adapt/expecting.hpp"
 #include "bindings/module.hpp"
 
 namespace ringcast::bindings {
@@ -55,17 +53,9 @@ std::size_t best(const Trees& trees, const std::vector<double>& numbers, bool lo
     return static_cast<std::size_t>(found - out.begin());
 }
 
-std::array<double, adapt::kExpected> expected(double loss, double burst, double period_us, double delay_us, double wire_us, double repair_wire_us,
-                                              double receivers) {
-    if (!(loss >= 0 && loss <= 1 && burst >= 0 && period_us > 0 && delay_us >= 0 && wire_us >= 0)) throw nb::value_error("no such environment");
-    return adapt::expected({loss, std::max(burst, 1.0), period_us, delay_us, wire_us, repair_wire_us, receivers});
-}
-
 }  // namespace
 
 void bind_trees(nb::module_& m) {
-    m.def("expected_costs", &expected, "loss"_a, "burst"_a, "period_us"_a, "delay_us"_a, "wire_us"_a, "repair_wire_us"_a, "receivers"_a);
-    m.def("missing_after_parity", &adapt::missing, "loss"_a, "burst"_a, "messages"_a, "repairs"_a);
     nb::class_<Trees>(m, "Trees")
         .def(nb::new_(&made), nb::kw_only(), "numbers"_a, "features"_a, "logarithms"_a, "roots"_a, "nodes"_a, "leaves"_a, "labels"_a)
         .def("scores", &scores, "numbers"_a)

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ringcast import _core
 from ringcast.errors import RingcastError
 
 LEAST = 1e-6
@@ -54,7 +53,7 @@ class Derived(NamedTuple):
     of: Callable[..., float]
 
 
-TIMINGS = {
+DERIVED = {
     "period_us": Derived(("rate_hz",), lambda rate_hz: 1e6 / max(rate_hz, LEAST)),
     "wire_us": Derived(("payload_bytes", "bandwidth_mbit"), _wire_us),
     "way_us": Derived(
@@ -80,7 +79,7 @@ on average behind the repairs of such a block; until what was lost comes where o
 
 
 def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
-    """All of TIMINGS, in its order."""
+    """All of DERIVED, in its order."""
     rate_hz, delay_us, bandwidth = environment["rate_hz"], environment["delay_us"], environment["bandwidth_mbit"]
     period = 1e6 / (rate_hz if rate_hz > LEAST else LEAST)
     wire = 8 * (environment["payload_bytes"] + HEADS_BYTES) / (bandwidth if bandwidth > LEAST else LEAST)
@@ -98,35 +97,6 @@ def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
         _clash_us(period, repairs),
         period + 2 * third,
     )
-
-
-EXPECTED = (
-    "parity_4_3_cost", "parity_4_2_cost", "parity_4_1_cost", "parity_nak_cost", "parity_in_order_cost", "nak_cost",
-    "tcp_cost", "multicast_cost", "parity_4_3_missing", "parity_4_2_missing", "parity_4_1_missing",
-    "parity_8_2_missing",
-)  # fmt: skip
-"""What transports can be expected to cost there, in times the way itself, and which share of messages will be missing
-in the end: by arithmetic (`native/adapt/expecting.hpp`)."""
-_NEEDED = ("loss_percent", "burst", "rate_hz", "delay_us", "payload_bytes", "bandwidth_mbit", "receivers")
-
-
-def _expected(
-    loss_percent: float, burst: float, rate_hz: float, delay_us: float, payload_bytes: float, bandwidth_mbit: float,
-    receivers: float,
-) -> list[float]:  # fmt: skip
-    """All of EXPECTED, in its order."""
-    bandwidth = bandwidth_mbit if bandwidth_mbit > LEAST else LEAST
-    return _core.expected_costs(
-        loss_percent / 100, burst, 1e6 / (rate_hz if rate_hz > LEAST else LEAST), delay_us,
-        8 * (payload_bytes + HEADS_BYTES) / bandwidth, 8 * (payload_bytes + REPAIR_HEADS_BYTES) / bandwidth, receivers,
-    )  # fmt: skip
-
-
-def _one_expected(at: int) -> Callable[..., float]:
-    return lambda *known: _expected(*known)[at]
-
-
-DERIVED = {**TIMINGS, **{name: Derived(_NEEDED, _one_expected(at)) for at, name in enumerate(EXPECTED)}}
 
 
 class NumbersMissing(RingcastError, LookupError):
@@ -160,17 +130,13 @@ def numbers(features: Sequence[str]) -> Callable[[Mapping[str, float]], list[flo
     plain = [name for name in names if name not in DERIVED]
     others = [(one.of, one.needs) for name, one in DERIVED.items() if name in names]
     # A decision takes microseconds, and a call for each number would be a good part of them.
-    at_once = set(TIMINGS) <= set(names)
-    expects = set(EXPECTED) & set(names)
-    at_once = at_once and len(expects) in (0, len(EXPECTED))
+    at_once = len(others) == len(DERIVED)
 
     def found(environment: Mapping[str, float]) -> list[float]:
         try:
             values = [environment[name] for name in plain]
             if at_once:
                 values += _timings(environment)
-                if expects:
-                    values += _expected(*[environment[name] for name in _NEEDED])
             else:
                 values += [of(*[environment[name] for name in needs]) for of, needs in others]
         except KeyError:

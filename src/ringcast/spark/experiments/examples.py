@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ringcast.adapt.features import EXPECTED, evaluator, inputs, parts
+from ringcast.adapt.features import evaluator, inputs, parts
 from ringcast.adapt.wanting import MORE_IS_BETTER, SLACK, candidate, plain
 from ringcast.spark.experiments.results import opened
 
@@ -112,20 +112,12 @@ TIMED = (
     "period_us",
 )  # fmt: skip
 """How long one thing takes against another, and how often that matters: what decides which transport is better."""
-WEIGHED = (
-    *EXPECTED, "parity_4_3_cost/nak_cost", "parity_4_3_cost/parity_nak_cost", "nak_cost/parity_nak_cost",
-    "parity_4_2_cost/parity_4_3_cost", "nak_cost/tcp_cost", "parity_in_order_cost/nak_cost",
-    "parity_in_order_cost/parity_nak_cost",
-)  # fmt: skip
-"""What transports can be expected to cost, and one against another."""
 
 
 def timed(keys: Sequence[str]) -> list[str]:
-    """The keys, `TIMED` and `WEIGHED`; where those cannot all be computed, what is `combined` takes the place of the
-    others."""
-    wanted = (*TIMED, *WEIGHED)
-    known = [feature for feature in wanted if set(inputs([feature])) <= set(keys)]
-    return [*keys, *known] if len(known) == len(wanted) else [*combined(keys), *known]
+    """The keys and `TIMED`; where those cannot all be computed, what is `combined` takes the place of the others."""
+    known = [feature for feature in TIMED if set(inputs([feature])) <= set(keys)]
+    return [*keys, *known] if len(known) == len(TIMED) else [*combined(keys), *known]
 
 
 def cover(good: Sequence[Sequence[str]], share: float) -> list[str]:
