@@ -20,6 +20,7 @@ from ringcast.daemon.clients.subscribers import ADMISSION
 from ringcast.daemon.coalesced import Coalesced
 from ringcast.daemon.effects import Send
 from ringcast.daemon.rings.registrations import Subscription
+from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.scaling.fidelity import Fidelity, Range
 
 LOOK_S = 0.5
@@ -78,10 +79,15 @@ class Ranges:
     def _look(self) -> None:
         self._timer = None
         for followed in self._followed.values():
-            followed.look()
+            followed.look(self._pieces(followed.subscription))
         self._apply()
         if self._followed:
             self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def _pieces(self, subscription: Subscription) -> int:
+        """Packets with messages, or parts of messages, that came here for it from other nodes."""
+        rings = self._local.rings.matching(subscription.info.pattern)
+        return sum(ring.pieces for ring in rings if isinstance(ring, MirrorRing))
 
     def _apply(self) -> None:
         changed = False
@@ -105,6 +111,8 @@ class _Followed:
         self._steps = self._range.steps()
         self._follower = Follower([step.rate_hz for step in self._steps])
         self._had = subscription.status()
+        self._pieces = 0
+        self._silent_s = 0.0
 
     def now(self) -> Fidelity:
         step = self._steps[self._follower.step]
@@ -116,7 +124,8 @@ class _Followed:
             why = ADMISSION if self.admitted_hz < step.rate_hz else why
         return Fidelity(rate_hz, options.size if step.size is None else step.size, why)
 
-    def look(self) -> None:
+    def look(self, pieces: int) -> None:
+        """`pieces` is how many packets have come for it so far."""
         had, self._had = self._had, self.subscription.status()
         now, before = self._had.counters, had.counters
         received, lost = (max(0, now.get(name, 0) - before.get(name, 0)) for name in ("received", "lost"))
@@ -127,4 +136,10 @@ class _Followed:
             for bucket, (count, earlier) in enumerate(zip_longest(self._had.latency, had.latency, fillvalue=0))
             if _core.latency_bucket_ns(bucket) > limit_s * 1e9
         )
-        self._follower.look(Seen(received, lost, late, received / LOOK_S / max(1, now.get("rings", 1))))
+        came, self._pieces = pieces - self._pieces, pieces
+        self._silent_s = self._silent_s + LOOK_S if came > 0 and not received and not lost else 0.0
+        # A long message may take its time, up to the period of the slowest rate that it may have.
+        least_hz = self._range.hz[0] if self._range.hz is not None else rate_hz
+        unfinished = came if self._silent_s > max(LATE_S, 2 / least_hz if least_hz else 0.0) else 0
+        hz = received / LOOK_S / max(1, now.get("rings", 1))
+        self._follower.look(Seen(received, lost, late, hz, unfinished))

@@ -295,6 +295,11 @@ class MirrorRing(Ring):
         return max(0, self._mirror.counters().get("most_delay_ns", 0))
 
     @property
+    def pieces(self) -> int:
+        """Packets with messages, or parts of messages, that came."""
+        return self._mirror.counters().get("datagrams", 0)
+
+    @property
     def priority(self) -> str:
         return self.demand.priority
 
