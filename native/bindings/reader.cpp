@@ -142,13 +142,16 @@ public:
     }
 
     // As recv_many, of a tag of variables: chunks go from the ring into their owners' tables, and no object is made of any.
-    nb::list recv_chunks(nb::handle find, std::size_t n, nb::handle timeout) {
+    // If so asked, who took a packet's beginning looks out for the rest of it, and who took a heads-up for what it announces.
+    nb::list recv_chunks(nb::handle find, std::size_t n, nb::handle timeout, bool looks_out) {
         const i64 until = deadline(timeout);
         const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         ReceivedChunks received(find, scratch_);
         for (bool late = false;; late = !wait(until)) {
             received.take(reader_, n, postponed_);
+            if (looks_out && received.last() == Taken::more) take_rest(received, n);
+            if (looks_out && received.last() == Taken::heads_up) reader_.expect();
             if (!received.empty()) return received.finish();
             if (late) give_up(timeout);
         }
@@ -284,6 +287,16 @@ private:
         }
     }
 
+    void take_rest(ReceivedChunks& received, std::size_t n) {
+        for (const i64 until = reader_.expect_rest(); received.last() == Taken::more && postponed_.is_none();) {
+            {
+                const Released released;
+                if (!reader_.look_out_until(until)) return;
+            }
+            received.take(reader_, n, postponed_);
+        }
+    }
+
     void raise_postponed() {
         if (postponed_.is_none()) [[likely]]
             return;
@@ -349,7 +362,7 @@ void bind_reader(nb::module_& m) {
         .def("quiet", &PyReader::quiet)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
         .def("recv_columns", &PyReader::recv_columns, "n"_a, "timeout"_a = nb::none(), "most_bytes"_a = 1 << 26)
-        .def("recv_chunks", &PyReader::recv_chunks, "find"_a, "n"_a, "timeout"_a = nb::none())
+        .def("recv_chunks", &PyReader::recv_chunks, "find"_a, "n"_a, "timeout"_a = nb::none(), "looks_out"_a = false)
         .def("use_mailbox", [](PyReader& r) { return r.open().use_mailbox(); })
         .def("use_bridge", [](PyReader& r, PyBridge& b) { return r.open().use_port(b.open()); }, "bridge"_a)
         .def("use_signal", [](PyReader& r) { return r.open().use_direct_port(); })

@@ -71,13 +71,25 @@ inline unsigned most_spinning() {
     return most;
 }
 
+class SpinPlace {
+public:
+    SpinPlace() : has_(spinning_threads.fetch_add(1, std::memory_order_relaxed) < most_spinning()) {}
+    ~SpinPlace() { spinning_threads.fetch_sub(1, std::memory_order_relaxed); }
+    SpinPlace(const SpinPlace&) = delete;
+    SpinPlace& operator=(const SpinPlace&) = delete;
+    explicit operator bool() const { return has_; }
+
+private:
+    const bool has_;
+};
+
 // Whether `ready` became true. `window_ns` is what `state.window()` said.
 template <typename Ready>
 bool spin(Spin& state, i64 window_ns, Ready&& ready) {
     if (window_ns == 0) [[likely]]
         return false;
-    if (spinning_threads.fetch_add(1, std::memory_order_relaxed) >= most_spinning()) {
-        spinning_threads.fetch_sub(1, std::memory_order_relaxed);
+    const SpinPlace place;
+    if (!place) {
         state.failed();
         return false;
     }
@@ -100,7 +112,6 @@ bool spin(Spin& state, i64 window_ns, Ready&& ready) {
             break;
         }
     }
-    spinning_threads.fetch_sub(1, std::memory_order_relaxed);
     return came;
 }
 

@@ -8,13 +8,13 @@ and its client was told of it.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
 from itertools import zip_longest
 
 from ringcast import _core
 from ringcast.adapt.fidelity import Follower, Seen
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.subscribers import ADMISSION
 from ringcast.daemon.coalesced import Coalesced
@@ -36,7 +36,7 @@ class Ranges:
         self._deliver = deliver
         self._on_changed = on_changed
         self._followed: dict[int, _Followed] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._look)
         self._settling = Coalesced(self._settle)
         self._known: object = None
 
@@ -49,14 +49,13 @@ class Ranges:
             del self._followed[number]
         for number in ranged.keys() - self._followed.keys():
             self._followed[number] = _Followed(ranged[number])
-        if ranged and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+        if ranged:
+            self._alarm.within(LOOK_S)
         self._settling.soon()
 
     def close(self) -> None:
         self._settling.close()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
 
     def _settle(self) -> None:
         """What admission allows, if it may be something else than before."""
@@ -77,12 +76,11 @@ class Ranges:
         self._apply()
 
     def _look(self) -> None:
-        self._timer = None
         for followed in self._followed.values():
             followed.look(self._pieces(followed.subscription))
         self._apply()
         if self._followed:
-            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+            self._alarm.within(LOOK_S)
 
     def _pieces(self, subscription: Subscription) -> int:
         """Packets with messages, or parts of messages, that came here for it from other nodes."""

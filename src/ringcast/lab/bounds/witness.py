@@ -19,10 +19,10 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import Self
 
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.lab.testbed.opened import Opened
 
 FIFO = 90
 EVERY_NS, SELDOM_NS, LATE_NS = 500_000, 2_000_000, 200_000
@@ -34,34 +34,27 @@ _AGAIN_NS = 10_000_000
 _SLOWEST = 0.99
 
 
-class Witnesses:
+class Witnesses(Opened):
     """Of all cores. Entering raises LabError where this user may not give real-time priorities."""
 
     def __init__(self, every_ns: int = EVERY_NS) -> None:
         self._every_ns = every_ns
-        self._stack = ExitStack()
         self.processes: list[subprocess.Popen[bytes]] = []
         self._unfinished: dict[int, bytes] = {}
         self._taken: list[Taken] = []
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            for every_ns in (self._every_ns, 0):
-                for core in affinity.cores():
-                    command = [sys.executable, "-m", "ringcast.lab.bounds.witness", str(core), str(every_ns)]
-                    process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
-                    stack.callback(process.kill)
-                    self.processes.append(process)
-            for process in self.processes:
-                assert process.stdout is not None
-                if not process.stdout.readline():
-                    raise LabError("no witness may run before all other threads here: run it as root")
-                os.set_blocking(process.stdout.fileno(), False)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _open(self, stack: ExitStack) -> None:
+        for every_ns in (self._every_ns, 0):
+            for core in affinity.cores():
+                command = [sys.executable, "-m", "ringcast.lab.bounds.witness", str(core), str(every_ns)]
+                process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+                stack.callback(process.kill)
+                self.processes.append(process)
+        for process in self.processes:
+            assert process.stdout is not None
+            if not process.stdout.readline():
+                raise LabError("no witness may run before all other threads here: run it as root")
+            os.set_blocking(process.stdout.fileno(), False)
 
     def taken(self) -> list[Taken]:
         """When a core was taken away, until now."""

@@ -12,12 +12,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 import ringcast
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.opened import Opened
 
 PORT = 7417
 PATIENCE_S = 30.0
@@ -28,7 +29,7 @@ _POLL_S = 0.002
 _SILENT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
-class MeshNodes:
+class MeshNodes(Opened):
     """Leaving the `with` block closes the sessions; the daemons end with the testbed. Entering raises LabError."""
 
     def __init__(
@@ -40,9 +41,8 @@ class MeshNodes:
         self._environments = environments or {}
         self.sessions: dict[str, ringcast.Session] = {}
         self.pids: dict[str, int] = {}
-        self._stack = ExitStack()
 
-    def __enter__(self) -> Self:
+    def _open(self, stack: ExitStack) -> None:
         addresses = {name: f"{self.bed.node(name).address()}:{PORT}" for name in self.names}
         for number, name in enumerate(self.names):
             peers = [word for other in self.names[:number] for word in ("--peer", addresses[other])]
@@ -51,17 +51,9 @@ class MeshNodes:
             environment = {**os.environ, **self._environments.get(name, {})}
             process = self.bed.node(name).spawn([*command, "--no-scout", *peers], **_SILENT, env=environment)
             self.pids[name] = process.pid
-        try:
-            for name in self.names:
-                self.sessions[name] = self._stack.enter_context(self._connect(name))
-            self.wait(lambda: all(self._sees_all(name) for name in self.names), "the nodes did not find each other")
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        for name in self.names:
+            self.sessions[name] = stack.enter_context(self._connect(name))
+        self.wait(lambda: all(self._sees_all(name) for name in self.names), "the nodes did not find each other")
 
     def pin(self, cores: dict[str, int]) -> None:
         """Bind each node's daemon to a core. Raises ProcessLookupError."""
