@@ -28,7 +28,7 @@ def looks_until_less(followed, pieces_each=10, most=100):
     best, pieces = followed.now().rate_hz, 0
     for number in range(1, most):
         pieces += pieces_each
-        followed.look(pieces)
+        followed.look(pieces, 0)
         if followed.now().rate_hz < best:
             return number
     return None
@@ -52,5 +52,12 @@ def test_without_packets_or_with_messages_it_stays(pieces):
     followed = _Followed(reader)
     for number in range(20):
         reader.received += 5 if pieces else 0
-        followed.look(number * pieces)
+        followed.look(number * pieces, reader.received)
+    assert followed.now().rate_hz == 50.0
+
+
+def test_a_reader_that_receives_nothing_of_what_came_is_not_silence():
+    followed = _Followed(Reader((5.0, 50.0)))
+    for number in range(20):
+        followed.look(10 * number, number)
     assert followed.now().rate_hz == 50.0
