@@ -26,6 +26,8 @@ WITHOUT, WITH = "none", "reserved"
 ROUNDS = 5
 COUNT = 200
 """Round trips of a point in one round: the p99 of a thousand is the tenth worst, of a hundred the second worst."""
+TOGETHER_S = 25.0
+"""For all round trips, where all experiments run in their quick forms."""
 THREADS = 6
 """Of a round trip: a sender, a receiver and the application's own, each way."""
 
@@ -65,7 +67,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     fewest = THREADS
     with PriorityNetwork("router") as network:
         try:
-            for turn in range(ROUNDS):
+            for turn in steps.rounds(ROUNDS, 1, TOGETHER_S):
                 for point in wanted if turn % 2 == 0 else reversed(wanted):
                     steps.step(
                         f"hogs {point.hogs:.0%}, traffic {point.traffic:.0%}, {point.size} bytes, {point.priority}"
