@@ -31,7 +31,9 @@ from ringcast.transport.urgent.awake import AWAKE
 
 NEEDS_ROOT = False
 PIPELINES: tuple[str, ...] = ()
-SETS, QUICK_SETS = 40, 12
+SETS, QUICK_SETS, LEAST_SETS = 40, 12, 6
+TOGETHER_S = 30.0
+"""For all sets, where all experiments run in their quick forms."""
 SECONDS, QUICK_SECONDS = 3.0, 1.5
 LEAST_ADMITTED, LEAST_TIGHT = 0.5, 0.2
 
@@ -70,7 +72,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     with AWAKE.held(), ExitStack() as stack:  # as daemons do while channels have a schedule
         found, witness_s = calibrate(), witness.cost_s()
         runner = stack.enter_context(Runner())
-        for seed in range(sets):
+        for seed in steps.rounds(sets, LEAST_SETS, TOGETHER_S):
             steps.step(f"task set {seed + 1}")
             cores = len(affinity.cores())
             made = task_set(seed, cores, found.costs, found.blocking_s, found.preemption_s)

@@ -22,10 +22,12 @@ NEEDS_ROOT = False
 PIPELINES = round_trips.PIPELINES
 LEFT = Path("out/push-pull/rows.json")
 """Where `lab run push-pull` leaves its rows."""
+BESIDE = "push-pull"
+"""Whose round trips it takes from the lake where both run together."""
 
 
-def run(quick: bool, steps: Steps) -> Findings:
-    """Raises LabError."""
+def run(quick: bool, steps: Steps, beside: Path | None = None) -> Findings:
+    """`beside` has the folders of those that run together with it. Raises LabError."""
     findings = Findings()
     findings.add(solving.vbns_times(quick, steps))
     findings.add(solving.large_network(steps))
@@ -33,7 +35,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(solving.oracle(steps))
     findings.add(paper.star_by_bound())
     findings.add(paper.adversity_tables())
-    findings.add(_round_trips(quick, steps))
+    findings.add(_round_trips(quick, steps, beside))
     findings.add(_live(quick, steps))
     return findings
 
@@ -53,9 +55,9 @@ def _live(quick: bool, steps: Steps) -> Findings:
     return live.run(quick, steps)
 
 
-def _round_trips(quick: bool, steps: Steps) -> Findings:
+def _round_trips(quick: bool, steps: Steps, beside: Path | None) -> Findings:
     """Values to predict, unless `lab run push-pull` left some."""
-    if LEFT.exists():
+    if LEFT.exists() or (beside is not None and (beside / BESIDE / LEFT.name).exists()):
         return Findings()
     if reason := unavailable():
         return Findings(
@@ -75,7 +77,7 @@ def conclude(findings: Findings, analysed: Analysed) -> None:
             findings.add(prediction.conclude(prediction.points(rows), where))
         except (OSError, ValueError, AttributeError, TypeError) as exc:
             raise LabError(f"{LEFT} is not what 'ringcast lab run push-pull' writes ({exc}); run that again") from exc
-    elif findings.measured:
-        measured = distance.conclude(round_trips.RoundTrips.of(analysed))
+    elif trips := round_trips.RoundTrips.of(analysed):
+        measured = distance.conclude(trips)
         points = prediction.points([row.document() for row in measured.rows])
         findings.add(prediction.conclude(points, "in this run"))

@@ -38,6 +38,8 @@ HERE, THERE, BETWEEN = "a", "b", "c"
 HOPS = {0: "a", 1: "b", 2: "d", 3: "e"}
 SIZES = (1, 64, 256, 512, 1024, 1536, 1792)
 ROUND_TRIPS = 100
+LEAST_ROUNDS, TOGETHER_S = 2, 10.0
+"""Where all experiments run in their quick forms."""
 _WARM_UP = 30
 UDP, NAK = "udp", "nak"
 """The papers used UDP, and so do we; nak, the default here, is measured besides."""
@@ -182,7 +184,7 @@ def collect(
     network.pin()
     ordered = sorted(dict.fromkeys(wanted), key=lambda pair: pair[1])
     batches: Batches = defaultdict(list)
-    for number in range(rounds):
+    for number in steps.rounds(rounds, LEAST_ROUNDS, TOGETHER_S):
         steps.step(f"round trips, round {number + 1} of {rounds}")
         for arrangement, size in ordered if number % 2 == 0 else reversed(ordered):
             batches[arrangement, size].append(network.round_trips(arrangement, size))

@@ -21,10 +21,11 @@ from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.opened import Opened
 
 PORT = 7417
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 PATIENCE_PER_NODE_S = 3.0
 """Many daemons that start at once share the cores."""
-_POLL_S = 0.002
+_POLL_S, _SLOWEST_POLL_S = 0.002, 0.02
+"""Between two looks, at first and at most: those who look take the cores from those who start."""
 # Nobody reads its output: a pipe would fill up and block it.
 _SILENT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -63,11 +64,12 @@ class MeshNodes(Opened):
     def wait(self, condition: Callable[[], bool], problem: str) -> None:
         """Raises LabError."""
         patience_s = PATIENCE_S + PATIENCE_PER_NODE_S * len(self.names)
-        deadline = time.monotonic() + patience_s
+        deadline, pause_s = time.monotonic() + patience_s, _POLL_S
         while not condition():
             if time.monotonic() > deadline:
                 raise LabError(f"{problem} within {patience_s:g} s")
-            time.sleep(_POLL_S)
+            time.sleep(pause_s)
+            pause_s = min(1.2 * pause_s, _SLOWEST_POLL_S)
 
     def wait_for_publisher(self, *tags: str) -> None:
         """Until all nodes know of a publisher on each of these. Raises LabError."""

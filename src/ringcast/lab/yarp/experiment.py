@@ -22,6 +22,8 @@ not the second worst of a hundred."""
 QUICK_COUNT, COUNT = 50, 150
 """Of other cells."""
 JUDGED_SHARES = (0.0, 0.7)
+TOGETHER_S = 24.0
+"""For the round trips of a case, where all experiments run in their quick forms."""
 BESIDE_S = 50e-6
 """What a prioritised message may take longer under load than idle, beside the packet that is on the link already."""
 
@@ -61,7 +63,7 @@ def run(quick: bool, steps: Steps) -> Findings:
         lost = 0
         with PriorityNetwork(case) as network:
             try:
-                for turn in range(ROUNDS):
+                for turn in steps.rounds(ROUNDS, 1, TOGETHER_S):
                     for cell in wanted if turn % 2 == 0 else reversed(wanted):
                         steps.step(f"{case}: {cell.measured}, load {cell.share:.0%} by {cell.load}, {cell.priority}")
                         trips = network.round_trips(cell, count(cell, quick))

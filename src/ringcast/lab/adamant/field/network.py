@@ -20,7 +20,7 @@ from ringcast.lab.adamant.field.plan import PAYLOAD_BYTES, Contender
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.simulation.packet_loss import Outcome
 from ringcast.lab.testbed.actor import Actor
-from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.mesh_nodes import PATIENCE_PER_NODE_S, PATIENCE_S, MeshNodes
 from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.opened import Opened
 from ringcast.lab.testbed.topology import star
@@ -72,7 +72,7 @@ class FieldNetwork(Opened):
         for node in nodes:
             self.actor(node).post("connect")
         for node in nodes:
-            self.actor(node).reply()
+            self.actor(node).reply(PATIENCE_S + PATIENCE_PER_NODE_S * len(nodes))
 
     def lose(self, share: float, nodes: Sequence[str]) -> None:
         """Drop that share of what arrives at these nodes. Raises LabError."""
