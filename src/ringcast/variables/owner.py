@@ -101,9 +101,10 @@ class Owner:
         """The moments of a grid, each when it has come. Ends when the owner is closed."""
         self._period_ns = period_ns = round(period_s * 1e9)
         lead_ns = lead(period_ns) if heads_up else 0
-        due_ns = time.monotonic_ns()
+        due_ns = time.monotonic_ns() + lead_ns
         while not self._stopping.is_set():
-            if lead_ns and due_ns - time.monotonic_ns() > lead_ns:
+            # One that would come much later than it should helps nobody.
+            if lead_ns and due_ns - time.monotonic_ns() > lead_ns // 2:
                 _sleep_until(due_ns - lead_ns)
                 if self._stopping.is_set():
                     return
