@@ -52,7 +52,8 @@ public:
     std::size_t length() const { return length_; }
 
 private:
-    Payload() = default;
+    // Not defaulted: that would set 800 bytes to zero for every message.
+    Payload() {}
 
     void hold(nb::handle value) {
         Part part;

@@ -9,6 +9,7 @@
 
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
+#include "bindings/messages/runs.hpp"
 #include "bindings/module.hpp"
 #include "bindings/payload.hpp"
 #include "bindings/reservation.hpp"
@@ -59,7 +60,7 @@ public:
         if (PySequence_Fast_GET_SIZE(batch.ptr()) == 0) throw nb::value_error("send_many needs at least one message");
         // Encoders are the application's and run without the lock. Those before a bad item are sent all the same.
         std::optional<nb::python_error> bad;
-        if (!encode_.is_none()) batch = encoded(batch, bad);
+        if (!encode_.is_none()) batch = encode_each(encode_, batch, bad);
         u64 seq = 0;
         if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch, event);
         feed();
@@ -72,7 +73,11 @@ public:
         open();
         const auto [chunks, event] = source_of_chunks(table).packet({full, heads_up, period_ns, frame_ms, limit});
         if (chunks.empty()) return 0;
-        put_each(chunks.size(), event, [&](std::size_t i, auto&& put_one) { put_one(OnePart(chunks[i])); });
+        put_each(event, [&](std::size_t i, const Stamp&, auto&& put_one) -> std::size_t {
+            if (i == chunks.size()) return 0;
+            put_one(OnePart(chunks[i]));
+            return 1;
+        });
         feed();
         return chunks.size();
     }
@@ -229,34 +234,28 @@ private:
         stage();
     }
 
-    nb::object encoded(nb::handle items, std::optional<nb::python_error>& bad) {
-        nb::list out;
-        try {
-            // A list may be changed by an encoder while we walk it.
-            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-                out.append(encode_(nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), i))));
-        } catch (nb::python_error& error) {
-            bad.emplace(std::move(error));
-        }
-        return out;
-    }
-
     u64 put_all(nb::handle batch, std::optional<i64> event) {
-        return put_each(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(batch.ptr())), event, [&](std::size_t i, auto&& put_one) {
-            const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), static_cast<Py_ssize_t>(i)));
+        return put_each(event, [&](std::size_t i, const Stamp& stamp, auto&& put_one) -> std::size_t {
+            // Looked at anew each time: while a send waits, another thread may change the list.
+            const auto at = static_cast<Py_ssize_t>(i);
+            if (at >= PySequence_Fast_GET_SIZE(batch.ptr())) return 0;
+            settle();
+            if (const std::size_t sent = append_run(open(), batch, at, stamp); sent != 0) return sent;
+            const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), at));
             put_one(Payload(item));
+            return 1;
         });
     }
 
-    // `give(i, put_one)` has message i put.
+    // `give(i, stamp, put_one)` has message i put, or several from there on, and says how many; 0 at the end.
     template <typename Give>
-    u64 put_each(std::size_t n, std::optional<i64> event, Give&& give) {
+    u64 put_each(std::optional<i64> event, Give&& give) {
         Turn turn(*this);
-        const i64 now = utc_ns();
+        const Stamp stamp = stamped(event, 0, utc_ns());
+        const auto put_one = [&](const auto& payload) { put(make_room(turn, payload.length()), payload, stamp); };
         u64 seq = 0;
         try {
-            for (std::size_t i = 0; i < n; ++i)
-                give(i, [&](const auto& payload) { seq = put(make_room(turn, payload.length()), payload, stamped(event, 0, now)); });
+            for (std::size_t i = 0, done; (done = give(i, stamp, put_one)) != 0; i += done) seq = open().next_seq() - 1;
         } catch (...) {
             // Those before a bad item were sent. Whoever left his turn while waiting had announced them before.
             if (turn.held() && writer_) announce(*writer_);

@@ -92,6 +92,13 @@ public:
         return peek == Peek::ready ? peek : emptied(from, peek);
     }
     u64 taken(Member& from, const Record& record, i64 now_ns, bool hold);
+    // Several messages of one ring, where only one is read and nothing else is to be looked at; none otherwise. The caller
+    // copies their bytes, asks the ring whether the first is still intact, and calls `taken` for each.
+    std::size_t poll_run(u64 most_bytes, std::span<Record> out, Member*& from) {
+        if (attention_.load(std::memory_order_acquire) || !leaving_.empty() || box_ != nullptr || active_.size() != 1) return 0;
+        from = active_[0].get();
+        return from->cursor->peek_run(most_bytes, out);
+    }
     // The newest message that one of these rings holds, if it was sent after that moment; no cursor moves. Any thread.
     static Peek newest(const std::vector<MemberPtr>& members, i64 after_ns, Record& out, Member*& from);
     // The doorbells of so many of them as there is room for. Publishers wake whoever sleeps on them from now on.

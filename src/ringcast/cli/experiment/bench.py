@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--part", metavar="NAME", action="append", default=[],
-        help="only this part of the question, may be repeated; of those that have parts: spark",
+        help="only this part of the question, may be repeated; of those that have parts: spark, scale",
     )  # fmt: skip
     parser.add_argument("--lake", metavar="DIR", default="", help="keep the figures there (RINGCAST_LAKE, or out/lake)")
 

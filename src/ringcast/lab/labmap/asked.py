@@ -110,7 +110,7 @@ def latency_floor(bed: LabMapNetwork, quick: bool, steps: Steps) -> tuple[Findin
             name = f"a bare datagram between two Python processes there, half a round trip, median, {waiting}"
             value = _bare_us(bed, pause_s, round((0.6 if quick else 4.0) / pause_s), poll)
             bare.append(figure(f"{name}, every {1e3 * pause_s:g} ms", value, "us"))
-    name = "latency floor a of T = a + b n/dt, one hop, median, least squares over runs without loss"
+    name = "latency floor a of T = a + b n/dt, one hop, with heads-ups, median, least squares over runs without loss"
     rows = [
         at_most(name, _floor_us(drives[WITH]), "us", 50.0, PAPER_FLOOR_US),
         figure("the same without heads-ups", _floor_us(drives[WITHOUT]), "us", PAPER_FLOOR_US),
