@@ -7,14 +7,18 @@ are sent is fixed before the clock starts, by a short trial, so that slow and fa
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 
+from harness import floors
 from harness.command import main
+from harness.floors import LINE
 from harness.group import Group
 from harness.process import PeerFailed, Worker
-from harness.rows import Row, at_least, entry, plain, scaled
+from harness.rows import Row, about, at_least, entry, plain, scaled
 from harness.run import Run
 from harness.stats import median
 
@@ -22,6 +26,7 @@ LIMIT_S = 20.0
 SETTLE_S = 0.02
 LARGE = 1 << 20
 BATCH = 128
+NATIVE = "a ring without Python"
 
 
 @dataclass(frozen=True)
@@ -90,12 +95,29 @@ def _collect(run: Run) -> dict[tuple[str, str], float]:
     """The median rate by kind and contender."""
     rounds, repeats, seconds = (1, 3, 0.12) if run.quick else (3, 3, 0.5)
     rates: dict[tuple[str, str], list[float]] = defaultdict(list)
+    ring = floors.prepare_ring(run)
     for _, contender in run.alternate("throughput", rounds, run.offering(SINGLE.key)):
         parts = [(f"throughput ({kind.title})", kind) for kind in KINDS if kind.key in contender.offers]
         taken = run.each(contender, parts, lambda group, kind: (kind.key, _measure(run, group, kind, seconds, repeats)))
         for key, values in taken.values():
             rates[key, contender.name] += values
+        if contender.ours:
+            _native(run, ring, rates)
     return {key: median(values) for key, values in rates.items()}
+
+
+def _native(run: Run, ring: Path | None, rates: dict[tuple[str, str], list[float]]) -> None:
+    """Beside ours: the ring without Python, and what a cache line takes between the cores at that time."""
+    here, there = run.cores[0], run.cores[-1]
+    if here != there and (taken := floors.line_ns(run, here, there)) is not None:
+        rates[LINE, LINE].append(taken)
+    for kind, size, batch, count in ((MANY, 64, 32, 2_000_000), (BIG, LARGE, 1, 2000)):
+        if ring is None or here == there:
+            continue
+        try:
+            rates[NATIVE + kind.key, NATIVE].append(floors.ring_stream(ring, here, there, size, batch, count))
+        except (OSError, subprocess.SubprocessError) as exc:
+            run.notes.append(f"the ring without Python failed: {exc}")
 
 
 def _best(rates: dict[tuple[str, str], float], kinds: tuple[Kind, ...], ours: str) -> tuple[str, float | None]:
@@ -127,6 +149,10 @@ def measure(run: Run) -> list[Row]:
         for (key, name), rate in rates.items():
             if key == kind.key:
                 rows.append(entry(f"throughput, {kind.title}", name, "", rate, kind.unit))
+        if (bound := rates.get((NATIVE + kind.key, NATIVE))) is not None:
+            rows.append(entry(f"throughput, {kind.title}", NATIVE, "", bound, kind.unit))
+    if (line := rates.get((LINE, LINE))) is not None:
+        rows.append(about(f"during the run, {LINE}", line, "ns"))
     return rows
 
 

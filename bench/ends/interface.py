@@ -307,7 +307,8 @@ class Peer:
 
     The words: `block`, `poll`, `asyncio` (ways a link waits); `ask` and `ask-network` (a link that asks and answers, by
     the fastest way, and by one that could be between nodes); `stream`, `batch`, `large` (throughput); `fan-out`;
-    `pull` and `pull-at` (the latest, and by number); `network` (its ends may be on different nodes).
+    `pull` and `pull-at` (the latest, and by number); `network` (its ends may be on different nodes); `crowd` (many
+    topics in one process).
     """
 
     name: str
@@ -347,3 +348,7 @@ class Peer:
     def puller(self, place: Place) -> Puller:
         """The end that reads it."""
         raise NotOffered("no history")
+
+    def crowd(self, place: Place) -> End:
+        """An `ends.crowd.Crowd`."""
+        raise NotOffered("no measure of many topics")

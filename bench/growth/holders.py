@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +21,8 @@ import ringcast
 
 BENCH = Path(__file__).parents[1]
 SMALL = {"depth": 16, "capacity_bytes": 4096}
-START_S = 30.0
+START_S = 60.0
+END_S = 30.0
 LIMITS = "[limits]\nuser_tags = 20000\nuser_rings = 40000\n"
 
 
@@ -31,7 +32,7 @@ class Holder:
     def __init__(self, socket_path: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "growth.holders", socket_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, cwd=BENCH,
+            text=True, cwd=BENCH, process_group=0,
         )  # fmt: skip
 
     def hold(self, kind: str, count: int, first: int = 0, **more: Any) -> float:
@@ -82,13 +83,15 @@ class Holders:
 
 
 @contextmanager
-def daemon(place: Path, name: str = "one", *options: str) -> Iterator[tuple[str, int]]:
-    """Its socket and its process. One user may have as many things of it as are measured here."""
+def daemon(place: Path, name: str = "one", *options: str, before: Sequence[str] = ()) -> Iterator[tuple[str, int]]:
+    """Its socket and its process. One user may have as many things of it as are measured here. `before` are words of a
+    command that runs it elsewhere, in a network namespace say."""
     path, settings = place / f"{name}.sock", place / f"{name}.toml"
     settings.write_text(LIMITS)
     command = [sys.executable, "-m", "ringcast", "daemon", "--config", str(settings), "--name", name]
     command += ["--socket", str(path)]
-    process = subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL)
+    # A group of its own: Ctrl-C is for whoever measures, who then ends it in order.
+    process = subprocess.Popen([*before, *command, *options], stdin=subprocess.DEVNULL, process_group=0)
     try:
         deadline = time.monotonic() + START_S
         while not path.exists():
@@ -98,7 +101,11 @@ def daemon(place: Path, name: str = "one", *options: str) -> Iterator[tuple[str,
         yield str(path), process.pid
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def free_ports(count: int) -> list[int]:

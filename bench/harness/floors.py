@@ -1,12 +1,14 @@
-"""The price of waking alone: programs that do nothing but wake each other; those in C are compiled on demand.
+"""What the machine itself costs: programs that do nothing but wake each other, and the ring without Python; those in C
+and C++ are compiled on demand.
 
-Each program pins itself and its child, plays ping-pong, and prints one round trip per line in nanoseconds.
+Each of the former pins itself and its child, plays ping-pong, and prints one round trip per line in nanoseconds.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -15,28 +17,62 @@ from harness.process import BENCH
 from harness.run import Run
 
 FLOORS = ("C UDP ping-pong", "C futex ping-pong", "two asyncio loops and two eventfds")
-_SOURCES = dict(zip(FLOORS, ("udp_ping_pong.c", "futex_ping_pong.c", "asyncio_eventfds.py"), strict=True))
 BUILD = BENCH.parent / "build" / "bench"
 TIMEOUT_S = 60.0
+LINE = "cache line, core to core and back"
+_LINES = 64  # of one round trip of the program
+_SOURCES = dict(
+    zip(
+        (*FLOORS, LINE),
+        ("udp_ping_pong.c", "futex_ping_pong.c", "asyncio_eventfds.py", "line_ping_pong.c"),
+        strict=True,
+    )
+)
+NATIVE = BENCH.parent / "native"
+_RING = (BENCH / "floor" / "ring_stream.cpp", *sorted(NATIVE.glob("ring/*.cpp")), *sorted(NATIVE.glob("system/*.cpp")))
 
 
-def _compile(source: Path) -> Path:
-    """The program made from `source`, built when missing or older.
+def _compile(source: Path, *others: Path) -> Path:
+    """The program made from `source` and `others`, built when missing or older.
 
     Raises:
-        OSError: there is no C compiler, or it refused.
+        OSError: there is no compiler, or it refused.
     """
     program = BUILD / source.stem
-    if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
+    if program.exists() and program.stat().st_mtime > max(file.stat().st_mtime for file in (source, *others)):
         return program
-    compiler = os.environ.get("CC") or shutil.which("cc")
+    variable, usual, *options = ("CC", "cc", "-O2") if source.suffix == ".c" else ("CXX", "c++", "-O3", "-std=c++20")
+    compiler = os.environ.get(variable) or shutil.which(usual)
     if compiler is None:
-        raise OSError("no C compiler (cc)")
+        raise OSError(f"no compiler ({usual})")
     BUILD.mkdir(parents=True, exist_ok=True)
-    made = subprocess.run([compiler, "-O2", "-Wall", "-o", program, source], capture_output=True, text=True)
+    command = [compiler, *options, "-Wall", "-pthread", "-I", NATIVE, "-o", program, source, *others]
+    made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode != 0:
-        raise OSError(f"the C compiler refused {source.name}: {made.stderr[:200]}")
+        raise OSError(f"the compiler refused {source.name}: {made.stderr[:200]}")
     return program
+
+
+def prepare_ring(run: Run) -> Path | None:
+    """The program that streams through a ring without Python; nothing, with a note, where there is no compiler."""
+    try:
+        return _compile(*_RING)
+    except OSError as exc:
+        run.notes.append(f"the ring without Python was not measured: {exc}")
+        return None
+
+
+def ring_stream(program: Path, here: int, there: int, size: int, batch: int, count: int) -> float:
+    """Messages a second through a ring, without Python. Raises OSError, subprocess.SubprocessError."""
+    words = [program, *map(str, (here, there, size, batch, count))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    return float(done.stdout.split()[0])
+
+
+def line_ns(run: Run, here: int, there: int) -> float | None:
+    """What a cache line takes from core to core and back now: a hypervisor may move the cores at any time."""
+    taken = ping_pong(run, LINE, here, there, 300)
+    return statistics.median(taken) / _LINES if taken else None
 
 
 def ping_pong(run: Run, floor: str, here: int, there: int, count: int) -> list[int]:

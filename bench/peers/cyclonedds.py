@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ends.asynchronous import AsyncLink
+from ends.crowd import Crowd
 from ends.interface import IDLE_S, Link, Peer, Place, Sink, Source, wait_for
 
 HOSTS = [host for host in os.environ.get("BENCH_HOSTS", "").split(",") if host]
@@ -174,9 +175,35 @@ class _Sink(Sink):
         return {"first_ns": first, "last_ns": clock(), "received": received}
 
 
+class _Crowd(Crowd):
+    """Writer and reader in one participant: handed over inside the process."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._participant = _participant(place)
+        self._held: list[Any] = []
+        self._out, self._in = self._both("probe")
+
+    def _both(self, topic: str) -> tuple[_Out, _In]:
+        return _Out(self._participant, topic), _In(self._participant, topic, "block")
+
+    def hold(self, first: int, count: int) -> None:
+        self._held += [self._both(f"held_{i}") for i in range(first, first + count)]
+
+    def once(self, data: bytes) -> None:
+        self._out.send(data)
+        self._in.recv()
+
+    def subscribe_once(self) -> None:
+        DataReader(self._participant, Topic(self._participant, "held_0", Small, qos=RELIABLE), qos=RELIABLE)
+
+    def connect_once(self) -> None:
+        _participant(self._place)
+
+
 class CycloneDds(Peer):
     name = "cyclonedds"
-    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out", "network"})
+    offers = frozenset({"block", "poll", "asyncio", "stream", "batch", "large", "fan-out", "network", "crowd"})
 
     def version(self) -> str:
         return version("cyclonedds")
@@ -189,6 +216,9 @@ class CycloneDds(Peer):
 
     def sink(self, place: Place, fan_out: bool) -> Sink:
         return _Sink(place)
+
+    def crowd(self, place: Place) -> Crowd:
+        return _Crowd(place)
 
 
 PEERS = [CycloneDds()]

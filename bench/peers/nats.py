@@ -24,6 +24,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from ends.asynchronous import AsyncLink
+from ends.crowd import Crowd
 from ends.interface import IDLE_S, PAYLOAD, STOP, Keeper, Link, Peer, Place, Puller, Sink, Source
 from ends.tally import Tally
 
@@ -256,11 +257,53 @@ class _Puller(Puller):
         self._held.close()
 
 
+class _Crowd(Crowd):
+    """Through the server and back; a subscription counts when the server has confirmed it (`flush`)."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._held = _Client(place)
+        self._subscription = self._held.run(self._held.client.subscribe("probe"))
+        self._held.run(self._held.client.flush())
+
+    def hold(self, first: int, count: int) -> None:
+        self._held.run(self._subscribe(first, count))
+
+    async def _subscribe(self, first: int, count: int) -> None:
+        for i in range(first, first + count):
+            await self._held.client.subscribe(f"held.{i}")
+        await self._held.client.flush()
+
+    def once(self, data: bytes) -> None:
+        self._held.run(self._once(data))
+
+    async def _once(self, data: bytes) -> None:
+        await self._held.client.publish("probe", data)
+        await self._subscription.next_msg(IDLE_S)
+
+    def subscribe_once(self) -> None:
+        self._held.run(self._subscribe_once())
+
+    async def _subscribe_once(self) -> None:
+        subscription = await self._held.client.subscribe("held.0")
+        await self._held.client.flush()
+        await subscription.unsubscribe()
+
+    def connect_once(self) -> None:
+        self._held.run(self._connect_once())
+
+    async def _connect_once(self) -> None:
+        await (await nats.connect(f"nats://127.0.0.1:{self._place.port}")).close()
+
+    def close(self) -> None:
+        self._held.close()
+
+
 class Nats(Peer):
     name = "nats"
     # No poll: the event loop always sleeps. No fan-out: publishing hands the message to a task that writes it later,
     # and the server multiplies it, so the call's time says nothing about the number of subscribers.
-    offers = frozenset({"block", "asyncio", "stream", "large", "pull", "pull-at", "ask", "ask-network"})
+    offers = frozenset({"block", "asyncio", "stream", "large", "pull", "pull-at", "ask", "ask-network", "crowd"})
     serves = True
 
     def version(self) -> str:
@@ -292,6 +335,9 @@ class Nats(Peer):
 
     def puller(self, place: Place) -> Puller:
         return _Puller(place)
+
+    def crowd(self, place: Place) -> Crowd:
+        return _Crowd(place)
 
 
 PEERS = [Nats()]

@@ -16,6 +16,7 @@ import numpy as np
 import zenoh
 import zenoh.shm
 
+from ends.crowd import Crowd
 from ends.interface import PAYLOAD, STOP, Asking, Keeper, Link, Peer, Place, Puller, Sink, Source
 
 POOL_BYTES = 32 << 20
@@ -224,10 +225,41 @@ class _Puller(Puller):
         self._session.close()
 
 
+class _Crowd(Crowd):
+    """Publisher and subscriber in one session: Zenoh hands the message over inside the process."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._session = _session(place, True, low_latency=False)
+        self._held: list[Any] = []
+        self._publisher, self._subscriber = self._both("probe")
+
+    def _both(self, key: str) -> tuple[zenoh.Publisher, Any]:
+        return _publisher(self._session, key, express=True), self._session.declare_subscriber(key)
+
+    def hold(self, first: int, count: int) -> None:
+        self._held += [self._both(f"held/{i}") for i in range(first, first + count)]
+
+    def once(self, data: bytes) -> None:
+        self._publisher.put(data)
+        self._subscriber.recv().payload.to_bytes()
+
+    def subscribe_once(self) -> None:
+        self._session.declare_subscriber("held/0").undeclare()
+
+    def connect_once(self) -> None:
+        _session(self._place, False, low_latency=False).close()
+
+    def close(self) -> None:
+        self._session.close()
+
+
 class Zenoh(Peer):
     name = "zenoh"
     # No asyncio: the Python API has none (zenoh-python#95). No batch: put takes one message.
-    offers = frozenset({"block", "poll", "stream", "large", "fan-out", "pull", "network", "ask", "ask-network"})
+    offers = frozenset(
+        {"block", "poll", "stream", "large", "fan-out", "pull", "network", "ask", "ask-network", "crowd"}
+    )
     leftovers = ("*.zenoh",)
 
     def version(self) -> str:
@@ -249,6 +281,9 @@ class Zenoh(Peer):
 
     def puller(self, place: Place) -> Puller:
         return _Puller(place)
+
+    def crowd(self, place: Place) -> Crowd:
+        return _Crowd(place)
 
 
 PEERS = [Zenoh()]

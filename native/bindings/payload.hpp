@@ -1,10 +1,13 @@
-// What `send` takes: anything with the buffer protocol, or a tuple of such, sent as one message.
+// What `send` takes: anything with the buffer protocol, or a tuple of such, sent as one message; and what is said beside it.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <array>
+#include <iterator>
+#include <optional>
 #include <span>
+#include <string_view>
 
 #include "ring/writer.hpp"
 
@@ -49,7 +52,8 @@ public:
     std::size_t length() const { return length_; }
 
 private:
-    Payload() = default;
+    // Not defaulted: that would set 800 bytes to zero for every message.
+    Payload() {}
 
     void hold(nb::handle value) {
         Part part;
@@ -71,6 +75,40 @@ private:
     std::size_t count_ = 0;
     std::size_t held_ = 0;
     std::size_t length_ = 0;
+};
+
+// What the application said about when it happened. Taken before the lock, because a number may be of a class of its own.
+inline std::optional<i64> event_time(nb::handle event_ns) {
+    if (event_ns.is_none()) return std::nullopt;
+    const long long value = PyLong_AsLongLong(event_ns.ptr());
+    if (value == -1 && PyErr_Occurred()) {
+        PyErr_SetString(PyExc_TypeError, "event_ns must be an integer: nanoseconds since 1970, UTC");
+        throw nb::python_error();
+    }
+    return value;
+}
+
+inline Stamp stamped(std::optional<i64> event_ns, u32 flags, i64 now) { return {event_ns.value_or(now), now, flags}; }
+
+inline u32 flags_of(bool discardable, nb::handle priority) {
+    const u32 flags = discardable ? kDiscardable : 0;
+    if (priority.is_none()) [[likely]]
+        return flags;
+    static constexpr const char* names[] = {"low", "normal", "high", "critical"};
+    for (u32 i = 0; PyUnicode_Check(priority.ptr()) && i < std::size(names); ++i)
+        if (PyUnicode_CompareWithASCIIString(priority.ptr(), names[i]) == 0) return flags | (i + 1) << kClassShift;
+    throw nb::value_error("the priority of a message is 'low', 'normal', 'high' or 'critical', or None for its channel's");
+}
+
+// One buffer that is not Python's.
+class OnePart {
+public:
+    explicit OnePart(std::string_view bytes) : part_{reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()} {}
+    std::span<const Part> parts() const { return {&part_, 1}; }
+    std::size_t length() const { return part_.length; }
+
+private:
+    Part part_;
 };
 
 }  // namespace ringcast::bindings

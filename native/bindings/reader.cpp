@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -16,10 +17,11 @@
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
 #include "bindings/message.hpp"
+#include "bindings/messages/runs.hpp"
 #include "bindings/module.hpp"
 #include "bindings/reader.hpp"
 #include "bindings/variables/received.hpp"
-#include "path/delivery.hpp"
+#include "path/receiving/delivery.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -119,10 +121,11 @@ public:
         const i64 until = deadline(timeout);
         const Receiving receiving(open(), what_.c_str());
         raise_postponed();
-        nb::list out;
+        std::vector<nb::object> out;
+        out.reserve(std::min<std::size_t>(n, 4 * kMostClaimed));
         for (bool late = false;; late = !wait(until)) {
             fill(out, n);
-            if (nb::len(out) > 0) return out;
+            if (!out.empty()) return list_of(out);
             if (late) give_up(timeout);
         }
     }
@@ -142,13 +145,16 @@ public:
     }
 
     // As recv_many, of a tag of variables: chunks go from the ring into their owners' tables, and no object is made of any.
-    nb::list recv_chunks(nb::handle find, std::size_t n, nb::handle timeout) {
+    // If so asked, who took a packet's beginning looks out for the rest of it, and who took a heads-up for what it announces.
+    nb::list recv_chunks(nb::handle find, std::size_t n, nb::handle timeout, bool looks_out) {
         const i64 until = deadline(timeout);
         const Receiving receiving(open(), what_.c_str());
         raise_postponed();
         ReceivedChunks received(find, scratch_);
         for (bool late = false;; late = !wait(until)) {
             received.take(reader_, n, postponed_);
+            if (looks_out && received.last() == Taken::more) take_rest(received, n);
+            if (looks_out && received.last() == Taken::heads_up) reader_.expect();
             if (!received.empty()) return received.finish();
             if (late) give_up(timeout);
         }
@@ -236,16 +242,21 @@ private:
     }
 
     // Up to `n` messages. An error in the middle must not cost those before it: it is raised by the next receive.
-    void fill(nb::list& out, std::size_t n) {
+    void fill(std::vector<nb::object>& out, std::size_t n) {
         i64 now = 0;
         try {
-            for (; n > 0; --n) {
+            while (n > 0) {
+                if (const std::size_t taken = take_run(reader_, n, now, out); taken != 0) {
+                    n -= taken;
+                    continue;
+                }
                 nb::object message = next(true, &now);
                 if (!message.is_valid()) return;
-                out.append(message);
+                out.push_back(std::move(message));
+                --n;
             }
         } catch (nb::python_error& error) {
-            if (nb::len(out) == 0) throw;
+            if (out.empty()) throw;
             postponed_ = nb::borrow(error.value());
         }
     }
@@ -281,6 +292,16 @@ private:
                 }
             }
             return;
+        }
+    }
+
+    void take_rest(ReceivedChunks& received, std::size_t n) {
+        for (const i64 until = reader_.expect_rest(); received.last() == Taken::more && postponed_.is_none();) {
+            {
+                const Released released;
+                if (!reader_.look_out_until(until)) return;
+            }
+            received.take(reader_, n, postponed_);
         }
     }
 
@@ -349,7 +370,7 @@ void bind_reader(nb::module_& m) {
         .def("quiet", &PyReader::quiet)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
         .def("recv_columns", &PyReader::recv_columns, "n"_a, "timeout"_a = nb::none(), "most_bytes"_a = 1 << 26)
-        .def("recv_chunks", &PyReader::recv_chunks, "find"_a, "n"_a, "timeout"_a = nb::none())
+        .def("recv_chunks", &PyReader::recv_chunks, "find"_a, "n"_a, "timeout"_a = nb::none(), "looks_out"_a = false)
         .def("use_mailbox", [](PyReader& r) { return r.open().use_mailbox(); })
         .def("use_bridge", [](PyReader& r, PyBridge& b) { return r.open().use_port(b.open()); }, "bridge"_a)
         .def("use_signal", [](PyReader& r) { return r.open().use_direct_port(); })

@@ -9,37 +9,16 @@
 
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
+#include "bindings/messages/runs.hpp"
 #include "bindings/module.hpp"
 #include "bindings/payload.hpp"
 #include "bindings/reservation.hpp"
+#include "bindings/variables/sent.hpp"
 #include "path/sending/sender.hpp"
 #include "system/inheriting_mutex.hpp"
 
 namespace ringcast::bindings {
 namespace {
-
-// What the application said about when it happened. Taken before the lock, because a number may be of a class of its own.
-std::optional<i64> event_time(nb::handle event_ns) {
-    if (event_ns.is_none()) return std::nullopt;
-    const long long value = PyLong_AsLongLong(event_ns.ptr());
-    if (value == -1 && PyErr_Occurred()) {
-        PyErr_SetString(PyExc_TypeError, "event_ns must be an integer: nanoseconds since 1970, UTC");
-        throw nb::python_error();
-    }
-    return value;
-}
-
-Stamp stamped(std::optional<i64> event_ns, u32 flags, i64 now) { return {event_ns.value_or(now), now, flags}; }
-
-u32 flags_of(bool discardable, nb::handle priority) {
-    const u32 flags = discardable ? kDiscardable : 0;
-    if (priority.is_none()) [[likely]]
-        return flags;
-    static constexpr const char* names[] = {"low", "normal", "high", "critical"};
-    for (u32 i = 0; PyUnicode_Check(priority.ptr()) && i < std::size(names); ++i)
-        if (PyUnicode_CompareWithASCIIString(priority.ptr(), names[i]) == 0) return flags | (i + 1) << kClassShift;
-    throw nb::value_error("the priority of a message is 'low', 'normal', 'high' or 'critical', or None for its channel's");
-}
 
 class PyWriter final : public Owner, public RoomGiver {
 public:
@@ -81,12 +60,26 @@ public:
         if (PySequence_Fast_GET_SIZE(batch.ptr()) == 0) throw nb::value_error("send_many needs at least one message");
         // Encoders are the application's and run without the lock. Those before a bad item are sent all the same.
         std::optional<nb::python_error> bad;
-        if (!encode_.is_none()) batch = encoded(batch, bad);
+        if (!encode_.is_none()) batch = encode_each(encode_, batch, bad);
         u64 seq = 0;
         if (PySequence_Fast_GET_SIZE(batch.ptr()) > 0) seq = put_all(batch, event);
         feed();
         if (bad) throw std::move(*bad);
         return seq;
+    }
+
+    // A packet of variables, made and sent at once; of how many chunks.
+    std::size_t send_packet(nb::handle table, bool full, bool heads_up, i64 period_ns, u32 frame_ms, std::size_t limit) {
+        open();
+        const auto [chunks, event] = source_of_chunks(table).packet({full, heads_up, period_ns, frame_ms, limit});
+        if (chunks.empty()) return 0;
+        put_each(event, [&](std::size_t i, const Stamp&, auto&& put_one) -> std::size_t {
+            if (i == chunks.size()) return 0;
+            put_one(OnePart(chunks[i]));
+            return 1;
+        });
+        feed();
+        return chunks.size();
     }
 
     std::byte* reserve(std::size_t length) override {
@@ -241,28 +234,28 @@ private:
         stage();
     }
 
-    nb::object encoded(nb::handle items, std::optional<nb::python_error>& bad) {
-        nb::list out;
-        try {
-            // A list may be changed by an encoder while we walk it.
-            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-                out.append(encode_(nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), i))));
-        } catch (nb::python_error& error) {
-            bad.emplace(std::move(error));
-        }
-        return out;
+    u64 put_all(nb::handle batch, std::optional<i64> event) {
+        return put_each(event, [&](std::size_t i, const Stamp& stamp, auto&& put_one) -> std::size_t {
+            // Looked at anew each time: while a send waits, another thread may change the list.
+            const auto at = static_cast<Py_ssize_t>(i);
+            if (at >= PySequence_Fast_GET_SIZE(batch.ptr())) return 0;
+            settle();
+            if (const std::size_t sent = append_run(open(), batch, at, stamp); sent != 0) return sent;
+            const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), at));
+            put_one(Payload(item));
+            return 1;
+        });
     }
 
-    u64 put_all(nb::handle batch, std::optional<i64> event) {
+    // `give(i, stamp, put_one)` has message i put, or several from there on, and says how many; 0 at the end.
+    template <typename Give>
+    u64 put_each(std::optional<i64> event, Give&& give) {
         Turn turn(*this);
-        const i64 now = utc_ns();
+        const Stamp stamp = stamped(event, 0, utc_ns());
+        const auto put_one = [&](const auto& payload) { put(make_room(turn, payload.length()), payload, stamp); };
         u64 seq = 0;
         try {
-            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(batch.ptr()); ++i) {
-                const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(batch.ptr(), i));
-                const Payload payload(item);
-                seq = put(make_room(turn, payload.length()), payload, stamped(event, 0, now));
-            }
+            for (std::size_t i = 0, done; (done = give(i, stamp, put_one)) != 0; i += done) seq = open().next_seq() - 1;
         } catch (...) {
             // Those before a bad item were sent. Whoever left his turn while waiting had announced them before.
             if (turn.held() && writer_) announce(*writer_);
@@ -272,7 +265,8 @@ private:
         return seq;
     }
 
-    u64 put(Sender& writer, const Payload& payload, const Stamp& stamp) {
+    template <typename Bytes>
+    u64 put(Sender& writer, const Bytes& payload, const Stamp& stamp) {
         if (payload.length() < kReleaseFrom) return writer.append(payload.parts(), payload.length(), stamp);
         const Released released;
         return writer.append(payload.parts(), payload.length(), stamp);
@@ -370,6 +364,7 @@ void bind_writer(nb::module_& m) {
         .def("send", &PyWriter::send, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
         .def("send_nowait", &PyWriter::send_nowait, "data"_a.none(), "event_ns"_a = nb::none(), "discardable"_a = false, "priority"_a = nb::none())
         .def("send_many", &PyWriter::send_many, "items"_a, "event_ns"_a = nb::none())
+        .def("send_packet", &PyWriter::send_packet, "table"_a, "full"_a, "heads_up"_a, "period_ns"_a, "frame_ms"_a, "limit"_a)
         .def("reserve",
              [](nb::handle_t<PyWriter> self, std::size_t length) {
                  return make_reservation(nb::borrow(self), nb::cast<PyWriter&>(self), length);

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "path/delivery.hpp"
+#include "path/receiving/delivery.hpp"
 #include "path/repair/retransmitter.hpp"
 #include "wire/credit.hpp"
 

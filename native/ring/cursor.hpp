@@ -60,6 +60,23 @@ public:
         return search(out);
     }
 
+    // Several at once, in a row, as `peek` would find them one after the other; none where one needs a second look. Their
+    // bytes are no longer than `most_bytes` each.
+    std::size_t peek_run(u64 most_bytes, std::span<Record> out) {
+        if (!plain_ || unordered_) return 0;
+        if (next_ + out.size() > tail_seen_) tail_seen_ = ring_->header().tail.load(std::memory_order_acquire);
+        if (next_ >= tail_seen_) return 0;
+        const std::size_t n = ring_->run(next_, tail_seen_, most_bytes, out);
+        u64 from_seq = from_seq_, ordinal = ordinal_, end_pos = end_pos_;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (out[i].seq < from_seq || out[i].ordinal - ordinal >= kMostLost || out[i].pos < end_pos) return i;
+            from_seq = out[i].seq + 1;
+            ordinal = out[i].ordinal + 1;
+            end_pos = out[i].pos + out[i].length;
+        }
+        return n;
+    }
+
     // After the caller has the bytes of `record`. How many were lost before it. With `hold` it got a view into the
     // ring, so a reliable publisher must spare the message until the next one is asked for.
     u64 advance(const Record& record, bool hold) {

@@ -103,6 +103,9 @@ struct ReliableSlot {
     std::atomic<u64> position;
 };
 
+// So many messages a writer claims at once, at most: the claim's line goes from core to core once for all of them.
+inline constexpr u64 kMostClaimed = 32;
+
 inline constexpr std::size_t kReliableSlots = 120;
 
 struct Doorbell {

@@ -19,6 +19,7 @@
 #include "system/clock.hpp"
 #include "system/inflow.hpp"
 #include "system/inheriting_mutex.hpp"
+#include "system/look_out.hpp"
 #include "system/spin.hpp"
 #include "system/watched_sleep.hpp"
 
@@ -91,6 +92,13 @@ public:
         return peek == Peek::ready ? peek : emptied(from, peek);
     }
     u64 taken(Member& from, const Record& record, i64 now_ns, bool hold);
+    // Several messages of one ring, where only one is read and nothing else is to be looked at; none otherwise. The caller
+    // copies their bytes, asks the ring whether the first is still intact, and calls `taken` for each.
+    std::size_t poll_run(u64 most_bytes, std::span<Record> out, Member*& from) {
+        if (attention_.load(std::memory_order_acquire) || !leaving_.empty() || box_ != nullptr || active_.size() != 1) return 0;
+        from = active_[0].get();
+        return from->cursor->peek_run(most_bytes, out);
+    }
     // The newest message that one of these rings holds, if it was sent after that moment; no cursor moves. Any thread.
     static Peek newest(const std::vector<MemberPtr>& members, i64 after_ns, Record& out, Member*& from);
     // The doorbells of so many of them as there is room for. Publishers wake whoever sleeps on them from now on.
@@ -101,6 +109,12 @@ public:
     // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared. Whether
     // something came meanwhile.
     bool finish_empty();
+    // Something was announced: the next `wait` looks out for it before it sleeps.
+    void expect() { expects_ = true; }
+    // Of several messages that were sent together not all have come: until when to look out for the others, in steady time.
+    i64 expect_rest() { return look_out_.rest_until(steady_ns()); }
+    // Without sleeping and without the GIL. Whether something came.
+    bool look_out_until(i64 until_steady_ns);
     // For whoever sleeps elsewhere, in an event loop: whether to spin before that, which is done by `spin_planned`. Whether
     // something came.
     bool plan_spin() {
@@ -141,6 +155,7 @@ private:
         return active_.size() == 1 && box_ == nullptr && my_port_ == nullptr ? active_[0]->inflow.get() : nullptr;
     }
     futex::WaitResult look_once();
+    bool look_out(i64 for_ns);
     futex::WaitResult poll_busily(i64 until_steady_ns);
     futex::WaitResult take_in(Inflow& inflow, i64 for_ns);
     futex::WaitResult wait_direct(i64 for_ns);
@@ -186,6 +201,9 @@ private:
     i64 next_sweep_ns_ = 0;
 
     Spin spin_{0};
+    LookOut look_out_;
+    bool expects_ = false;  // what was announced, and was not waited for yet
+    bool awaits_ = false;   // it was
     i64 spin_planned_ns_ = 0;
     bool woken_ = false;  // the next message ended a sleep
     WatchedSleep watched_;

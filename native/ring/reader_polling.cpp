@@ -137,6 +137,8 @@ u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
     if (lost != 0) add(counters_->lost, lost);
     add(counters_->latency[latency_bucket(elapsed_ns(record.sent_ns, now_ns))], 1);
     if (std::exchange(woken_, false)) spin_.woken_after(elapsed_ns(record.arrived_ns != 0 ? record.arrived_ns : record.sent_ns, now_ns));
+    expects_ = false;
+    if (std::exchange(awaits_, false)) look_out_.came_after(elapsed_ns(record.sent_ns, now_ns));
     // Readable until a receive comes back empty, as select and poll expect; what the kernel wrote was not read yet.
     if (my_port_ != nullptr && !my_port_->raised.load(std::memory_order_relaxed)) {
         if (box_ == nullptr && my_port_->direct->fired())

@@ -41,6 +41,10 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
         for (const auto& member : active_) member->cursor->publish_position();
         return poll_busily(steady_ns() + std::min(left, kBusySliceNs));
     }
+    if (std::exchange(expects_, false)) [[unlikely]] {
+        for (const auto& member : active_) member->cursor->publish_position();
+        if (look_out(left)) return futex::WaitResult::woken;
+    }
     if (Inflow* const source = inflow(); source != nullptr && source->enter()) {
         active_[0]->cursor->publish_position();
         return take_in(*source, left);
@@ -78,6 +82,27 @@ futex::WaitResult Reader::poll_busily(i64 until_steady_ns) {
         }
         if (steady_ns() >= until_steady_ns) return futex::WaitResult::timeout;
     }
+}
+
+// For what was announced. Where this process fills the ring, looking is receiving.
+bool Reader::look_out(i64 for_ns) {
+    awaits_ = true;
+    const i64 now = steady_ns(), window_ns = std::min(look_out_.window(now), for_ns);
+    if (window_ns <= 0) return false;
+    const bool came = look_out_until(now + window_ns);
+    came ? look_out_.succeeded() : look_out_.failed();
+    return came;
+}
+
+bool Reader::look_out_until(i64 until_steady_ns) {
+    Inflow* const source = inflow();
+    const bool mine = source != nullptr && source->enter();
+    const bool came = look_until(until_steady_ns, [&] {
+        if (mine && !ready()) source->receive(0);
+        return ready();
+    });
+    if (mine) source->leave();
+    return came;
 }
 
 // For whoever has no time to wait: what has come, though nobody has received it yet.

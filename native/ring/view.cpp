@@ -6,8 +6,8 @@
 
 namespace ringcast {
 namespace {
-// A writer claims one message at a time; the tail of the one before may become visible later than that claim.
-constexpr u64 kMostAhead = 2;
+// The tail of the messages before may become visible later than the claim.
+constexpr u64 kMostAhead = 2 * kMostClaimed;
 }  // namespace
 
 RingView::RingView(int ring_fd, const Geometry& geometry, u64 incarnation)

@@ -5,7 +5,9 @@
 // bytes of old ones whose entry is still intact.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <span>
 
 #include "ring/memory.hpp"
 #include "ring/words.hpp"
@@ -52,6 +54,30 @@ public:
         if (!intact(out)) return Read::overwritten;
         // The claim was ahead of the message's end before the tail that was seen.
         return out.length <= claimed_from(out.pos) ? Read::ok : Read::corrupt;
+    }
+
+    // The messages from `first` on, below `end`, a tail that was seen; fewer than there is room for where one is damaged,
+    // overwritten or longer than `most_bytes`. The claim is looked at once for all of them: its line is the one that the
+    // writer's core wants back for every message.
+    std::size_t run(u64 first, u64 end, u64 most_bytes, std::span<Record> out) const {
+        const std::size_t n = std::min<u64>(out.size(), end - first);
+        for (std::size_t i = 0; i < n; ++i) {
+            copy_entry(first + i, out[i]);
+            __builtin_prefetch(bytes(out[i]));
+        }
+        const u64 claim_pos = header().claim_pos.load(std::memory_order_relaxed);
+        if (claimed_since(first) > geometry_.depth) return 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const u64 claimed = claim_pos - out[i].pos;
+            if (out[i].index != first + i || out[i].length > most_bytes || (out[i].pos & 7) != 0 || claimed > geometry_.capacity || out[i].length > claimed) return i;
+        }
+        return n;
+    }
+    // For messages of a run, whose bytes are checked together: if the first is intact after they were copied, all are.
+    void copy_unchecked(const Record& record, std::byte* to) const { copy_out(to, bytes(record), record.length); }
+    bool intact_after(const Record& first) const {
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return intact(first);
     }
 
     // What the entry says of a message whose bytes may be gone. False when the entry itself is, or is damaged.

@@ -60,9 +60,41 @@ std::byte* Writer::claim(std::size_t length) {
 
 u64 Writer::complete(std::size_t length, const Stamp& stamp, const Origin& origin) {
     const u64 index = next_;
-    RingEntry& e = entries_[index & (geometry_.slots - 1)];
+    fill(entries_[index & (geometry_.slots - 1)], length, stamp, origin);
+    next_pos_ = end_of(length);
+    next_ = index + 1;
+    add(header_->sent, 1);
+    add(header_->bytes, length);
+    header_->last_sent_ns.store(static_cast<u64>(stamp.sent_ns), std::memory_order_relaxed);
+    header_->tail.store(next_, std::memory_order_release);
+    return index;
+}
+
+void Writer::append_run(std::span<const Part> messages, const Stamp& stamp) {
+    std::size_t bytes = 0, padding = 0;
+    for (const Part& message : messages) {
+        bytes += message.length;
+        padding += padded(message.length) - message.length;
+    }
+    claim_high_ = std::max<u64>(claim_high_, next_pos_ + bytes + padding);
+    header_->claim_seq.store(next_ + messages.size(), std::memory_order_relaxed);
+    header_->claim_pos.store(claim_high_, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    for (const Part& message : messages) {
+        copy_in(data_ + (next_pos_ & (geometry_.capacity - 1)), message.data, message.length);
+        fill(entries_[next_ & (geometry_.slots - 1)], message.length, stamp, {next_, next_});
+        next_pos_ = end_of(message.length);
+        ++next_;
+    }
+    add(header_->sent, messages.size());
+    add(header_->bytes, bytes);
+    header_->last_sent_ns.store(static_cast<u64>(stamp.sent_ns), std::memory_order_relaxed);
+    header_->tail.store(next_, std::memory_order_release);
+}
+
+void Writer::fill(RingEntry& e, std::size_t length, const Stamp& stamp, const Origin& origin) {
     constexpr auto relaxed = std::memory_order_relaxed;
-    e.index.store(index, relaxed);
+    e.index.store(next_, relaxed);
     e.seq.store(origin.seq, relaxed);
     e.ordinal.store(origin.ordinal, relaxed);
     e.pos.store(next_pos_, relaxed);
@@ -71,19 +103,12 @@ u64 Writer::complete(std::size_t length, const Stamp& stamp, const Origin& origi
     e.event_ns.store(stamp.event_ns, relaxed);
     e.sent_ns.store(stamp.sent_ns, relaxed);
     e.arrived_ns.store(stamp.arrived_ns, relaxed);
-    next_pos_ = end_of(length);
-    next_ = index + 1;
-    add(header_->sent, 1);
-    add(header_->bytes, length);
-    header_->last_sent_ns.store(static_cast<u64>(stamp.sent_ns), relaxed);
-    header_->tail.store(next_, std::memory_order_release);
-    return index;
 }
 
-bool Writer::spares(u64 position, std::size_t length) const {
+bool Writer::spares(u64 position, std::size_t count, std::size_t bytes) const {
     if (position >= next_) return true;
-    if (next_ + 1 - position > geometry_.depth) return false;
-    return entries_[position & (geometry_.slots - 1)].pos.load(std::memory_order_relaxed) + geometry_.capacity >= end_of(length);
+    if (next_ + count - position > geometry_.depth) return false;
+    return entries_[position & (geometry_.slots - 1)].pos.load(std::memory_order_relaxed) + geometry_.capacity >= next_pos_ + bytes;
 }
 
 void Writer::rescan() {
@@ -113,7 +138,7 @@ std::vector<u32> Writer::pass_over(std::size_t length) {
     std::vector<u32> owners;
     for (ReliableSlot& slot : bell_->slots) {
         const u32 owner = slot.owner.load();
-        if (!owns(owner) || slot.lapsed.load() != 0 || spares(slot.position.load(), length)) continue;
+        if (!owns(owner) || slot.lapsed.load() != 0 || spares(slot.position.load(), 1, padded(length))) continue;
         slot.lapsed.store(1);
         owners.push_back(owner_process(owner));
     }

@@ -5,6 +5,7 @@
 // shared memory back, but for the positions of messages it has to spare.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -49,10 +50,7 @@ public:
     const RingHeader& header() const { return *header_; }
 
     // May a message of this length be claimed without taking a reliable reader's place?
-    bool room(std::size_t length) {
-        if (bell_->slots_version.load(std::memory_order_acquire) != slots_seen_) rescan();
-        return slowest_ == kNobody || spares(slowest_, length) || (rescan(), spares(slowest_, length));
-    }
+    bool room(std::size_t length) { return room_for_run(1, padded(length)); }
     // Sleep until a reliable reader made room, a signal, a slice of time or the deadline. `count_wait` once per message.
     futex::WaitResult wait_for_room(std::size_t length, i64 until_steady_ns);
     void count_wait();
@@ -79,6 +77,17 @@ public:
         }
         return complete(length, stamp, origin);
     }
+    // Several messages with one claim, which readers see all at once. The caller has asked `most_run` and `room_for_run`.
+    void append_run(std::span<const Part> messages, const Stamp& stamp);
+    // Not more than a part of the ring: what is claimed is taken from readers before it is written.
+    std::size_t most_run() const { return std::min(kMostClaimed, geometry_.depth / 16); }
+    std::size_t most_run_bytes() const { return geometry_.capacity / 16; }
+    // `bytes`: those of all of them, each rounded up by `padded`.
+    bool room_for_run(std::size_t count, std::size_t bytes) {
+        if (bell_->slots_version.load(std::memory_order_acquire) != slots_seen_) rescan();
+        return slowest_ == kNobody || spares(slowest_, count, bytes) || (rescan(), spares(slowest_, count, bytes));
+    }
+    static std::size_t padded(std::size_t length) { return (length + 7) & ~std::size_t{7}; }
     // A claim may be given up by claiming again; what it took from readers stays taken.
     std::byte* claim(std::size_t length);
     u64 complete(std::size_t length, const Stamp& stamp) { return complete(length, stamp, {next_, next_}); }
@@ -117,8 +126,9 @@ private:
     static constexpr u64 kNobody = UINT64_MAX;
     static constexpr i64 kWakeNs = 25'000;  // nobody tells a writer how long its wake-ups take
 
-    u64 end_of(std::size_t length) const { return next_pos_ + ((length + 7) & ~std::size_t{7}); }
-    bool spares(u64 position, std::size_t length) const;
+    u64 end_of(std::size_t length) const { return next_pos_ + padded(length); }
+    bool spares(u64 position, std::size_t count, std::size_t bytes) const;
+    void fill(RingEntry& entry, std::size_t length, const Stamp& stamp, const Origin& origin);
     void rescan();
 
     Geometry geometry_;

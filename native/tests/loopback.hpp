@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "path/delivery.hpp"
+#include "path/receiving/delivery.hpp"
 #include "path/receiving/streams.hpp"
 #include "path/sending/pump.hpp"
 #include "tests/rig.hpp"

@@ -11,7 +11,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
 constexpr std::uint8_t kMagicByte = 0xB7, kVersion = 2;
-constexpr std::uint8_t kLast = 1;
+constexpr std::uint8_t kLast = 1, kHeadsUp = 2;
 constexpr std::uint8_t kRange = 1, kNamed = 2, kRepeatedBit = 16;
 constexpr std::uint8_t kTimesShift = 2, kTimesMask = 3;
 enum : std::uint8_t { kBase = 0, kBefore = 1, kWhole = 2 };
@@ -60,7 +60,7 @@ public:
     }
 
     std::vector<std::string> finish() {
-        out_[3] = static_cast<char>(kLast);
+        out_[3] = static_cast<char>(info_.heads_up ? kHeadsUp : kLast);
         close();
         return std::move(chunks_);
     }
@@ -244,7 +244,8 @@ bool parse_head(Cursor& in, Head& head) {
     head.sections = in.take<std::uint16_t>();
     head.info.full = kind == 1;
     head.last = flags == kLast;
-    return in.good() && magic == kMagicByte && version == kVersion && kind <= 1 && flags <= kLast && head.info.live <= kMostVariables && head.info.period_ns >= 0;
+    head.info.heads_up = flags == kHeadsUp;
+    return in.good() && magic == kMagicByte && version == kVersion && kind <= 1 && flags <= kHeadsUp && (flags != kHeadsUp || (kind == 0 && head.sections == 0)) && head.info.live <= kMostVariables && head.info.period_ns >= 0;
 }
 
 struct SectionHead {

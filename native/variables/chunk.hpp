@@ -9,7 +9,7 @@
 //        +------+--------+------+-------+----------+---------+----------+-----------+----------+----------+----------+----------
 //                          0 incremental  how many   number    time, ns   the owner's  ms        number in
 //                          1 full         there are                       cycle, ns              the packet
-//                                 flags bit 0: the packet's last chunk
+//                                 flags bit 0: the packet's last chunk; bit 1: a heads-up, which has no sections: a packet follows at once
 //
 // A section has values of one type:
 //
@@ -48,6 +48,7 @@ struct PacketInfo {
     i64 period_ns = 0;
     u32 frame_ms = 0;
     i64 base_ns = 0;
+    bool heads_up = false;
 };
 
 struct Group {

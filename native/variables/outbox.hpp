@@ -36,13 +36,18 @@ public:
         changed_.push_back(index);
     }
     u64 changes() const { return changes_; }
+    std::size_t changed() const { return changed_.size(); }
     bool pending() const { return !changed_.empty() || !fresh_removed_.empty(); }
     // The packet of this cycle; with `full`, everything. Empty when nothing changed and nothing is full.
     std::vector<std::string> collect(bool full, i64 period_ns, u32 frame_ms, std::size_t limit);
+    // A chunk that says that a packet follows at once.
+    std::string heads_up(i64 period_ns, u32 frame_ms, std::size_t limit);
     // The event time of the packet collected last.
     std::optional<i64> newest_ns() const { return newest_ns_; }
 
 private:
+    static constexpr std::size_t kRehearsed = 1024;
+
     enum : std::uint8_t { kClean = 0, kChanged = 1, kNew = 2 };
     std::mutex mutex_;
     Table table_;
@@ -50,6 +55,7 @@ private:
     std::vector<u32> changed_;
     std::vector<u32> removed_;
     std::vector<u32> fresh_removed_;
+    std::vector<u32> lately_;  // some of what was sent last
     std::optional<i64> newest_ns_;
     u64 packet_ = 0;
     u64 changes_ = 0;

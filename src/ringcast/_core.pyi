@@ -187,6 +187,12 @@ class RingWriter:
         were.
         """
 
+    def send_packet(
+        self, table: VariableTable, full: bool, heads_up: bool, period_ns: int, frame_ms: int, limit: int
+    ) -> int:
+        """Make a packet of what changed in a table, or of everything, and send it, each chunk of at most `limit` bytes
+        as a message; returns how many. With `heads_up`: one that says that a packet follows. Raises as `send_many`."""
+
     def reserve(self, length: int) -> Reservation: ...
     def attach_fanout(self, socket_fd: int) -> None:
         """Take over the publisher's end of the socket on which the daemon announces mailboxes."""
@@ -288,11 +294,13 @@ class RingReader:
         """As `recv_many`, into columns: at most `n` messages of together `most_bytes`, undecoded."""
 
     def recv_chunks(
-        self, find: Callable[[Any], VariableTable], n: int, timeout: float | None = None
+        self, find: Callable[[Any], VariableTable], n: int, timeout: float | None = None, looks_out: bool = False
     ) -> list[tuple[Any, ToldVariables, int, int, int, int]]:
         """As `recv_many`, of a tag of variables: apply at most `n` chunks to the tables of those who sent them, which
         `find(publisher)` gives, asked once for each ring. Of each table (table, told, lost, sent_ns, kernel_ns,
-        arrived_ns), with the times of the chunk that came last."""
+        arrived_ns), with the times of the chunk that came last. With `looks_out` the rest of a packet is looked for
+        for a moment, so that it comes together, and after a heads-up the next call looks for what it announces before
+        it sleeps."""
 
     def use_mailbox(self) -> int:
         """Wait on one mailbox instead of on each ring; returns its descriptor, to be passed to publishers."""
@@ -383,6 +391,10 @@ def variable_matches(pattern: str, name: str) -> bool:
 @final
 class ToldVariables:
     """What became of variables that came together."""
+
+    @property
+    def heads_up(self) -> bool:
+        """Whether the chunk that came last says that a packet follows at once."""
 
     def __len__(self) -> int: ...
     def indices(self) -> NDArray[np.uint32]: ...

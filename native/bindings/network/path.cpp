@@ -13,7 +13,7 @@
 #include "bindings/module.hpp"
 #include "bindings/network/tuning.hpp"
 #include "impair/impairment.hpp"
-#include "path/delivery.hpp"
+#include "path/receiving/delivery.hpp"
 #include "path/receiving/streams.hpp"
 #include "path/repair/retransmitter.hpp"
 #include "path/sending/pump.hpp"

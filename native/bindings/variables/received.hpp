@@ -9,11 +9,14 @@
 
 namespace ringcast::bindings {
 
+// What a chunk was: none at all, one of a packet that goes on, its last, or what announces a packet.
+enum class Taken { none, more, last, heads_up };
+
 // A table that chunks are applied to. One thread at a time takes, and finishes what it took.
 class ChunkSink {
 public:
     virtual ~ChunkSink() = default;
-    virtual void take_untrusted(std::span<const std::byte> chunk, i64 event_ns) = 0;
+    virtual Taken take_untrusted(std::span<const std::byte> chunk, i64 event_ns) = 0;
     // What became of all that was taken since the last time.
     virtual nb::object finish() = 0;
 };
@@ -27,6 +30,8 @@ public:
     ReceivedChunks(nb::handle find, std::vector<std::byte>& scratch) : find_(find), scratch_(scratch) {}
 
     bool empty() const { return parts_.empty(); }
+    // The chunk that was taken last.
+    Taken last() const { return last_; }
 
     // Up to `n` chunks. An error after the first of them is kept in `postponed`, and raised by the next receive.
     void take(Reader& reader, std::size_t n, nb::object& postponed) {
@@ -69,7 +74,7 @@ private:
             if (now_ns_ < record.sent_ns || now_ns_ == 0) now_ns_ = utc_ns();
             part.lost += reader.taken(*from, record, now_ns_, false);
             part.last = record;
-            part.sink->take_untrusted(scratch_, record.event_ns);
+            last_ = part.sink->take_untrusted(scratch_, record.event_ns);
             return true;
         }
         if (peek == Peek::corrupt) raise_corrupt(source_of(*from));
@@ -91,6 +96,7 @@ private:
     std::vector<std::byte>& scratch_;
     std::vector<Part> parts_;
     i64 now_ns_ = 0;
+    Taken last_ = Taken::none;
 };
 
 }  // namespace ringcast::bindings

@@ -12,6 +12,7 @@
 #include "bindings/gil.hpp"
 #include "bindings/variables/batch.hpp"
 #include "bindings/variables/received.hpp"
+#include "bindings/variables/sent.hpp"
 #include "bindings/variables/values.hpp"
 #include "system/clock.hpp"
 #include "variables/outbox.hpp"
@@ -29,9 +30,10 @@ using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 struct PyTold {
     std::vector<u32> indices;
     std::vector<std::uint8_t> how;
+    bool heads_up = false;  // the last chunk was one
 };
 
-class PyTable : public ChunkSink {
+class PyTable : public ChunkSink, public ChunkSource {
 public:
     // ---- the owner
     u32 add(const std::string& name, nb::handle value, nb::handle event_ns) {
@@ -116,6 +118,19 @@ public:
         return as_bytes(chunks);
     }
 
+    // Few are made sooner than a thread that gave the GIL away has it back.
+    Packet packet(const PacketWanted& wanted) override {
+        static constexpr std::size_t kFew = 256;
+        std::unique_lock lock(box_.mutex());
+        if (!wanted.full && box_.changed() <= kFew) return made(wanted);
+        lock.unlock();
+        const Released released;
+        lock.lock();
+        Packet out = made(wanted);
+        lock.unlock();
+        return out;
+    }
+
     // ---- everybody else
     // (indices, how, chunks that are none)
     nb::tuple apply(nb::handle chunks, nb::handle event_times) {
@@ -127,11 +142,15 @@ public:
         return nb::make_tuple(array(std::move(applied.indices)), array(std::move(applied.how)), bad);
     }
 
-    void take_untrusted(std::span<const std::byte> chunk, i64 event_ns) override { malformed_ += !apply_one(chunk, event_ns, taken_); }
+    Taken take_untrusted(std::span<const std::byte> chunk, i64 event_ns) override {
+        const bool good = apply_one(chunk, event_ns, taken_);
+        malformed_ += !good;
+        return !good ? Taken::none : taken_.info.heads_up ? Taken::heads_up : taken_.last ? Taken::last : Taken::more;
+    }
     nb::object finish() override {
         Applied applied = std::exchange(taken_, {});
         count(applied);
-        return nb::cast(PyTold{std::move(applied.indices), std::move(applied.how)});
+        return nb::cast(PyTold{std::move(applied.indices), std::move(applied.how), applied.info.heads_up});
     }
 
     // ---- looking
@@ -225,6 +244,12 @@ public:
     u32 frame_ms() const { return frame_ms_; }
 
 private:
+    Packet made(const PacketWanted& wanted) {
+        if (wanted.heads_up) return {{box_.heads_up(wanted.period_ns, wanted.frame_ms, wanted.limit)}, std::nullopt};
+        Packet out{box_.collect(wanted.full, wanted.period_ns, wanted.frame_ms, wanted.limit), std::nullopt};
+        out.event_ns = box_.newest_ns();
+        return out;
+    }
     bool apply_one(std::span<const std::byte> chunk, std::optional<i64> event_ns, Applied& applied) {
         const std::lock_guard lock(box_.mutex());
         if (!apply_untrusted(chunk, box_.table(), applied, event_ns)) return false;
@@ -276,6 +301,11 @@ private:
 
 }  // namespace
 
+ChunkSource& source_of_chunks(nb::handle table) {
+    if (!nb::isinstance<PyTable>(table)) throw nb::type_error("packets are made of a VariableTable");
+    return *nb::inst_ptr<PyTable>(table);
+}
+
 ChunkSink& sink_of(nb::handle table) {
     if (!nb::isinstance<PyTable>(table)) throw nb::type_error("chunks are received into a VariableTable");
     return *nb::inst_ptr<PyTable>(table);
@@ -290,6 +320,7 @@ void bind_variable_table(nb::module_& m) {
     m.def("variable_matches", [](const std::string& pattern, const std::string& name) { return matches(pattern, name); }, "pattern"_a, "name"_a);
     nb::class_<PyTold>(m, "ToldVariables")
         .def("__len__", [](const PyTold& told) { return told.indices.size(); })
+        .def_ro("heads_up", &PyTold::heads_up)
         .def("indices", [](const PyTold& told) { return array(told.indices); }, nb::sig("def indices(self) -> object"))
         .def("how", [](const PyTold& told) { return array(told.how); }, nb::sig("def how(self) -> object"));
     nb::class_<PyTable>(m, "VariableTable")

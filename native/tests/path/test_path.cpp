@@ -63,6 +63,35 @@ TEST(path, a_link_reaches_a_mirror_whatever_the_size) {
     CHECK_EQ(counters.refused.load(), 0u);
 }
 
+TEST(path, messages_of_one_length_go_together_and_arrive_each_by_itself) {
+    Wire wire;
+    Delivery delivery(copy_of(wire.receiver));
+    const auto mirror = delivery.open(spec());
+    Link link(copy_of(wire.sender), 1, kKey, 1, kChunk);
+    LinkCounters counters;
+    const auto cursor = reader_of(*mirror);
+    u64 seq = 0;
+    const std::vector<std::vector<std::size_t>> batches{{1344, 1344, 1344, 300}, {64, 64}, {64, 65}, {65, 64, 64}, {0, 0, 0}, {100, 100, 2000, 100, 100}, std::vector<std::size_t>(32, 1344)};
+    for (const auto& sizes : batches) {
+        std::vector<std::vector<std::byte>> bytes;
+        std::vector<Outgoing> messages;
+        for (const std::size_t size : sizes) bytes.emplace_back(size, static_cast<std::byte>(seq + bytes.size()));
+        for (auto& one : bytes) messages.push_back(outgoing(seq++, one));
+        link.push(messages, counters);
+        until([&] { return mirror->counters().messages.load() == seq; });
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            Record record;
+            CHECK(cursor->peek(record) == Peek::ready);
+            std::vector<std::byte> came(record.length);
+            CHECK(cursor->ring()->copy(record, came.data()));
+            CHECK(came == bytes[i]);
+            CHECK_EQ(cursor->advance(record, false), 0u);
+        }
+    }
+    CHECK_EQ(counters.messages.load(), seq);
+    CHECK_EQ(counters.refused.load(), 0u);
+}
+
 TEST(path, a_link_scales_time_by_the_origin_number) {
     Wire wire;
     Delivery delivery(copy_of(wire.receiver));

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "impair/impairment.hpp"
-#include "path/delivery.hpp"
+#include "path/receiving/delivery.hpp"
 #include "path/repair/retransmitter.hpp"
 #include "tests/loopback.hpp"
 #include "tests/sockets.hpp"

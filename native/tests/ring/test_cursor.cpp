@@ -219,3 +219,113 @@ TEST(cursor, starts_find_their_place_under_a_running_writer) {
         }
     }
 }
+
+namespace {
+
+// So many messages of these lengths, with one claim.
+void send_run(Rig& rig, const std::vector<std::size_t>& lengths) {
+    std::vector<std::vector<std::byte>> bytes;
+    std::vector<Part> parts;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        fill_pattern(bytes.emplace_back(lengths[i]).data(), rig.writer.next_seq() + i, lengths[i]);
+        parts.push_back({bytes.back().data(), lengths[i]});
+    }
+    rig.writer.append_run(parts, Rig::stamp());
+}
+
+// Reads as `recv_many` does: a run where there is one, else one. How many were lost.
+u64 read_out(Cursor& cursor, u64& read, std::size_t most = kMostClaimed) {
+    u64 lost = 0;
+    std::vector<Record> run(most);
+    for (;;) {
+        std::size_t found = cursor.peek_run(1024, run);
+        if (found == 0) found = cursor.peek(run[0]) == Peek::ready ? 1 : 0;
+        if (found == 0) return lost;
+        for (std::size_t i = 0; i < found; ++i) {
+            std::vector<std::byte> bytes(run[i].length);
+            CHECK(cursor.ring()->copy(run[i], bytes.data()));
+            CHECK(has_pattern(bytes.data(), run[i].seq, run[i].length));
+            lost += cursor.advance(run[i], false);
+            ++read;
+        }
+    }
+}
+
+}  // namespace
+
+TEST(cursor, a_run_reads_what_single_looks_would) {
+    Rig rig(512, 1 << 16);
+    const auto cursor = rig.cursor(kEarliest);
+    std::mt19937_64 random(19);
+    u64 sent = 0, read = 0;
+    for (int round = 0; round < 300; ++round) {
+        std::vector<std::size_t> lengths(1 + random() % rig.writer.most_run());
+        for (auto& length : lengths) length = random() % 80;
+        if (random() % 3 == 0) {
+            for (const std::size_t length : lengths) rig.send_pattern(length);
+        } else {
+            send_run(rig, lengths);
+        }
+        sent += lengths.size();
+        if (random() % 2 == 0) CHECK_EQ(read_out(*cursor, read, 1 + random() % kMostClaimed), 0u);
+    }
+    CHECK_EQ(read_out(*cursor, read), 0u);
+    CHECK_EQ(read, sent);
+    CHECK_EQ(rig.view()->header().sent.load(), sent);
+}
+
+TEST(cursor, a_run_that_was_overtaken_counts_its_losses) {
+    Rig rig(512, 1 << 16);
+    const auto cursor = rig.cursor(kEarliest);
+    u64 read = 0, lost = 0;
+    for (int round = 0; round < 40; ++round) {
+        for (int i = 0; i < round; ++i) send_run(rig, std::vector<std::size_t>(32, 64));
+        lost += read_out(*cursor, read);
+    }
+    CHECK(lost > 0);
+    CHECK_EQ(read + lost, rig.writer.next_seq());
+}
+
+TEST(cursor, a_run_ends_before_what_is_damaged_or_too_long) {
+    Rig rig(512, 1 << 16);
+    const auto cursor = rig.cursor(kEarliest);
+    std::array<Record, kMostClaimed> run;
+    // The first look is a single one: it finds out where the stream begins.
+    rig.send_pattern(8);
+    u64 read = 0;
+    read_out(*cursor, read);
+    send_run(rig, {8, 16, 2000, 8});
+    CHECK_EQ(cursor->peek_run(1024, run), 2u);
+    CHECK_EQ(cursor->peek_run(4096, run), 4u);
+    const_cast<RingEntry&>(rig.writer.entry(2)).index.store(77);
+    CHECK_EQ(cursor->peek_run(4096, run), 1u);
+    CHECK_EQ(run[0].length, 8u);
+}
+
+TEST(cursor, a_run_waits_for_the_slowest_reliable_reader) {
+    Rig rig(512, 1 << 16);
+    const auto cursor = rig.cursor(kEarliest, true);
+    u64 sent = 0;
+    for (; rig.writer.room_for_run(32, 32 * 64); sent += 32) send_run(rig, std::vector<std::size_t>(32, 64));
+    CHECK_EQ(sent, 512u);
+    CHECK(!rig.writer.room(64));
+    u64 read = 0;
+    CHECK_EQ(read_out(*cursor, read), 0u);
+    CHECK_EQ(read, sent);
+    CHECK(rig.writer.room_for_run(32, 32 * 64));
+}
+
+TEST(cursor, what_was_claimed_together_and_not_finished_is_never_seen) {
+    Rig rig(512, 1 << 16);
+    send_run(rig, std::vector<std::size_t>(8, 64));
+    rig.writer.header().claim_seq.store(8 + 32);
+    rig.writer.header().claim_pos.store(8 * 64 + 32 * 64);
+    const auto view = rig.view();
+    CHECK(view->plausible());
+    const auto cursor = rig.cursor(kEarliest);
+    u64 read = 0;
+    CHECK_EQ(read_out(*cursor, read), 0u);
+    CHECK_EQ(read, 8u);
+    rig.writer.header().claim_seq.store(8 + 3 * kMostClaimed);
+    CHECK(!view->plausible());
+}

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "path/delivery.hpp"
+#include "path/receiving/delivery.hpp"
 #include "path/receiving/streams.hpp"
 #include "path/repair/retransmitter.hpp"
 #include "path/sending/pump.hpp"

@@ -56,6 +56,30 @@ TEST(spin, ends_at_once_when_somebody_else_was_given_the_core) {
     CHECK(spin.window() == 0);
 }
 
+TEST(spin, a_switch_counts_once) {
+    Spin spin = trusted();
+    CHECK(spin.was_switched(3));
+    CHECK(!spin.was_switched(3));
+    CHECK(spin.was_switched(4));
+}
+
+TEST(spin, goes_on_when_it_stood_still_without_a_switch) {
+    Spin state(10'000);
+    if (most_spinning() == 0) return;
+    bool kept = false;
+    // A switch may happen at any time on a busy machine; standing still alone must not end it.
+    for (int attempt = 0; attempt < 1000 && !kept; ++attempt) {
+        state.was_switched(involuntary_switches());
+        int looks = 0;
+        const bool came = spin(state, 1'000'000'000, [&] {
+            for (const i64 until = steady_ns() + 2 * Spin::kInterruptedNs; ++looks == 1 && steady_ns() < until;) looks = 0;
+            return looks >= 2;
+        });
+        kept = came && state.window() > 0;
+    }
+    CHECK(kept);
+}
+
 TEST(spin, lasts_twice_what_a_wake_up_takes_and_not_longer_than_its_bound) {
     Spin spin = trusted();
     CHECK(spin.window() == 20'000);

@@ -1,9 +1,10 @@
 """How much of a range a subscription gets, by what becomes of its messages. Pure.
 
 Messages that are lost, or that are old when they are received, say that something on the way does not carry so much:
-a link, or a processor. Two such looks in a row take it to the step that what did come would have fitted in, or at least
-one step down. What waits in queues is then let through before it is looked at again. Looks without a miss take it up by
-one step; a step up that fails makes the next wait twice as long, and one that holds makes it short again.
+a link, or a processor. So do packets, where no message becomes whole of them. Two such looks in a row take it to the
+step that what did come would have fitted in, or at least one step down. What waits in queues is then let through before
+it is looked at again. Looks without a miss take it up by one step; a step up that fails makes the next wait twice as
+long, and one that holds makes it short again.
 """
 
 from __future__ import annotations
@@ -21,12 +22,29 @@ MOST_PATIENCE = 16
 
 
 class Seen(NamedTuple):
-    """Since the look before: messages received, and of those late; lost; and received a second of each stream."""
+    """Since the look before: messages received, and of those late; lost; and received a second of each stream.
+    `pieces` are packets that came though no message has become whole for long."""
 
     received: int
     lost: int
     late: int
     hz: float
+    pieces: int = 0
+
+    @property
+    def bad(self) -> bool:
+        if not self.received and not self.lost:
+            return self.pieces > 0
+        return self.lost + self.late > SHARE * (self.received + self.lost)
+
+    @property
+    def why(self) -> str:
+        total = self.received + self.lost
+        if not total:
+            return f"no message became whole of {self.pieces} packets that came"
+        return (
+            f"{self.lost} of {total} messages were lost" if self.lost else f"{self.late} of {total} messages came late"
+        )
 
 
 class Follower:
@@ -41,13 +59,13 @@ class Follower:
         self._climbed = False
 
     def look(self, seen: Seen) -> bool:
-        """Whether the step is another one now. A look without messages says nothing."""
-        if not seen.received and not seen.lost:
+        """Whether the step is another one now. A look at which nothing came says nothing."""
+        if not seen.received and not seen.lost and not seen.pieces:
             return False
         if self._settling:
             self._settling -= 1
             return False
-        if seen.lost + seen.late > SHARE * (seen.received + seen.lost):
+        if seen.bad:
             self._bad, self._good = self._bad + 1, 0
             return self._bad >= FALL_AFTER and self._fall(seen)
         self._bad, self._good = 0, self._good + 1
@@ -65,10 +83,7 @@ class Follower:
         # Where even the least is more than what came, it is tried all the same; sizes go step by step.
         self.step = next(fitting, len(self._rates) - 1) if self._rates[0] else self.step + 1
         self._settling = SETTLE
-        total = seen.received + seen.lost
-        self.why = (
-            f"{seen.lost} of {total} messages were lost" if seen.lost else f"{seen.late} of {total} messages came late"
-        )
+        self.why = seen.why
         return True
 
     def _climb(self) -> bool:

@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ringcast.admission import queueing, recovery
-from ringcast.admission.model import CLASSES, NS, System
+from ringcast.admission.model import CLASSES, NS, System, ns
 from ringcast.admission.queueing import Flow
 from ringcast.admission.response import HORIZON_NS, Work, response_ns, utilisation
 from ringcast.admission.steps import Plan, Step, plan
@@ -166,7 +166,9 @@ class _Rounds:
     def _work(self, run: list[Step]) -> Work:
         first = run[0]
         compute = sum(step.compute_ns for step in run)
-        return Work(first.rank, compute, first.period_ns, self._jitter[first.number], first.thread, self._delay_of(run))
+        switch = len(run) * ns(self._system.nodes[first.node].preemption_s)  # a thread wakes for each step
+        jitter, response = self._jitter[first.number], self._delay_of(run)
+        return Work(first.rank, compute, first.period_ns, jitter, first.thread, response, switch)
 
     def _flow(self, step: Step) -> Flow:
         return queueing.bucket(step.rank.below, step.wire_bytes, step.period_ns, self._jitter[step.number], step.losses)

@@ -33,6 +33,7 @@ class Calibration(msgspec.Struct, frozen=True):
     blocking_s: float
     measured_at: str
     realtime: bool
+    preemption_s: float = 0.0
 
 
 def this_machine(version: str) -> Machine:

@@ -62,11 +62,14 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`blocking_s`: the longest that a thread which is ready waits though no thread of higher priority runs."""
+    """`blocking_s`: the longest that a thread which is ready waits though no thread of higher priority runs.
+    `preemption_s`: what a running thread loses each time a more important one wakes, beside the time that this one
+    runs; on several cores it is moved to another."""
 
     name: Name
     cores: Count = 1
     blocking_s: Some = 0.0
+    preemption_s: Some = 0.0
     costs: Costs | None = None
 
 

@@ -7,6 +7,7 @@ Three bounds, of which the smallest counts:
 - Several cores: threads go to any core. A job waits only while every core does other work, so of each piece of other
   work no more counts than the job waits for (Bertogna and Cirinei). At most (cores - 1) pieces that began before the
   job delay it more than they would from a standing start (Guan et al.).
+  Whoever is preempted is moved to another core, which takes time though no core is busy then: that of all jobs counts.
 - A thread that serves several streams in the order of their messages (`thread`): each waits for one job of every other.
 
 The last two need every job to end before the next of its kind begins. Infinite means: no bound.
@@ -27,7 +28,8 @@ _MOST_JOBS = 10_000
 
 
 class Work(NamedTuple):
-    """One recurring piece of work. `response_ns` is how long it takes at most as far as that is known."""
+    """One recurring piece of work. `response_ns` is how long it takes at most as far as that is known; `switch_ns` is
+    what each job costs those that it preempts, beside its own time."""
 
     rank: Rank
     compute_ns: int
@@ -35,6 +37,7 @@ class Work(NamedTuple):
     jitter_ns: float = 0
     thread: str = ""
     response_ns: float = 0
+    switch_ns: int = 0
 
 
 def response_ns(own: Work, others: Sequence[Work], cores: int = 1, blocking_ns: int = 0) -> float:
@@ -56,7 +59,7 @@ def _ends_in_time(one: Work) -> bool:
 
 
 def _one_core(own: Work, above: Sequence[Work], at_once: int) -> float:
-    if _is_over([own, *above], 1):
+    if _is_over([own._replace(switch_ns=0), *above], 1):
         return math.inf
     worst: float = 0
     begun: float = 0
@@ -73,12 +76,12 @@ def _one_core(own: Work, above: Sequence[Work], at_once: int) -> float:
 
 
 def _several_cores(own: Work, above: Sequence[Work], at_once: int, cores: int) -> float:
-    if _is_over([own, *above], cores):
+    if _is_over([own._replace(switch_ns=0), *above], cores):
         return math.inf
 
     def longer(x: float) -> float:
         done = [(_fresh_ns(one, x), max(_fresh_ns(one, x), _carried_ns(one, x))) for one in above]
-        return own.compute_ns + at_once + _kept_waiting_ns(done, cores)
+        return own.compute_ns + at_once + _kept_waiting_ns(done, cores) + sum(_switched_ns(one, x) for one in above)
 
     return _until_stable(own.compute_ns + at_once, longer)
 
@@ -117,7 +120,12 @@ def _with_released(own_ns: float, above: Sequence[Work], window: float) -> float
 
 def _released_ns(one: Work, window: float) -> float:
     """Work that is released in a window which begins with everything at once."""
-    return -(-(window + one.jitter_ns) // one.period_ns) * one.compute_ns
+    return -(-(window + one.jitter_ns) // one.period_ns) * (one.compute_ns + one.switch_ns)
+
+
+def _switched_ns(one: Work, window: float) -> float:
+    """What jobs that are released in a window, or were before and are not done, cost those that they preempt."""
+    return -(-(window + one.jitter_ns + one.response_ns) // one.period_ns) * one.switch_ns
 
 
 def _fresh_ns(one: Work, window: float) -> float:
@@ -137,7 +145,7 @@ def _is_over(all_: Sequence[Work], cores: int) -> bool:
     """Whether more is asked for than there is. By integers: of floats, the last bit would decide about a full core."""
     numerator, denominator = 0, 1
     for one in all_:
-        numerator = numerator * one.period_ns + one.compute_ns * denominator
+        numerator = numerator * one.period_ns + (one.compute_ns + one.switch_ns) * denominator
         denominator *= one.period_ns
     return numerator > cores * denominator
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Generic
 
 from ringcast.aio.closing import AsyncClosing
+from ringcast.aio.subscriber import watched
 from ringcast.aio.threads import Threads
 from ringcast.asking import DEPTH, HEADER, MOST_CALLS, Asker, asking_name
 from ringcast.client.attachment import Attachment
@@ -89,7 +90,7 @@ class AsyncAsker(Generic[T]):
             future.set_result(message.data)
 
 
-class AsyncServer(AsyncClosing, Generic[T]):
+class AsyncServer(AsyncClosing[Subscriber[bytes]], Generic[T]):
     """Made by `await tag.serve(function)`. `delivered` counts questions that were answered, `failed` those answered
     with an error."""
 
@@ -99,7 +100,6 @@ class AsyncServer(AsyncClosing, Generic[T]):
         super().__init__(questions, threads)
         self.delivered = 0
         self.failed = 0
-        self._questions = questions
         self._answers = answers
         self._function = function
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
@@ -120,7 +120,7 @@ class AsyncServer(AsyncClosing, Generic[T]):
         while True:
             await self._turn.acquire()
             try:
-                message = await self._questions.recv_async()
+                message = await self._thing.recv_async()
             except (ClosedError, ForkedError):
                 return
             task = asyncio.create_task(self._answer(message))
@@ -148,10 +148,4 @@ def open_questions(attachment: Attachment, tag: Tag[T]) -> Subscriber[bytes]:
     """The subscription on which a server is asked. Raises AlreadyServed, and as `subscribe` does."""
     questions = tag.beside(asking_name(tag.name), DEPTH)
     check_alone(questions)
-    subscriber = questions.subscribe()
-    try:
-        subscriber.fileno()
-    except BaseException:
-        subscriber.close()
-        raise
-    return subscriber
+    return watched(questions.subscribe())

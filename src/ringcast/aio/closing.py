@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Generic, Protocol, Self
+
+from typing_extensions import TypeVar
 
 from ringcast.aio.threads import Threads
 
@@ -14,12 +16,20 @@ class Closable(Protocol):
     def close(self) -> None: ...
 
 
-class AsyncClosing:
+_C_co = TypeVar("_C_co", bound=Closable, covariant=True)
+
+
+class AsyncClosing(Generic[_C_co]):
     """Closes `thing` on a thread: the daemon is told, and that may take a moment."""
 
-    def __init__(self, thing: Closable, threads: Threads) -> None:
+    def __init__(self, thing: _C_co, threads: Threads) -> None:
         self._thing = thing
         self._threads = threads
+
+    @property
+    def blocking(self) -> _C_co:
+        """The thing itself, for other threads."""
+        return self._thing
 
     @property
     def closed(self) -> bool:

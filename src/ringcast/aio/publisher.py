@@ -24,19 +24,13 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class AsyncPublisher(AsyncClosing, Generic[T_contra]):
+class AsyncPublisher(AsyncClosing[Publisher[T_contra]], Generic[T_contra]):
     """Made by `await tag.publisher()` or `await session.publisher(name)`."""
 
     def __init__(self, publisher: Publisher[T_contra], threads: Threads) -> None:
         super().__init__(publisher, threads)
-        self._publisher = publisher
         self._turn = asyncio.Lock()
         self._waiting = 0
-
-    @property
-    def blocking(self) -> Publisher[T_contra]:
-        """The publisher itself, for other threads."""
-        return self._publisher
 
     async def send(
         self, data: T_contra, event_ns: int | None = None, discardable: bool = False, priority: Level | None = None
@@ -45,10 +39,10 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
         task that is cancelled while it waits for room may still send. Raises as `Publisher.send` does."""
         if not self._waiting:
             try:
-                return self._publisher.send_nowait(data, event_ns, discardable, priority)
+                return self._thing.send_nowait(data, event_ns, discardable, priority)
             except WouldBlock:
                 pass
-        return await self._in_turn(self._publisher.send, data, event_ns, discardable, priority)
+        return await self._in_turn(self._thing.send, data, event_ns, discardable, priority)
 
     def send_nowait(
         self, data: T_contra, event_ns: int | None = None, discardable: bool = False, priority: Level | None = None
@@ -56,16 +50,16 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
         """Raises WouldBlock where `send` would wait, and as `Publisher.send_nowait` does."""
         if self._waiting:
             raise WouldBlock("another task waits for a reliable reader")
-        return self._publisher.send_nowait(data, event_ns, discardable, priority)
+        return self._thing.send_nowait(data, event_ns, discardable, priority)
 
     async def send_many(self, items: Sequence[T_contra], event_ns: int | None = None) -> int:
         """Send each item as a message of its own, with one wake-up; returns the number of the last one. Raises as
         `Publisher.send_many` does."""
-        return await self._in_turn(self._publisher.send_many, items, event_ns)
+        return await self._in_turn(self._thing.send_many, items, event_ns)
 
     async def reserve(self, length: int) -> Reservation:
         """Room for `length` bytes inside the ring, to be written in place. Raises as `Publisher.reserve` does."""
-        return await self._in_turn(self._publisher.reserve, length)
+        return await self._in_turn(self._thing.reserve, length)
 
     async def _in_turn(self, call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """On a thread, after those that wait already. A task that is cancelled keeps its turn until the thread is
@@ -83,7 +77,7 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
 
     async def drain(self, timeout: float | None = None) -> None:
         """Wait until reliable readers are through with what was sent. Raises as `Publisher.drain` does."""
-        ring, incarnation, end = self._publisher._ring, self._publisher.incarnation, self._publisher.next_seq
+        ring, incarnation, end = self._thing._ring, self._thing.incarnation, self._thing.next_seq
         deadline = None if timeout is None else time.monotonic() + timeout
         for pause_s in pauses_s():
             if ring.drained(incarnation, end):
@@ -98,7 +92,7 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
         deadline = None if timeout is None else time.monotonic() + timeout
         for pause_s in pauses_s():
             try:
-                return self._publisher.wait_for_subscribers(n, 0)
+                return self._thing.wait_for_subscribers(n, 0)
             except TimeoutError:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise
@@ -107,23 +101,23 @@ class AsyncPublisher(AsyncClosing, Generic[T_contra]):
 
     @property
     def info(self) -> PublisherInfo:
-        return self._publisher.info
+        return self._thing.info
 
     @property
     def incarnation(self) -> int:
         """Raises ClosedError, ForkedError."""
-        return self._publisher.incarnation
+        return self._thing.incarnation
 
     @property
     def next_seq(self) -> int:
         """Raises ClosedError, ForkedError."""
-        return self._publisher.next_seq
+        return self._thing.next_seq
 
     @property
     def subscribers(self) -> int:
         """How many subscriptions select this tag, as far as the daemon has said."""
-        return self._publisher.subscribers
+        return self._thing.subscribers
 
     def counters(self) -> dict[str, int]:
         """Raises ClosedError, ForkedError."""
-        return self._publisher.counters()
+        return self._thing.counters()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from ringcast.aio.closing import AsyncClosing
 from ringcast.aio.publisher import AsyncPublisher
-from ringcast.aio.subscriber import AsyncSubscriber
-from ringcast.aio.tag import AsyncTag, watched
+from ringcast.aio.subscriber import AsyncSubscriber, watched
+from ringcast.aio.tag import AsyncTag
 from ringcast.aio.threads import Threads
 from ringcast.aio.watch import AsyncWatch
 from ringcast.client.connection_callback import ConnectionCallback
@@ -73,32 +73,23 @@ class Connecting:
             await self._session.close()
 
 
-class AsyncSession(AsyncClosing):
+class AsyncSession(AsyncClosing[Session]):
     """Made by `connect_async`. Every call raises as that of `Session` does."""
-
-    def __init__(self, session: Session, threads: Threads) -> None:
-        super().__init__(session, threads)
-        self._session = session
-
-    @property
-    def blocking(self) -> Session:
-        """The session itself, for other threads."""
-        return self._session
 
     @property
     def node(self) -> str:
         """This node's name."""
-        return self._session.node
+        return self._thing.node
 
     @property
     def connected(self) -> bool:
         """False while the daemon is away. What is open goes on working, and the session attaches again by itself."""
-        return self._session.connected
+        return self._thing.connected
 
     def on_connection_change(self, callback: Callable[[ConnectionChange], object]) -> ConnectionCallback:
         """Call `callback` in this loop: at once with how the connection is, then whenever it is lost or back."""
         loop = asyncio.get_running_loop()
-        return self._session.on_connection_change(lambda change: loop.call_soon_threadsafe(callback, change))
+        return self._thing.on_connection_change(lambda change: loop.call_soon_threadsafe(callback, change))
 
     # ---------------------------------------------------------------- tags
 
@@ -126,7 +117,7 @@ class AsyncSession(AsyncClosing):
     ) -> AsyncTag[object]: ...
     async def tag(self, name: str, **attributes: Any) -> AsyncTag[Any]:
         """Create the tag, or join it as it is. The attributes are those of `Session.tag`."""
-        opened: Tag[Any] = await self._threads.run(lambda: self._session.tag(name, **attributes))
+        opened: Tag[Any] = await self._threads.run(lambda: self._thing.tag(name, **attributes))
         return AsyncTag(opened, self._threads)
 
     @overload
@@ -148,7 +139,7 @@ class AsyncSession(AsyncClosing):
     ) -> AsyncPublisher[object]: ...
     async def publisher(self, name: str, **options: Any) -> AsyncPublisher[Any]:
         """A tag and its publisher in one step, as `Session.publisher`."""
-        made: Publisher[Any] = await self._threads.run(lambda: self._session.publisher(name, **options))
+        made: Publisher[Any] = await self._threads.run(lambda: self._thing.publisher(name, **options))
         return AsyncPublisher(made, self._threads)
 
     @overload
@@ -175,20 +166,20 @@ class AsyncSession(AsyncClosing):
     ) -> AsyncSubscriber[object]: ...
     async def subscribe(self, pattern: str, **options: Any) -> AsyncSubscriber[Any]:
         """Receive a tag, or with a wildcard every tag that matches, as `Session.subscribe`."""
-        made = await self._threads.run(lambda: watched(self._session.subscribe(pattern, **options)))
+        made = await self._threads.run(lambda: watched(self._thing.subscribe(pattern, **options)))
         return AsyncSubscriber(made, self._threads)
 
     async def tags(self, pattern: str = "**") -> list[TagStatus]:
         """The tags that match, with counters."""
-        return await self._threads.run(self._session.tags, pattern)
+        return await self._threads.run(self._thing.tags, pattern)
 
     async def local_tags(self) -> list[TagStatus]:
         """The tags that somebody on this node created or uses."""
-        return await self._threads.run(self._session.local_tags)
+        return await self._threads.run(self._thing.local_tags)
 
     async def destroy_tag(self, name: str, *, force: bool = False) -> None:
         """`AsyncTag.destroy` for whoever has not the tag's codec."""
-        await self._threads.run(self._session.destroy_tag, name, force=force)
+        await self._threads.run(self._thing.destroy_tag, name, force=force)
 
     # ---------------------------------------------------------------- the network and the daemon
 
@@ -199,48 +190,48 @@ class AsyncSession(AsyncClosing):
     ) -> list[str]:  # fmt: skip
         """Decide, for everybody, where a tag's proxies sit and what carries it, as `Session.set_channel`."""
         return await self._threads.run(
-            self._session.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport,
+            self._thing.set_channel, tag, node=node, subscriber=subscriber, at=at, transport=transport,
             planned=planned, priority=priority, dscp=dscp, sched=sched, bandwidth=bandwidth,
         )  # fmt: skip
 
     async def assign_priorities(self, pattern: str = "**", *, dry_run: bool = False) -> list[Assigned]:
         """Classes and schedules for all channels by their deadlines, as `Session.assign_priorities`."""
-        return await self._threads.run(self._session.assign_priorities, pattern, dry_run=dry_run)
+        return await self._threads.run(self._thing.assign_priorities, pattern, dry_run=dry_run)
 
     async def nodes(self) -> list[NodeStatus]:
         """The nodes that this one knows, itself among them."""
-        return await self._threads.run(self._session.nodes)
+        return await self._threads.run(self._thing.nodes)
 
     async def clock(self, node: str) -> ClockStatus:
         """How far a node's clock is ahead, how that drifts, and how far it may be off, as `Session.clock`."""
-        return await self._threads.run(self._session.clock, node)
+        return await self._threads.run(self._thing.clock, node)
 
     async def channels(self) -> list[ChannelStatus]:
         """The streams that come to this node from others and go from it to others."""
-        return await self._threads.run(self._session.channels)
+        return await self._threads.run(self._thing.channels)
 
     async def observe(self, *, measured: bool = True) -> Observation:
         """The mesh as one sees it who places proxies, as `Session.observe`."""
-        return await self._threads.run(self._session.observe, measured=measured)
+        return await self._threads.run(self._thing.observe, measured=measured)
 
     async def watch(
         self, pattern: str = "**", *, kinds: Iterable[PresenceKind] = ("node", "publisher", "subscriber")
     ) -> AsyncWatch:
         """Be told which nodes, publishers and subscribers come and go, as `Session.watch`."""
-        return AsyncWatch(await self._threads.run(self._session.watch, pattern, kinds=kinds), self._threads)
+        return AsyncWatch(await self._threads.run(self._thing.watch, pattern, kinds=kinds), self._threads)
 
     async def status(self) -> Status:
         """What the daemon says of itself."""
-        return await self._threads.run(self._session.status)
+        return await self._threads.run(self._thing.status)
 
     async def settings(self) -> list[SettingStatus]:
         """The daemon's settings, and where each came from."""
-        return await self._threads.run(self._session.settings)
+        return await self._threads.run(self._thing.settings)
 
     async def drain(self, timeout: float | None = None) -> None:
         """Wait until reliable readers are through with what this session sent. A task that is cancelled leaves a thread
         waiting, for `timeout` at most."""
-        await self._threads.run(self._session.drain, timeout)
+        await self._threads.run(self._thing.drain, timeout)
 
     async def close(self) -> None:
         """Close everything this session gave out. A second call does nothing."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 from ringcast.aio.asking import AsyncAsker, AsyncServer, open_questions
 from ringcast.aio.history import AsyncHistory
 from ringcast.aio.publisher import AsyncPublisher
-from ringcast.aio.subscriber import AsyncSubscriber
+from ringcast.aio.subscriber import AsyncSubscriber, watched
 from ringcast.aio.threads import Threads
 from ringcast.aio.watch import AsyncWatch
 from ringcast.asking import DEFAULT_TIMEOUT_S, Asker
@@ -21,7 +21,6 @@ from ringcast.model.options import SubscriptionOptions
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling import Size
 from ringcast.serving import Answers
-from ringcast.subscriber import Subscriber
 from ringcast.tag import Tag
 
 if TYPE_CHECKING:
@@ -126,13 +125,3 @@ class AsyncTag(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<asyncio {self._tag!r}>"
-
-
-def watched(subscriber: Subscriber[T]) -> Subscriber[T]:
-    """Its descriptor is made before it comes to the loop, because the daemon has to be asked for it."""
-    try:
-        subscriber.fileno()
-    except BaseException:
-        subscriber.close()
-        raise
-    return subscriber

@@ -1,8 +1,8 @@
 """The program `ringcast`: finds the verb, runs it, and turns what went wrong into one sentence and an exit code.
 
-A verb is the module `ringcast.cli.<group>.<verb>` with `HELP`, `configure(parser)` and `run(args) -> int`; only the one
-that was asked for is imported. Invariant: a user's mistake never shows a traceback (unless `--debug` asks for it). Exit
-codes: 0 done, 1 failed, 2 wrong usage, 130 ended by Ctrl-C.
+A verb is the module `ringcast.cli.<group>.<verb>` with `HELP`, `EPILOG`, `configure(parser)` and `run(args) -> int`;
+only the one that was asked for is imported. Invariant: a user's mistake never shows a traceback (unless `--debug` asks
+for it). Exit codes: 0 done, 1 failed, 2 wrong usage, 130 ended by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -143,8 +143,9 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     """What the verb understands."""
     module = module_of(verb)
     parser = argparse.ArgumentParser(
-        prog=f"ringcast {verb}", description=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+        prog=f"ringcast {verb}", description=module.HELP, epilog=module.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     module.configure(parser)
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
     return parser

@@ -21,11 +21,10 @@ import ringcast
 from ringcast.conference import sources
 from ringcast.conference.media import MEDIA, tag_name
 from ringcast.conference.playback import Playback
+from ringcast.conference.presence import SAID_EVERY_MS, BadValue, Gone, Here, Roll
+from ringcast.conference.presence import read_untrusted as read_control
 from ringcast.conference.sound.blocks import FORMATS, BadBlock, Format, Samples, pack, to_bytes, unpack_untrusted
 from ringcast.conference.sound.silence import THRESHOLD, is_silent
-from ringcast.conference.together.presence import SAID_EVERY_MS, Gone, Here, Roll
-from ringcast.conference.together.presence import read_untrusted as read_control
-from ringcast.conference.together.writing import BadValue
 
 LATE_SLOTS = 3
 """A block that is not there three slots after its own has missed its moment (paper 000: played in the period after)."""

@@ -12,92 +12,80 @@ from ringcast.control.status import (
     SubscriberStatus,
     TagStatus,
 )
-from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
+from ringcast.control.wire import PROTOCOL_VERSION, Numbered
 from ringcast.model.identity import PublisherInfo
 from ringcast.model.tag import TagAttributes
 
 
-class Welcome(ControlMessage, frozen=True, tag="welcome"):
-    id: int
+class Welcome(Numbered, frozen=True, tag="welcome"):
     node: str
     daemon_pid: int
     version: int = PROTOCOL_VERSION
 
 
-class TagOpened(ControlMessage, frozen=True, tag="opened"):
-    id: int
+class TagOpened(Numbered, frozen=True, tag="opened"):
     name: str
     tag_id: int
     attributes: TagAttributes
 
 
-class Published(ControlMessage, frozen=True, tag="published"):
-    id: int
+class Published(Numbered, frozen=True, tag="published"):
     info: PublisherInfo
     subscribers: int
 
 
-class Done(ControlMessage, frozen=True, tag="done", omit_defaults=True):
+class Done(Numbered, frozen=True, tag="done", omit_defaults=True):
     """`warnings` are for whoever asked, in words."""
 
-    id: int
     warnings: list[str] = []
 
 
-class TagListing(ControlMessage, frozen=True, tag="tags"):
+class TagListing(Numbered, frozen=True, tag="tags"):
     """`more` says that another packet with the same id follows."""
 
-    id: int
     rows: list[TagStatus]
     more: bool = False
 
 
-class PublisherListing(ControlMessage, frozen=True, tag="publishers"):
-    id: int
+class PublisherListing(Numbered, frozen=True, tag="publishers"):
     rows: list[PublisherStatus]
     more: bool = False
 
 
-class SubscriberListing(ControlMessage, frozen=True, tag="subscribers"):
-    id: int
+class SubscriberListing(Numbered, frozen=True, tag="subscribers"):
     rows: list[SubscriberStatus]
     more: bool = False
 
 
-class NodeListing(ControlMessage, frozen=True, tag="nodes"):
-    id: int
+class NodeListing(Numbered, frozen=True, tag="nodes"):
     rows: list[NodeStatus]
     more: bool = False
 
 
-class MeshObserved(ControlMessage, frozen=True, tag="mesh_observed"):
+class MeshObserved(Numbered, frozen=True, tag="mesh_observed"):
     """A piece of an encoded `ringcast.control.placing.Observation`."""
 
-    id: int
     piece: bytes
     more: bool = False
 
 
-class ChannelListing(ControlMessage, frozen=True, tag="channels"):
+class ChannelListing(Numbered, frozen=True, tag="channels"):
     """`dropped` is {transport: {reason: how much came that nobody asked for}}, on every page the same."""
 
-    id: int
     rows: list[ChannelStatus]
     dropped: dict[str, dict[str, int]]
     more: bool = False
 
 
-class HistoryPulled(ControlMessage, frozen=True, tag="pulled"):
+class HistoryPulled(Numbered, frozen=True, tag="pulled"):
     """A `service.PullAnswer` of `size` bytes, encoded: in `answer`, or, when that is empty, in sealed memory.
     Descriptors: that memory, if so."""
 
-    id: int
     size: int
     answer: bytes = b""
 
 
-class Status(ControlMessage, frozen=True, tag="daemon"):
-    id: int
+class Status(Numbered, frozen=True, tag="daemon"):
     node: str
     pid: int
     version: str
@@ -130,16 +118,14 @@ class Status(ControlMessage, frozen=True, tag="daemon"):
     """Others can reach this daemon, and it asks nobody who they are."""
 
 
-class SettingListing(ControlMessage, frozen=True, tag="setting_rows"):
-    id: int
+class SettingListing(Numbered, frozen=True, tag="setting_rows"):
     rows: list[SettingStatus]
     more: bool = False
 
 
-class Refused(ControlMessage, frozen=True, tag="refused"):
+class Refused(Numbered, frozen=True, tag="refused"):
     """`error` names a class of ringcast.errors, `fields` its arguments."""
 
-    id: int
     error: str
     fields: dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ringcast.control.service import Extent, Pull, Rate, Urgency
-from ringcast.control.wire import PROTOCOL_VERSION, ControlMessage
+from ringcast.control.wire import PROTOCOL_VERSION, Numbered
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PresenceKind
 from ringcast.model.priority import Change
@@ -18,33 +18,29 @@ TransportName = Annotated[str, msgspec.Meta(max_length=255)]
 PositiveRate = Annotated[float, msgspec.Meta(ge=1e-6, le=1e9)]
 
 
-class Hello(ControlMessage, frozen=True, tag="hello"):
+class Hello(Numbered, frozen=True, tag="hello"):
     """First message of a session. Descriptors: the session's counter page (optional)."""
 
-    id: int
     version: int = PROTOCOL_VERSION
     program: str = ""
 
 
-class OpenTag(ControlMessage, frozen=True, tag="open"):
+class OpenTag(Numbered, frozen=True, tag="open"):
     """Create or join. `requested` holds only the attributes that the caller named."""
 
-    id: int
     name: str
     requested: dict[str, Any] = {}
     create: bool = True
 
 
-class DestroyTag(ControlMessage, frozen=True, tag="destroy"):
-    id: int
+class DestroyTag(Numbered, frozen=True, tag="destroy"):
     name: str
     force: bool = False
 
 
-class Publish(ControlMessage, frozen=True, tag="publish"):
+class Publish(Numbered, frozen=True, tag="publish"):
     """Register a publisher. Descriptors: ring, bell, the daemon's end of the fan-out socket."""
 
-    id: int
     tag: str
     incarnation: int
     depth: int
@@ -56,19 +52,17 @@ class Publish(ControlMessage, frozen=True, tag="publish"):
     same."""
 
 
-class Unpublish(ControlMessage, frozen=True, tag="unpublish"):
-    id: int
+class Unpublish(Numbered, frozen=True, tag="unpublish"):
     publisher: int
 
 
-class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
+class Subscribe(Numbered, frozen=True, tag="subscribe"):
     """Register a subscriber. Descriptors: a mailbox (when `mailbox`).
 
     A `RingUp` notice for each ring that is there comes before the answer. A history sees rings that outlived their
     publishers too, and does not count as a subscriber.
     """
 
-    id: int
     pattern: str
     subscription: int
     incarnation: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -95,54 +89,48 @@ class Subscribe(ControlMessage, frozen=True, tag="subscribe"):
     """Of the tags that the pattern selects, the one whose stream has the highest fidelity."""
 
 
-class StageUp(ControlMessage, frozen=True, tag="stage_up"):
+class StageUp(Numbered, frozen=True, tag="stage_up"):
     """The stage that was wanted runs. Descriptors: its ring, its bell, the daemon's end of its fan-out socket."""
 
-    id: int
     stage: int
     incarnation: int
     depth: int
     capacity_bytes: int
 
 
-class StageDown(ControlMessage, frozen=True, tag="stage_down"):
+class StageDown(Numbered, frozen=True, tag="stage_down"):
     """The stage ended, or cannot be: no scaler is installed here, say."""
 
-    id: int
     stage: int
     reason: str = ""
 
 
-class IntakeUp(ControlMessage, frozen=True, tag="intake_up"):
+class IntakeUp(Numbered, frozen=True, tag="intake_up"):
     """The stream that was wanted can come. Descriptors: the mirror's ring, its bell, the daemon's end of its fan-out
     socket, the page of its counters."""
 
-    id: int
     intake: int
     incarnation: int
 
 
-class IntakeDown(ControlMessage, frozen=True, tag="intake_down"):
+class IntakeDown(Numbered, frozen=True, tag="intake_down"):
     """The stream cannot be received here."""
 
-    id: int
     intake: int
     reason: str = ""
 
 
-class Attached(ControlMessage, frozen=True, tag="attached"):
+class Attached(Numbered, frozen=True, tag="attached"):
     """A ring that came with `held` has a reader now, for whose place the daemon has been waiting."""
 
-    id: int
     subscription: int
     ring: int
 
 
-class Move(ControlMessage, frozen=True, tag="move"):
+class Move(Numbered, frozen=True, tag="move"):
     """Have the streams of a subscription scaled elsewhere, and carried by another transport; None leaves one as it is.
     Answered when they come that way, or after a moment if they do not yet."""
 
-    id: int
     subscription: int
     at: Place | None = None
     transport: TransportName | None = None
@@ -156,11 +144,10 @@ class Move(ControlMessage, frozen=True, tag="move"):
         return Change(self.priority, self.dscp, self.sched, self.bandwidth)
 
 
-class SetChannel(ControlMessage, frozen=True, tag="set"):
+class SetChannel(Numbered, frozen=True, tag="set"):
     """Administrative override for the channels of a tag to a node, or with `NODE#NUMBER` to one subscriber there ('' is
     every node): None leaves a value, '' removes it. `planned`: `at` is what a plan chose."""
 
-    id: int
     tag: str
     node: Annotated[str, msgspec.Meta(max_length=255)] = ""
     at: Place | None = None
@@ -176,95 +163,82 @@ class SetChannel(ControlMessage, frozen=True, tag="set"):
         return Change(self.priority, self.dscp, self.sched, self.bandwidth)
 
 
-class UseMailbox(ControlMessage, frozen=True, tag="mailbox"):
+class UseMailbox(Numbered, frozen=True, tag="mailbox"):
     """From now on publishers ring this mailbox for the subscription. Descriptors: the mailbox."""
 
-    id: int
     subscription: int
 
 
-class Unsubscribe(ControlMessage, frozen=True, tag="unsubscribe"):
-    id: int
+class Unsubscribe(Numbered, frozen=True, tag="unsubscribe"):
     subscription: int
 
 
-class Watch(ControlMessage, frozen=True, tag="watch"):
+class Watch(Numbered, frozen=True, tag="watch"):
     """Be told what comes and goes. `Presences` with all that is there come before the answer; a second request with
     the same number is given all again. A node matches any pattern."""
 
-    id: int
     watch: int
     kinds: Annotated[list[PresenceKind], msgspec.Meta(max_length=3)]
     pattern: str = "**"
 
 
-class Unwatch(ControlMessage, frozen=True, tag="unwatch"):
-    id: int
+class Unwatch(Numbered, frozen=True, tag="unwatch"):
     watch: int
 
 
-class ListTags(ControlMessage, frozen=True, tag="list_tags"):
-    id: int
+class ListTags(Numbered, frozen=True, tag="list_tags"):
     pattern: str = "**"
     local: bool = False
 
 
-class ListPublishers(ControlMessage, frozen=True, tag="list_publishers"):
-    id: int
+class ListPublishers(Numbered, frozen=True, tag="list_publishers"):
     tag: str
 
 
-class ListSubscribers(ControlMessage, frozen=True, tag="list_subscribers"):
+class ListSubscribers(Numbered, frozen=True, tag="list_subscribers"):
     """Of every node; with `local`, of this one only."""
 
-    id: int
     tag: str
     local: bool = False
 
 
-class ListNodes(ControlMessage, frozen=True, tag="list_nodes"):
-    id: int
+class ListNodes(Numbered, frozen=True, tag="list_nodes"):
+    pass
 
 
-class ListChannels(ControlMessage, frozen=True, tag="list_channels"):
-    id: int
+class ListChannels(Numbered, frozen=True, tag="list_channels"):
+    pass
 
 
-class ObserveMesh(ControlMessage, frozen=True, tag="observe_mesh"):
+class ObserveMesh(Numbered, frozen=True, tag="observe_mesh"):
     """What does the mesh look like to one who places proxies? `measured`: ask the other nodes too, for rates and
     distances; without, only who subscribes to what and where proxies sit."""
 
-    id: int
     measured: bool = True
 
 
-class LoadModel(ControlMessage, frozen=True, tag="load_model"):
+class LoadModel(Numbered, frozen=True, tag="load_model"):
     """Choose transports by this model from now on, on every node that has none later. Descriptors: the file."""
 
-    id: int
 
-
-class ListHistories(ControlMessage, frozen=True, tag="list_histories"):
+class ListHistories(Numbered, frozen=True, tag="list_histories"):
     """Whose messages of a tag can be pulled, on whichever node; answered with a PublisherListing."""
 
-    id: int
     tag: str
 
 
-class PullHistory(ControlMessage, frozen=True, tag="pull"):
+class PullHistory(Numbered, frozen=True, tag="pull"):
     """Read rings that may be another node's. `at` is "publisher", "subscriber" or "node:NAME"."""
 
-    id: int
     at: Annotated[str, msgspec.Meta(max_length=255)]
     query: Pull
 
 
-class HoldBuffer(ControlMessage, frozen=True, tag="hold"):
+class HoldBuffer(Numbered, frozen=True, tag="hold"):
     """Hold so many messages of a tag's publishers for a history, on this node (`at` "subscriber") or a named one; none
     with a depth of 0. `buffer` is the client's own number for it. With `period_s` the history declares that it pulls
     at most so often and, with `max_age_s`, how old the newest message may be that it gets; 0 is any age."""
 
-    id: int
     buffer: int
     tag: str
     at: Place
@@ -274,15 +248,13 @@ class HoldBuffer(ControlMessage, frozen=True, tag="hold"):
     max_age_s: Rate = 0.0
 
 
-class DropBuffer(ControlMessage, frozen=True, tag="drop"):
-    id: int
+class DropBuffer(Numbered, frozen=True, tag="drop"):
     buffer: int
 
 
-class ReportRefusal(ControlMessage, frozen=True, tag="report_refusal"):
+class ReportRefusal(Numbered, frozen=True, tag="report_refusal"):
     """This program refused something to somebody whom it serves, so many times: the daemon's audit records it."""
 
-    id: int
     who: Place
     action: Place
     what: Place = ""
@@ -290,16 +262,16 @@ class ReportRefusal(ControlMessage, frozen=True, tag="report_refusal"):
     count: Annotated[int, msgspec.Meta(ge=1, le=2**32)] = 1
 
 
-class GetStatus(ControlMessage, frozen=True, tag="status"):
-    id: int
+class GetStatus(Numbered, frozen=True, tag="status"):
+    pass
 
 
-class GetSettings(ControlMessage, frozen=True, tag="settings"):
-    id: int
+class GetSettings(Numbered, frozen=True, tag="settings"):
+    pass
 
 
-class Bye(ControlMessage, frozen=True, tag="bye"):
-    id: int
+class Bye(Numbered, frozen=True, tag="bye"):
+    pass
 
 
 Request = (

@@ -142,6 +142,8 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """It shares neither its thread nor its socket with other channels."""
     locked_bytes: int = 0
     """Of its ring, kept in memory."""
+    wake_us: int | None = None
+    """How late a core of the node may wake from its sleep, 0 for cores that do not sleep; None: as they like."""
     bandwidth: str = ""
     """Of the link, kept for it by the sending node's queues."""
     refused: str = ""

@@ -13,3 +13,9 @@ PROTOCOL_VERSION = 2
 
 class ControlMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
     pass
+
+
+class Numbered(ControlMessage, frozen=True):
+    """A request, or the answer that repeats its number."""
+
+    id: int

@@ -61,6 +61,7 @@ from ringcast.daemon.table.system_tags import CHOICE_ATTRIBUTES, CLOCK_ATTRIBUTE
 from ringcast.errors import RingcastError
 from ringcast.model import addresses
 from ringcast.model.identity import Presence
+from ringcast.transport.urgent.awake import AWAKE
 from ringcast.transport.urgent.limits import LIMITS
 from ringcast.transport.urgent.links import LINKS
 
@@ -196,6 +197,7 @@ class Network:
         """Put this node's limits for channels in force; those that are open keep what they have."""
         self.placing.reporting.cpu_share = values["limits.cpu_share"]
         LIMITS.priority, LIMITS.cores = values["limits.sched_priority"], values["limits.sched_share"]
+        AWAKE.latency_us = values["limits.wake_latency"]
         LINKS.rate_bps, LINKS.share = values["limits.link_rate"] or 0, values["limits.link_share"]
 
     def enforce(self) -> None:

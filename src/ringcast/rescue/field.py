@@ -18,13 +18,13 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
 
 from ringcast.control.status import ClockStatus
 from ringcast.lab.testbed.actor import Actor
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
 from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.opened import Opened
 from ringcast.lab.testbed.topology import Topology, Wire
 from ringcast.record.recorder import Recorder
 from ringcast.record.writer import RecordingWriter
@@ -57,39 +57,32 @@ class Recorded:
     lost: int
 
 
-class Field:
+class Field(Opened):
     """Daemons and sensors, ready. Entering raises LabError, LabUnavailable without root."""
 
     def __init__(self, settings: Settings, ahead_s: float = 0.0, *, translated: bool = True) -> None:
         self._settings = settings
         self._translated = translated
         self._ahead = {"RINGCAST_CLOCK_AHEAD_S": str(ahead_s)} if ahead_s else {}
-        self._stack = ExitStack()
         self._sensors: dict[str, Actor] = {}
         self._tags: list[str] = []
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            ahead = {EYES: self._ahead}
-            if not self._translated:
-                config = Path(stack.enter_context(TemporaryDirectory())) / "ringcast.toml"
-                config.write_text('[clock]\nsource = "common"\n')
-                ahead[BASE] = {"RINGCAST_CONFIG": str(config)}
-            bed = stack.enter_context(Testbed(TOPOLOGY))
-            self._mesh = stack.enter_context(MeshNodes(bed, [*PLAYS, BASE], ahead))
-            for node, plays in PLAYS.items():
-                actor = stack.enter_context(Actor(bed.node(node), extra=ahead.get(node)))
-                settings = {**asdict(self._settings), "skew_ns": {}}
-                self._tags += actor.ask(
-                    "open", end="ringcast.rescue.sensors:Sensors", name="sensors", settings=settings, plays=plays
-                )
-                self._sensors[node] = actor
-            self._mesh.wait_for_publisher(*self._tags)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _open(self, stack: ExitStack) -> None:
+        ahead = {EYES: self._ahead}
+        if not self._translated:
+            config = Path(stack.enter_context(TemporaryDirectory())) / "ringcast.toml"
+            config.write_text('[clock]\nsource = "common"\n')
+            ahead[BASE] = {"RINGCAST_CONFIG": str(config)}
+        bed = stack.enter_context(Testbed(TOPOLOGY))
+        self._mesh = stack.enter_context(MeshNodes(bed, [*PLAYS, BASE], ahead))
+        for node, plays in PLAYS.items():
+            actor = stack.enter_context(Actor(bed.node(node), extra=ahead.get(node)))
+            settings = {**asdict(self._settings), "skew_ns": {}}
+            self._tags += actor.ask(
+                "open", end="ringcast.rescue.sensors:Sensors", name="sensors", settings=settings, plays=plays
+            )
+            self._sensors[node] = actor
+        self._mesh.wait_for_publisher(*self._tags)
 
     def record(self, path: Path, transport: str, pace: float = 1.0) -> Recorded:
         """Play the mission once and record it at the base, by that transport. Raises LabError, QosMismatch."""

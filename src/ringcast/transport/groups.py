@@ -140,6 +140,7 @@ class SendingGroup:
                 self._socket = None
             if self.answering.own:
                 self.answering.repair.close()
+            self._urgency.close()
 
     # ------------------------------------------------------------------ what members ask for
 

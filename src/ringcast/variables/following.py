@@ -96,7 +96,7 @@ class VariablesSubscription(Closing):
 
     def __init__(
         self, attachment: Attachment, tag: Tag[Any], patterns: tuple[str, ...], *, at: str, transport: str,
-        reliable: bool, busy_poll: bool,
+        reliable: bool, busy_poll: bool, look_out: bool,
     ) -> None:  # fmt: skip
         self.patterns = patterns
         self.conflicts = 0
@@ -112,7 +112,7 @@ class VariablesSubscription(Closing):
         self._news = threading.Condition()
         self._arrived = 0
         self._over = False
-        self._following = _Following(self, self._rings)
+        self._following = _Following(self, self._rings, look_out)
         self._rings.registration.consumed_by(self._following)
         attachment.employs(self._following)
 
@@ -250,7 +250,9 @@ class VariablesSubscription(Closing):
             self._admit(owned)
         if len(self._owners) > 1:
             self._look_for_conflicts(owned, told.indices(), told.how())
-        self._tell(Changes(owned.info, owned, told, lost, sent_ns, kernel_ns, arrived_ns))
+        # A heads-up alone goes this way too, as far as the application, and makes it warm for what it announces.
+        counts = not told.heads_up or len(told) > 0
+        self._tell(Changes(owned.info, owned, told, lost, sent_ns, kernel_ns, arrived_ns), counts)
 
     def _admit(self, owned: _Owned) -> _Owned:
         with self._news:
@@ -273,7 +275,7 @@ class VariablesSubscription(Closing):
                             name, other.info, owned.info, self.conflicts,
                         )  # fmt: skip
 
-    def _tell(self, changes: Changes) -> None:
+    def _tell(self, changes: Changes, counts: bool) -> None:
         if len(changes):
             for callback, on_error in self._callbacks:
                 self._following.call(callback, on_error, changes)
@@ -284,7 +286,7 @@ class VariablesSubscription(Closing):
             for event in self._events:
                 event.set()
         with self._news:
-            self._arrived += 1
+            self._arrived += counts
             self._news.notify_all()
 
     def ended(self) -> None:
@@ -319,9 +321,10 @@ class VariablesSubscription(Closing):
 class _Following(Service):
     """The thread of one subscription."""
 
-    def __init__(self, subscription: VariablesSubscription, rings: SubscribedRings) -> None:
+    def __init__(self, subscription: VariablesSubscription, rings: SubscribedRings, look_out: bool) -> None:
         super().__init__(rings, rings.registration, None)
         self._subscription = subscription
+        self._look_out = look_out
         self._rings = rings
 
     def call(self, callback: Callable[[Changes], object], on_error: OnError | None, changes: Changes) -> None:
@@ -334,7 +337,7 @@ class _Following(Service):
                 on_error(exc, changes)
 
     def _turn(self) -> None:
-        for part in self._rings.recv_chunks(self._subscription.found, _BATCH):
+        for part in self._rings.recv_chunks(self._subscription.found, _BATCH, None, self._look_out):
             self._subscription.took(*part)
 
     def _wake(self) -> None:

@@ -30,14 +30,15 @@ class OpensVariables:
 
     def variables(
         self, name: str, *, period_s: float = 0.05, frame_s: float = 1.0, on_join: bool = True,
-        chunk_bytes: int = CHUNK_BYTES, **options: Unpack[TagOptions],
+        chunk_bytes: int = CHUNK_BYTES, heads_up: bool = False, **options: Unpack[TagOptions],
     ) -> Variables:  # fmt: skip
         """Many named, typed values behind the tag `name`: a mapping. Add variables to own them; read and follow those
         of others.
 
         Of what this program owns, every `period_s` one packet has what changed (0: only `flush` sends), and every
         `frame_s` and, with `on_join`, whenever somebody joins, a packet has everything. Packets are cut into
-        `chunk_bytes`. Other options are the tag's. Raises as `tag` does, and ValueError.
+        `chunk_bytes`. With `heads_up`, a cycle that has something to send says so a moment before; `ticks` does that
+        anyway. Other options are the tag's. Raises as `tag` does, and ValueError.
         """
         from ringcast.variables.mapping import Variables
 
@@ -47,4 +48,5 @@ class OpensVariables:
         tag: Tag[Any] = Tag(self._attachment, self._attachment.connection.call(request, TagOpened), None)
         return Variables(
             self._attachment, tag, period_s=period_s, frame_s=frame_s, on_join=on_join, chunk_bytes=chunk_bytes,
+            heads_up=heads_up,
         )  # fmt: skip

@@ -50,6 +50,14 @@ def test_silence_says_nothing():
     assert follower.look(Seen(10, 20, 0, 10.0))
 
 
+def test_packets_of_which_no_message_becomes_whole_count_as_loss():
+    follower = Follower(RATES)
+    looks(follower, Seen(0, 0, 0, 0.0, pieces=7), FALL_AFTER)
+    assert follower.step == len(RATES) - 1
+    assert follower.why == "no message became whole of 7 packets that came"
+    assert looks(follower, GOOD, SETTLE + CLIMB_AFTER)[-1] == len(RATES) - 2
+
+
 def test_queues_are_emptied_before_it_falls_further():
     follower = fallen()
     step = follower.step

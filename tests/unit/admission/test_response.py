@@ -59,6 +59,26 @@ def test_blocking_is_added_once():
     assert responses(tasks((3, 7), (3, 12), (5, 20)), blocking_ns=1)[0] == 4
 
 
+def test_each_job_that_preempts_costs_a_switch():
+    above, below = tasks((2, 10), (5, 40))
+    dear = above._replace(switch_ns=1)
+    assert response_ns(below, [above]) == 7
+    assert response_ns(below, [dear]) == 8
+    assert response_ns(dear, [below]) == 2  # nothing to those that it preempts not
+
+
+def test_on_several_cores_switches_count_although_a_core_is_free():
+    above, below = tasks((2, 10), (25, 40))
+    dear = above._replace(switch_ns=1, response_ns=2)
+    assert response_ns(below, [above], cores=2) == 25
+    assert response_ns(below, [dear], cores=2) == 25 + 3  # two jobs in 28, and one that began before
+
+
+def test_switches_that_fill_a_core_leave_no_bound():
+    above, below = tasks((2, 10), (5, 40))
+    assert response_ns(below, [above._replace(switch_ns=7)]) == math.inf
+
+
 def test_lower_priorities_cost_nothing():
     own, below = tasks((3, 7), (4, 8))
     assert response_ns(own, [below]) == 3

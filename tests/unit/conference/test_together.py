@@ -7,12 +7,13 @@ import random
 
 import msgspec
 import pytest
+from conference_model import drawing, writing
+from conference_model.drawing import Board, Drawn, Undone
+from conference_model.playing import DOWN_MS, EXTENT, Game, Table, target
+from conference_model.writing import BadValue, Chat, Line
 
-from ringcast.conference.together import drawing, presence, writing
-from ringcast.conference.together.drawing import Board, Drawn, Undone
-from ringcast.conference.together.playing import DOWN_MS, EXTENT, Game, Table, target
-from ringcast.conference.together.presence import Fire, Gone, Here, Roll, Start, State
-from ringcast.conference.together.writing import BadValue, Chat, Line
+from ringcast.conference import presence
+from ringcast.conference.presence import Fire, Gone, Here, Roll, Start, State
 
 
 def stroke(author: int, n: int, at: int) -> Drawn:

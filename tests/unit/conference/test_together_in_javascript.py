@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from conference_model import drawing, writing
+from conference_model.playing import Game, target
 
 import ringcast.conference
-from ringcast.conference.together import drawing, presence, writing
-from ringcast.conference.together.playing import Game, target
-from ringcast.conference.together.presence import Fire, Start
+from ringcast.conference import presence
+from ringcast.conference.presence import Fire, Start
 
 HERE = Path(__file__).parent
 TOGETHER_JS = Path(ringcast.conference.__file__).parent / "page" / "together.js"

@@ -10,7 +10,7 @@ from ringcast.cli.program import Misuse
 
 HELP = "Which transport suits an environment, by a model that 'ringcast pipeline run train' wrote."
 
-_EPILOG = """\
+EPILOG = """\
 Without numbers it shows the model's inputs, and how good it was in environments it had not been trained on.
 
 examples:
@@ -22,7 +22,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("model", metavar="MODEL", help="the JSON file")
     parser.add_argument("numbers", metavar="NAME=NUMBER", nargs="*", type=_number, help="a property of the environment")
     add_json(parser)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HELP = "Run the data pipelines on Spark; see what their tables hold and where it came from."
 
-_EPILOG = """\
+EPILOG = """\
 'ringcast pipeline list' tells which pipelines there are; docs/adding-a-pipeline.md how to add one.
 
 examples:
@@ -58,7 +58,6 @@ class NoSpark(RingcastError):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     run = _action(actions, "run", "run a pipeline over all there is, or over whole hours of it")
     run.add_argument("name", metavar="NAME")

@@ -14,7 +14,7 @@ from ringcast.model.carrier import METRICS
 
 HELP = "Have the mesh choose transports by itself, by a model; show what it chose and why."
 
-_EPILOG = """\
+EPILOG = """\
 A subscription, a tag or an administrator leaves the transport to the mesh with 'auto:METRIC', where METRIC is what is
 to be as good as it can: relate2 (latency and loss), p99, deadline (late after 100 ms, or lost), bandwidth, delivered.
 'auto:p99,loss=2%' also says how much may be missing. What is reliable or ordered stays so.
@@ -32,7 +32,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("action", nargs="?", choices=("show", "load"), default="show", help="default: show")
     parser.add_argument("model", nargs="?", metavar="MODEL", help="the JSON file, for load")
     add_access(parser)

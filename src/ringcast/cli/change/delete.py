@@ -11,7 +11,7 @@ from ringcast.model.tag import check_name
 
 HELP = "Delete a tag on every node, with its history. A tag that programs use is deleted only with --force."
 
-_EPILOG = """\
+EPILOG = """\
 A deleted tag can be created again, with other attributes: 'ringcast pub' or any program does that. With --force,
 publishers and subscribers of the tag get the error TagDestroyed. Tags that nobody uses end by themselves after a day;
 'ringcast daemon --tag-lease' changes that.
@@ -24,7 +24,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag's name, as lab/bench1/temp")
     parser.add_argument("--force", action="store_true", help="delete it even while programs use it")
     add_access(parser)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "Decide where a tag's proxies sit, what carries it between nodes and how urgently, while messages flow."
 
-_EPILOG = """\
+EPILOG = """\
 Open streams move at once, on every node: nothing comes twice or out of order, and nothing is lost except by the
 transport. A setting overrides what subscribers ask for and what the tag's attributes say. Without options, this verb
 shows the settings, and which subscribers asked for another place and are overridden. When two halves of a partitioned
@@ -61,7 +61,6 @@ _HEADS = ("tag", "to node", "proxy", "transport", "priority")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument(
         "tag", metavar="TAG", nargs="?", help="the tag's name; with --auto a pattern (default: all tags)"
     )

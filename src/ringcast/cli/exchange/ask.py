@@ -13,7 +13,7 @@ from ringcast.model.tag import check_name
 
 HELP = "Ask whoever serves a tag, and print the answer."
 
-_EPILOG = """\
+EPILOG = """\
 The data is text on a tag of codec bytes, and JSON on one of json, msgpack or numpy. Ends with status 1 when nobody
 serves the tag, when the server raises, and when it goes away.
 
@@ -24,7 +24,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag that is served")
     parser.add_argument("data", metavar="DATA", help="what to ask")
     parser.add_argument(

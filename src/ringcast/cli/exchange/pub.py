@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HELP = "Publish on a tag: the values given, the lines of standard input, or a counter. Creates the tag when nobody has."
 
-_EPILOG = """\
+EPILOG = """\
 A value is text on a tag of codec bytes, and JSON on one of json, msgpack or numpy. --codec, --depth and --capacity are
 for a tag that does not exist yet; for one that exists they must be what it has.
 
@@ -37,7 +37,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="where to publish, as lab/bench1/temp")
     parser.add_argument("values", nargs="*", metavar="VALUE", help="what to send; none with --stdin or for a counter")
     parser.add_argument("--stdin", action="store_true", help="send each line of standard input")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HELP = "Pull from a tag's history: the latest message, the n-th latest, or others by number or by time of sending."
 
-_EPILOG = """\
+EPILOG = """\
 Each publisher numbers its messages from 0. When several have published on the tag, name one with --publisher to pull by
 number ('ringcast tags TAG --publishers' lists their ids). Histories outlive their publishers as long as the daemon runs
 and has memory. Histories of other nodes are read there. --at names another place: 'node:NAME' for what that node holds,
@@ -81,7 +81,6 @@ def _since(text: str) -> _Since:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="whose history, as lab/bench1/temp")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--back", type=index, default=0, metavar="N", help="the one N before the newest (default: 0)")

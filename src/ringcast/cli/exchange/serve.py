@@ -16,7 +16,7 @@ from ringcast.model.tag import check_name
 
 HELP = "Serve a tag: run a command for each question, and answer with what it prints."
 
-_EPILOG = """\
+EPILOG = """\
 The question is the command's standard input; what it prints, without the last line's end, is the answer: text on a tag
 of codec bytes, JSON on the others. A command that fails, or takes too long, is an error where it was asked.
 
@@ -28,7 +28,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag to serve; created when nobody has")
     parser.add_argument("--exec", dest="command", required=True, metavar="COMMAND", help="what answers")
     parser.add_argument(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HELP = "Subscribe to a tag, or to all that match a pattern, and print each message: tag, number, time it took, value."
 
-_EPILOG = """\
+EPILOG = """\
 If the tag does not exist yet, this program waits for it. Messages that were overwritten before it read them are counted
 and reported on standard error; with --json, the field "lost" of the next message has the number.
 
@@ -54,7 +54,6 @@ def _start(text: str) -> Literal["new", "latest", "earliest"] | int:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("pattern", metavar="PATTERN", help="a tag, or 'lab/*/temp', 'lab/**'")
     parser.add_argument(
         "--start", type=_start, default="new", metavar="WHERE", help="new (default), latest, earliest or a number"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HELP = "Variables behind a tag: list them, watch them change, get one from its owner, have its owner set one."
 
-_EPILOG = """\
+EPILOG = """\
 Names may hold wildcards: '*' for any letters within a segment, '**' for any at all. 'list' and 'watch' read what is
 sent; 'get', 'browse' and 'owners' ask the owners what they have now. 'set' asks the owner, which may refuse.
 
@@ -39,7 +39,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("tag", metavar="TAG", help="the tag that carries the variables, as plant")
     parser.set_defaults(what="list", names=[], timeout=5.0, period=None, on_change=False, dead_band=0.0, count=None)
     add_json(parser, "one JSON document, or with watch one object per line,")

@@ -26,7 +26,7 @@ from ringcast.cli.program import FAILED, Misuse
 
 HELP = "Whether declared streams meet their deadlines: worst-case delays from end to end, and what would fit."
 
-_EPILOG = """\
+EPILOG = """\
 The file is TOML, or JSON when it ends so. docs/admission.md has its fields and the formulae; a small one:
 
   nodes = [{name = "arm", cores = 2}, {name = "desk", cores = 2}]
@@ -52,7 +52,6 @@ A file that gives no 'costs' is computed with this machine's calibration. The ex
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="nodes, links and streams (TOML or JSON)")
     parser.add_argument("--calibrate", action="store_true", help="measure what stages take on this machine; keep it")
     parser.add_argument(
@@ -91,7 +90,9 @@ def _costed(system: System, path: Path) -> System:
         return system
     found = load(path, this_machine(metadata.version("ringcast")))
     nodes = tuple(
-        node if node.costs or node.blocking_s else msgspec.structs.replace(node, blocking_s=found.blocking_s)
+        node
+        if node.costs or node.blocking_s or node.preemption_s
+        else msgspec.structs.replace(node, blocking_s=found.blocking_s, preemption_s=found.preemption_s)
         for node in system.nodes
     )
     return msgspec.structs.replace(system, costs=found.costs, nodes=nodes)
@@ -117,6 +118,7 @@ def _show_calibration(output: Output, found: Calibration, path: Path) -> None:
     machine = f"{found.machine.processor}, {found.machine.cores} cores"
     output.table(["stage", "each message", "each byte"], rows, machine)
     output.line(f"a ready thread of highest priority waits {_time(found.blocking_s)} at most")
+    output.line(f"a running one loses {_time(found.preemption_s)} each time a more important one wakes")
     output.note(f"kept in {path}" + ("" if found.realtime else "; measured without real-time priority"))
 
 

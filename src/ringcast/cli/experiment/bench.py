@@ -15,7 +15,7 @@ from ringcast.cli.parts.output import add_json
 
 HELP = "Measure this library beside others, in the same run."
 
-_EPILOG = """\
+EPILOG = """\
 The benchmarks are in the folder bench/ of a source checkout; 'make bench' installs the peers first. docs/benchmarks.md
 says what each question means and how to read the answers.
 
@@ -44,7 +44,6 @@ NAMES = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("name", metavar="NAME", choices=NAMES, help=f"what to measure: {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="fewer samples: under a minute per question")
     add_json(parser, "one list of {name, value, unit, reference, target, met}")
@@ -53,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--part", metavar="NAME", action="append", default=[],
-        help="only this part of the question, may be repeated; of those that have parts: spark",
+        help="only this part of the question, may be repeated; of those that have parts: spark, scale",
     )  # fmt: skip
     parser.add_argument("--lake", metavar="DIR", default="", help="keep the figures there (RINGCAST_LAKE, or out/lake)")
 

@@ -14,7 +14,7 @@ from ringcast.lab.testbed.network import unavailable
 
 HELP = "Networks of several nodes on this machine, and experiments on them (network namespaces; needs root)."
 
-_EPILOG = """\
+EPILOG = """\
 examples:
   ringcast lab net up --chain 3 --rate 10mbit --loss 1%    a network that stays until 'ringcast lab net down'
   ringcast lab net check                                   delay, loss and throughput between all nodes
@@ -27,7 +27,6 @@ _PARTS = {"net": lab_net, "run": lab_run, "compare": everything}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parts = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     for name, part in _PARTS.items():
         part.configure(

@@ -26,7 +26,7 @@ from ringcast.placement.solve.program import SolverMissing
 
 HELP = "Where proxies belong in a network: the cheapest places that meet all deadlines and capacities."
 
-_EPILOG = """\
+EPILOG = """\
 The file is TOML, or JSON when it ends so. docs/placement.md has its fields and the formulae; a small one:
 
   nodes = [{name = "lab"}, {name = "switch"}, {name = "office", cpu = 0.5}]
@@ -57,7 +57,6 @@ _MOST_ROWS = 40
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument(
         "file", metavar="FILE", type=Path, nargs="?",
         help="network, demands and costs (TOML or JSON); with --live only nodes, links and costs count",

@@ -13,7 +13,7 @@ from ringcast.errors import HistoryError
 
 HELP = "Show what the daemon refused to programs, other nodes and strangers, and why."
 
-_EPILOG = """\
+EPILOG = """\
 The newest refusals are on the tag @ringcast/NODE/audit, older ones in the file that 'ringcast config show' names
 (audit). Of many alike in a minute a few are written down, and then how many more there were.
 
@@ -25,7 +25,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("--node", metavar="NAME", help="of this node (default: the one of this daemon)")
     parser.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
     add_access(parser)

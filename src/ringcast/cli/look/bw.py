@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HELP = "How many bytes per second publishers send, and how large their messages are."
 
-_EPILOG = """\
+EPILOG = """\
 Nothing is received: bytes and messages are those the publishers counted, the time between them is by their own send
 times. Bytes are of the messages as encoded, without what a network would add.
 
@@ -28,7 +28,6 @@ _NOTE = "measured: byte and message counters and send times written by the publi
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_measuring(parser)
 
 

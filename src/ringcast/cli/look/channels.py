@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HELP = "List the streams between this node and others: what they carry, how much, and what was lost."
 
-_EPILOG = """\
+EPILOG = """\
 'in' comes to this node, 'out' leaves it. Publishers send datagrams themselves, so only the receiving node counts them.
 'receiver' is who takes in what comes: the daemon, or a subscriber that is the only one here to read the stream.
 'sealed' channels are encrypted and authenticated: in a mesh with identities all are ('ringcast secure').
@@ -67,12 +67,12 @@ _HEADS = (
 _FORGED = ("malformed", "absurd", "forged", "replayed", "old_key", "mismatched")
 """What came under a channel's own key and cannot be its sender's."""
 REMEMBERED_NS = 15_000_000_000
-_FORCE_HEADS = ("tag", "direction", "node", "asked", "dscp", "queue", "thread", "bandwidth", "own", "not in force")
+_FORCE_HEADS = ("tag", "direction", "node", "asked", "dscp", "queue", "thread", "cores", "bandwidth", "own",
+                "not in force")  # fmt: skip
 _DROPPED_HEADS = ("transport", "reason", "dropped")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_watch(parser)
     parser.add_argument("--why", action="store_true", help="say why proxies sit and transports were chosen")
     add_access(parser)
@@ -198,9 +198,16 @@ def _in_force(rows: list[ChannelStatus]) -> list[Sheet]:
         thread = f"{has.sched} ({has.thread})" if has.thread else "the publisher's"
         cells.append([
             row.tag, row.direction, row.node, row.priority, has.dscp or "-", _number(has.queue),
-            thread if row.in_force else "-", has.bandwidth or "-", "yes" if has.own else "no", has.refused or "-",
+            thread if row.in_force else "-", _cores(has.wake_us), has.bandwidth or "-",
+            "yes" if has.own else "no", has.refused or "-",
         ])  # fmt: skip
     return [("\nin force", _FORCE_HEADS, cells)] if cells else []
+
+
+def _cores(wake_us: int | None) -> str:
+    if wake_us is None:
+        return "-"
+    return f"wake in {wake_us} us" if wake_us else "awake"
 
 
 def _dropped(seen: _Seen) -> list[Sheet]:

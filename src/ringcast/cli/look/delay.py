@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HELP = "How long messages take from send to receive: percentiles, maximum, jitter, and what was lost."
 
-_EPILOG = """\
+EPILOG = """\
 The receiver is this program itself, blocked in recv on this node: it shows what a subscriber with nothing else to do
 sees, and what it lost. What other subscribers see is in 'ringcast tags TAG --subscribers'.
 
@@ -143,7 +143,6 @@ class _Receiver:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_measuring(parser)
 
 

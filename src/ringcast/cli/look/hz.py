@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HELP = "How often publishers send, with the shortest, longest and deviation of the intervals between their messages."
 
-_EPILOG = """\
+EPILOG = """\
 Nothing is received: rates come from the publishers' own sequence numbers and send times in their rings, so that neither
 this tool nor a slow terminal can lower them. For publishers slower than the window, choose a longer one.
 
@@ -28,7 +28,6 @@ _NOTE = "measured: sequence numbers and send times written by the publishers; no
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_measuring(parser)
 
 

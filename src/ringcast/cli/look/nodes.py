@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HELP = "List the nodes that this one knows: whether they are here, and where they are reached."
 
-_EPILOG = """\
+EPILOG = """\
 A node is 'here', 'suspect' while it does not answer, 'gone', or in 'conflict' when another node has the same name.
 Nodes need not be linked to each other directly to exchange messages.
 
@@ -33,7 +33,6 @@ _HEADS = ("node", "state", "link", "address", "clock", "bound", "drift")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_watch(parser)
     add_access(parser)
     add_json(parser, "one JSON document (with --watch: one object per line)")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HELP = "List tags: what they carry, who publishes and subscribes, how much was sent, how often, and when last."
 
-_EPILOG = """\
+EPILOG = """\
 The rate is that of the last seconds, by the publishers' own send times. A tag without publishers keeps the
 histories of the last ones, as far as memory allows; 'ringcast pull' reads them.
 
@@ -41,7 +41,6 @@ _SUBSCRIBER_HEADS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("pattern", nargs="?", default="**", metavar="PATTERN", help="a tag, or 'lab/*/temp', 'lab/**'")
     parser.add_argument("--publishers", action="store_true", help="show each publisher")
     parser.add_argument("--subscribers", action="store_true", help="show each subscriber, with latency and loss")

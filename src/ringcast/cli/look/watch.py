@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HELP = "Print which nodes, publishers and subscribers are there, and then each that comes or goes, until Ctrl-C."
 
-_EPILOG = """\
+EPILOG = """\
 Nodes are always shown; PATTERN chooses publishers by tag, and subscribers by the tags that they could receive.
 
 examples:
@@ -26,7 +26,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("pattern", nargs="?", default="**", metavar="PATTERN", help="a tag, or 'lab/*/temp', 'lab/**'")
     parser.add_argument("--now", action="store_true", help="print what is there now, and exit")
     add_access(parser)

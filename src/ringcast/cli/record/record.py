@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "Record tags, as they are received, to Parquet files that Spark, DuckDB and pandas read, or to an MCAP file."
 
-_EPILOG = """\
+EPILOG = """\
 If DIR holds a recording already, it is continued without repeats, and without gaps as far as rings still hold what was
 sent since. Ctrl-C ends the recording; everything received so far is committed. Messages that were overwritten before
 this program read them are counted, in the column "lost" and at the end.
@@ -36,7 +36,6 @@ _SHOW_S = 0.5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("patterns", metavar="TAG", nargs="+", help="a tag, or 'lab/*/temp', 'lab/**'")
     parser.add_argument("--out", metavar="DIR", help="directory for the Parquet recording")
     parser.add_argument("--mcap", metavar="FILE", help="write an MCAP file, instead of DIR or besides")

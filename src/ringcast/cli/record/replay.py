@@ -13,7 +13,7 @@ from ringcast.model.tag import check_name, check_pattern
 
 HELP = "Publish a recording (a directory or an MCAP file), with the timing it had or another."
 
-_EPILOG = """\
+EPILOG = """\
 Messages keep their bytes and their event times; numbers and send times are new. Each recorded publisher is replayed by
 a publisher of its own. Tags are created with the codec and schema that were recorded.
 
@@ -42,7 +42,6 @@ def _renaming(text: str) -> tuple[str, str]:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("recording", metavar="DIR|FILE", help="what 'ringcast record' wrote")
     parser.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="1 (default) is as recorded; 'max'")
     parser.add_argument("--only", default="**", metavar="PATTERN", help="only the recorded tags that match")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HELP = "Watch the deadlines of tags, and raise or lower the class of channels by rule, until Ctrl-C."
 
-_EPILOG = """\
+EPILOG = """\
 The agent subscribes on this node and counts messages that arrive later than --deadline after they were sent, or not at
 all. After --raise-after looks in a row with more than --share of them, the tag's channels to this node are set one
 class higher, as 'ringcast set TAG --node THIS --priority CLASS' does; after --lower-after looks without a miss, one
@@ -43,7 +43,6 @@ class _Seen(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("pattern", metavar="TAG", help="a tag, or several by wildcard")
     parser.add_argument("--deadline", required=True, metavar="TIME", help="from send to arrival: 10ms, 500us")
     parser.add_argument("--share", type=float, default=0.01, metavar="X", help="misses allowed, of 1 (0.01)")

@@ -11,7 +11,7 @@ from ringcast.cli.program import VERBS, parser_of
 
 HELP = "Print a script by which bash, zsh or fish completes verbs, options and their values."
 
-_EPILOG = """\
+EPILOG = """\
 The script knows the verbs of this version: print it again after an upgrade.
 
 examples:
@@ -22,7 +22,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("shell", metavar="SHELL", choices=sorted(SHELLS), help="bash, zsh or fish")
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 HELP = "Talk, see, draw, write and play together in browsers: starts the gateway and prints the address to open."
 
-_EPILOG = """\
+EPILOG = """\
 Everybody who opens the address and names the same conference takes part; so does everybody at the gateways of other
 nodes of the mesh. With --headless this process takes part itself, with sound from a file and a test picture, and says
 at the end what it received: for tests, load and demonstrations.
@@ -44,7 +44,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("--conference", default="main", metavar="NAME", help="which conference (default: main)")
     parser.add_argument(
         "--format", choices=("telephone", "wide"), default="telephone",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HELP = "The daemon's settings: what is in force and where each came from, or whether a file is valid."
 
-_EPILOG = """\
+EPILOG = """\
 'show' asks the daemon that runs. When none runs, or with --config or another setting, it shows what a daemon would use
 that is started with these options. An origin is default, flag, environment, or a file and its line. 'check' reads a
 file as a daemon would; the exit code is 1 when it cannot be used, with the line of the mistake.
@@ -30,7 +30,6 @@ _HEADS = ("setting", "value", "from")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     show = actions.add_parser("show", help="the settings in force, and where each came from")
     daemon.add_settings(show)

@@ -11,7 +11,7 @@ from ringcast.errors import BadConfiguration, RingcastError
 
 HELP = "Run this node's daemon."
 
-_EPILOG = """\
+EPILOG = """\
 Settings come from flags, then from a file: --config, or RINGCAST_CONFIG, or ringcast/ringcast.toml in XDG_CONFIG_HOME
 (~/.config), or /etc/ringcast/ringcast.toml. 'ringcast config show' says what is in force and where it came from. SIGHUP
 reloads the file: tags, peers, transports, rules, limits and the log change at once. The log names the settings that
@@ -27,7 +27,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_settings(parser)
     parser.add_argument("--check", action="store_true", help="say whether the settings are valid, and exit")
     parser.add_argument("--until-idle", action="store_true", help="end when the last client has left")

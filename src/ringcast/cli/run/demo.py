@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HELP = "See it work: a search and rescue on three nodes, fused in Spark, live for half a minute, then a page of it."
 
-_EPILOG = """\
+EPILOG = """\
 Two UAVs and four street cameras, each a process of its own, publish on two nodes; a handheld subscribes to a UAV's
 camera behind a proxy that makes the pictures smaller and fewer; Spark on the third node reads the tags live, finds
 survivors and publishes them on sar/detections, to which we subscribe. Afterwards the recording is analysed, what was
@@ -50,7 +50,6 @@ _PROGRESS_EVERY_S = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument(
         "--seconds",
         type=positive,

@@ -12,7 +12,7 @@ from ringcast.cli.program import FAILED
 
 HELP = "What this machine allows: kernel, limits, network, software, the daemon, security, Spark, lab. Changes nothing."
 
-_EPILOG = """\
+EPILOG = """\
 Each line is ok, limited (it works, with less) or missing. One sentence says what you lose and how to change that. The
 exit code is 1 when Ringcast cannot run here, else 0.
 
@@ -25,7 +25,6 @@ _STYLES = {"ok": "green", "limited": "yellow", "missing": "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_socket(parser)
     add_json(parser)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HELP = "Serve web pages that publish, subscribe, pull, list and watch, with the rights of this program."
 
-_EPILOG = """\
+EPILOG = """\
 A page loads the module ringcast.js from the gateway, and has the Python API in JavaScript:
 
   <script type="module">
@@ -55,7 +55,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument(
         "--listen", metavar="HOST:PORT", default="127.0.0.1:7480",
         help="where browsers find it (default: 127.0.0.1:7480; port 0 takes a free one)",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HELP = "Close a mesh to strangers: every node proves its name by a certificate before it is listened to."
 
-_EPILOG = """\
+EPILOG = """\
 Three commands close a mesh. On one machine, which becomes the mesh's authority:
   ringcast secure init                       makes the authority, and this node's certificate
   ringcast secure invite                     prints an invitation, and waits for the one who uses it
@@ -47,7 +47,6 @@ _HEADS = ("node", "certificate", "valid until", "state")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     init = actions.add_parser("init", help="make an authority here, and this node's certificate")
     _add_name(init)

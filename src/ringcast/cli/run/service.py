@@ -14,7 +14,7 @@ from ringcast.cli.program import Misuse
 
 HELP = "Print the systemd unit that runs the daemon with this Python."
 
-_EPILOG = """\
+EPILOG = """\
 The daemon serves programs of the user it runs as, and root's. As a service of the machine its socket is
 /run/ringcast/daemon.sock, and programs find it by RINGCAST_SOCKET; as a service of a user (--scope user) it is where
 programs of that user look by themselves. docs/operating.md has all steps.
@@ -41,7 +41,6 @@ _PRIVATE = "PrivateTmp=yes\nPrivateDevices=yes"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument(
         "--scope", choices=("system", "user"), default="system", help="a service of the machine (default) or of a user"
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HELP = "Show whether this node's daemon is up: its process, node and mesh, other nodes, memory, configuration."
 
-_EPILOG = """\
+EPILOG = """\
 The exit code is 0 when a daemon answers, else 1. This verb never starts one.
 
 examples:
@@ -28,7 +28,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_socket(parser)
     add_json(parser)
 

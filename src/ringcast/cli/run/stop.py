@@ -15,7 +15,7 @@ from ringcast.errors import BrokenError, DaemonUnavailable
 
 HELP = "End this node's daemon, and wait until it has. Programs go on with the rings they have, and attach to the next."
 
-_EPILOG = """\
+EPILOG = """\
 The daemon tells other nodes that it leaves before it ends. If it has not ended after --timeout, the exit code is 1 and
 the daemon goes on; with --kill it is killed then. A daemon that systemd runs is ended by 'systemctl stop ringcast'.
 
@@ -26,7 +26,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add_socket(parser)
     parser.add_argument("--timeout", type=positive, default=10.0, metavar="S", help="wait S seconds (default: 10)")
     parser.add_argument("--kill", action="store_true", help="kill a daemon that has not ended by then")

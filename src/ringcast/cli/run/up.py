@@ -19,7 +19,7 @@ from ringcast.lab.testbed.local_mesh import local_mesh
 
 HELP = "Run several nodes on this machine, joined to each other, until Ctrl-C."
 
-_EPILOG = """\
+EPILOG = """\
 Each node is a daemon of its own on 127.0.0.1. In another terminal, set RINGCAST_SOCKET as printed, and programs started
 there use that node.
 
@@ -30,7 +30,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("--nodes", type=count, default=3, metavar="N", help="how many nodes (default: 3)")
     parser.add_argument("--seconds", type=positive, metavar="S", help="end after S seconds")
     parser.add_argument("--prefix", default="node", metavar="NAME", help="what the names begin with (default: node)")

@@ -1,8 +1,8 @@
 """Streams of other nodes that this process receives itself: those of which it is its node's only reader.
 
 The daemon gives the socket, this process makes the mirror and shows it to the daemon. The thread that waits for a
-message receives it (`native/path/delivery.hpp`). Invariant: a mirror is written until the daemon says otherwise, or
-until the daemon is another one, and never after `close`.
+message receives it (`native/path/receiving/delivery.hpp`). Invariant: a mirror is written until the daemon says
+otherwise, or until the daemon is another one, and never after `close`.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ def pauses_s() -> Iterator[float]:
 
 
 SENDING = ("send", "send_nowait", "send_many", "reserve")
+_REFUSED = (*SENDING, "send_packet")
 
 
 class PublishedRing(_core.RingWriter):
@@ -100,7 +101,7 @@ class PublishedRing(_core.RingWriter):
         # An instance's attribute hides the native method: sending stays free of a check for the rarest case.
         face = self.face() if self.face is not None else None
         for shown in (self, face):
-            for name in SENDING if shown is not None else ():
+            for name in _REFUSED if shown is not None else ():
                 setattr(shown, name, refuse)
 
     def drain(self, timeout: float | None) -> None:

@@ -1,5 +1,5 @@
-// Board, chat, roll and game. Pure: no DOM, no clock, no network. The same as `ringcast/conference/together/` in Python;
-// what everybody sees depends on which values came, not on their order.
+// Board, chat, roll and game. Pure: no DOM, no clock, no network. The same as `conference/presence.py` and
+// `tests/conference_model/` in Python; what everybody sees depends on which values came, not on their order.
 
 export class BadValue extends Error {}
 

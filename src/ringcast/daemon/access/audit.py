@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ringcast import _core
 from ringcast.control.requests import ReportRefusal
 from ringcast.control.status import Refusal
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.observe.complaints import Complaints, printable
@@ -54,7 +55,7 @@ class Audit:
         self._complaints = Complaints(logger)
         self._publisher = OwnPublisher(local, audit_tag(self._node), AUDIT_ATTRIBUTES, deliver, changed)
         self._waiting: list[Refusal] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._tick)
         self._closed = False
 
     def client(self, who: Who, pid: int, error: NotAllowed) -> None:
@@ -82,9 +83,8 @@ class Audit:
         self._sum_up(now_ns)
         if self._limit.admits(alike or (kind, who, action), now_ns, record, count):
             self._write(record)
-        due_ns = self._limit.due_ns()
-        if self._timer is None and due_ns is not None and not self._closed:
-            self._timer = self._loop.call_later(max(0, due_ns - now_ns) / 1e9 + 1e-3, self._tick)
+        if (due_ns := self._limit.due_ns()) is not None:
+            self._alarm.within(max(0, due_ns - now_ns) / 1e9 + 1e-3)
 
     @property
     def left_out(self) -> int:
@@ -93,15 +93,13 @@ class Audit:
     def close(self) -> None:
         """What was left out until now is written down."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
         for count, record in self._limit.take_sums(2**63):
             self._write_file(replace(record, left_out=count))
         self._complaints.close()
         self._publisher.close()
 
     def _tick(self) -> None:
-        self._timer = None
         self._sum_up(int(self._loop.time() * 1e9))
 
     def _sum_up(self, now_ns: int) -> None:

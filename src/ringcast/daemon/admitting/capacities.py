@@ -46,6 +46,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     cores: Annotated[int, Meta(ge=1, le=65536)]
     costs: Costs
     blocking_s: Annotated[float, Meta(ge=0.0, le=60.0)]
+    preemption_s: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.0
     link_bps: Annotated[int, Meta(ge=0, le=10**15)] = 0
     ways: Annotated[list[Way], Meta(max_length=MOST_WAYS)] = []
     """To those that were asked for and answer it."""
@@ -124,7 +125,8 @@ class Capacities:
         ways = await self._ways(sorted({*self._far, *asked.to} - {self._node})) if asked.to else []
         return service.encode(
             Capacity(
-                cores=found.machine.cores, costs=found.costs, blocking_s=found.blocking_s, link_bps=LINKS.rate_bps,
+                cores=found.machine.cores, costs=found.costs, blocking_s=found.blocking_s,
+                preemption_s=found.preemption_s, link_bps=LINKS.rate_bps,
                 ways=[way for way in ways if way.node in asked.to],
             )
         )  # fmt: skip

@@ -23,6 +23,8 @@ class Said(Protocol):
     def costs(self) -> Costs: ...
     @property
     def blocking_s(self) -> float: ...
+    @property
+    def preemption_s(self) -> float: ...
 
 
 class Others(Protocol):
@@ -63,8 +65,11 @@ def _clients(stream: Stream) -> list[Subscriber | Pull]:
 def _node(name: str, found: Calibration, *, own: bool, others: Others | None) -> Node:
     said = others.of(name) if others is not None and not own else None
     if said is not None:
-        return Node(name=name, cores=said.cores, blocking_s=said.blocking_s, costs=said.costs)
-    return Node(name=name, cores=found.machine.cores if own else 1, blocking_s=found.blocking_s)
+        return Node(
+            name=name, cores=said.cores, blocking_s=said.blocking_s, preemption_s=said.preemption_s, costs=said.costs
+        )  # fmt: skip
+    cores = found.machine.cores if own else 1
+    return Node(name=name, cores=cores, blocking_s=found.blocking_s, preemption_s=found.preemption_s)
 
 
 def _link(a: str, b: str, others: Others | None) -> Link:

@@ -17,6 +17,7 @@ from ringcast.adapt.environment import Cost, Environment, Surroundings
 from ringcast.control import service
 from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Heard, Lived
 from ringcast.control.limits import MAX_CHOICES_PER_TAG, MAX_WHY_CHARS
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.hearing import Hearing
 from ringcast.daemon.choosing.models import Models
@@ -65,31 +66,23 @@ class Choosing:
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._tags: dict[str, _Tag] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._begin)
         self._looking: asyncio.Task[None] | None = None
-        self._closed = False
         mesh.serve(HEARD, self._serve)
 
     def close(self) -> None:
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
         if self._looking is not None:
             self._looking.cancel()
 
     def changed(self, changes: Iterable[Change]) -> None:
         """The table changed, here or elsewhere."""
-        if self._timer is None and self._looking is None and any(_asks(row) for _, row in changes):
-            self._plan(SOON_S)
+        if not self._alarm.waiting and self._looking is None and any(_asks(row) for _, row in changes):
+            self._alarm.within(SOON_S)
 
     # ------------------------------------------------------------------ when
 
-    def _plan(self, delay_s: float) -> None:
-        if not self._closed and self._timer is None:
-            self._timer = self._loop.call_later(delay_s, self._begin)
-
     def _begin(self) -> None:
-        self._timer = None
         if mine := dict(self._mine()):
             self._looking = self._background.start("choosing transports", self.look(mine), self._done)
         else:
@@ -97,7 +90,7 @@ class Choosing:
 
     def _done(self) -> None:
         self._looking = None
-        self._plan(PERIOD_S)
+        self._alarm.within(PERIOD_S)
 
     # ------------------------------------------------------------------ what
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.table.leases import Leases
 
 logger = logging.getLogger("ringcast.daemon")
@@ -18,15 +19,14 @@ class UnusedTags:
         self._leases = Leases(lease_s)
         self._unused = unused
         self._expire = expire
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._look)
 
     def look_later(self) -> None:
         if self._leases.period_s is not None:
-            self._timer = asyncio.get_running_loop().call_later(self._leases.period_s, self._look)
+            self._alarm.within(self._leases.period_s)
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
 
     def _look(self) -> None:
         expired = self._leases.look(self._unused(), asyncio.get_running_loop().time())

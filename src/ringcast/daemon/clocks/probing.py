@@ -52,6 +52,7 @@ class _Asked(NamedTuple):
     asked_ns: int
     apart_ns: int
     """The time of day against time since boot, when it was sent."""
+    counts: bool
 
 
 class Probing:
@@ -98,18 +99,25 @@ class Probing:
         self._waiting.clear()
 
     def ask(self, node: str, host: str, port: int, given: Secret) -> None:
-        """`given` is what that node told this one."""
+        """`given` is what that node told this one. It is asked twice, one question right behind the other. The first
+        makes the way warm, there and back; the second counts. After a pause one direction may take five times as long
+        as the other, whichever end was at work last, and half of what they differ by is the error."""
+        address = (f"::ffff:{host}" if self._mapped and ":" not in host else host, port)
+        for counts in (False, True):
+            self._ask(node, address, given, counts)
+
+    def _ask(self, node: str, address: tuple[str, int], given: Secret, counts: bool) -> None:
         nonce = secrets.randbits(62)
         if len(self._waiting) >= MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]
-        address = (f"::ffff:{host}" if self._mapped and ":" not in host else host, port)
-        datagram = ClockProbe(given.key, nonce).encode(given.secret)
         boot_ns, asked_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), _core.utc_ns()
+        # After the stamp, as in an answer: what both ways have alike cancels out.
+        datagram = ClockProbe(given.key, nonce).encode(given.secret)
         try:
             self._socket.sendto(datagram, address)
         except OSError:
             return  # the network is away; the mesh knows better than a probe
-        self._waiting[nonce] = _Asked(node, given.secret, asked_ns, asked_ns - boot_ns)
+        self._waiting[nonce] = _Asked(node, given.secret, asked_ns, asked_ns - boot_ns, counts)
 
     def _read(self) -> None:
         self._rest = None
@@ -163,6 +171,8 @@ class Probing:
             self.dropped["forged"] += 1
             return
         del self._waiting[probe.nonce]
+        if not asked.counts:
+            return
         boot_ns, utc_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), _core.utc_ns()
         if abs(utc_ns - boot_ns - asked.apart_ns) > SET_NS:
             return

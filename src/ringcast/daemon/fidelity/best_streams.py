@@ -8,9 +8,9 @@ received, and at most one more is open.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.fidelity.worth import best_tag
@@ -26,7 +26,7 @@ class BestStreams:
         self._local = local
         self._deliver = deliver
         self._on_changed = on_changed
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._look)
         self._seen: dict[int, int] = {}
         """How far each ring was that is waited for."""
 
@@ -39,8 +39,7 @@ class BestStreams:
             self._on_changed()
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
 
     def _choose(self, one: Subscription) -> bool:
         table = self._local.table
@@ -50,13 +49,12 @@ class BestStreams:
             self._deliver(self._local.sharing.change_over(one, wanted))
         else:
             one.tag_next = wanted if wanted != one.tag_now else ""
-            if one.tag_next and self._timer is None:
-                self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+            if one.tag_next:
+                self._alarm.within(LOOK_S)
         return (one.tag_now, one.tag_next) != before
 
     def _look(self) -> None:
         """Whether a message came on what is better."""
-        self._timer = None
         sharing = self._local.sharing
         waiting = [one for one in sharing.choosing.values() if one.tag_next]
         changed = False
@@ -70,6 +68,6 @@ class BestStreams:
                 seen |= {ring.ring: self._seen.get(ring.ring, ring.next_seq) for ring in rings}
         self._seen = seen
         if any(one.tag_next for one in waiting):
-            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+            self._alarm.within(LOOK_S)
         if changed:
             self._on_changed()

@@ -8,18 +8,19 @@ and its client was told of it.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
 from itertools import zip_longest
 
 from ringcast import _core
 from ringcast.adapt.fidelity import Follower, Seen
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.subscribers import ADMISSION
 from ringcast.daemon.coalesced import Coalesced
 from ringcast.daemon.effects import Send
 from ringcast.daemon.rings.registrations import Subscription
+from ringcast.daemon.rings.ring import MirrorRing
 from ringcast.scaling.fidelity import Fidelity, Range
 
 LOOK_S = 0.5
@@ -35,7 +36,7 @@ class Ranges:
         self._deliver = deliver
         self._on_changed = on_changed
         self._followed: dict[int, _Followed] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._look)
         self._settling = Coalesced(self._settle)
         self._known: object = None
 
@@ -48,14 +49,13 @@ class Ranges:
             del self._followed[number]
         for number in ranged.keys() - self._followed.keys():
             self._followed[number] = _Followed(ranged[number])
-        if ranged and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+        if ranged:
+            self._alarm.within(LOOK_S)
         self._settling.soon()
 
     def close(self) -> None:
         self._settling.close()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
 
     def _settle(self) -> None:
         """What admission allows, if it may be something else than before."""
@@ -76,12 +76,17 @@ class Ranges:
         self._apply()
 
     def _look(self) -> None:
-        self._timer = None
         for followed in self._followed.values():
-            followed.look()
+            followed.look(*self._came(followed.subscription))
         self._apply()
         if self._followed:
-            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+            self._alarm.within(LOOK_S)
+
+    def _came(self, subscription: Subscription) -> tuple[int, int]:
+        """Packets that came here for it from other nodes, and messages that became whole of them."""
+        rings = self._local.rings.matching(subscription.info.pattern)
+        found = [ring.came for ring in rings if isinstance(ring, MirrorRing)]
+        return sum(pieces for pieces, _ in found), sum(whole for _, whole in found)
 
     def _apply(self) -> None:
         changed = False
@@ -105,6 +110,8 @@ class _Followed:
         self._steps = self._range.steps()
         self._follower = Follower([step.rate_hz for step in self._steps])
         self._had = subscription.status()
+        self._pieces = self._whole = 0
+        self._silent_s = 0.0
 
     def now(self) -> Fidelity:
         step = self._steps[self._follower.step]
@@ -116,7 +123,8 @@ class _Followed:
             why = ADMISSION if self.admitted_hz < step.rate_hz else why
         return Fidelity(rate_hz, options.size if step.size is None else step.size, why)
 
-    def look(self) -> None:
+    def look(self, pieces: int, whole: int) -> None:
+        """How many packets have come for it so far, and messages become whole of them, received or not."""
         had, self._had = self._had, self.subscription.status()
         now, before = self._had.counters, had.counters
         received, lost = (max(0, now.get(name, 0) - before.get(name, 0)) for name in ("received", "lost"))
@@ -127,4 +135,11 @@ class _Followed:
             for bucket, (count, earlier) in enumerate(zip_longest(self._had.latency, had.latency, fillvalue=0))
             if _core.latency_bucket_ns(bucket) > limit_s * 1e9
         )
-        self._follower.look(Seen(received, lost, late, received / LOOK_S / max(1, now.get("rings", 1))))
+        came = pieces - self._pieces if whole <= self._whole else 0
+        self._pieces, self._whole = pieces, whole
+        self._silent_s = self._silent_s + LOOK_S if came > 0 and not received and not lost else 0.0
+        # A long message may take its time, up to the period of the slowest rate that it may have.
+        least_hz = self._range.hz[0] if self._range.hz is not None else rate_hz
+        unfinished = came if self._silent_s > max(LATE_S, 2 / least_hz if least_hz else 0.0) else 0
+        hz = received / LOOK_S / max(1, now.get("rings", 1))
+        self._follower.look(Seen(received, lost, late, hz, unfinished))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.stages.proxies import Stages
@@ -23,14 +23,12 @@ class Rates:
         self._stages = stages
         self._outgoing = outgoing
         self._deliver = deliver
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._look)
 
     def later(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PACE_S, self._look)
+        self._alarm.within(PACE_S)
 
     def _look(self) -> None:
-        self._timer = None
         self._deliver(self._local.sharing.follow_rates())
         self._stages.follow_rates()
         rates = self._local.sharing.has_rates or self._stages.has_rates

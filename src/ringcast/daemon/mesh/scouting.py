@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from ringcast.control.peering import PROTOCOL_VERSION, Scout, decode_scout_untrusted, encode_scout
+from ringcast.daemon.alarm import Alarm
 from ringcast.errors import BadMessage
 from ringcast.model.addresses import is_ipv6, is_wildcard, join
 
@@ -87,7 +88,7 @@ class Scouting:
         self._listening = {is_ipv6(host): (host, port) for host, port in reversed(listening)}
         self._on_heard = on_heard
         self._sockets: list[_GroupSocket] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._call)
         self._calls = 0
         self._foreign: set[tuple[str, int]] = set()
         self._others: set[tuple[str, str]] = set()
@@ -108,8 +109,7 @@ class Scouting:
         self._call()
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
         for sock in self._sockets:
             sock.close()
 
@@ -120,7 +120,7 @@ class Scouting:
         wait_s = self._settings.seldom_s
         if self._calls < len(FIRST_CALLS_S):
             wait_s = FIRST_CALLS_S[self._calls] - FIRST_CALLS_S[self._calls - 1]
-        self._timer = asyncio.get_running_loop().call_later(wait_s, self._call)
+        self._alarm.within(wait_s)
 
     def _heard(self, status: ScoutStatus, datagram: bytes, host: str) -> None:
         try:

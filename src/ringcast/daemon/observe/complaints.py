@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.observe.rate_limit import RateLimit
 
 
@@ -18,7 +19,7 @@ class Complaints:
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
         self._limit = RateLimit()
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._tick)
 
     @property
     def suppressed(self) -> int:
@@ -34,8 +35,7 @@ class Complaints:
         self._say(logging.ERROR, about, text, args, exc_info=True)
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
 
     def _say(
         self, level: int, about: str, text: str, args: tuple[object, ...], *, exc_info: bool = False
@@ -44,24 +44,20 @@ class Complaints:
         self._sum_up(now_ns)
         if self._limit.admits((text, about), now_ns, (level, printable(text % args))):
             self._logger.log(level, "%s", printable(text % args), exc_info=exc_info)
-        due_ns = self._limit.due_ns()
-        if self._timer is None and due_ns is not None:
-            self._tick_at(due_ns, now_ns)
+        self._tick_later(now_ns)
 
     def _tick(self) -> None:
-        self._timer = None
         self._sum_up(self._now_ns())
-        due_ns = self._limit.due_ns()
-        if due_ns is not None:
-            self._tick_at(due_ns, self._now_ns())
+        self._tick_later(self._now_ns())
 
     def _sum_up(self, now_ns: int) -> None:
         for count, (level, text) in self._limit.take_sums(now_ns):
             self._logger.log(level, "... and %d more in the last minute; the last one: %s", count, text)
 
-    def _tick_at(self, due_ns: int, now_ns: int) -> None:
-        # A millisecond late, or rounding could have it wake before its time again and again.
-        self._timer = asyncio.get_running_loop().call_later(max(0, due_ns - now_ns) / 1e9 + 1e-3, self._tick)
+    def _tick_later(self, now_ns: int) -> None:
+        if (due_ns := self._limit.due_ns()) is not None:
+            # A millisecond late, or rounding could have it wake before its time again and again.
+            self._alarm.within(max(0, due_ns - now_ns) / 1e9 + 1e-3)
 
     def _now_ns(self) -> int:
         return int(asyncio.get_running_loop().time() * 1e9)

@@ -6,7 +6,6 @@ Many channels are read in slices.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from ringcast.control.status import ChannelStatus
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
@@ -40,20 +40,17 @@ class Telemetry:
         self._dropped = dropped
         self._background = background
         self._publisher = OwnPublisher(local, channels_tag(self._node), ATTRIBUTES, deliver, changed)
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._tick)
         self._failure = ""
         """What was said last about not publishing."""
-        self._loop = asyncio.get_running_loop()
         self._closed = False
 
     def start(self) -> None:
-        if not self._closed:
-            self._timer = self._loop.call_later(PERIOD_S, self._tick)
+        self._alarm.within(PERIOD_S)
 
     def close(self) -> None:
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
         self._publisher.close()
 
     def _tick(self) -> None:

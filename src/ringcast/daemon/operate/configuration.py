@@ -25,6 +25,7 @@ from ringcast.model.schedule import MOST_PRIORITY
 from ringcast.model.tag import check_name, check_pattern, matches
 from ringcast.model.toml_lines import Path, line_of, line_of_error, lines_of
 from ringcast.transport.registry import check_transport
+from ringcast.transport.urgent.awake import ANY_US
 from ringcast.transport.urgent.queues import MOST_SHARE
 
 CONTROL_PORT = 7417
@@ -181,6 +182,16 @@ def _priority(value: object) -> int:
     return value
 
 
+def _latency(value: object) -> int:
+    """Microseconds."""
+    found = re.fullmatch(r"(\d{1,6})us", value) if isinstance(value, str) else None
+    if value == "any":
+        return ANY_US
+    if found is None:
+        raise ValueError('how late a core may wake, as "20us", "0us" for cores that do not sleep, or "any"')
+    return int(found[1])
+
+
 def _rate(value: object) -> int:
     try:
         return priority.rate_bps(value if isinstance(value, str) else "")
@@ -319,6 +330,7 @@ KEYS: dict[str, Key] = {
     "limits.cpu_share": Key(_share, True, "unlimited"),
     "limits.sched_priority": Key(_priority, True, "99"),
     "limits.sched_share": Key(_share, True, "what the kernel grants"),
+    "limits.wake_latency": Key(_latency, True, "0us in a virtual machine, else 3us"),
     "limits.link_rate": Key(_rate, True, "what the network card says"),
     "limits.link_share": Key(_link_share, True, f"{MOST_SHARE:g}"),
     "limits.user_connections": Key(_count, True, "4096"),

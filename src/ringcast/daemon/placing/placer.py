@@ -21,6 +21,7 @@ from ringcast.control.limits import MAX_PLACED_PER_TAG
 from ringcast.control.placing import PROBE, REPORT, Observation, SubscriberPlace
 from ringcast.control.requests import SetChannel
 from ringcast.control.status import ChannelStatus
+from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.background import Background
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
@@ -59,7 +60,6 @@ class Placing:
         self._deliver = deliver
         self._on_placed = on_placed
         self._background = background
-        self._closed = False
         self._loop = asyncio.get_running_loop()
         self._ways = Ways(mesh, host_of, self._loop.time, background)
         self.reporting = Reporting(local, self._ways, self._others, channels, _core.utc_ns)
@@ -70,7 +70,7 @@ class Placing:
         """Rows of subscribers that leave their proxies to whoever keeps the tag."""
         self._best: tuple[object, Answer] | None = None
         self._not_before = -math.inf
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._begin)
         self._looking: asyncio.Task[None] | None = None
         self._again = False
         self._left = False
@@ -80,9 +80,7 @@ class Placing:
         mesh.serve(PROBE, self._ways.serve)
 
     def close(self) -> None:
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
         if self._looking is not None:
             self._looking.cancel()
         self._ways.close()
@@ -111,17 +109,12 @@ class Placing:
     # ------------------------------------------------------------------ when
 
     def _plan(self, delay_s: float) -> None:
-        if self._closed:
-            return
         if self._looking is not None:
             self._again = self._again or delay_s == SOON_S
-        elif self._timer is None or self._timer.when() > self._loop.time() + delay_s:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = self._loop.call_later(delay_s, self._begin)
+        else:
+            self._alarm.within(delay_s)
 
     def _begin(self) -> None:
-        self._timer = None
         if self._left:
             self._left = False
             self._forget_gone()

@@ -295,6 +295,12 @@ class MirrorRing(Ring):
         return max(0, self._mirror.counters().get("most_delay_ns", 0))
 
     @property
+    def came(self) -> tuple[int, int]:
+        """Packets with messages, or parts of messages, that came; and messages that became whole of them."""
+        counters = self._mirror.counters()
+        return counters.get("datagrams", 0), counters.get("messages", 0)
+
+    @property
     def priority(self) -> str:
         return self.demand.priority
 

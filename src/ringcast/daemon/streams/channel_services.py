@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from ringcast.control import service
 from ringcast.control.service import (
@@ -29,6 +30,7 @@ from ringcast.errors import BrokenError, RingcastError
 
 AGAIN_S = 2.0
 _DONE = service.encode(Nothing())
+T = TypeVar("T")
 
 
 class ChannelServices:
@@ -42,9 +44,11 @@ class ChannelServices:
         self._outgoing = outgoing
         self._host_of = host_of
         for name, handler in (
-            (service.OPEN, self._open), (service.START, self._start), (service.CLOSE, self._close),
-            (service.AGAIN, self._again), (service.REGROUP, self._regroup), (service.RETUNE, self._retune),
-            (service.DIRECT, self._direct),
+            (service.OPEN, self._open), (service.START, self._start), (service.AGAIN, self._again),
+            (service.CLOSE, _at_once(CloseChannel, outgoing.close_channel)),
+            (service.RETUNE, _at_once(RetuneChannel, outgoing.retune)),
+            (service.DIRECT, _at_once(DirectChannel, outgoing.direct)),
+            (service.REGROUP, _at_once(RegroupChannel, incoming.regroup)),
         ):  # fmt: skip
             mesh.serve(name, handler)
 
@@ -65,25 +69,19 @@ class ChannelServices:
             raise _unreachable(node, host, exc) from exc
         return _DONE
 
-    async def _close(self, node: str, payload: bytes) -> bytes:
-        self._outgoing.close_channel(service.decode_untrusted(payload, CloseChannel))
-        return _DONE
-
-    async def _retune(self, node: str, payload: bytes) -> bytes:
-        self._outgoing.retune(service.decode_untrusted(payload, RetuneChannel))
-        return _DONE
-
-    async def _direct(self, node: str, payload: bytes) -> bytes:
-        self._outgoing.direct(service.decode_untrusted(payload, DirectChannel))
-        return _DONE
-
-    async def _regroup(self, node: str, payload: bytes) -> bytes:
-        self._incoming.regroup(service.decode_untrusted(payload, RegroupChannel))
-        return _DONE
-
     async def _again(self, node: str, payload: bytes) -> bytes:
         self._incoming.again(node, service.decode_untrusted(payload, OpenAgain).key)
         return _DONE
+
+
+def _at_once(kind: type[T], act: Callable[[T], None]) -> Callable[[str, bytes], Awaitable[bytes]]:
+    """A service that only passes on what it was sent."""
+
+    async def serve(node: str, payload: bytes) -> bytes:
+        act(service.decode_untrusted(payload, kind))
+        return _DONE
+
+    return serve
 
 
 class ReceiverNotices:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -17,24 +18,22 @@ from ringcast.lab.adamant import recovery_bench, requirements
 from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
 from ringcast.lab.adamant.environments import CANDIDATES, TUNING_SEED, UNSEEN_SEED, environment_grid, judged_grid
-from ringcast.lab.adamant.field import experiment as field
+from ringcast.lab.adamant.field import experiment as real_network
 from ringcast.lab.adamant.grid import TRANSPORTS, Cell, Grid, crowd_grid, paper_grid
 from ringcast.lab.adamant.kept import Kept, forget
 from ringcast.lab.adamant.means import PIPELINES, Means
 from ringcast.lab.adamant.results import Result
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.measuring.rows import Row
 from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.workers import workers
 
-COMMAND = "ringcast lab run adamant"
 NEEDS_ROOT = False
 FIELD, GRID, DRAWN, NEVER_SEEN, FOR_TUNING = PARTS = ("field", "grid", "environments", "unseen", "tuning")
 """What `--part` may name: the real network, the paper's grid simulated, what models learn from, what finished ones are
 judged by, and what settings of the training are compared by."""
-__all__ = ["COMMAND", "ENVIRONMENTS", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "forget", "pipelines", "run",
-           "run_grid", "write"]  # fmt: skip
+__all__ = ["ENVIRONMENTS", "FINDINGS", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "forget", "pipelines", "run",
+           "run_grid"]  # fmt: skip
 ENVIRONMENTS = "adamant environments"
 """The experiment that a model is trained on: `ringcast pipeline run train --experiment 'adamant environments'`."""
 TUNING = "adamant tuning"
@@ -43,12 +42,14 @@ UNSEEN = "adamant unseen"
 """The experiment by which finished models are compared: `ringcast pipeline run unseen`."""
 
 
+@dataclass
 class AdamantFindings(Findings):
     """With every run of the paper's grid, for what is told of single runs."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.results: list[Result] = []
+    results: list[Result] = field(default_factory=list)
+
+
+FINDINGS = AdamantFindings
 
 
 def run(quick: bool, steps: Steps, part: str = "", folder: Path | None = None) -> AdamantFindings:
@@ -59,7 +60,7 @@ def run(quick: bool, steps: Steps, part: str = "", folder: Path | None = None) -
         real = Findings()
         if part in ("", FIELD):
             # What is measured first, while nothing else runs here.
-            real, measured = field.run(quick, steps, pool)
+            real, measured = real_network.run(quick, steps, pool)
             findings.measured += adamant_results.measured(measured)
         if part in ("", GRID):
             _simulate(quick, findings, steps, pool, kept)
@@ -151,8 +152,3 @@ def _one(experiment: str, grid: Grid, kept: Kept, job: tuple[Cell, str, int]) ->
 
 def _machine() -> str:
     return f"{platform.machine()}, {platform.system()} {platform.release()}, Python {platform.python_version()}"
-
-
-def write(findings: AdamantFindings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))

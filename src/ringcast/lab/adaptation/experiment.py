@@ -22,19 +22,20 @@ from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.adaptation import choices, real, switching
 from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
 from ringcast.lab.adaptation.phases import FIXED, SETTLING, Phase, phases
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.lab.testbed.network import unavailable
 
-COMMAND = "ringcast lab run adaptation"
 NEEDS_ROOT = False
 SIMULATED, REAL = PARTS = ("simulated", "real")
 """What `--part` may name."""
 WITHIN = 1.05
 STEADY_S = 600.0
 DECISIONS = 20_000
+LEAST_SEEDS = 2
+TOGETHER_S = 15.0
+"""For the simulated phases, where all experiments run in their quick forms."""
 _STEADY = (
     Cell(3, 0.0, 1.0, 100.0, 200, 500.0, 100.0), Cell(3, 0.0005, 1.0, 100.0, 200, 500.0, 100.0),
     Cell(10, 0.01, 1.0, 50.0, 200, 500.0, 100.0), Cell(10, 0.05, 3.0, 50.0, 200, 2_000.0, 100.0),
@@ -77,7 +78,8 @@ def run_simulated(quick: bool, steps: Steps) -> Findings:
     fixed: dict[str, list[list[float]]] = {name: [] for name in FIXED}
     adaptive: list[list[float]] = []
     first: list[Life] = []
-    for seed in seeds:
+    for number in steps.rounds(len(seeds), LEAST_SEEDS, TOGETHER_S):
+        seed = seeds[number]
         steps.step(f"phases, seed {seed} of {len(seeds)}")
         for name in FIXED:
             fixed[name].append([life.relate2() for life in live(plan, Carrier(name), seed)])
@@ -93,7 +95,7 @@ def run_simulated(quick: bool, steps: Steps) -> Findings:
         findings.add(_unseen(model))
     findings.notes.append(by)
     findings.notes.append(
-        f"costs are ReLate2 (ms), mean of {len(seeds)} seeds, after the first {SETTLING} messages of a phase; "
+        f"costs are ReLate2 (ms), mean of {len(adaptive)} seeds, after the first {SETTLING} messages of a phase; "
         "simulated, as daemons deliver to whoever subscribes with ordered=False"
     )
     return findings
@@ -114,11 +116,6 @@ def pipelines(part: str) -> tuple[str, ...]:
 
 def conclude(findings: Findings, analysed: Analysed) -> None:
     """Nothing here needs Spark."""
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))
 
 
 def conclude_phases(

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,12 +31,19 @@ from ringcast.lab.bounds.witness import Witnesses, undisturbed
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.local_mesh import LocalNode, local_mesh
 from ringcast.scaling.averaging import averaged
+from ringcast.transport.urgent.awake import AWAKE
 
 SMALL, LARGE = 64, 32 * 1024
-COUNT, WAITS = 1000, 4000
+COUNT = 1000
+WAITS = ((0.0005, 3000), (0.01, 150))
+"""Seconds, and how often: a thread that slept for long finds its caches cold."""
 GAP_NS = 100_000
-SLEEP_S = 0.0005
 FIFO = 40
+COMPUTING_NS = 400_000_000
+"""Less than the kernel lets real-time threads have without a break (sched_rt_runtime_us)."""
+SWITCH_NS = 2_000
+BLOCK, MILLION = 30, 10**6
+_EULER = 0.5772156649
 SLOWEST = 0.999
 _TAG = "ringcast/calibration"
 _READER = """
@@ -44,6 +53,16 @@ with ringcast.connect(sys.argv[1]) as session:
     print("ready", flush=True)
     for message in sub:
         pass
+"""
+
+
+_COMPUTER = """
+import os, sys, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(sys.argv[1])))
+print("ready", flush=True)
+until = time.monotonic_ns() + int(sys.argv[2])
+while time.monotonic_ns() < until:
+    pass
 """
 
 
@@ -59,9 +78,12 @@ def calibrate(say: Callable[[str], None] = lambda text: None) -> Calibration:
             watch = Stopwatch(stack.enter_context(Witnesses()) if realtime else None)
             costs = _costs(nodes, watch, say)
             say("how long a ready thread waits")
-            blocking_ns = max(watch.timed(partial(time.sleep, SLEEP_S), WAITS)) - SLEEP_S * NS
+            blocking_ns = max(watch.late(sleep_s, count) for sleep_s, count in WAITS)
+            say("what a thread loses that is preempted")
+            preemption_ns = watch.preempted() if realtime else 0.0
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return Calibration(this_machine(metadata.version("ringcast")), costs, max(0.0, blocking_ns) / NS, now, realtime)
+    machine = this_machine(metadata.version("ringcast"))
+    return Calibration(machine, costs, blocking_ns / NS, now, realtime, preemption_ns / NS)
 
 
 class Stopwatch:
@@ -84,6 +106,29 @@ class Stopwatch:
             spans.append((start, clock()))
         kept = undisturbed(spans, self._witnesses.taken()) if self._witnesses is not None else spans
         return [float(done - began) for began, done in kept or spans]
+
+    def late(self, sleep_s: float, count: int) -> float:
+        """By how many nanoseconds this thread is woken too late at most."""
+        return max(0.0, longest(self.timed(partial(time.sleep, sleep_s), count)) - sleep_s * NS)
+
+    def preempted(self) -> float:
+        """Nanoseconds that this thread loses, in 99 of 100 times, when a more important one wakes for a moment while
+        all cores compute with real-time priorities: the witnesses are such."""
+        assert self._witnesses is not None
+        with contextlib.ExitStack() as stack:
+            for _ in affinity.cores()[1:]:
+                stack.enter_context(_computing())
+            clock, own = time.monotonic_ns, time.thread_time_ns
+            lost: list[tuple[int, int, int]] = []
+            now, used = clock(), own()
+            until = now + COMPUTING_NS
+            while now < until:
+                last, before = now, used
+                now, used = clock(), own()
+                if now - last - (used - before) > SWITCH_NS:
+                    lost.append((last, now, now - last - (used - before)))
+        kept = set(undisturbed([(began, done) for began, done, _ in lost], self._witnesses.taken()))
+        return _quantile([float(ns) for began, done, ns in lost if (began, done) in kept] or [0.0], 0.99)
 
 
 def _costs(nodes: list[LocalNode], watch: Stopwatch, say: Callable[[str], None]) -> Costs:
@@ -152,6 +197,17 @@ def _asleep() -> None:
     time.sleep(GAP_NS / NS)
 
 
+def longest(values: list[float]) -> float:
+    """Pure. The longest, or what the longest of a million would be, if that is longer: the longest of each few is
+    distributed as Gumbel's law says, whose two parameters come from these."""
+    blocks = [max(values[at : at + BLOCK]) for at in range(0, len(values) - BLOCK + 1, BLOCK)]
+    if len(blocks) < 2:
+        return max(values)
+    scale = statistics.stdev(blocks) * math.sqrt(6) / math.pi
+    place = statistics.fmean(blocks) - _EULER * scale
+    return max(*values, place + scale * math.log(MILLION / BLOCK))
+
+
 def _cost(times: dict[int, list[float]]) -> Cost:
     small, large = (_quantile(times[size], SLOWEST) for size in (SMALL, LARGE))
     return Cost(fixed_s=small / NS, per_byte_s=max(0.0, large - small) / (LARGE - SMALL) / NS)
@@ -174,6 +230,19 @@ def _reader(node: LocalNode, tag: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _computing() -> Iterator[None]:
+    """A process that computes, only just less important than this thread."""
+    command = [sys.executable, "-c", _COMPUTER, str(FIFO - 1), str(2 * COMPUTING_NS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
 def _urgent() -> Iterator[bool]:
     """This thread before all programs, where that is allowed."""
     before, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
@@ -183,6 +252,7 @@ def _urgent() -> Iterator[bool]:
         yield False
         return
     try:
-        yield True
+        with AWAKE.held():  # as daemons do while channels have a schedule
+            yield True
     finally:
         os.sched_setscheduler(0, before, parameters)

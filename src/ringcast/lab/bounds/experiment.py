@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import ExitStack
 from statistics import median
 from typing import NamedTuple
 
@@ -22,18 +22,18 @@ from ringcast.lab.bounds import witness
 from ringcast.lab.bounds.calibrating import calibrate
 from ringcast.lab.bounds.running import Measured, Runner
 from ringcast.lab.bounds.task_sets import NODE, task_set
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.disturbance import Disturbance
-from ringcast.record.machine import measured_on
+from ringcast.transport.urgent.awake import AWAKE
 
-COMMAND = "ringcast lab run bounds"
 NEEDS_ROOT = False
 PIPELINES: tuple[str, ...] = ()
-SETS, QUICK_SETS = 40, 12
+SETS, QUICK_SETS, LEAST_SETS = 40, 12, 6
+TOGETHER_S = 30.0
+"""For all sets, where all experiments run in their quick forms."""
 SECONDS, QUICK_SECONDS = 3.0, 1.5
 LEAST_ADMITTED, LEAST_TIGHT = 0.5, 0.2
 
@@ -67,24 +67,26 @@ def run(quick: bool, steps: Steps) -> Findings:
     sets, seconds = (QUICK_SETS, QUICK_SECONDS) if quick else (SETS, SECONDS)
     steps.expect(sets + 1)
     steps.step("calibrating")
-    found, witness_s = calibrate(), witness.cost_s()
     disturbance = Disturbance()
     outcomes = []
-    with Runner() as runner:
-        for seed in range(sets):
+    with AWAKE.held(), ExitStack() as stack:  # as daemons do while channels have a schedule
+        found, witness_s = calibrate(), witness.cost_s()
+        runner = stack.enter_context(Runner())
+        for seed in steps.rounds(sets, LEAST_SETS, TOGETHER_S):
             steps.step(f"task set {seed + 1}")
             cores = len(affinity.cores())
-            system = watched(task_set(seed, cores, found.costs, found.blocking_s), cores, witness_s)
+            made = task_set(seed, cores, found.costs, found.blocking_s, found.preemption_s)
+            system = watched(made, cores, witness_s)
             outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
     findings = conclude_sets(outcomes)
     findings.rows += disturbance.rows()
-    findings.notes += [measured_on(), _calibrated(found)]
+    findings.notes.append(_calibrated(found))
     return findings
 
 
 def watched(system: System, cores: int, witness_s: float) -> System:
     """With the witnesses, one on each core and above all streams."""
-    period = witness.EVERY_NS / NS
+    period = witness.SELDOM_NS / NS
     tasks = tuple(
         OtherTask(name=f"witness {i}", node=NODE, period_s=period, compute_s=witness_s, deadline_s=period)
         for i in range(cores)
@@ -134,11 +136,6 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
     return findings
 
 
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))
-
-
 def _cells(number: int, one: Outcome) -> list[str]:
     said = {True: "yes", False: "no"}
     shares = [seen.longest_s / bound for bound, _, seen in one.pairs()]
@@ -163,4 +160,5 @@ def _check_priorities() -> None:
 
 def _calibrated(found: Calibration) -> str:
     costs = ", ".join(f"{name} {getattr(found.costs, name).fixed_s * 1e6:.0f} us" for name in ("publish", "deliver"))
-    return f"calibrated: {costs}; a ready thread waits {found.blocking_s * 1e6:.0f} us at most"
+    waits, loses = found.blocking_s * 1e6, found.preemption_s * 1e6
+    return f"calibrated: {costs}; a ready thread waits {waits:.0f} us at most, one preempted loses {loses:.0f} us"

@@ -13,16 +13,17 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from ringcast.admission.model import NS, System
 from ringcast.admission.priorities import fifo_priorities
 from ringcast.lab.bounds.task_sets import MOST_STREAMS
-from ringcast.lab.bounds.witness import Taken, Witnesses, undisturbed
+from ringcast.lab.bounds.witness import SELDOM_NS, Taken, Witnesses, undisturbed
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.local_mesh import local_mesh
+from ringcast.lab.testbed.opened import Opened
 
 _LEAD_NS = 200_000_000
 
@@ -76,21 +77,12 @@ class Process:
                 end.close()
 
 
-class Runner:
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="ringcast-bounds-"))
-            (node,) = stack.enter_context(local_mesh(("here",), Path(place)))
-            self._ends = [stack.enter_context(_closing(Process(node.socket))) for _ in range(2 * MOST_STREAMS)]
-            self._witnesses = stack.enter_context(Witnesses())
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+class Runner(Opened):
+    def _open(self, stack: ExitStack) -> None:
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="ringcast-bounds-"))
+        (node,) = stack.enter_context(local_mesh(("here",), Path(place)))
+        self._ends = [stack.enter_context(_closing(Process(node.socket))) for _ in range(2 * MOST_STREAMS)]
+        self._witnesses = stack.enter_context(Witnesses(SELDOM_NS))
 
     def run(self, system: System, seconds: float) -> list[Measured]:
         """All streams begin a period at once: the worst that can happen. Raises LabError."""
@@ -111,9 +103,8 @@ class Runner:
             sender.reply()
         seen = [receiver.reply() for _, _, receiver in pairs]
         taken = self._witnesses.taken()
-        for _, sender, receiver in pairs:
-            sender.ask("finish")
-            receiver.ask("finish")
+        for _, *ends in pairs:
+            taken += [(began, done) for end in ends for began, done in end.ask("finish")]
         tags = [stream.tag for stream, _, _ in pairs]
         return [judged(tag, rows, taken, count) for tag, rows, count in zip(tags, seen, counts, strict=True)]
 

@@ -17,7 +17,7 @@ MOST_STREAMS = 4
 LEAST_COMPUTE_S = 2e-4
 
 
-def task_set(seed: int, cores: int, costs: Costs, blocking_s: float) -> System:
+def task_set(seed: int, cores: int, costs: Costs, blocking_s: float, preemption_s: float = 0.0) -> System:
     """Two to four streams that together take from a fifth to nine tenths of the node."""
     draw = random.Random(seed)
     count = draw.randint(2, MOST_STREAMS)
@@ -35,7 +35,7 @@ def task_set(seed: int, cores: int, costs: Costs, blocking_s: float) -> System:
         streams.append(
             Stream(tag=tag, node=NODE, period_s=period, bytes=BYTES, compute_s=before, subscribers=(reader,))
         )
-    node = Node(name=NODE, cores=cores, blocking_s=blocking_s)
+    node = Node(name=NODE, cores=cores, blocking_s=blocking_s, preemption_s=preemption_s)
     return System(nodes=(node,), streams=tuple(streams), costs=costs)
 
 

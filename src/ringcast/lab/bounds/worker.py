@@ -3,7 +3,7 @@ input say, and answers each with a line.
 
 A publisher sleeps until its period begins, computes and sends; a subscriber receives, computes, and notes when the
 period began and when it was done. Computing is counted in the thread's own processor time, so that being preempted does
-not make it less.
+not make it less, and all that the thread does beside is part of it. Both note when a core was taken away from them.
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ from __future__ import annotations
 import gc
 import json
 import os
+import struct
 import sys
 import time
 from typing import Any
 
 import ringcast
+from ringcast.lab.bounds.witness import OwnTime, Taken
+
+_TIMES = struct.Struct("<QQ")
+"""When the period began, and when the message was sent."""
 
 
-def spin(compute_ns: int) -> None:
+def spin(until_ns: int) -> None:
+    """Until this thread has had so much time."""
     clock = time.thread_time_ns
-    end = clock() + compute_ns
-    while clock() < end:
+    while clock() < until_ns:
         pass
 
 
@@ -44,6 +49,8 @@ class Worker:
     def __init__(self, socket: str) -> None:
         self._session = ringcast.connect(socket)
         self._end: Any = None
+        self._own = OwnTime()
+        self._taken: list[Taken] = []
 
     def prepare(self, role: str, tag: str) -> None:
         """Raises RingcastError."""
@@ -53,23 +60,28 @@ class Worker:
         elif role == "subscriber":
             self._end = self._session.tag(tag).subscribe()
 
-    def finish(self) -> None:
+    def finish(self) -> list[Taken]:
+        """When its core was taken away."""
         if self._end is not None:
             self._end.close()
         self._end = None
+        taken, self._taken = self._taken, []
+        return taken
 
-    def publish(self, period_ns: int, compute_ns: int, size: int, begin_ns: int, count: int, fifo: int) -> list[int]:
-        body = bytes(size - 8)
+    def publish(self, period_ns: int, compute_ns: int, size: int, begin_ns: int, count: int, fifo: int) -> None:
+        body = bytes(size - _TIMES.size)
         urgent(fifo)
         try:
             for i in range(count):
                 nominal = begin_ns + i * period_ns
+                self._own.begin()
+                used = time.thread_time_ns()
                 sleep_until(nominal)
-                spin(compute_ns)
-                self._end.send(nominal.to_bytes(8, "little") + body)
+                spin(used + compute_ns)
+                self._end.send(_TIMES.pack(nominal, time.monotonic_ns()) + body)
+                self._own.notice(nominal, self._taken)
         finally:
             normal()
-        return []
 
     def subscribe(self, compute_ns: int, count: int, fifo: int, timeout_s: float) -> list[tuple[int, int]]:
         """(began, done) of every message that came."""
@@ -77,9 +89,13 @@ class Worker:
         urgent(fifo)
         try:
             for _ in range(count):
+                self._own.begin()
                 message = self._end.recv(timeout_s)
-                spin(compute_ns)
-                seen.append((int.from_bytes(message.data[:8], "little"), time.monotonic_ns()))
+                used = time.thread_time_ns()
+                began, sent = _TIMES.unpack_from(message.data)
+                spin(used + compute_ns)
+                seen.append((began, time.monotonic_ns()))
+                self._own.notice(sent, self._taken)
         except TimeoutError:
             pass
         finally:

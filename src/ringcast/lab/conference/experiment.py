@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from ringcast.lab.conference import arithmetic, pages, people, processes
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps
 from ringcast.lab.testbed.network import unavailable
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run conference"
 NEEDS_ROOT = False
 
 
@@ -27,10 +21,4 @@ def run(quick: bool, steps: Steps) -> Findings:
             findings.notes.append(f"no page behind a link: {reason}")
         else:
             findings.add(pages.far(quick, steps))
-    findings.notes.append(measured_on())
     return findings
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))

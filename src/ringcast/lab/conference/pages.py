@@ -99,7 +99,8 @@ def _slow_reader(findings: Findings, served: Served, browser: Any, socket: str, 
     page = browser.new_page()
     page.goto(f"{served.address}/ringcast/alive")
     with ringcast.connect(socket, start=False) as session:
-        tag = session.tag("lab/firehose", codec="bytes", depth=64, capacity_bytes=64 * size)
+        # One of the conference's own: its gateway lets nobody near others.
+        tag = session.tag("conference/main/whiteboard", codec="bytes", depth=4096, capacity_bytes=4 << 20)
         page.evaluate(_READ_SLOWLY, {"name": tag.name, "pauseMs": 10_000 / rate})
         subscriber = tag.subscribe()
         stop, received = threading.Event(), []

@@ -9,13 +9,13 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ringcast.lab.labmap.field import Drive, LabMapNetwork, Setting
 from ringcast.lab.measuring.report import Findings, Steps, Table
-from ringcast.lab.measuring.rows import at_least, at_most, figure
+from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
 from ringcast.lab.testbed import affinity
 
 PAPER_RATE = 1e4
@@ -30,6 +30,26 @@ RATES: dict[str, Sequence[tuple[int, float]]] = {
 NO_PAUSE_S = 0.0005
 """So short a period that what a change needs is still in the caches from the one before."""
 FLOOR = tuple((n, period_s) for n in (1, 10, 100, 1000) for period_s in (0.01, 0.05))
+ALONE = ((1, 0.005), (1, NO_PAUSE_S))
+"""Shown beside, and not fitted."""
+
+
+class Kind(NamedTuple):
+    """How packets are sent and waited for."""
+
+    heads_up: bool
+    observer: dict[str, Any]
+    fitted: Sequence[tuple[int, float]] = FLOOR
+    alone: Sequence[tuple[int, float]] = ALONE
+
+
+WITH, WITHOUT = "with heads-ups", "without heads-ups"
+KINDS = {
+    WITH: Kind(True, {}),
+    WITHOUT: Kind(False, {}),
+    "without heads-ups, busy_poll": Kind(False, {"busy_poll": True}, (), (*FLOOR[:2], *ALONE)),
+}
+BARE = tuple((pause_s, poll) for pause_s in (0.01, 0.05) for poll in (False, True))
 
 
 def state_changes(bed: LabMapNetwork, quick: bool, steps: Steps) -> Findings:
@@ -69,43 +89,49 @@ def _reached(how: str, drive: Drive) -> Table:
 
 
 def latency_floor(bed: LabMapNetwork, quick: bool, steps: Steps) -> tuple[Findings, list[Drive]]:
-    """a of T = a + b n/dt over runs that lost nothing, for a subscription that sleeps and for one that polls. Beside it
-    what a bare datagram takes between the same nodes, on the same cores, with the same pauses."""
-    steps.expect(2 * len(FLOOR) + 3)
+    """a of T = a + b n/dt over runs that lost nothing, with a heads-up before each packet and without. Beside it one
+    variable by itself, and what a bare datagram takes between the same nodes, on the same cores, with the same
+    pauses."""
+    steps.expect(sum(len(kind.fitted) + len(kind.alone) for kind in KINDS.values()) + len(BARE))
     drives: dict[str, list[Drive]] = {}
-    without_pause: dict[str, Drive] = {}
+    alone: dict[str, list[Drive]] = {}
+    bare: list[Row] = []
     with affinity.awake() as is_awake:
-        for how, observer in {"asleep": {}, "polling": {"busy_poll": True}}.items():
-            drives[how] = []
-            for n, period_s in FLOOR:
-                steps.step(f"latency of {n} variables every {1e3 * period_s:g} ms, {how}")
-                cycles = max(12, round((0.6 if quick else 3.0) / period_s))
-                drives[how].append(bed.drive(Setting(n, period_s), cycles, observer))
-            steps.step(f"latency without pauses, {how}")
-            without_pause[how] = bed.drive(Setting(1, NO_PAUSE_S), 1000 if quick else 5000, observer)
-        steps.step("latency of a bare datagram")
-        bare_us = _bare_us(bed, FLOOR[0][1], 40 if quick else 300)
-    name = "latency floor a of T = a + b n/dt, one hop, median, least squares over runs without loss"
+        for how, kind in KINDS.items():
+            for to, cells in ((drives, kind.fitted), (alone, kind.alone)):
+                to[how] = []
+                for n, period_s in cells:
+                    steps.step(f"latency of {n} variables every {1e3 * period_s:g} ms, {how}")
+                    cycles = min(max(12, round((0.6 if quick else 3.0) / period_s)), 1000 if quick else 5000)
+                    to[how].append(bed.drive(Setting(n, period_s), cycles, kind.observer, kind.heads_up))
+        for pause_s, poll in BARE:
+            waiting = "polling" if poll else "blocking"
+            steps.step(f"latency of a bare datagram every {1e3 * pause_s:g} ms, {waiting}")
+            name = f"a bare datagram between two Python processes there, half a round trip, median, {waiting}"
+            value = _bare_us(bed, pause_s, round((0.6 if quick else 4.0) / pause_s), poll)
+            bare.append(figure(f"{name}, every {1e3 * pause_s:g} ms", value, "us"))
+    name = "latency floor a of T = a + b n/dt, one hop, with heads-ups, median, least squares over runs without loss"
     rows = [
-        at_most(name, _floor_us(drives["asleep"]), "us", 50.0, PAPER_FLOOR_US),
-        figure("the same, of a subscription with busy_poll", _floor_us(drives["polling"]), "us", PAPER_FLOOR_US),
+        at_most(name, _floor_us(drives[WITH]), "us", 50.0, PAPER_FLOOR_US),
+        figure("the same without heads-ups", _floor_us(drives[WITHOUT]), "us", PAPER_FLOOR_US),
         *(
-            figure(f"one variable every {1e3 * NO_PAUSE_S:g} ms, {how}: median", drive.mean("p50_us"), "us")
-            for how, drive in without_pause.items()
+            figure(f"one variable every {1e3 * drive.setting.period_s:g} ms, {how}: median", drive.mean("p50_us"), "us")
+            for how in KINDS
+            for drive in (*(one for one in drives[how] if one.setting.n == 1), *alone[how])
         ),
-        figure("a bare datagram between two Python processes there, half a round trip, median", bare_us, "us"),
+        *bare,
     ]
     heads = ("n", "period (ms)", *_SHOWN.values())
     tables = [
         Table(
             f"Latency, one subscriber node, idle, {how} (us)", heads,
-            [_shown(drive) for drive in (*some, without_pause[how])],
+            [_shown(drive) for drive in (*drives[how], *alone[how])],
         )
-        for how, some in drives.items()
+        for how in KINDS
     ]  # fmt: skip
     kept = "kept from sleeping" if is_awake else "not kept from sleeping: the system does not let us"
     note = f"latency floor: idle cores were {kept} (/dev/cpu_dma_latency)"
-    return Findings(rows=rows, tables=tables, notes=[note]), drives["asleep"]
+    return Findings(rows=rows, tables=tables, notes=[note]), drives[WITH]
 
 
 def _floor_us(drives: Sequence[Drive]) -> float | None:
@@ -118,14 +144,14 @@ def _shown(drive: Drive) -> list[str]:
     return [f"{drive.setting.n}", f"{1e3 * drive.setting.period_s:g}", *cells]
 
 
-def _bare_us(bed: LabMapNetwork, pause_s: float, count: int) -> float:
+def _bare_us(bed: LabMapNetwork, pause_s: float, count: int, poll: bool) -> float:
     node = bed.there(1)[0]
     host = bed.mesh.bed.node(node).address()
     echo, ping = bed.process(node), bed.process(bed.here)
-    port = echo.ask("open", end="udp echo", name="bare", host=host)
+    port = echo.ask("open", end="udp echo", name="bare", host=host, poll=poll)
     try:
         ping.ask("open", end="udp ping", name="bare", host=host, port=port)
-        taken = ping.ask("ping", 60.0, name="bare", count=count, size=64, pause_s=pause_s)
+        taken = ping.ask("ping", 60.0, name="bare", count=count, size=64, pause_s=pause_s, poll=poll)
         ping.ask("close", name="bare")
     finally:
         echo.ask("close", name="bare")

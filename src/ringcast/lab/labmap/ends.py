@@ -46,7 +46,9 @@ class Bench:
     def match(self, subscribers: int) -> None:
         self._variables.owned().publisher.wait_for_subscribers(subscribers, WAIT_S)
 
-    def drive(self, cycles: int, period_s: float, batch: bool = True, share: float = 1.0) -> dict[str, float]:
+    def drive(
+        self, cycles: int, period_s: float, batch: bool = True, share: float = 1.0, heads_up: bool = True
+    ) -> dict[str, float]:
         """Change all variables in each of `cycles` periods, or that share of them, one by one or at once, and send.
         What was not sent when its period ended is lost, as the paper counts: n - p of n."""
         n = max(1, round(len(self._names) * share))
@@ -55,10 +57,7 @@ class Bench:
         owner = variables.owned()
         bytes_before, cpu_before = owner.publisher.counters()["bytes"], cpu_s()
         begun = time.monotonic_ns()
-        for number in range(cycles):
-            due = begun + number * period_ns
-            while (left := due - time.monotonic_ns()) > 0:
-                time.sleep(left * 1e-9)
+        for number, due in zip(range(cycles), variables.ticks(period_s, heads_up=heads_up), strict=False):
             self._cycle += 1
             base = self._cycle * 1_000_000.0
             first = (number * n) % len(names) if share < 1 else 0
@@ -86,14 +85,14 @@ class Observer:
 
     def __init__(
         self, session: ringcast.Session, tag: str, transport: str = "", select: list[str] | None = None,
-        policy: dict[str, Any] | None = None, wait: bool = True, busy_poll: bool = False,
+        policy: dict[str, Any] | None = None, wait: bool = True, busy_poll: bool = False, look_out: bool = True,
     ) -> None:  # fmt: skip
         options: dict[str, Any] = {"depth": DEPTH, "capacity_bytes": CAPACITY_BYTES}
         begun = time.monotonic()
         self._variables = session.variables(tag, **options)
         made = _policy(policy)
         self._subscription = self._variables.subscribe(
-            *(select or ()), policy=made, transport=transport, busy_poll=busy_poll
+            *(select or ()), policy=made, transport=transport, busy_poll=busy_poll, look_out=look_out
         )
         self._yields = busy_poll
         self._stamps: list[tuple[int, int, int, int, int]] = []

@@ -1,7 +1,7 @@
 """`ringcast lab run labmap`: paper 002's test and its statements, and what is asked of variables.
 
 The full form keeps every repetition in out/labmap/repetitions.jsonl as it is done; interrupted and started again it
-goes on from there. Spark draws the lines of Tables 1 and 2 from `bronze.results`: `ringcast pipeline run fit`.
+goes on from there. Spark draws the lines of Tables 1 and 2 from `bronze.results` (`lines`).
 """
 
 from __future__ import annotations
@@ -10,14 +10,23 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ringcast.lab.labmap import asked, clocks, figures, grid, joining, peers_asked, results, snooping, statements
+from ringcast.lab.labmap import (
+    asked,
+    clocks,
+    figures,
+    grid,
+    joining,
+    lines,
+    peers_asked,
+    results,
+    snooping,
+    statements,
+)
 from ringcast.lab.labmap.field import LabMapNetwork
-from ringcast.lab.measuring import files
-from ringcast.lab.measuring.report import Findings, Steps
+from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.testbed.cleanup import LabError
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run labmap"
+PIPELINES = lines.PIPELINES
 FOLDER = Path("out/labmap")
 REPETITIONS = "repetitions.jsonl"
 RECEIVERS = 5
@@ -53,16 +62,12 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(known)
     findings.add(statements.rows(found, clocks.absolute_ms(known)))
     findings.pictures += figures.pictures(found)
-    if (left_over := figures.left_over(found)) is not None:
-        findings.tables.append(left_over)
     findings.add(peers_asked.run(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
-    findings.notes.append(measured_on())
     findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 5")
-    findings.notes.append("the lines of Tables 1 and 2, and planes beside them: ringcast pipeline run fit, and planes")
     return findings
 
 
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))
+def conclude(findings: Findings, analysed: Analysed) -> None:
+    """Add Tables 1 and 2, whose lines Spark drew."""
+    findings.tables += lines.tables(analysed)

@@ -12,8 +12,9 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from ringcast.lab.adamant.field.network import HUB, FieldNetwork
 from ringcast.lab.testbed import affinity
@@ -78,8 +79,8 @@ class Drive(NamedTuple):
 class LabMapNetwork(FieldNetwork):
     """Entering raises LabError. The first node publishes."""
 
-    def __enter__(self) -> Self:
-        super().__enter__()
+    def _open(self, stack: ExitStack) -> None:
+        super()._open(stack)
         cores = sorted(affinity.cores())
         self.cores = (cores[0], cores[-1])
         self._urgent: set[str] = set()
@@ -93,7 +94,6 @@ class LabMapNetwork(FieldNetwork):
             self.mesh.bed.node(name).run(
                 ["sh", "-c", f"echo {mask} > /sys/class/net/to-{HUB}/queues/rx-0/rps_cpus"], check=False
             )
-        return self
 
     def process(self, node: str) -> Actor:
         actor = self.actor(node)
@@ -130,17 +130,21 @@ class LabMapNetwork(FieldNetwork):
                 self.process(node).ask("close", name=tag)
             publisher.ask("close", name=tag)
 
-    def drive(self, setting: Setting, cycles: int, observer: Mapping[str, Any] = NOTHING) -> Drive:
+    def drive(
+        self, setting: Setting, cycles: int, observer: Mapping[str, Any] = NOTHING, heads_up: bool = True
+    ) -> Drive:
         """One repetition, with these options of the observers. Raises ActorFailed, LabError."""
         nodes = self.there(setting.subscribers)
         with self.bench(setting.n, nodes, setting.transport, observer=dict(observer)) as tag:
-            return self.repeat(tag, setting, cycles, nodes)
+            return self.repeat(tag, setting, cycles, nodes, heads_up=heads_up)
 
     def repeat(
-        self, tag: str, setting: Setting, cycles: int, nodes: Sequence[str], share: float = 1.0
+        self, tag: str, setting: Setting, cycles: int, nodes: Sequence[str], share: float = 1.0, heads_up: bool = True
     ) -> Drive:  # fmt: skip
         publisher = self.process(self.here)
-        how: dict[str, Any] = {"name": tag, "period_s": setting.period_s, "batch": setting.batch, "share": share}
+        how: dict[str, Any] = {
+            "name": tag, "period_s": setting.period_s, "batch": setting.batch, "share": share, "heads_up": heads_up,
+        }  # fmt: skip
         publisher.ask("drive", 60.0, cycles=WARM_UP, **how)
         time.sleep(0.05)
         for node in nodes:

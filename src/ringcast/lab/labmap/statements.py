@@ -11,7 +11,7 @@ import numpy as np
 
 from ringcast.lab.labmap.results import Result
 from ringcast.lab.measuring.report import Findings, Table
-from ringcast.lab.measuring.rows import Row, at_most, figure, tidy
+from ringcast.lab.measuring.rows import Row, at_most, figure
 
 UNICAST, MULTICAST = "tcp", "multicast+nak"
 NAMES = {UNICAST: "unicast (tcp)", MULTICAST: "multicast"}
@@ -41,7 +41,7 @@ def rows(found: Sequence[Result], far_ms: float | None = None) -> Findings:
     if far_ms is not None:
         name = "clocks seconds apart: times agree to far under a millisecond"
         judged.append(_shape(at_most(name, far_ms, "ms", 0.5)))
-    return Findings(rows=judged, tables=[_regressions(latency), _pairs(latency)])
+    return Findings(rows=judged, tables=[_pairs(latency)])
 
 
 def line(some: Sequence[Result]) -> tuple[float, float, float] | None:
@@ -53,17 +53,6 @@ def line(some: Sequence[Result]) -> tuple[float, float, float] | None:
     values = np.array([one.metrics["latency_ms"] for one in kept])
     b, a = np.polyfit(rates, values, 1)
     return float(a), float(b), _explained(values, a + b * rates)
-
-
-def plane(some: Sequence[Result]) -> tuple[float, float, float, float] | None:
-    """a, b, c and R squared of T = a + b n + c/dt."""
-    kept = _kept(some)
-    if len(kept) < 4:
-        return None
-    columns = np.array([[1.0, float(one.configuration["n"]), 1 / float(one.configuration["dt_s"])] for one in kept])
-    values = np.array([one.metrics["latency_ms"] for one in kept])
-    (a, b, c), *_ = np.linalg.lstsq(columns, values, rcond=None)
-    return float(a), float(b), float(c), _explained(values, columns @ np.array([a, b, c]))
 
 
 def _explained(values: np.ndarray, model: np.ndarray) -> float:
@@ -175,23 +164,6 @@ def _stress(some: Sequence[Result]) -> list[Row]:
     return found
 
 
-def _regressions(some: Sequence[Result]) -> Table:
-    """Table 1 for a look; `ringcast pipeline run fit` has standard errors. Beside it the plane, and equal n/dt with
-    different n."""
-    heads = (
-        "transport", "nodes", "load", "a (ms)", "b (ms s)", "R2", "plane: per variable (ms)", "per 1/dt (ms s)", "R2",
-    )  # fmt: skip
-    configurations = [one.configuration for one in some]
-    keys = sorted({(str(c["transport"]), int(c["subscribers"]), str(c["load"])) for c in configurations})
-    made = []
-    for transport, subscribers, load in keys:
-        chosen = selected(some, transport=transport, subscribers=subscribers, load=load)
-        one, other = line(chosen), plane(chosen)
-        values = [*(one or (None,) * 3), *(other or (None,) * 4)[1:]]
-        made.append([transport, str(subscribers), load, *map(_cell, values)])
-    return Table("Latency regressions (Table 1)", heads, made)
-
-
 def _pairs(some: Sequence[Result]) -> Table:
     """Where n/dt is equal and n is not: if n/dt were all that counts, their latencies would be equal."""
     groups: dict[tuple[str, int, str, float], list[Result]] = {}
@@ -211,7 +183,3 @@ def _pairs(some: Sequence[Result]) -> Table:
 
 def _mean(some: Sequence[Result]) -> float:
     return float(np.mean([one.metrics["latency_ms"] for one in some]))
-
-
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{tidy(value):g}"

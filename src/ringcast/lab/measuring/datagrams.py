@@ -9,12 +9,22 @@ import struct
 import threading
 import time
 from array import array
+from functools import partial
 from itertools import repeat
 
 WAIT_S = 10.0
 GROUP, PORT = "239.255.77.1", 7_499
 _STAMP = struct.Struct("<qq")
 """The number of a message, and when it was sent, UTC in nanoseconds."""
+
+
+def _polled(of: socket.socket, size: int) -> bytes:
+    """As `recv`, without sleeping."""
+    while True:
+        try:
+            return of.recv(size, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            continue
 
 
 class Ping:
@@ -26,10 +36,11 @@ class Ping:
         # By socket option, because settimeout would add a poll to every call.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, array("q", [int(WAIT_S), 0]).tobytes())
 
-    def ping(self, count: int, size: int, pause_s: float = 0.0) -> list[int]:
-        """Nanoseconds of each of `count` round trips, with a pause before each. Raises OSError when one does not come
-        back."""
-        send, recv, clock = self._socket.send, self._socket.recv, time.perf_counter_ns
+    def ping(self, count: int, size: int, pause_s: float = 0.0, poll: bool = False) -> list[int]:
+        """Nanoseconds of each of `count` round trips, with a pause before each; with `poll`, waiting without sleeping.
+        Raises OSError when one does not come back."""
+        send, clock = self._socket.send, time.perf_counter_ns
+        recv = partial(_polled, self._socket) if poll else self._socket.recv
         body = bytes(size)
         samples = array("q")
         for _ in repeat(None, count):
@@ -48,9 +59,10 @@ class Ping:
 class Echo:
     """`tells` the port it was given."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, poll: bool = False) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((host, 0))
+        self._poll = poll
         self.tells: int = self._socket.getsockname()[1]
         self._thread = threading.Thread(target=self._loop, daemon=True)
         self._thread.start()
@@ -60,7 +72,7 @@ class Echo:
             body, asker = self._socket.recvfrom(65536)
             # Connected, so that the kernel looks up no address for each answer.
             self._socket.connect(asker)
-            send, recv = self._socket.send, self._socket.recv
+            send, recv = self._socket.send, partial(_polled, self._socket) if self._poll else self._socket.recv
             while body:
                 send(body)
                 body = recv(65536)

@@ -13,8 +13,12 @@ from ringcast.lab.measuring.report import Findings
 from ringcast.lab.testbed.cleanup import LabError
 
 
+def nothing_more(folder: Path) -> list[Path]:
+    return []
+
+
 def write(
-    findings: Findings, folder: Path, command: str, more: Callable[[Path], list[Path]] = lambda folder: []
+    findings: Findings, folder: Path, command: str, more: Callable[[Path], list[Path]] = nothing_more
 ) -> list[Path]:
     """Leave the report in `folder`, and what `more` writes there; returns all files. Raises LabError."""
     try:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -100,6 +100,10 @@ class Steps(Protocol):
 
     def step(self, what: str) -> None:
         """The next one begins."""
+
+    def rounds(self, wanted: int, least: int, most_s: float) -> Iterable[int]:
+        """Numbers of repetitions, from 0: all that are wanted. Where all experiments run together in their quick forms,
+        those that fit into `most_s`, but `least` of them (see `pacing`)."""
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -7,10 +7,8 @@ measures them itself, with the same code, when this user may have network namesp
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.placement import live, paper, prediction, solving
 from ringcast.lab.placement.networks import star, vbns
@@ -19,17 +17,17 @@ from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import unavailable
 from ringcast.placement import drawing
 from ringcast.placement.solve.optimise import optimise
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run placement"
 NEEDS_ROOT = False
 PIPELINES = round_trips.PIPELINES
 LEFT = Path("out/push-pull/rows.json")
 """Where `lab run push-pull` leaves its rows."""
+BESIDE = "push-pull"
+"""Whose round trips it takes from the lake where both run together."""
 
 
-def run(quick: bool, steps: Steps) -> Findings:
-    """Raises LabError."""
+def run(quick: bool, steps: Steps, beside: Path | None = None) -> Findings:
+    """`beside` has the folders of those that run together with it. Raises LabError."""
     findings = Findings()
     findings.add(solving.vbns_times(quick, steps))
     findings.add(solving.large_network(steps))
@@ -37,18 +35,13 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(solving.oracle(steps))
     findings.add(paper.star_by_bound())
     findings.add(paper.adversity_tables())
-    findings.add(_round_trips(quick, steps))
+    findings.add(_round_trips(quick, steps, beside))
     findings.add(_live(quick, steps))
-    findings.notes.append(measured_on())
     return findings
 
 
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]), _draw_networks)
-
-
-def _draw_networks(folder: Path) -> list[Path]:
+def draw(folder: Path) -> list[Path]:
+    """The networks of the examples, beside the report."""
     drawn = []
     for name, problem in (("network-star", star(0.4)), ("network-vbns", vbns(5))):
         drawn.append(folder / f"{name}.svg")
@@ -62,9 +55,9 @@ def _live(quick: bool, steps: Steps) -> Findings:
     return live.run(quick, steps)
 
 
-def _round_trips(quick: bool, steps: Steps) -> Findings:
+def _round_trips(quick: bool, steps: Steps, beside: Path | None) -> Findings:
     """Values to predict, unless `lab run push-pull` left some."""
-    if LEFT.exists():
+    if LEFT.exists() or (beside is not None and (beside / BESIDE / LEFT.name).exists()):
         return Findings()
     if reason := unavailable():
         return Findings(
@@ -84,7 +77,7 @@ def conclude(findings: Findings, analysed: Analysed) -> None:
             findings.add(prediction.conclude(prediction.points(rows), where))
         except (OSError, ValueError, AttributeError, TypeError) as exc:
             raise LabError(f"{LEFT} is not what 'ringcast lab run push-pull' writes ({exc}); run that again") from exc
-    elif findings.measured:
-        measured = distance.conclude(round_trips.RoundTrips.of(analysed))
+    elif trips := round_trips.RoundTrips.of(analysed):
+        measured = distance.conclude(trips)
         points = prediction.points([row.document() for row in measured.rows])
         findings.add(prediction.conclude(points, "in this run"))

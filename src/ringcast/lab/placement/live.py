@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import ringcast
 from ringcast.lab.measuring.report import Findings, Steps, Table
@@ -28,6 +28,7 @@ from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
 from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.opened import Opened
 from ringcast.lab.testbed.topology import Topology, Wire
 from ringcast.placement.compare import others
 from ringcast.placement.mesh.live import live
@@ -79,33 +80,26 @@ class Reader:
         return len(numbers) - len(set(numbers))
 
 
-class LiveNetwork:
+class LiveNetwork(Opened):
     """The mesh with its publisher and its subscribers, all with at="auto". Entering raises LabError."""
 
     def __init__(self) -> None:
-        self._stack = ExitStack()
         self._stop, self._sending = threading.Event(), threading.Event()
         self._hz = HZ
         self.readers: dict[tuple[str, int], Reader] = {}
         self.mesh: MeshNodes
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            self.bed = stack.enter_context(Testbed(TOPOLOGY))
-            self.mesh = stack.enter_context(MeshNodes(self.bed, NODES))
-            stack.callback(self._end)
-            self._publisher = self.mesh.sessions[HERE].publisher(TAG, depth=8192)
-            self.mesh.wait_for_publisher(TAG)
-            for node, every in WANTED:
-                sub = self.mesh.sessions[node].subscribe(TAG, every=every)
-                self.readers[node, every] = Reader(sub, self._stop)
-            self._sender = threading.Thread(target=self._send, daemon=True)
-            self._sender.start()
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _open(self, stack: ExitStack) -> None:
+        self.bed = stack.enter_context(Testbed(TOPOLOGY))
+        self.mesh = stack.enter_context(MeshNodes(self.bed, NODES))
+        stack.callback(self._end)
+        self._publisher = self.mesh.sessions[HERE].publisher(TAG, depth=8192)
+        self.mesh.wait_for_publisher(TAG)
+        for node, every in WANTED:
+            sub = self.mesh.sessions[node].subscribe(TAG, every=every)
+            self.readers[node, every] = Reader(sub, self._stop)
+        self._sender = threading.Thread(target=self._send, daemon=True)
+        self._sender.start()
 
     def _end(self) -> None:
         self._stop.set()

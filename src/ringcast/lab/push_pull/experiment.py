@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.push_pull import (
     agreement,
@@ -19,9 +15,7 @@ from ringcast.lab.push_pull import (
     tables,
 )
 from ringcast.lab.testbed.disturbance import Disturbance
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run push-pull"
 PIPELINES = (*round_trips.PIPELINES, components.PIPELINE)
 
 
@@ -43,7 +37,6 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.add(agreement.real(quick, steps))
     findings.rows += others.rows()
     findings.add(agreement.simulated(quick, steps))
-    findings.notes.append(measured_on())
     return findings
 
 
@@ -53,8 +46,3 @@ def conclude(findings: Findings, analysed: Analysed) -> None:
     findings.add(tables.conclude(trips))
     findings.add(distance.conclude(trips))
     findings.add(components.conclude(components.components(analysed.rows(components.TABLE))))
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))

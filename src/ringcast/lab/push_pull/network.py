@@ -18,7 +18,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import msgspec
 
@@ -28,6 +28,7 @@ from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.actor import Actor
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
 from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.opened import Opened
 from ringcast.lab.testbed.topology import Topology, Wire
 
 NONE, PUBLISHER, SUBSCRIBER, INTERMEDIATE = (
@@ -37,6 +38,8 @@ HERE, THERE, BETWEEN = "a", "b", "c"
 HOPS = {0: "a", 1: "b", 2: "d", 3: "e"}
 SIZES = (1, 64, 256, 512, 1024, 1536, 1792)
 ROUND_TRIPS = 100
+LEAST_ROUNDS, TOGETHER_S = 2, 10.0
+"""Where all experiments run in their quick forms."""
 _WARM_UP = 30
 UDP, NAK = "udp", "nak"
 """The papers used UDP, and so do we; nak, the default here, is measured besides."""
@@ -89,25 +92,18 @@ Batches = dict[tuple[Arrangement, int], list[list[int]]]
 """Nanoseconds of round trips by arrangement and size: a batch per round."""
 
 
-class PushPullNetwork:
+class PushPullNetwork(Opened):
     """The network with a daemon on each host. Entering raises LabError."""
 
     def __init__(self) -> None:
-        self._stack = ExitStack()
         self._numbers = itertools.count()
         self._actors: dict[tuple[str, int], Actor] = {}
-        self._open: dict[Arrangement, str] = {}
+        self._opened: dict[Arrangement, str] = {}
         self.mesh: MeshNodes
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            bed = stack.enter_context(Testbed(TOPOLOGY))
-            self.mesh = stack.enter_context(MeshNodes(bed, ["a", "b", "c", "d", "e"]))
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _open(self, stack: ExitStack) -> None:
+        bed = stack.enter_context(Testbed(TOPOLOGY))
+        self.mesh = stack.enter_context(MeshNodes(bed, ["a", "b", "c", "d", "e"]))
 
     def actor(self, node: str, number: int = 0) -> Actor:
         """A measuring process on that node, started when it is first asked for."""
@@ -131,7 +127,7 @@ class PushPullNetwork:
 
         Raises ActorFailed, LabError.
         """
-        if arrangement in self._open:
+        if arrangement in self._opened:
             return
         tag = self.tag()
         there, back, node = f"{tag}/there", f"{tag}/back", HOPS[arrangement.hops]
@@ -154,7 +150,7 @@ class PushPullNetwork:
             self.mesh.wait_for_way(there, *arrangement.way)
         echo.ask("match", name=tag)
         ping.ask("match", name=tag, subscribers=arrangement.subscribers if heard == there else 1)
-        self._open[arrangement] = tag
+        self._opened[arrangement] = tag
 
     def _relay(self, tag: str, there: str) -> str:
         """A proxy that is a process, because no channel goes from a node to itself."""
@@ -166,7 +162,7 @@ class PushPullNetwork:
 
     def round_trips(self, arrangement: Arrangement, size: int, count: int = ROUND_TRIPS) -> list[int]:
         """Raises ActorFailed."""
-        ping, tag = self.actor(HERE), self._open[arrangement]
+        ping, tag = self.actor(HERE), self._opened[arrangement]
         how = {"every": arrangement.every, "pause_s": FRAMES_PAUSE_S if arrangement.scaling else 0.0}
         ping.ask("ping", name=tag, count=_WARM_UP, size=size, **how)
         taken: list[int] = ping.ask("ping", name=tag, count=count, size=size, **how)
@@ -188,7 +184,7 @@ def collect(
     network.pin()
     ordered = sorted(dict.fromkeys(wanted), key=lambda pair: pair[1])
     batches: Batches = defaultdict(list)
-    for number in range(rounds):
+    for number in steps.rounds(rounds, LEAST_ROUNDS, TOGETHER_S):
         steps.step(f"round trips, round {number + 1} of {rounds}")
         for arrangement, size in ordered if number % 2 == 0 else reversed(ordered):
             batches[arrangement, size].append(network.round_trips(arrangement, size))

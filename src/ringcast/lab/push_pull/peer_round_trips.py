@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -22,6 +22,7 @@ from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.actor import Actor, ActorFailed
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
 from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.opened import Opened
 from ringcast.lab.testbed.peers import MISSING, Peer, Peers
 from ringcast.lab.testbed.topology import pair
 
@@ -36,26 +37,19 @@ Batches = dict[tuple[str, str], list[list[int]]]
 """Nanoseconds by situation and contender: a batch per round."""
 
 
-class WireNetwork:
+class WireNetwork(Opened):
     """Two nodes, a daemon on each, and the peers that are installed. Entering raises LabError."""
 
     def __init__(self, *, offload: bool = True) -> None:
         self.offload = offload
-        self._stack = ExitStack()
         self._tags = 0
         self.mesh: MeshNodes
         self.peers: Peers
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            bed = stack.enter_context(Testbed(msgspec.structs.replace(pair(), offload=self.offload)))
-            self.mesh = stack.enter_context(MeshNodes(bed, [HERE, THERE]))
-            self.peers = Peers(bed, HERE, THERE)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _open(self, stack: ExitStack) -> None:
+        bed = stack.enter_context(Testbed(msgspec.structs.replace(pair(), offload=self.offload)))
+        self.mesh = stack.enter_context(MeshNodes(bed, [HERE, THERE]))
+        self.peers = Peers(bed, HERE, THERE)
 
     def actor(self, node: str) -> Actor:
         """A measuring process of Ringcast, which ends with the network or when it is closed."""

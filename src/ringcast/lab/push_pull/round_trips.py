@@ -79,6 +79,10 @@ class RoundTrips:
     def of(cls, analysed: Analysed) -> RoundTrips:
         return cls(*(analysed.rows(table) for table in TABLES))
 
+    def __bool__(self) -> bool:
+        """Whether any were measured."""
+        return bool(self._summaries)
+
     def summary(self, arrangement: Arrangement, size: int) -> Summary:
         return self._summaries[arrangement, size]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,6 +40,8 @@ class Ran(NamedTuple):
     rows: list[Row]
     figures: Figures
     folder: Path
+    before: dict[str, float] = {}
+    """By the name of a row: its value in the run before."""
 
 
 class Found(NamedTuple):
@@ -49,6 +52,7 @@ class Found(NamedTuple):
     tables: list[Table]
     pictures: list[Picture]
     drawn: list[Path]
+    before: dict[str, float] = {}
 
     @property
     def empty(self) -> bool:
@@ -81,6 +85,25 @@ def ran(folder: Path) -> dict[str, Ran]:
     return found
 
 
+def from_lake(all_ran: dict[str, Ran], figures: Iterable[Mapping[str, Any]]) -> dict[str, Ran]:
+    """With values as Spark reads them from the lake (rows of `gold.benchmarks`), beside those of the run before. Rows
+    that the lake does not have stay as they are."""
+    known = {(one["experiment"], one["quick"], one["machine"], one["figure"]): one for one in figures}
+    made = {}
+    for name, one in all_ran.items():
+        rows, before = [], {}
+        for row in one.rows:
+            told = known.get((name, one.run.quick, one.run.machine, row.name))
+            if told is not None:
+                values = {field: told[field] for field in ("value", "unit", "reference", "target", "met")}
+                row = msgspec.structs.replace(row, **values)
+                if told["before"] is not None:
+                    before[row.name] = told["before"]
+            rows.append(row)
+        made[name] = one._replace(rows=rows, before=before)
+    return made
+
+
 def found(all_ran: dict[str, Ran]) -> list[Found]:
     return [_found(entry, all_ran.get(entry.experiment)) for entry in entries()]
 
@@ -97,4 +120,5 @@ def _found(entry: Entry, one: Ran | None) -> Found:
         pictures,
         [path for path in sorted(one.folder.glob("*.svg"))
          if path.stem not in drawn and matches(path.stem, entry.pictures)],
+        one.before,
     )  # fmt: skip

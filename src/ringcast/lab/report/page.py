@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ringcast.lab.measuring.report import Picture, Table
-from ringcast.lab.measuring.rows import HEADS, Row, cells
+from ringcast.lab.measuring.rows import HEADS, Row, cells, number
 from ringcast.lab.report.entries import PAPERS
 from ringcast.lab.report.gathering import Found, Ran
 
@@ -40,7 +40,7 @@ def page(
     parts.append("<h2 id=all>All rows, by experiment</h2>")
     for name, one in ran.items():
         parts.append(f"<h3>{html.escape(name)}</h3>{_command(one.run.command)}")
-        parts.append(_table(Table("", HEADS, cells(one.rows))))
+        parts.append(_rows(one.rows, one.before))
         parts += [f"<p class=said>{html.escape(note)}</p>" for note in one.figures.notes]
     return "\n".join(parts)
 
@@ -105,7 +105,7 @@ def _entry(one: Found, ran: dict[str, Ran], charts: Charts) -> str:
     if state is not None:
         parts.append(_command(state.run.command))
     if one.rows:
-        parts.append(_table(Table("", HEADS, cells(one.rows))))
+        parts.append(_rows(one.rows, one.before))
     parts += [f"<p><b>{html.escape(table.title)}</b></p>{_table(table)}" for table in one.tables]
     parts += [charts(picture, f"{entry.key}-{picture.name}") for picture in one.pictures]
     parts += [_drawing(path) for path in one.drawn]
@@ -143,6 +143,16 @@ def _table(table: Table) -> str:
         mark = f" class={last}" if last in ("yes", "no") else ""
         lines.append(f"<tr{mark}>" + "".join(f"<td>{html.escape(str(cell))}" for cell in cells_))
     return "\n".join([*lines, "</table>"])
+
+
+def _rows(rows: Sequence[Row], before: Mapping[str, float]) -> str:
+    """As `HEADS`, and the run before where there was one."""
+    lines = cells(rows)
+    if not any(row.name in before for row in rows):
+        return _table(Table("", HEADS, lines))
+    last = [number(before[row.name]) if row.name in before else "" for row in rows]
+    wide = [[*line[:3], was, *line[3:]] for line, was in zip(lines, last, strict=True)]
+    return _table(Table("", (*HEADS[:3], "the run before", *HEADS[3:]), wide))
 
 
 def rows_of(ran: dict[str, Ran]) -> dict[tuple[str, str], Row]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from ringcast.lab.measuring import files
 from ringcast.lab.measuring.report import Findings, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.security import costs, datagrams, floods, joining
 from ringcast.lab.security.attacks import KINDS, Outcome, attack
 from ringcast.lab.security.meshes import mesh
-from ringcast.record.machine import measured_on
 
-COMMAND = "ringcast lab run security"
 NEEDS_ROOT = False
 PACKETS, FEW = 1_000_000, 20_000
 MEMORY_BYTES = 256 * 1024
@@ -58,7 +54,6 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.rows += floods.rows(quick)
     steps.step("a flood of datagrams")
     findings.rows += datagrams.rows(quick)
-    findings.notes.append(measured_on())
     return findings
 
 
@@ -79,8 +74,3 @@ def judge(findings: Findings, outcomes: dict[str, Outcome]) -> None:
         for kind, o in outcomes.items()
     ]  # fmt: skip
     findings.tables.append(Table("What became of the attackers' packets", heads, cells))
-
-
-def write(findings: Findings, folder: Path, words: Sequence[str] = ()) -> list[Path]:
-    """Leave the report in `folder` and return its files. Raises LabError."""
-    return files.write(findings, folder, " ".join([COMMAND, *words]))

@@ -23,7 +23,7 @@ from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.node import Node
 from ringcast.model.closing import Closing
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 _GRACE_S = 1.0
 OURS = (sys.executable, "-m", "ringcast.lab.testbed.worker")
 

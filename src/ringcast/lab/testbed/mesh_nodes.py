@@ -12,23 +12,25 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 import ringcast
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.opened import Opened
 
 PORT = 7417
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 PATIENCE_PER_NODE_S = 3.0
 """Many daemons that start at once share the cores."""
-_POLL_S = 0.002
+_POLL_S, _SLOWEST_POLL_S = 0.002, 0.02
+"""Between two looks, at first and at most: those who look take the cores from those who start."""
 # Nobody reads its output: a pipe would fill up and block it.
 _SILENT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
-class MeshNodes:
+class MeshNodes(Opened):
     """Leaving the `with` block closes the sessions; the daemons end with the testbed. Entering raises LabError."""
 
     def __init__(
@@ -40,9 +42,8 @@ class MeshNodes:
         self._environments = environments or {}
         self.sessions: dict[str, ringcast.Session] = {}
         self.pids: dict[str, int] = {}
-        self._stack = ExitStack()
 
-    def __enter__(self) -> Self:
+    def _open(self, stack: ExitStack) -> None:
         addresses = {name: f"{self.bed.node(name).address()}:{PORT}" for name in self.names}
         for number, name in enumerate(self.names):
             peers = [word for other in self.names[:number] for word in ("--peer", addresses[other])]
@@ -51,17 +52,9 @@ class MeshNodes:
             environment = {**os.environ, **self._environments.get(name, {})}
             process = self.bed.node(name).spawn([*command, "--no-scout", *peers], **_SILENT, env=environment)
             self.pids[name] = process.pid
-        try:
-            for name in self.names:
-                self.sessions[name] = self._stack.enter_context(self._connect(name))
-            self.wait(lambda: all(self._sees_all(name) for name in self.names), "the nodes did not find each other")
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        for name in self.names:
+            self.sessions[name] = stack.enter_context(self._connect(name))
+        self.wait(lambda: all(self._sees_all(name) for name in self.names), "the nodes did not find each other")
 
     def pin(self, cores: dict[str, int]) -> None:
         """Bind each node's daemon to a core. Raises ProcessLookupError."""
@@ -71,11 +64,12 @@ class MeshNodes:
     def wait(self, condition: Callable[[], bool], problem: str) -> None:
         """Raises LabError."""
         patience_s = PATIENCE_S + PATIENCE_PER_NODE_S * len(self.names)
-        deadline = time.monotonic() + patience_s
+        deadline, pause_s = time.monotonic() + patience_s, _POLL_S
         while not condition():
             if time.monotonic() > deadline:
                 raise LabError(f"{problem} within {patience_s:g} s")
-            time.sleep(_POLL_S)
+            time.sleep(pause_s)
+            pause_s = min(1.2 * pause_s, _SLOWEST_POLL_S)
 
     def wait_for_publisher(self, *tags: str) -> None:
         """Until all nodes know of a publisher on each of these. Raises LabError."""

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import itertools
 from contextlib import ExitStack
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from ringcast.lab.testbed.actor import Actor
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
 from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.opened import Opened
 from ringcast.lab.testbed.topology import Topology, Wire
 from ringcast.model.priority import CRITICAL, HIGH, TABLE
 
@@ -68,30 +69,23 @@ class Trips(NamedTuple):
     """What the kernel had, meanwhile, of each thread on the way: two senders, two receivers, the application's two."""
 
 
-class PriorityNetwork:
+class PriorityNetwork(Opened):
     """Of one case. Entering raises LabError."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
         self._loader = "c" if case == "switch" else "a"
-        self._stack = ExitStack()
         self._names = itertools.count()
         self._batches = 0
         self._pairs: dict[str, tuple[str, Actor, Actor]] = {}
         self._loads: dict[str, tuple[str, Actor, Actor]] = {}
         self.mesh: MeshNodes
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            bed = stack.enter_context(Testbed(_WIRES[self.case]))
-            bed.run_scripts(_queues(self.case), "cannot set up the queues")
-            nodes = ["a", "b", "c"] if self.case == "switch" else ["a", "b"]
-            self.mesh = stack.enter_context(MeshNodes(bed, nodes))
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _open(self, stack: ExitStack) -> None:
+        bed = stack.enter_context(Testbed(_WIRES[self.case]))
+        bed.run_scripts(_queues(self.case), "cannot set up the queues")
+        nodes = ["a", "b", "c"] if self.case == "switch" else ["a", "b"]
+        self.mesh = stack.enter_context(MeshNodes(bed, nodes))
 
     def round_trips(self, cell: Cell, count: int) -> Trips:
         """Raises ActorFailed, LabError."""

@@ -53,3 +53,8 @@ class Analysis:
             F.count(F.when(F.abs(F.col("change")) > NOTICEABLE, True)).alias("changed"),
         )  # fmt: skip
         return [row.asDict() for row in found.orderBy("experiment").collect()]
+
+    def latest(self) -> list[dict[str, Any]]:
+        """The last value of every figure, with the one before it."""
+        last = self._lake.read(catalog.find("gold.benchmarks")).where("latest")
+        return [row.asDict() for row in last.collect()]

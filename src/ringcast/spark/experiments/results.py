@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ringcast.record.figures import FIGURE, MET, REFERENCE, TARGET
 from ringcast.spark.declaration import NothingToDo
 from ringcast.spark.settling import as_declared
 from ringcast.spark.tables.bronze import RESULTS
@@ -28,7 +29,9 @@ NO_ENVIRONMENT = (CHOICE, "updates")
 
 
 def latest(results: DataFrame) -> DataFrame:
-    """Of every experiment its last run: others may have been of another length, or of older code."""
+    """Of every experiment its last run: others may have been of another length, or of older code. What it concluded is
+    in the lake too, as a run of its own, and is no measurement."""
+    results = results.where(~F.col("metric").isin(FIGURE, REFERENCE, TARGET, MET))
     runs = results.groupBy("experiment", "run_id").agg(F.max("measured_at").alias("at"))
     last = runs.groupBy("experiment").agg(F.max_by("run_id", F.struct("at", "run_id")).alias("run_id"))
     return results.join(F.broadcast(last), ["experiment", "run_id"], "left_semi")

@@ -13,9 +13,10 @@ from ringcast import _core
 from ringcast.control.status import InForce
 from ringcast.model import priority
 from ringcast.model.priority import MAX_DSCP
-from ringcast.model.schedule import DEADLINE
+from ringcast.model.schedule import DEADLINE, OTHER
 from ringcast.transport.addressing import mark, marking_of
 from ringcast.transport.urgent import scheduling
+from ringcast.transport.urgent.awake import AWAKE
 from ringcast.transport.urgent.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Urgency:
         self._locked: list[_core.LockedMemory] = []
         self._reservation: Reservation | None = None
         self._taken = 0.0
+        self._awake = False
 
     @property
     def dedicated(self) -> bool:
@@ -58,7 +60,14 @@ class Urgency:
         refused = LIMITS.refusal(self._schedule) or scheduling.give(thread, self._schedule)
         if not refused:
             self._taken += LIMITS.take(self._schedule)
+            self._stay_awake()
         self._note("schedule", refused)
+
+    def _stay_awake(self) -> None:
+        """Cores do not fall asleep while this end lives: waking them takes longer than a schedule saves."""
+        if not self._awake and self._schedule.policy != OTHER:
+            AWAKE.hold()
+            self._awake = True
 
     def mark(self, sock: socket.socket) -> None:
         try:
@@ -93,6 +102,9 @@ class Urgency:
         """Release what is held for it."""
         LIMITS.give_back(self._taken)
         self._taken = 0.0
+        if self._awake:
+            AWAKE.release()
+            self._awake = False
         if self._reservation is not None:
             from ringcast.transport.urgent.links import LINKS
 
@@ -110,6 +122,7 @@ class Urgency:
             queue=None if marking is None else marking.queue,
             sched=scheduling.of(thread), thread=thread, own=own,
             bandwidth=priority.show_rate(self._reservation.bps) if self._reservation is not None else "",
+            wake_us=AWAKE.in_force() if self.asked.sched else None,
             locked_bytes=sum(memory.bytes for memory in self._locked), refused="; ".join(self._refused.values()),
         )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """A link becomes too narrow for a stream: a subscription with a range gets less of it, and more when the link is wide
-again. By a transport that repairs and by one that waits. (By udp it may stay unnoticed: where each long message loses a
-piece, nothing comes at all, and what is lost is only counted by what comes after it.)"""
+again. By a transport that repairs and by one that waits. (By udp, where each long message loses a piece, none comes;
+the pieces that do come count then, see `tests/unit/daemon/fidelity/test_silence.py`.)"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 from ringcast.errors import QosMismatch
 from ringcast.model import schedule
-from ringcast.transport.urgent import scheduling
+from ringcast.transport.urgent import awake, scheduling
 
 
 def grants(text):
@@ -143,12 +143,14 @@ def test_classes_and_schedules_by_every_transport(flow):
         assert "memory" in sent.refused or sent.locked_bytes > 65536  # all of the ring
         if FIFO:
             assert (sent.sched, came.sched, sent.refused, came.refused) == ("fifo:30", "fifo:30", "", "")
+            allowed = os.access(awake.DEVICE, os.R_OK | os.W_OK)
+            assert [end.wake_us is not None for end in (sent, came)] == [allowed] * 2
         else:
             assert sent.refused
             assert came.refused
         one.a.session.set_channel(one.tag, priority="normal", sched="other")
         sent, came = one.has("")
-        assert [(end.dscp, end.queue) for end in (sent, came)] == [("CS0", 0)] * 2
+        assert [(end.dscp, end.queue, end.wake_us) for end in (sent, came)] == [("CS0", 0, None)] * 2
         assert came.thread == normal[1].thread  # the shared one again
         one.end()
 

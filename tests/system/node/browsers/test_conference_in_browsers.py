@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 from browsers import GatewayProcess
+from conference_model.drawing import Drawn
 from conferences import TONES, Person, screenshot
 from processes import Daemon
 
 import ringcast
 from ringcast.conference.media import MEDIA, tag_name
-from ringcast.conference.together.drawing import Drawn
 from ringcast.lab.testbed.local_mesh import local_mesh
 
 NAMES = ("Ada", "Bob", "Eve", "Kim")

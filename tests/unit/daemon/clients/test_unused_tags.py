@@ -26,7 +26,7 @@ def test_without_a_lease_nobody_looks() -> None:
 
         tags = UnusedTags(0, fail, lambda names: None)
         tags.look_later()
-        assert tags._timer is None
+        assert not tags._alarm.waiting
         tags.close()
 
     asyncio.run(body())

@@ -52,6 +52,25 @@ def test_an_exchange_is_stamped_in_order() -> None:
     run(test)
 
 
+def test_of_two_questions_the_second_counts_which_finds_the_way_warm() -> None:
+    async def test(pair: Pair) -> None:
+        loop = asyncio.get_running_loop()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as answering:
+            answering.setblocking(False)
+            answering.bind(("127.0.0.1", 0))
+            given = Secret(1, bytes(32))
+            pair.a.ask("it", "127.0.0.1", answering.getsockname()[1], given)
+            for number in (1, 2):
+                asked = decode_untrusted(await loop.sock_recv(answering, 100))
+                answer = asked._replace(heard_ns=number, answered_ns=number, is_answer=True).encode(given.secret)
+                answering.sendto(answer, ("127.0.0.1", pair.a.port))
+            assert (await pair.exchanges.get())[1].heard_ns == 2
+        assert pair.exchanges.empty()
+        assert pair.a.dropped == {}
+
+    run(test)
+
+
 def test_without_the_secret_nobody_is_answered() -> None:
     async def test(pair: Pair) -> None:
         key, secret = pair.given
@@ -60,7 +79,7 @@ def test_without_the_secret_nobody_is_answered() -> None:
         pair.a.ask("c", "127.0.0.1", pair.b.port, pair.given)
         assert (await pair.exchanges.get())[0] == "c"
         assert pair.exchanges.empty()
-        assert pair.b.dropped == {"unknown key": 1, "forged": 1}
+        assert pair.b.dropped == {"unknown key": 2, "forged": 2}
         old, pair.given = pair.given, pair.b.let_ask("a")
         pair.a.ask("b", "127.0.0.1", pair.b.port, old)
         pair.a.ask("d", "127.0.0.1", pair.b.port, pair.given)
@@ -80,6 +99,7 @@ def test_an_answer_that_was_not_asked_for_or_came_before_says_nothing() -> None:
             answering.sendto(unasked, ("127.0.0.1", pair.a.port))
             answering.sendto(b"no probe", ("127.0.0.1", pair.a.port))
             pair.a.ask("it", "127.0.0.1", answering.getsockname()[1], given)
+            await loop.sock_recv(answering, 100)
             asked = decode_untrusted(await loop.sock_recv(answering, 100))
             answer = asked._replace(heard_ns=now, answered_ns=now, is_answer=True).encode(given.secret)
             for _ in range(3):

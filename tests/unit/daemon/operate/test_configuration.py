@@ -32,6 +32,7 @@ tag_lease_s = 3600
 cpu_share = 0.5
 sched_priority = 40
 sched_share = 0.5
+wake_latency = "20us"
 link_rate = "100mbit"
 link_share = 0.25
 user_connections = 5
@@ -68,6 +69,7 @@ def test_a_whole_file() -> None:
     assert file.values["peers"] == ("10.0.0.2:7417",)
     assert file.values["metrics"] == "127.0.0.1:9417"
     assert file.values["limits.memory"] == 1536 * 1024 * 1024
+    assert file.values["limits.wake_latency"] == 20
     assert file.values["limits.link_rate"] == 100_000_000
     assert file.values["tags"]["lab/temperature"]["depth"] == 100
     assert file.values["transports"][0].node == "tablet"

@@ -231,9 +231,9 @@ def test_without_a_wish_nothing_runs(keeper: Keeper) -> None:
         placing = Placing(keeper.local, keeper.mesh, _nowhere, list, lambda out: None, lambda: None, Background())  # type: ignore[arg-type]
         placing.changed([change for change in keeper.told if isinstance(change.row, PublisherRow)])
         placing.look_soon()
-        assert placing._timer is None
+        assert not placing._alarm.waiting
         placing.changed(keeper.told)
-        assert placing._timer is not None
+        assert placing._alarm.waiting
         placing.close()
 
     asyncio.run(idle())

@@ -20,6 +20,7 @@ from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
 from ringcast.lab.adamant.grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
 from ringcast.lab.adamant.means import Means
+from ringcast.lab.measuring import files
 from ringcast.lab.simulation.workers import workers
 from ringcast.lab.testbed.cleanup import LabError
 
@@ -167,7 +168,7 @@ def test_a_folder_with_report_rows_and_pictures(results: list[adamant_results.Re
     findings = experiment.AdamantFindings()
     findings.results = results
     experiment.conclude(findings, Told(results))
-    names = {path.name for path in experiment.write(findings, tmp_path / "out", ["--quick"])}
+    names = {path.name for path in files.write(findings, tmp_path / "out", "ringcast lab run adamant --quick")}
     assert {"report.md", "rows.json"} <= names
     report = (tmp_path / "out" / "report.md").read_text()
     assert report.startswith("# ringcast lab run adamant --quick\n")
@@ -175,7 +176,7 @@ def test_a_folder_with_report_rows_and_pictures(results: list[adamant_results.Re
     assert "ReLate2, in order" in report
     (tmp_path / "file").write_text("")
     with pytest.raises(LabError, match="--out"):
-        experiment.write(findings, tmp_path / "file")
+        files.write(findings, tmp_path / "file", "ringcast lab run adamant")
 
 
 def test_the_experiment_is_in_the_table_and_needs_no_root() -> None:

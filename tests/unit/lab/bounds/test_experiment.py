@@ -6,10 +6,10 @@ import pytest
 
 from ringcast.admission.model import Cost, Costs
 from ringcast.admission.verdict import judge
-from ringcast.lab.bounds import experiment
 from ringcast.lab.bounds.experiment import Outcome, conclude_sets
 from ringcast.lab.bounds.running import Measured, judged
 from ringcast.lab.bounds.task_sets import NODE, task_set
+from ringcast.lab.measuring import files
 
 COSTS = Costs(publish=Cost(fixed_s=1e-5), deliver=Cost(fixed_s=1e-5))
 
@@ -73,5 +73,5 @@ def test_most_sets_fit_a_node_that_waits_little_and_some_do_not():
 
 
 def test_it_leaves_report_rows_and_a_picture(tmp_path):
-    files = experiment.write(conclude_sets([outcome(0.5)]), tmp_path / "new", ["--quick"])
-    assert {path.name for path in files} == {"report.md", "rows.json", "measured-and-bound.svg"}
+    left = files.write(conclude_sets([outcome(0.5)]), tmp_path / "new", "ringcast lab run bounds --quick")
+    assert {path.name for path in left} == {"report.md", "rows.json", "measured-and-bound.svg"}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 
 import pytest
 
 from ringcast.errors import QosMismatch
-from ringcast.lab.bounds.calibrating import Stopwatch
-from ringcast.lab.bounds.witness import EVERY_NS, Witnesses, undisturbed
+from ringcast.lab.bounds.calibrating import Stopwatch, longest
+from ringcast.lab.bounds.witness import EVERY_NS, OwnTime, Witnesses, undisturbed
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.transport.urgent import scheduling
@@ -42,6 +43,30 @@ def test_a_stopwatch_leaves_out_what_was_disturbed():
     assert len(kept) == 4
 
 
+def test_the_longest_of_a_million_is_not_shorter_than_the_longest_seen():
+    assert longest([3.0, 9.0, 4.0]) == 9.0
+    assert longest([5.0] * 300) == 5.0
+    draw = random.Random(1)
+    few = [draw.expovariate(1.0) for _ in range(3000)]
+    assert max(few) < longest(few)
+    assert 10.0 < longest(few) < 20.0  # of a million such: about 14
+
+
+def test_time_that_a_thread_neither_had_nor_waited_for_is_noticed():
+    own, taken = OwnTime(), []
+    own.begin()
+    until = time.monotonic_ns() + 2_000_000
+    while time.monotonic_ns() < until:
+        pass
+    own.notice(time.monotonic_ns(), taken)
+    assert taken == []
+    asleep = time.monotonic_ns()
+    time.sleep(0.01)  # as if the core had been away: it was nobody's
+    own.notice(asleep - 2_000_000, taken)
+    assert len(taken) == 1
+    own.close()
+
+
 def allowed():
     try:
         scheduling.check("fifo:90", "here")
@@ -57,7 +82,7 @@ def test_a_witness_that_is_stopped_says_so_afterwards(eventually):
         return
     with Witnesses() as witnesses:
         processes = witnesses.processes
-        assert len(processes) == len(affinity.cores())
+        assert len(processes) == 2 * len(affinity.cores())
         os.kill(processes[0].pid, signal.SIGSTOP)
         os.waitid(os.P_PID, processes[0].pid, os.WSTOPPED)
         since = time.monotonic_ns()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ringcast.lab.labmap import figures
 from ringcast.lab.labmap.results import Result
 
@@ -27,16 +25,3 @@ def test_under_stress_where_that_was_run() -> None:
     loss, _ = figures.pictures([result(100), result(300, load="stress")])
     assert "stress" in loss.title
     assert [series.points for series in loss.series] == [[(30_000.0, 0.0)]]
-
-
-def test_what_is_left_to_the_application_is_a_line() -> None:
-    found = []
-    for n, left in ((100, 900.0), (200, 800.0)):
-        configuration = {**result(n).configuration, "load": "stress", "side": "publisher"}
-        found.append(Result(configuration, 0, {"whetstones": left}))
-    table = figures.left_over(found)
-    assert table is not None
-    ((transport, nodes, side, a, b),) = table.rows
-    assert (transport, nodes, side, float(a)) == ("tcp", "1", "publisher", pytest.approx(1000))
-    assert float(b) == pytest.approx(-0.01)
-    assert figures.left_over([result(100)]) is None

@@ -52,15 +52,6 @@ def test_runs_that_lost_something_are_left_out() -> None:
     assert statements.line([lossy]) is None
 
 
-def test_a_plane_tells_n_from_the_period() -> None:
-    some = [made("tcp", 1, n, dt, 0.1 + 2e-4 * n + 3e-4 / dt) for n in (100, 400, 2000) for dt in (0.01, 0.05)]
-    a, b, c, explained = statements.plane(some) or (0.0, 0.0, 0.0, 0.0)
-    assert [a, b, c, explained] == [pytest.approx(0.1), pytest.approx(2e-4), pytest.approx(3e-4), pytest.approx(1.0)]
-    straight = statements.line(some)
-    assert straight is not None
-    assert straight[2] < explained
-
-
 def test_rows_beside_the_papers_figures() -> None:
     found = statements.rows(lines(0.25, 1e-6), far_ms=0.003)
     before = named(found, "latency at 10^4 changes/s, where the paper's loss begins, unicast (tcp), idle")

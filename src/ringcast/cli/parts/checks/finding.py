@@ -26,6 +26,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"{self.name}: a remedy is for what is not ok, and only for that")
 
 
+def ok(name: str, value: str, needed: bool = False) -> Finding:
+    return Finding(name=name, state="ok", value=value, needed=needed)
+
+
+def limited(name: str, value: str, remedy: str) -> Finding:
+    return Finding(name=name, state="limited", value=value, remedy=remedy)
+
+
+def missing(name: str, value: str, remedy: str, needed: bool = False) -> Finding:
+    return Finding(name=name, state="missing", value=value, remedy=remedy, needed=needed)
+
+
 def healthy(findings: list[Finding]) -> bool:
     """Nothing that is needed is missing."""
     return not any(finding.needed and finding.state == "missing" for finding in findings)

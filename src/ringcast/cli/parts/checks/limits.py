@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from ringcast.cli.parts.checks.finding import Finding
+from ringcast.cli.parts.checks.finding import Finding, limited, ok
 from ringcast.cli.parts.units import show_bytes
 
 _DESCRIPTORS_PER_RING = 2
@@ -25,11 +25,9 @@ def _files() -> Finding:
     rings = "as many rings as memory allows" if hard < 0 else f"some {hard // _DESCRIPTORS_PER_RING} rings per process"
     value = f"{_shown(soft)} (at most {_shown(hard)}): {rings}"
     if hard < 0 or hard >= _ENOUGH_FILES:
-        return Finding(name="open files", state="ok", value=value)
-    return Finding(
-        name="open files", state="limited", value=value,
-        remedy="Each ring takes two descriptors; raise the limit with 'ulimit -Hn', limits.conf or LimitNOFILE=.",
-    )  # fmt: skip
+        return ok("open files", value)
+    remedy = "Each ring takes two descriptors; raise the limit with 'ulimit -Hn', limits.conf or LimitNOFILE=."
+    return limited("open files", value, remedy)
 
 
 def _mappings() -> Finding:
@@ -39,22 +37,18 @@ def _mappings() -> Finding:
         most = _ENOUGH_MAPPINGS
     value = f"{most}: some {most // _MAPPINGS_PER_RING} rings per process"
     if most >= _ENOUGH_MAPPINGS:
-        return Finding(name="vm.max_map_count", state="ok", value=value)
-    return Finding(
-        name="vm.max_map_count", state="limited", value=value,
-        remedy=f"Each ring takes four mappings; allow more with 'sysctl vm.max_map_count={_ENOUGH_MAPPINGS}'.",
-    )  # fmt: skip
+        return ok("vm.max_map_count", value)
+    remedy = f"Each ring takes four mappings; allow more with 'sysctl vm.max_map_count={_ENOUGH_MAPPINGS}'."
+    return limited("vm.max_map_count", value, remedy)
 
 
 def _locked() -> Finding:
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if soft < 0 or soft >= _ENOUGH_LOCKED or has_capability(_CAP_IPC_LOCK):
         value = "unlimited" if soft < 0 or has_capability(_CAP_IPC_LOCK) else show_bytes(soft)
-        return Finding(name="locked memory", state="ok", value=value)
-    return Finding(
-        name="locked memory", state="limited", value=f"{show_bytes(soft)} (at most {_shown(hard)})",
-        remedy="To keep rings from being swapped out (mlockall) raise it with 'ulimit -l' or LimitMEMLOCK=.",
-    )  # fmt: skip
+        return ok("locked memory", value)
+    remedy = "To keep rings from being swapped out (mlockall) raise it with 'ulimit -l' or LimitMEMLOCK=."
+    return limited("locked memory", f"{show_bytes(soft)} (at most {_shown(hard)})", remedy)
 
 
 def _memory() -> Finding:
@@ -64,11 +58,9 @@ def _memory() -> Finding:
     budget = total // 2
     value = f"{show_bytes(budget)} of {show_bytes(total)} for rings by default, {show_bytes(free)} free now"
     if free >= budget // 2:
-        return Finding(name="memory", state="ok", value=value)
-    return Finding(
-        name="memory", state="limited", value=value,
-        remedy="Rings may be promised more than there is; free some, or start the daemon with a smaller --budget.",
-    )  # fmt: skip
+        return ok("memory", value)
+    remedy = "Rings may be promised more than there is; free some, or start the daemon with a smaller --budget."
+    return limited("memory", value, remedy)
 
 
 def has_capability(number: int) -> bool:

@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from ringcast.cli.parts.checks.finding import Finding
+from ringcast.cli.parts.checks.finding import Finding, limited, ok
 from ringcast.control.peering import Scout, encode_scout
 from ringcast.daemon.mesh.scouting import ScoutSettings
 
@@ -31,13 +31,13 @@ def _multicast() -> Finding:
     deaf = {name: reason for name in names if (reason := hears_itself(name))}
     good = [name for name in names if name not in deaf]
     if good and not deaf:
-        return Finding(name="multicast", state="ok", value=f"a call is heard on {', '.join(good)}")
+        return ok("multicast", f"a call is heard on {', '.join(good)}")
     said = "; ".join(f"{name}: {reason}" for name, reason in deaf.items()) or "the loopback is the only interface"
     if good:
         remedy = "Nodes behind the other interfaces are not found by multicast; name them with --peer HOST:PORT."
-        return Finding(name="multicast", state="limited", value=f"works on {', '.join(good)}; {said}", remedy=remedy)
+        return limited("multicast", f"works on {', '.join(good)}; {said}", remedy)
     remedy = "Nodes do not find each other by multicast; name one of them with --peer HOST:PORT, one is enough."
-    return Finding(name="multicast", state="limited", value=said, remedy=remedy)
+    return limited("multicast", said, remedy)
 
 
 def interfaces() -> list[str]:
@@ -93,10 +93,10 @@ def _segmentation() -> Finding:
             sizes = [len(receiver.recv(65536)) for _ in range(_SEGMENTS)]
         except OSError as exc:
             reason = exc.strerror or str(exc)
-            return Finding(name="udp segmentation", state="limited", value=reason.lower(), remedy=remedy)
+            return limited("udp segmentation", reason.lower(), remedy)
     if sizes != [_SEGMENT_BYTES] * _SEGMENTS:
-        return Finding(name="udp segmentation", state="limited", value=f"cut into {sizes} bytes", remedy=remedy)
-    return Finding(name="udp segmentation", state="ok", value="the kernel cuts long messages into datagrams (GSO)")
+        return limited("udp segmentation", f"cut into {sizes} bytes", remedy)
+    return ok("udp segmentation", "the kernel cuts long messages into datagrams (GSO)")
 
 
 def _coalescing() -> Finding:
@@ -106,5 +106,5 @@ def _coalescing() -> Finding:
         except OSError as exc:
             remedy = "Datagrams are taken one by one, which costs more at high rates; use Linux 5.0 or newer."
             reason = exc.strerror or str(exc)
-            return Finding(name="udp coalescing", state="limited", value=reason.lower(), remedy=remedy)
-    return Finding(name="udp coalescing", state="ok", value="the kernel can hand over datagrams together (GRO)")
+            return limited("udp coalescing", reason.lower(), remedy)
+    return ok("udp coalescing", "the kernel can hand over datagrams together (GRO)")

@@ -8,7 +8,7 @@ import stat
 from importlib import metadata
 from pathlib import Path
 
-from ringcast.cli.parts.checks.finding import Finding
+from ringcast.cli.parts.checks.finding import Finding, limited, missing, ok
 from ringcast.cli.parts.units import show_bytes, show_ns
 
 
@@ -23,19 +23,15 @@ def _directory(path: Path) -> Finding:
     directory = path.parent
     existing = next(place for place in (directory, *directory.parents) if place.exists())
     if not _writable(existing):
-        return Finding(
-            name="socket directory", state="missing", value=str(directory), needed=True,
-            remedy=f"This user may not write to {existing}; choose another place with --socket or RINGCAST_SOCKET.",
-        )  # fmt: skip
+        remedy = f"This user may not write to {existing}; choose another place with --socket or RINGCAST_SOCKET."
+        return missing("socket directory", str(directory), remedy, needed=True)
     if existing != directory:
-        return Finding(name="socket directory", state="ok", value=f"{directory} (made when needed)", needed=True)
+        return ok("socket directory", f"{directory} (made when needed)", needed=True)
     mode = stat.S_IMODE(directory.stat().st_mode)
     if mode & 0o022 and not mode & stat.S_ISVTX:
-        return Finding(
-            name="socket directory", state="limited", value=f"{directory} (mode {mode:o})",
-            remedy=f"Others may put a socket of their own in its place; 'chmod go-w {directory}', or choose another.",
-        )  # fmt: skip
-    return Finding(name="socket directory", state="ok", value=f"{directory} (mode {mode:o})", needed=True)
+        remedy = f"Others may put a socket of their own in its place; 'chmod go-w {directory}', or choose another."
+        return limited("socket directory", f"{directory} (mode {mode:o})", remedy)
+    return ok("socket directory", f"{directory} (mode {mode:o})", needed=True)
 
 
 def _writable(directory: Path) -> bool:
@@ -51,15 +47,13 @@ def _daemon(path: str) -> Finding:
     import ringcast
 
     if not os.path.exists(path):
-        return Finding(name="daemon", state="ok", value="not running; the first program that needs one starts it")
+        return ok("daemon", "not running; the first program that needs one starts it")
     try:
         with ringcast.connect(path, start=False, program="ringcast doctor") as session:
             status = session.status()
     except ringcast.RingcastError as exc:
-        return Finding(
-            name="daemon", state="limited", value=f"does not answer at {path}",
-            remedy=f"The next program that connects tries to start one ({exc}).",
-        )  # fmt: skip
+        remedy = f"The next program that connects tries to start one ({exc})."
+        return limited("daemon", f"does not answer at {path}", remedy)
     ours = metadata.version("ringcast")
     value = (
         f"process {status.pid}, version {status.version}, up {show_ns(status.uptime_s * 1e9)}, "
@@ -67,28 +61,17 @@ def _daemon(path: str) -> Finding:
         f"rings {show_bytes(status.used_bytes)} of {show_bytes(status.budget_bytes)}"
     )
     if status.used_bytes > 0.9 * status.budget_bytes:
-        return Finding(
-            name="daemon", state="limited", value=value,
-            remedy="Its memory for rings is nearly used up; close publishers, or start it with a larger --budget.",
-        )  # fmt: skip
+        remedy = "Its memory for rings is nearly used up; close publishers, or start it with a larger --budget."
+        return limited("daemon", value, remedy)
     if ours != status.version:
-        return Finding(
-            name="daemon",
-            state="limited",
-            value=value,
-            remedy=f"This program is version {ours}; start the daemon anew.",
-        )
+        return limited("daemon", value, f"This program is version {ours}; start the daemon anew.")
     if status.mistakes:
-        return Finding(
-            name="daemon", state="limited", value=f"{value}, {status.mistakes} internal error(s)",
-            remedy="It failed to do something by an error of its own; its log says what. Start it again.",
-        )  # fmt: skip
+        remedy = "It failed to do something by an error of its own; its log says what. Start it again."
+        return limited("daemon", f"{value}, {status.mistakes} internal error(s)", remedy)
     if status.refusals:
         said = "; ".join(f"{address}: {reason}" for address, reason in sorted(status.refusals.items()))
-        return Finding(
-            name="daemon", state="limited", value=value, remedy=f"It does not get along with others. {said}."
-        )
-    return Finding(name="daemon", state="ok", value=value)
+        return limited("daemon", value, f"It does not get along with others. {said}.")
+    return ok("daemon", value)
 
 
 def _priorities(path: str) -> list[Finding]:
@@ -107,11 +90,7 @@ def _priorities(path: str) -> list[Finding]:
     refused = sorted({row.in_force.refused for row in asking if row.in_force is not None and row.in_force.refused})
     value = f"{len(asking)} channel(s) with one"
     if not refused:
-        return [Finding(name="priorities", state="ok", value=f"{value}, all in force")]
+        return [ok("priorities", f"{value}, all in force")]
     said = "; ".join(refused)
-    return [
-        Finding(
-            name="priorities", state="limited", value=f"{value}, not all in force: {said}",
-            remedy="Messages flow without it; 'ringcast channels' shows which. It takes CAP_SYS_NICE or LimitRTPRIO=.",
-        )
-    ]  # fmt: skip
+    remedy = "Messages flow without it; 'ringcast channels' shows which. It takes CAP_SYS_NICE or LimitRTPRIO=."
+    return [limited("priorities", f"{value}, not all in force: {said}", remedy)]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from ringcast.cli.parts.checks.finding import Finding
+from ringcast.cli.parts.checks.finding import Finding, limited, ok
+from ringcast.transport.urgent.awake import DEVICE
 
 _TRY_S = 10.0
 # Each policy is tried in a fork of its own: one that was granted would change what the next is allowed.
@@ -43,7 +44,7 @@ print(json.dumps({'fifo': attempt(fifo), 'deadline': attempt(deadline)}))
 
 def look() -> list[Finding]:
     tried = _try()
-    return [_fifo(tried.get("fifo")), _deadline(tried.get("deadline")), _throttling()]
+    return [_fifo(tried.get("fifo")), _deadline(tried.get("deadline")), _throttling(), _sleep()]
 
 
 def _try() -> dict[str, int]:
@@ -61,20 +62,16 @@ def _fifo(code: int | None) -> Finding:
     most = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
     priority = "no limit" if most < 0 else f"RLIMIT_RTPRIO {most}"
     if code == 0:
-        return Finding(name="SCHED_FIFO", state="ok", value=f"allowed ({priority})")
-    return Finding(
-        name="SCHED_FIFO", state="limited", value=f"{_refusal(code)} ({priority})",
-        remedy="Threads get no priority over others; it takes rtprio in limits.conf, LimitRTPRIO= or CAP_SYS_NICE.",
-    )  # fmt: skip
+        return ok("SCHED_FIFO", f"allowed ({priority})")
+    remedy = "Threads get no priority over others; it takes rtprio in limits.conf, LimitRTPRIO= or CAP_SYS_NICE."
+    return limited("SCHED_FIFO", f"{_refusal(code)} ({priority})", remedy)
 
 
 def _deadline(code: int | None) -> Finding:
     if code == 0:
-        return Finding(name="SCHED_DEADLINE", state="ok", value="allowed")
-    return Finding(
-        name="SCHED_DEADLINE", state="limited", value=_refusal(code),
-        remedy="Processor time cannot be reserved; it takes CAP_SYS_NICE, and a process free to use all cores.",
-    )  # fmt: skip
+        return ok("SCHED_DEADLINE", "allowed")
+    remedy = "Processor time cannot be reserved; it takes CAP_SYS_NICE, and a process free to use all cores."
+    return limited("SCHED_DEADLINE", _refusal(code), remedy)
 
 
 def _throttling() -> Finding:
@@ -84,17 +81,22 @@ def _throttling() -> Finding:
             int(Path(f"/proc/sys/kernel/sched_rt_{kind}_us").read_text()) for kind in ("runtime", "period")
         )
     except (OSError, ValueError):
-        return Finding(
-            name=name, state="limited", value="cannot be read",
-            remedy="How much of a core real-time threads get is not known; look with 'sysctl -a'.",
-        )  # fmt: skip
+        remedy = "How much of a core real-time threads get is not known; look with 'sysctl -a'."
+        return limited(name, "cannot be read", remedy)
     if runtime == 0:
-        return Finding(
-            name=name, state="limited", value="0",
-            remedy="Real-time threads get no time at all; set 'sysctl kernel.sched_rt_runtime_us=950000'.",
-        )  # fmt: skip
+        remedy = "Real-time threads get no time at all; set 'sysctl kernel.sched_rt_runtime_us=950000'."
+        return limited(name, "0", remedy)
     share = "no limit" if runtime < 0 else f"{100 * runtime / period:.0f} % of a core for real-time threads"
-    return Finding(name=name, state="ok", value=f"{runtime} ({share})")
+    return ok(name, f"{runtime} ({share})")
+
+
+def _sleep() -> Finding:
+    name = "cores' sleep"
+    if os.access(DEVICE, os.R_OK | os.W_OK):
+        return ok(name, "may be limited while channels have a schedule")
+    there = "not permitted" if DEVICE.exists() else "the kernel has no such limit"
+    remedy = "Cores that fell asleep run urgent threads later; it takes a daemon of root, or write access by udev."
+    return limited(name, f"{DEVICE}: {there}", remedy)
 
 
 def _refusal(code: int | None) -> str:

@@ -6,7 +6,7 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from ringcast.cli.parts.checks.finding import Finding
+from ringcast.cli.parts.checks.finding import Finding, limited, ok
 from ringcast.control.answers import Status
 from ringcast.control.status import SettingStatus
 from ringcast.errors import RingcastError
@@ -53,22 +53,16 @@ def _open(status: Status | None, settings: list[SettingStatus] | None) -> list[F
         return []
     if status.exposed:
         where = _value(settings, "listen") or "an address that others can reach"
-        return [
-            Finding(
-                name=name, state="limited", value=f"the daemon listens on {where} without an identity",
-                remedy="Whoever reaches it can join the mesh, read and write: close it with 'ringcast secure', or "
-                "listen on 127.0.0.1.",
-            )
-        ]  # fmt: skip
+        remedy = (
+            "Whoever reaches it can join the mesh, read and write: close it with 'ringcast secure', or "
+            "listen on 127.0.0.1."
+        )
+        return [limited(name, f"the daemon listens on {where} without an identity", remedy)]
     if _value(settings, "metrics_rules") == "none" and not is_loopback(split(status.metrics or "127.0.0.1:1")[0]):
-        return [
-            Finding(
-                name=name, state="limited", value=f"metrics at {status.metrics} are for whoever comes",
-                remedy="They name tags, programs and nodes: name a file with tokens, metrics_rules in ringcast.toml.",
-            )
-        ]  # fmt: skip
+        remedy = "They name tags, programs and nodes: name a file with tokens, metrics_rules in ringcast.toml."
+        return [limited(name, f"metrics at {status.metrics} are for whoever comes", remedy)]
     reason = f"nodes prove their names (identity {status.identity})" if status.identity else "others cannot reach it"
-    return [Finding(name=name, state="ok", value=f"no: {reason}")]
+    return [ok(name, f"no: {reason}")]
 
 
 def _identity(status: Status | None) -> list[Finding]:
@@ -97,9 +91,9 @@ def judge_identity(where: Path, *, in_force: bool, now: datetime | None = None) 
         called = certificates.name_of(node)
     except ImportError as exc:
         remedy = f"{less}: pip install 'ringcast[security]' ({exc.name} is missing)."
-        return Finding(name=name, state="limited", value=f"{where} cannot be read", remedy=remedy)
+        return limited(name, f"{where} cannot be read", remedy)
     except RingcastError as exc:
-        return Finding(name=name, state="limited", value=f"{where} cannot be used", remedy=f"{less}: {exc}.")
+        return limited(name, f"{where} cannot be used", f"{less}: {exc}.")
     now = now or certificates.utc_now()
     ends = min(
         (node.not_valid_after_utc, f"of node {called!r}", _RENEW),
@@ -109,12 +103,12 @@ def judge_identity(where: Path, *, in_force: bool, now: datetime | None = None) 
     until, whose, renew = ends
     value = f"{where}: that {whose} is good until {until:%Y-%m-%d %H:%M} UTC"
     if until < now:
-        return Finding(name=name, state="limited", value=f"{value}, and it is over", remedy=f"{less}. {renew}")
+        return limited(name, f"{value}, and it is over", f"{less}. {renew}")
     if until < now + SOON:
         days = (until - now).days
         remedy = f"Then no other node believes this one any more. {renew}"
-        return Finding(name=name, state="limited", value=f"{value}, in {days} day(s)", remedy=remedy)
-    return Finding(name=name, state="ok", value=value)
+        return limited(name, f"{value}, in {days} day(s)", remedy)
+    return ok(name, value)
 
 
 def _rules(status: Status | None, settings: list[SettingStatus] | None) -> list[Finding]:
@@ -126,16 +120,14 @@ def _rules(status: Status | None, settings: list[SettingStatus] | None) -> list[
     rules = [row.value for row in settings if row.key.startswith("rules[")]
     for_nodes = sum("node = " in value for value in rules)
     if status is not None and status.identity and not for_nodes:
-        found.append(
-            Finding(
-                name="rules", state="limited", value=f"{len(rules)} rule(s), none for other nodes",
-                remedy="Every node of the mesh reads and writes everything, a stolen one too: give nodes rules in "
-                "ringcast.toml (docs/security.md).",
-            )
-        )  # fmt: skip
+        remedy = (
+            "Every node of the mesh reads and writes everything, a stolen one too: give nodes rules in "
+            "ringcast.toml (docs/security.md)."
+        )
+        found.append(limited("rules", f"{len(rules)} rule(s), none for other nodes", remedy))
     else:
         said = f"{len(rules)} rule(s), {for_nodes} of them for other nodes"
-        found.append(Finding(name="rules", state="ok", value=said if rules else "none: only this user's programs"))
+        found.append(ok("rules", said if rules else "none: only this user's programs"))
     return found
 
 
@@ -151,10 +143,6 @@ def _files(config: str, settings: list[SettingStatus] | None) -> list[Finding]:
             if path:
                 load(path) if path == config else read(Path(path))
         except RingcastError as exc:
-            found.append(
-                Finding(
-                    name="file with rules", state="limited", value=str(exc),
-                    remedy="The daemon goes on with what it read before, and does not start again with this.",
-                )
-            )  # fmt: skip
+            remedy = "The daemon goes on with what it read before, and does not start again with this."
+            found.append(limited("file with rules", str(exc), remedy))
     return found

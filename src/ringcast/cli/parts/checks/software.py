@@ -6,7 +6,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from ringcast.cli.parts.checks.finding import Finding
+from ringcast.cli.parts.checks.finding import Finding, missing, ok
 
 _LIBRARIES = {
     "msgspec": (True, "Control messages need it; install it with 'pip install msgspec'."),
@@ -21,7 +21,7 @@ def look() -> list[Finding]:
 
 def _python() -> Finding:
     value = f"{platform.python_implementation()} {platform.python_version()}"
-    return Finding(name="python", state="ok", value=value, needed=True)  # an older one cannot even import this
+    return ok("python", value, needed=True)  # an older one cannot even import this
 
 
 def _core() -> Finding:
@@ -29,16 +29,16 @@ def _core() -> Finding:
     try:
         from ringcast import _core
     except ImportError as exc:
-        return Finding(name="native core", state="missing", value=str(exc), remedy=remedy, needed=True)
+        return missing("native core", str(exc), remedy, needed=True)
     built = Path(_core.__file__ or "").name if hasattr(_core, "__file__") else "built in"
-    return Finding(name="native core", state="ok", value=f"{_version('ringcast')} ({built})", needed=True)
+    return ok("native core", f"{_version('ringcast')} ({built})", needed=True)
 
 
 def _library(name: str, needed: bool, remedy: str) -> Finding:
     version = _version(name)
     if version is not None:
-        return Finding(name=name, state="ok", value=version, needed=needed)
-    return Finding(name=name, state="missing", value="not installed", remedy=remedy, needed=needed)
+        return ok(name, version, needed=needed)
+    return missing(name, "not installed", remedy, needed=needed)
 
 
 def _version(name: str) -> str | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ringcast.cli.parts.labs import concluding
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.lab.measuring.report import Picture
 from ringcast.lab.report import comparing
-from ringcast.lab.report.gathering import Ran, found, ran
+from ringcast.lab.report.gathering import Ran, found, from_lake, ran
 from ringcast.lab.report.page import page, rows_of
 from ringcast.lab.report.running import run_all
 from ringcast.lab.testbed.cleanup import LabError
@@ -28,35 +30,40 @@ examples:
 """
 
 
-def run(args: argparse.Namespace, experiments: Sequence[str], lake: Path) -> int:
-    """Raises LabError."""
+def run(args: argparse.Namespace, experiments: Mapping[str, str], lake: Path) -> int:
+    """`experiments` are names and modules. Raises LabError."""
     from importlib import metadata
 
     from ringcast.record.machine import this_machine
 
     output = Output(args.json)
     folder = args.out or REPORT
+    began = time.monotonic()
     try:
         run_all(
-            experiments, folder, lake, quick=args.quick, again=args.again, version=metadata.version("ringcast"),
-            machine=this_machine(), say=output.note,
+            list(experiments), folder, lake, quick=args.quick, again=args.again, version=metadata.version("ringcast"),
+            machine=this_machine(), say=output.note, progress=output.progress,
         )  # fmt: skip
-        everything = _write(folder, _by_spark(lake, output))
+        output.note(f"Spark, after {time.monotonic() - began:.0f} s")
+        everything = _write(folder, *concluding.conclude(experiments, folder, lake, output.note, output.progress))
     except KeyboardInterrupt:
         # Of what is there already; the rest is run the next time.
         with contextlib.suppress(OSError):
-            _write(folder, [])
+            _write(folder)
         raise
     except OSError as exc:
         raise LabError(f"cannot write the report into {folder}: {exc}; choose another place with --out") from exc
     _tell(output, everything, folder / PAGE)
+    output.note(f"all of it took {time.monotonic() - began:.0f} s")
     return 1 if any(one.run.problem for one in everything.values()) else 0
 
 
-def _write(folder: Path, by_spark: Sequence[dict[str, Any]]) -> dict[str, Ran]:
+def _write(
+    folder: Path, summary: Sequence[dict[str, Any]] = (), latest: Sequence[dict[str, Any]] = ()
+) -> dict[str, Ran]:
     """Raises OSError."""
-    everything = ran(folder)
-    (folder / PAGE).write_text(page(found(everything), everything, by_spark, *_charts()))
+    everything = from_lake(ran(folder), latest)
+    (folder / PAGE).write_text(page(found(everything), everything, summary, *_charts()))
     return everything
 
 
@@ -79,19 +86,6 @@ def _tell(output: Output, everything: dict[str, Ran], path: Path) -> None:
             ],
         )
     output.note(f"the report is {path}")
-
-
-def _by_spark(lake: Path, output: Output) -> list[dict[str, Any]]:
-    """How the figures of each experiment's last run compare with the run before, computed by Spark from the lake."""
-    try:
-        analysing = importlib.import_module("ringcast.spark.experiments.analysing")
-    except ImportError as exc:
-        output.note(f"without {exc.name} the report has no history: pip install 'ringcast[spark]'")
-        return []
-    with analysing.analysis(lake) as analysis:
-        analysis.run(["history"])
-        summary: list[dict[str, Any]] = analysis.summary()
-        return summary
 
 
 def _charts() -> tuple[Any, str]:

@@ -1,4 +1,4 @@
-"""`ringcast lab run`: the experiments of the papers. A table of them; each is a module with `run` and `write`.
+"""`ringcast lab run`: the experiments of the papers. A table of them; each is a module with `run`.
 
 Invariant: however it ends, no namespace, daemon or measuring process of it stays.
 """
@@ -8,18 +8,20 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ringcast.cli.parts.labs import everything
+from ringcast.cli.parts.labs import concluding, everything
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.program import Misuse
+from ringcast.lab.measuring.pacing import paced
 from ringcast.lab.measuring.report import Findings
-from ringcast.lab.testbed.cleanup import LabError
-from ringcast.record import figures
-from ringcast.record.figures import Measured
+from ringcast.lab.report.running import STEP
+from ringcast.record.machine import measured_on
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -68,10 +70,9 @@ EXPERIMENTS = {
         "sealed streams attacked by a million packets of each kind, and what seals cost beside a mesh without them",
     ),
 }
-"""Name: (module with run(quick, steps), conclude(findings, analysed) and write(findings, folder, words), what it is).
-Its PIPELINES are run between the first two, over the values that were measured."""
+"""Name: (module with run(quick, steps) and conclude(findings, analysed), what it is). Its PIPELINES are run between the
+two, over the values that were measured; its draw(folder) leaves more pictures beside the report."""
 ALL = "all"
-_INSTALL = "pip install 'ringcast[spark]'"
 
 _EXAMPLES = """\
 experiments:
@@ -114,6 +115,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")
     parser.add_argument("--lake", metavar="DIR", type=Path,
                         help="every value goes there, for Spark (default: RINGCAST_LAKE, or out/lake)")  # fmt: skip
+    # As one of all: says its steps, and leaves its findings to who runs them.
+    parser.add_argument("--together", action="store_true", help=argparse.SUPPRESS)
     add_json(parser, "one list of {name, value, unit, reference, target, met}")
     # Accepted after the experiment too; `program.main` looks for it itself.
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
@@ -131,25 +134,26 @@ def run(args: argparse.Namespace) -> int:
     """Raises LabError, TableError."""
     lake = args.lake or Path(os.environ.get("RINGCAST_LAKE", "out/lake"))
     if args.experiment == ALL:
-        return everything.run(args, list(EXPERIMENTS), lake)
+        return everything.run(args, {name: module for name, (module, _) in EXPERIMENTS.items()}, lake)
     experiment = importlib.import_module(EXPERIMENTS[args.experiment][0])
     output = Output(args.json)
     folder = args.out or Path("out") / args.experiment
     only = _part(experiment, args, folder)
-    with Bar() as bar:
+    words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
+    command = " ".join(["ringcast lab run", args.experiment, *(["--part", args.part] if args.part else []), *words])
+    with Bar(told=args.together, hurried=args.together and args.quick) as bar:
         findings = experiment.run(args.quick, bar, **only)
+        findings.notes.append(measured_on())
         pipelines = experiment.pipelines(args.part) if args.part else getattr(experiment, "PIPELINES", ())
-        kept = _keep(findings, findings.measured, lake)
+        kept = concluding.keep(findings, findings.measured, lake)
+        if args.together and kept:
+            concluding.leave(experiment, findings, folder, command)
+            return 0
         if pipelines and findings.measured:
             _analyse(experiment, findings, pipelines, lake, bar, kept)
-    findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
-    words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
-    files = experiment.write(findings, folder, [*(["--part", args.part] if args.part else []), *words])
-    if kept:
-        if hasattr(experiment, "forget"):
-            experiment.forget(folder)
-        rows = figures.measured(args.experiment, [row.document() for row in findings.rows], quick=args.quick)
-        _keep(findings, list(rows), lake)
+    written = concluding.finish(
+        args.experiment, experiment, findings, folder, lake, command, quick=args.quick, kept=kept
+    )  # fmt: skip
     if output.json:
         output.document([row.document() for row in findings.rows])
     else:
@@ -158,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
             output.line()
     for note in findings.notes:
         output.note(note)
-    output.note(f"written into {files[0].parent}: {', '.join(path.name for path in files)}")
+    output.note(f"written into {folder}: {', '.join(path.name for path in written)}")
     if kept:
         output.note(f"every value is in {lake}: ringcast pipeline sql --lake {lake} 'select * from bronze.results'")
     return 0
@@ -170,21 +174,9 @@ def _part(experiment: ModuleType, args: argparse.Namespace, folder: Path) -> dic
     if args.part and args.part not in parts:
         known = f"its parts are {', '.join(parts)}" if parts else "it has no parts"
         raise Misuse(f"{args.experiment} has no part {args.part!r}; {known}")
-    return {"part": args.part, "folder": folder} if parts else {}
-
-
-def _keep(findings: Findings, values: Sequence[Measured], lake: Path) -> bool:
-    """Every value into the lake, before anything is made of it: what was measured must not be lost."""
-    try:
-        results = importlib.import_module("ringcast.record.results")
-    except ImportError as exc:
-        findings.notes.append(f"the values are not kept, because {exc.name} is not installed: {_INSTALL}")
-        return False
-    try:
-        results.keep(values, lake)
-    except OSError as exc:
-        raise LabError(f"cannot write the results into {lake}: {exc}; choose another place with --lake") from exc
-    return True
+    told: dict[str, Any] = {"part": args.part, "folder": folder} if parts else {}
+    # What another one of all measured already.
+    return {**told, "beside": folder.parent} if args.together and hasattr(experiment, "BESIDE") else told
 
 
 def _analyse(
@@ -195,7 +187,9 @@ def _analyse(
         analysing = importlib.import_module("ringcast.spark.experiments.analysing")
     except ImportError as exc:
         missing = exc.name
-        findings.notes.append(f"the paper's tables are left out, because {missing} is not installed: {_INSTALL}")
+        findings.notes.append(
+            f"the paper's tables are left out, because {missing} is not installed: {concluding.INSTALL}"
+        )
         return
     if not kept:
         return
@@ -206,18 +200,20 @@ def _analyse(
 
 
 class Bar:
-    """A progress bar on a terminal; nothing in a log."""
+    """A progress bar on a terminal; nothing in a log. With `told`, lines for who runs all experiments; `hurried`
+    ones repeat less (`pacing`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: bool = False, hurried: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         console = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress: Progress = Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal, refresh_per_second=2
+            *columns, console=console, transient=True, disable=told or not console.is_terminal, refresh_per_second=2
         )
-        self._total = 0
+        self._told, self._hurried = told, hurried
+        self._total = self._done = 0
         self._task = self._progress.add_task("starting", total=None)
 
     def expect(self, number: int) -> None:
@@ -226,6 +222,12 @@ class Bar:
 
     def step(self, what: str) -> None:
         self._progress.update(self._task, description=what, advance=1)
+        self._done += 1
+        if self._told:
+            print(f"{STEP}{self._done} of {max(self._total, self._done)}, {what}", file=sys.stderr, flush=True)
+
+    def rounds(self, wanted: int, least: int, most_s: float) -> Iterable[int]:
+        return paced(wanted, least, most_s, time.monotonic) if self._hurried else range(wanted)
 
     def __enter__(self) -> Self:
         self._progress.start()

@@ -13,15 +13,16 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ringcast.lab.adamant.field import observation
 from ringcast.lab.adamant.field.plan import PAYLOAD_BYTES, Contender
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.simulation.packet_loss import Outcome
 from ringcast.lab.testbed.actor import Actor
-from ringcast.lab.testbed.mesh_nodes import MeshNodes
+from ringcast.lab.testbed.mesh_nodes import PATIENCE_PER_NODE_S, PATIENCE_S, MeshNodes
 from ringcast.lab.testbed.network import Testbed
+from ringcast.lab.testbed.opened import Opened
 from ringcast.lab.testbed.topology import star
 
 WARM_UP = 20
@@ -33,26 +34,19 @@ TOGETHER_S = 60.0
 HUB = "hub"
 
 
-class FieldNetwork:
+class FieldNetwork(Opened):
     """Entering raises LabError. The first node publishes."""
 
     def __init__(self, receivers: int) -> None:
-        self._stack = ExitStack()
         self._topology = star(receivers + 1)
         self._numbers = itertools.count()
         self._actors: dict[str, Actor] = {}
         self.mesh: MeshNodes
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            bed = stack.enter_context(Testbed(self._topology))
-            names = [node.name for node in bed.nodes]
-            self.mesh = stack.enter_context(MeshNodes(bed, names))
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _open(self, stack: ExitStack) -> None:
+        bed = stack.enter_context(Testbed(self._topology))
+        names = [node.name for node in bed.nodes]
+        self.mesh = stack.enter_context(MeshNodes(bed, names))
 
     @property
     def here(self) -> str:
@@ -78,7 +72,7 @@ class FieldNetwork:
         for node in nodes:
             self.actor(node).post("connect")
         for node in nodes:
-            self.actor(node).reply()
+            self.actor(node).reply(PATIENCE_S + PATIENCE_PER_NODE_S * len(nodes))
 
     def lose(self, share: float, nodes: Sequence[str]) -> None:
         """Drop that share of what arrives at these nodes. Raises LabError."""

@@ -24,6 +24,8 @@ MOST = 1.15
 SIZE = 64
 US = 1e-3
 _WARM_UP = 30
+LEAST_ROUNDS, TOGETHER_S = 8, 8.0
+"""Where all experiments run in their quick forms."""
 _ASK_S = 30.0
 Batches = dict[str, list[list[int]]]
 """Nanoseconds of round trips by transport: a block per round."""
@@ -51,7 +53,7 @@ def measure(
     batches: Batches = {name: [] for name in transports}
     order, shuffle = list(transports), random.Random(7).shuffle
     steps.expect(rounds)
-    for number in range(rounds):
+    for number in steps.rounds(rounds, LEAST_ROUNDS, TOGETHER_S):
         steps.step(f"round trips without loss, round {number + 1} of {rounds}")
         shuffle(order)
         for name in order:

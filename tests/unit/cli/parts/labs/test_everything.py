@@ -33,9 +33,9 @@ def test_one_page_of_what_was_run(
             (place / FIGURES).write_bytes(msgspec.json.encode(Figures([], [])))
 
     monkeypatch.setattr(everything, "run_all", run_all)
-    monkeypatch.setattr(everything, "_by_spark", lambda lake, output: [])
+    monkeypatch.setattr(everything.concluding, "conclude", lambda *_: ([], []))
     args = argparse.Namespace(json=False, out=tmp_path / "report", quick=True, again=False)
-    assert everything.run(args, ["placement"], tmp_path / "lake") == code
+    assert everything.run(args, {"placement": "ringcast.lab.placement.experiment"}, tmp_path / "lake") == code
     assert (asked[0]["version"], asked[0]["quick"]) == (metadata.version("ringcast"), True)
     assert "placement" in (tmp_path / "report" / "index.html").read_text()
     told = capsys.readouterr().out

@@ -7,15 +7,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from ringcast.conference.presence import MOST_NAME, BadValue, Number
+
 MOST_TEXT = 2000
-MOST_NAME = 60
 MOST_LINES = 1000
-
-Number = Annotated[int, Meta(ge=0, le=0xFFFFFFFF)]
-
-
-class BadValue(ValueError):
-    """What came on a tag of the conference is not what belongs there."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

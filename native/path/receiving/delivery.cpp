@@ -1,4 +1,4 @@
-#include "path/delivery.hpp"
+#include "path/receiving/delivery.hpp"
 
 #include <sys/socket.h>
 #include <sys/time.h>

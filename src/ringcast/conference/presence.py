@@ -1,4 +1,8 @@
-"""Values on the control tag: who is here with which media, and the game's moves."""
+"""Values on the control tag: who is here with which media, and the game's moves. Pure.
+
+`page/together.js` is the same in JavaScript. Order of arrival never matters to what is shown: everybody who has
+received the same values sees the same.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ringcast.conference.together.writing import MOST_NAME, BadValue, Number
-
 AWAY_MS = 6_000
 """Who said nothing for so long is shown no more."""
 SAID_EVERY_MS = 2_000
+MOST_NAME = 60
 
 Medium = Literal["audio", "video", "whiteboard", "chat", "control"]
+Number = Annotated[int, Meta(ge=0, le=0xFFFFFFFF)]
 Coordinate = Annotated[int, Meta(ge=0, le=10_000)]
+
+
+class BadValue(ValueError):
+    """What came on a tag of the conference is not what belongs there."""
 
 
 class Here(msgspec.Struct, frozen=True, kw_only=True, tag="here", tag_field="do"):

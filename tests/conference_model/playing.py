@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringcast.conference.together.presence import Fire, Start, State
+from ringcast.conference.presence import Fire, Start, State
 
 EXTENT = 10_000
 LEG_MS = 1_000

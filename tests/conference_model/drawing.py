@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ringcast.conference.together.writing import BadValue
+from ringcast.conference.presence import BadValue
 
 EXTENT = 10_000
 MOST_POINTS = 1024
