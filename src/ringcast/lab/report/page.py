@@ -16,7 +16,7 @@ Charts = Callable[[Picture, str], str]
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;color:#1f2937}
-table{border-collapse:collapse;margin:.5rem 0 1rem;font-size:13px}
+table{display:block;overflow-x:auto;border-collapse:collapse;margin:.5rem 0 1rem;font-size:13px}
 td,th{border-bottom:1px solid #e5e7eb;padding:.2rem .6rem;text-align:left}
 h2{margin-top:3rem;border-bottom:2px solid #2563eb}h3{margin-top:2rem}nav td a{text-decoration:none;color:#2563eb}
 .yes{color:#15803d}.no{color:#b91c1c;font-weight:600}.said{color:#6b7280}code{background:#f3f4f6;padding:.1rem .3rem}
