@@ -92,7 +92,9 @@ _templates: dict[frozenset[tuple[str, str]], Template | None] = {}
 def template_for(environment: Mapping[str, str]) -> Template | None:
     """One for each set of settings that a daemon may look at while it is imported. None where they are new: most are
     of one test only."""
-    settings = frozenset((name, value) for name, value in environment.items() if name.startswith("RINGCAST_"))
+    settings = frozenset(
+        (name, value) for name, value in environment.items() if name.startswith(("RINGCAST_", "PYTHON"))
+    )
     if settings not in _templates:
         _templates[settings] = None
     elif _templates[settings] is None:

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,18 +53,29 @@ def test_the_longest_of_a_million_is_not_shorter_than_the_longest_seen():
     assert 10.0 < longest(few) < 20.0  # of a million such: about 14
 
 
-def test_time_that_a_thread_neither_had_nor_waited_for_is_noticed():
+def test_time_that_a_thread_neither_had_nor_waited_for_is_noticed(monkeypatch):
+    ms = 1_000_000
+    now, had = 100 * ms, 7 * ms
+    monkeypatch.setattr(OwnTime, "_had_ns", lambda self: had)
+    monkeypatch.setattr("ringcast.lab.bounds.witness.time", SimpleNamespace(monotonic_ns=lambda: now))
     own, taken = OwnTime(), []
-    own.begin()
-    until = time.monotonic_ns() + 2_000_000
-    while time.monotonic_ns() < until:
-        pass
-    own.notice(time.monotonic_ns(), taken)
+    now, had = 102 * ms, 9 * ms
+    own.notice(100 * ms, taken)
     assert taken == []
-    asleep = time.monotonic_ns()
-    time.sleep(0.01)  # as if the core had been away: it was nobody's
-    own.notice(asleep - 2_000_000, taken)
-    assert len(taken) == 1
+    now = 112 * ms  # ten that were nobody's
+    own.notice(100 * ms, taken)
+    assert taken == [(100 * ms, 112 * ms)]
+    own.notice(50 * ms, taken)
+    assert taken[1:] == [(100 * ms, 112 * ms)], "what was before it began is not known"
+    own.close()
+
+
+def test_a_thread_that_computes_has_its_time_as_the_kernel_counts_it():
+    own = OwnTime()
+    before, until = own._had_ns(), time.thread_time_ns() + 2_000_000
+    while time.thread_time_ns() < until:
+        pass
+    assert own._had_ns() - before >= 2_000_000
     own.close()
 
 
