@@ -39,28 +39,6 @@ void Link::push(std::span<const Outgoing> messages, LinkCounters& counters) {
     messages.size() == 1 ? push_batch<1>(messages, counters) : push_batch<kBatch>(messages, counters);
 }
 
-// Those of one length at the beginning, and a shorter one behind them, in one call; how many went. Chunks of many variables
-// are so: one way through the network stack for all of them.
-std::size_t Link::send_alike(std::span<Pieces> packets, LinkCounters& counters) {
-    const auto length = [](const Pieces& parts) { return parts[0].iov_len + parts[1].iov_len; };
-    const std::size_t each = packets.empty() ? 0 : length(packets[0]);
-    std::size_t n = 0;
-    while (n < packets.size() && (n + 1) * each <= gso::kMostBytes && length(packets[n]) == each) ++n;
-    if (n > 0 && n < packets.size() && (n + 1) * each <= gso::kMostBytes && length(packets[n]) < each) ++n;
-    if (n < 2) return 0;
-    msghdr all{};
-    all.msg_iov = packets[0].data();
-    all.msg_iovlen = 2 * n;
-    gso::Cut cut;
-    cut.attach(all, static_cast<std::uint16_t>(each));
-    if (sendmsg(socket_.get(), &all, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-        cuts_ = !gso::cannot_cut(errno);
-        return 0;
-    }
-    add(counters.datagrams, n);
-    return n;
-}
-
 template <std::size_t kMost>
 void Link::push_batch(std::span<const Outgoing> messages, LinkCounters& counters) {
     std::array<wire::Header, kMost> headers;
@@ -68,10 +46,8 @@ void Link::push_batch(std::span<const Outgoing> messages, LinkCounters& counters
     std::array<mmsghdr, kMost> vector;
     std::array<ClassMark, kMost> marks;
     unsigned n = 0;
-    bool marked = false;
     const auto flush = [&] {
         unsigned done = 0;
-        if (kMost > 1 && cuts_ && !marked) done = static_cast<unsigned>(send_alike({parts.data(), n}, counters));
         while (done < n) {
             const int rc = sendmmsg(socket_.get(), vector.data() + done, n - done, MSG_DONTWAIT | MSG_NOSIGNAL);
             if (rc > 0) {
@@ -84,7 +60,6 @@ void Link::push_batch(std::span<const Outgoing> messages, LinkCounters& counters
             }
         }
         n = 0;
-        marked = false;
         if (sealed_) sealed_->clear();
     };
     for (const Outgoing& message : messages) {
@@ -112,7 +87,7 @@ void Link::push_batch(std::span<const Outgoing> messages, LinkCounters& counters
             vector[n].msg_hdr.msg_iovlen = 2;
         }
         if (class_of(message.flags) != 0) [[unlikely]]
-            marks[n].attach(vector[n].msg_hdr, family(), message.flags), marked = true;
+            marks[n].attach(vector[n].msg_hdr, family(), message.flags);
         if (++n == kMost) flush();
     }
     flush();

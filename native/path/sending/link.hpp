@@ -81,8 +81,6 @@ public:
     u32 push_burst(const Outgoing& message, u32 offset, LinkCounters& counters);
 
 private:
-    using Pieces = std::array<iovec, 2>;
-    std::size_t send_alike(std::span<Pieces> packets, LinkCounters& counters);
     template <std::size_t kMost>
     void push_batch(std::span<const Outgoing> messages, LinkCounters& counters);
 
@@ -96,7 +94,6 @@ private:
     u64 first_seq_;
     int rank_;
     int family_ = 0;  // of the socket, once it is known
-    bool cuts_ = true;  // the kernel, what is handed to it together
     Owed owed_;
     std::unique_ptr<SealedBatch> sealed_;  // none on a mesh without identities
 };
