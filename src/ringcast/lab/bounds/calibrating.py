@@ -112,8 +112,8 @@ class Stopwatch:
         return max(0.0, longest(self.timed(partial(time.sleep, sleep_s), count)) - sleep_s * NS)
 
     def preempted(self) -> float:
-        """Nanoseconds that this thread loses, in 99 of 100 times, when a more important one wakes for a moment while
-        all cores compute with real-time priorities: the witnesses are such."""
+        """Nanoseconds that this thread loses at most when a more important one wakes for a moment while all cores compute
+        with real-time priorities: the witnesses are such."""
         assert self._witnesses is not None
         with contextlib.ExitStack() as stack:
             for _ in affinity.cores()[1:]:
@@ -128,7 +128,7 @@ class Stopwatch:
                 if now - last - (used - before) > SWITCH_NS:
                     lost.append((last, now, now - last - (used - before)))
         kept = set(undisturbed([(began, done) for began, done, _ in lost], self._witnesses.taken()))
-        return _quantile([float(ns) for began, done, ns in lost if (began, done) in kept] or [0.0], 0.99)
+        return max((float(ns) for began, done, ns in lost if (began, done) in kept), default=0.0)
 
 
 def _costs(nodes: list[LocalNode], watch: Stopwatch, say: Callable[[str], None]) -> Costs:
