@@ -112,8 +112,8 @@ class Stopwatch:
         return max(0.0, longest(self.timed(partial(time.sleep, sleep_s), count)) - sleep_s * NS)
 
     def preempted(self) -> float:
-        """Nanoseconds that this thread loses at most when a more important one wakes for a moment while all cores compute
-        with real-time priorities: the witnesses are such."""
+        """Nanoseconds that this thread loses at most when a more important one wakes for a moment while all cores
+        compute with real-time priorities: the witnesses are such."""
         assert self._witnesses is not None
         with contextlib.ExitStack() as stack:
             for _ in affinity.cores()[1:]:
