@@ -6,6 +6,7 @@ Time limits here only keep a failing test from hanging; no test depends on how f
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import textwrap
@@ -22,6 +23,10 @@ from ringcast.testing.waiting import PATIENCE_S, wait_until
 pytest_plugins = ("skips", "failures", "browsers")
 # A file that this machine happens to have must not decide what is tested.
 os.environ["RINGCAST_CONFIG"] = ""
+
+# Some tests open thousands of rings; a user's limit is often 1,024 descriptors, and may be raised by him.
+_MOST = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST, _MOST))
 
 # A shell ignores Ctrl-C for what it runs in the background, and programs inherit that: none of ours would hear of one.
 signal.signal(signal.SIGINT, signal.default_int_handler)
