@@ -64,7 +64,7 @@ def run(quick: bool, steps: Steps) -> Findings:
     findings.pictures += figures.pictures(found)
     findings.add(peers_asked.run(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
-    findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 5")
+    findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 10")
     return findings
 
 

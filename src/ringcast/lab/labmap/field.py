@@ -20,10 +20,11 @@ from ringcast.lab.adamant.field.network import HUB, FieldNetwork
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.actor import Actor
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.transport.urgent.awake import AWAKE
 
 BENCH = "ringcast.lab.labmap.ends:Bench"
 OBSERVER = "ringcast.lab.labmap.ends:Observer"
-WARM_UP = 5
+WARM_UP = 10
 REST_S = 2.0
 URGENT = 5
 TICK = os.sysconf("SC_CLK_TCK")
@@ -81,6 +82,7 @@ class LabMapNetwork(FieldNetwork):
 
     def _open(self, stack: ExitStack) -> None:
         super()._open(stack)
+        stack.enter_context(AWAKE.held())  # as daemons do while channels have a schedule; here all threads have one
         cores = sorted(affinity.cores())
         self.cores = (cores[0], cores[-1])
         self._urgent: set[str] = set()
