@@ -39,6 +39,7 @@ def test_equal_wishes_by_way_of_different_nodes(make_mesh, eventually, take):
     for i in range(5):
         pub.send(b"%d" % i)
     assert [msg.seq for msg in take(one, b"4")] == [msg.seq for msg in take(other, b"4")] == [0, 2, 4]
+    eventually(lambda: {first, second} <= places(a, "cam").keys())
     eventually(lambda: places(a, "cam")[first].by == "subscriber setting")
     assert places(a, "cam")[first].overrides == "publisher"  # and that is said
     assert places(a, "cam")[second].by == "subscriber"
