@@ -200,6 +200,7 @@ def test_sub_by_another_transport(make_mesh, eventually):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sub, contextlib.ExitStack() as stack:
         stack.callback(sub.kill)  # or a test that fails would wait for it
         eventually(lambda: [row.transport for row in b.incoming()] == ["tcp"])
+        pub.wait_for_subscribers(1, 30)
         pub.send(b"one")
         pub.send(b"two")
         out, _ = sub.communicate(timeout=30)
