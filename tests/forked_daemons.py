@@ -1,6 +1,6 @@
 """Daemons forked from a process that has imported what a daemon imports, a third of a second of computing each time.
 
-Tests start more than a thousand daemons. What they run is `ringcast daemon`, as always; only the imports are done once.
+Tests start a great many daemons. What they run is `ringcast daemon`, as always; only the imports are done once.
 Tests of how a daemon starts and ends, and of daemons in a lab network, start the command itself.
 
 Usage: python tests/forked_daemons.py DESCRIPTOR     the process that forks; requests come on that socket
