@@ -202,7 +202,11 @@ class VariablesSubscription(Closing):
         """The table of the owner of a variable. Raises KeyError."""
         owned = self._find(name)
         if owned is None:
-            raise KeyError(f"nobody has a variable {name!r} in {self._rings.registration.pattern!r}")
+            tag = self._rings.registration.pattern
+            raise KeyError(
+                f"nobody has a variable {name!r} in {tag!r}; its owner makes it with add(name, value), "
+                f"and 'ringcast vars {tag}' lists what there is"
+            )
         return owned
 
     def owner_of(self, name: str) -> PublisherInfo:
