@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
 import pytest
@@ -63,3 +64,18 @@ def test_messages_that_a_codec_decodes_are_decoded_in_batches_too(make_ring: Any
     writer, reader = ring.writer, ring.reader(decode=int)
     writer.send_many([b"%d" % i for i in range(100)])
     assert [message.data for message in reader.recv_many(100)] == list(range(100))
+
+
+def test_a_list_that_gets_shorter_while_its_batch_waits_for_room(make_ring: Any) -> None:
+    ring = make_ring(depth=64, capacity_bytes=1 << 14)
+    writer, reader = ring.writer, ring.reader(reliable=True)
+    items = [b"%d" % i for i in range(1000)]
+    sending = threading.Thread(target=writer.send_many, args=(items,))
+    sending.start()
+    got = [reader.recv(30.0)]  # it has begun, and cannot end before more is read: the ring holds 64
+    del items[100:]
+    while len(got) < 100:
+        got += reader.recv_many(8, 30.0)
+    sending.join(30.0)
+    assert not sending.is_alive()
+    assert [message.data for message in got + drained(reader)] == [b"%d" % i for i in range(100)]
