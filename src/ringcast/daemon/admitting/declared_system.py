@@ -25,6 +25,8 @@ class Said(Protocol):
     def blocking_s(self) -> float: ...
     @property
     def preemption_s(self) -> float: ...
+    @property
+    def waking_s(self) -> float: ...
 
 
 class Others(Protocol):
@@ -66,10 +68,10 @@ def _node(name: str, found: Calibration, *, own: bool, others: Others | None) ->
     said = others.of(name) if others is not None and not own else None
     if said is not None:
         return Node(
-            name=name, cores=said.cores, blocking_s=said.blocking_s, preemption_s=said.preemption_s, costs=said.costs
+            name=name, cores=said.cores, blocking_s=said.blocking_s, preemption_s=said.preemption_s,
+            waking_s=said.waking_s, costs=said.costs,
         )  # fmt: skip
-    cores = found.machine.cores if own else 1
-    return Node(name=name, cores=cores, blocking_s=found.blocking_s, preemption_s=found.preemption_s)
+    return found.node(name, found.machine.cores if own else 1)
 
 
 def _link(a: str, b: str, others: Others | None) -> Link:
