@@ -35,7 +35,7 @@ TOGETHER_S = 30.0
 """For all sets, where all experiments run in their quick forms."""
 SECONDS, QUICK_SECONDS = 3.0, 1.5
 LEAST_ADMITTED, LEAST_TIGHT = 0.5, 0.2
-PARTS = {"starts": "until it starts", "computes": "computing", "behind": "behind others", "handed_over": "handed over"}
+WORDS = {"starts": "until it starts", "computes": "computing", "behind": "behind others", "handed_over": "handed over"}
 MOST_SHOWN = 40
 
 
@@ -158,7 +158,7 @@ def _beyond(compared: Sequence[Compared]) -> list[Row]:
         figure(f"longest beyond what was computed: {words}", max(
             (1e6 * (getattr(one.measured, name) - getattr(one.computed, name)) for one in compared), default=None
         ), "us")
-        for name, words in PARTS.items() if name != "computes"
+        for name, words in WORDS.items() if name != "computes"
     ]  # fmt: skip
 
 
@@ -166,9 +166,9 @@ def _near(compared: Sequence[Compared]) -> Table:
     near = sorted((one for one in compared if one.share >= NEAR), key=lambda one: -one.share)[:MOST_SHOWN]
     return Table(
         f"Messages that took {NEAR} of their bound or more, in us: measured (computed)",
-        ["set", "stream", "share of the bound", *PARTS.values(), "whole"],
+        ["set", "stream", "share of the bound", *WORDS.values(), "whole"],
         [[str(one.number + 1), one.tag, f"{one.share:.3f}",
-          *(f"{getattr(one.measured, name) * 1e6:,.0f} ({getattr(one.computed, name) * 1e6:,.0f})" for name in PARTS),
+          *(f"{getattr(one.measured, name) * 1e6:,.0f} ({getattr(one.computed, name) * 1e6:,.0f})" for name in WORDS),
           f"{one.measured.whole * 1e6:,.0f} ({one.computed.whole * 1e6:,.0f})"]
          for one in near],
     )  # fmt: skip
