@@ -83,11 +83,13 @@ class Ranges:
         if self._followed:
             self._alarm.within(LOOK_S)
 
-    def _came(self, subscription: Subscription) -> tuple[int, int]:
-        """Packets that came here for it from other nodes, and messages that became whole of them."""
-        rings = self._local.rings.matching(subscription.info.pattern)
-        found = [ring.came for ring in rings if isinstance(ring, MirrorRing)]
-        return sum(pieces for pieces, _ in found), sum(whole for _, whole in found)
+    def _came(self, subscription: Subscription) -> tuple[int, int, int]:
+        """Packets that came here for it from other nodes, messages that became whole of them, and messages that were
+        sent of which nothing came."""
+        matching = self._local.rings.matching(subscription.info.pattern)
+        rings = [ring for ring in matching if isinstance(ring, MirrorRing)]
+        unheard = sum(ring.unheard for ring in rings if subscription.reads(ring))
+        return sum(ring.came[0] for ring in rings), sum(ring.came[1] for ring in rings), unheard
 
     def _apply(self) -> None:
         changed = False
@@ -126,8 +128,9 @@ class _Followed:
         rate_hz = step.rate_hz if self._range.hz is not None else options.rate_hz
         return Fidelity(rate_hz or None, options.size if step.size is None else step.size, why)
 
-    def look(self, pieces: int, whole: int) -> None:
-        """How many packets have come for it so far, and messages become whole of them, received or not."""
+    def look(self, pieces: int, whole: int, unheard: int = 0) -> None:
+        """How many packets have come for it so far, and messages become whole of them, received or not; and how many
+        messages were sent of late of which nothing came."""
         had, self._had = self._had, self.subscription.status()
         now, before = self._had.counters, had.counters
         received, lost = (max(0, now.get(name, 0) - before.get(name, 0)) for name in ("received", "lost"))
@@ -145,4 +148,4 @@ class _Followed:
         least_hz = self._range.hz[0] if self._range.hz is not None else rate_hz
         unfinished = came if self._silent_s > max(LATE_S, 2 / least_hz if least_hz else 0.0) else 0
         hz = received / LOOK_S / max(1, now.get("rings", 1))
-        self._follower.look(Seen(received, lost, late, hz, unfinished))
+        self._follower.look(Seen(received, lost, late, hz, unfinished, unheard))

@@ -159,17 +159,31 @@ def _sleep(every: int) -> None:
             _say(due, now)
 
 
+class Core:
+    """What a thread sees of the core on which it computes whenever nobody else does."""
+
+    def __init__(self, own: OwnTime, others: Outsiders) -> None:
+        self._own = own
+        self._others = others
+        self.now, self._waited = own.look()
+
+    def look(self, now: int) -> Taken | None:
+        """The time since the last look, if the core stood still then, or others had it for long."""
+        before, self.now = self.now, now
+        if now - before <= _SWITCH_NS:
+            return None
+        waited = self._waited
+        self.now, self._waited = self._own.look()
+        stood = self.now - before - (self._waited - waited)
+        return (before, self.now) if max(stood, self._others.had_since()) > LATE_NS else None
+
+
 def _idle(others: Outsiders) -> None:
-    clock, own = time.monotonic_ns, OwnTime()
-    now, waited = own.look()
+    clock, core = time.monotonic_ns, Core(OwnTime(), others)
     while True:
-        before, now = now, clock()
-        if now - before > _SWITCH_NS:
-            waited_before = waited
-            now, waited = own.look()
-            stood, had = now - before - (waited - waited_before), others.had_since()
-            if max(stood, had) > LATE_NS:
-                _say(before, now)
+        taken = core.look(clock())
+        if taken is not None:
+            _say(*taken)
 
 
 def _say(began: int, done: int) -> None:

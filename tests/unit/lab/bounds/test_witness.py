@@ -13,7 +13,7 @@ import pytest
 from ringcast.errors import QosMismatch
 from ringcast.lab.bounds.calibrating import Stopwatch
 from ringcast.lab.bounds.outsiders import NONE, Account, Outsiders
-from ringcast.lab.bounds.witness import EVERY_NS, OwnTime, Sleepers, Witnesses, undisturbed
+from ringcast.lab.bounds.witness import EVERY_NS, Core, OwnTime, Sleepers, Witnesses, undisturbed
 from ringcast.lab.bounds.worker import spin
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
@@ -120,21 +120,57 @@ def allowed():
     return True
 
 
-@pytest.mark.parametrize("kind", [Witnesses, Sleepers])
-def test_one_that_is_stopped_says_so_afterwards(kind, eventually):
-    if kind is Sleepers and not allowed():
+class Own:
+    """A thread's times, as they are made up."""
+
+    now = waited = 0
+
+    def look(self):
+        return self.now, self.waited
+
+
+class Others:
+    had = 0
+
+    def had_since(self):
+        had, self.had = self.had, 0
+        return had
+
+
+def test_a_witness_sees_when_its_core_stood_still_and_when_others_had_it():
+    ms = 1_000_000
+    own, others = Own(), Others()
+    core = Core(own, others)
+    assert core.look(10_000) is None
+    own.now, own.waited = 5 * ms, 5 * ms - 20_000  # it waited behind the experiment's own threads
+    assert core.look(5 * ms) is None
+    own.now = 7 * ms
+    assert core.look(7 * ms) == (5 * ms, 7 * ms), "it neither ran nor waited"
+    own.now, own.waited, others.had = 9 * ms, own.waited + 2 * ms, ms
+    assert core.look(9 * ms) == (7 * ms, 9 * ms), "others had the core"
+    assert core.look(9 * ms + 1000) is None
+
+
+def test_witnesses_end_with_the_block():
+    with Witnesses() as witnesses:
+        processes = witnesses.processes
+        assert len(processes) == len(affinity.cores())
+    assert all(process.returncode is not None for process in processes)
+
+
+def test_a_sleeper_that_is_stopped_says_so_afterwards(eventually):
+    if not allowed():
         with pytest.raises(LabError, match="root"), Sleepers():
             pass
         return
-    with kind() as seen:
-        processes = seen.processes
-        assert len(processes) == len(affinity.cores())
-        os.kill(processes[0].pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, processes[0].pid, os.WSTOPPED)
+    with Sleepers() as sleepers:
+        process = sleepers.processes[0]
+        os.kill(process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
         since = time.monotonic_ns()
         while (until := time.monotonic_ns()) < since + 10 * EVERY_NS:
             pass
-        os.kill(processes[0].pid, signal.SIGCONT)
+        os.kill(process.pid, signal.SIGCONT)
         middle = (since + until) // 2
-        eventually(lambda: any(a < middle < b for a, b in seen.seen()))
-    assert all(process.returncode is not None for process in processes)
+        eventually(lambda: any(a < middle < b for a, b in sleepers.seen()))
+    assert process.returncode is not None
