@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from ringcast.spark.experiments.examples import costs
+from ringcast.spark.experiments.learning.examples import costs
 from ringcast.spark.experiments.lived import lived
 
 TOLD = {

@@ -108,6 +108,25 @@ class _Look(NamedTuple):
     of: int = 0
 
 
+class Met(NamedTuple):
+    """What one channel met between two looks. None where losses are hidden."""
+
+    loss_percent: float | None
+    burst: float | None
+    rate_hz: float
+    payload_bytes: float
+
+
+def met(elapsed_s: float, before: Counted, after: Counted) -> Met | None:
+    """None while nothing came."""
+    look = _between(elapsed_s, {(0, "", 0): before}, {(0, "", 0): after})
+    if not look.messages or elapsed_s <= 0:
+        return None
+    loss = 100 * look.skipped / look.seen if look.seen else None
+    rate_hz, size = look.messages / elapsed_s, look.bytes / look.messages
+    return Met(loss, _burst(look) if look.seen else None, rate_hz, size)
+
+
 class Surroundings:
     """Of one tag. Give it every look; it knows the environment."""
 

@@ -1,9 +1,9 @@
 """Environments drawn at random, far beyond paper 004's: what a model of which transport is best where is trained on.
 
 Receivers, loss, bursts, rate, size and delay are drawn independently, each over the span where it changes who wins, and
-most of them on a logarithmic scale; every eighth has one receiver. The bandwidth follows from the share of its line that a publisher would need for a
-datagram to each receiver. That is at most half: on a full line only the queue would be measured. One seed decides all
-of it. Pure values.
+most of them on a logarithmic scale; every eighth has one receiver. The bandwidth follows from the share of its line
+that a publisher would need for a datagram to each receiver. That is at most half: on a full line only the queue would
+be measured. One seed decides all of it. Pure values.
 """
 
 from __future__ import annotations
