@@ -170,10 +170,11 @@ class Choosing:
             tag.rankings[key] = environment, ranking
             current = chosen[key].transport if key in chosen else ""
             decision = tag.deciding[key].decide(self._loop.time(), current, environment, ranking)
-            cost = tag.surroundings.cost()
-            if current and cost.messages:
-                after = decision.transport if decision.change else ""
-                self._tell(lived(row.name, key, current, environment, cost, ranking, after, self._now_ns()))
+            cost, carried_by = tag.surroundings.cost(), tag.surroundings.carried_by
+            if cost.messages and len(carried_by) == 1:
+                # Whatever was chosen: an administrator may have pinned another one.
+                (by,), after = carried_by, decision.transport if decision.change else ""
+                self._tell(lived(row.name, key, by, environment, cost, ranking, after, self._now_ns()))
             if decision.change:
                 logger.info("tag %s (%s): %s, %s", row.name, key, decision.transport, decision.why)
                 chosen[key] = Chosen(decision.transport, printable(decision.why), self._now_ns())

@@ -142,12 +142,16 @@ def test_by_the_loss_and_by_a_model_and_pinned(stream: Stream, eventually: Calla
     with pytest.raises(ringcast.QosMismatch, match="worse than the model in force"):
         load_model(mesh.sessions[stream.others[0]], tmp_path / "worse.json")
 
-    told = mesh.sessions[stream.others[0]].subscribe(f"@ringcast/{stream.home}/choices").recv(timeout=60).data
+    choices = mesh.sessions[stream.others[0]].subscribe(f"@ringcast/{stream.home}/choices")
+    told = choices.recv(timeout=60).data
     assert (told["tag"], told["asked"], told["transport"], told["receivers"]) == (TAG, ASKED, coded, 2)
     assert told["messages"] > 0
 
     mesh.sessions[stream.home].set_channel(TAG, transport="tcp")
     eventually(lambda: stream.carried_by() == {"tcp"})
+    while told["transport"] != "tcp":  # what carries it, although something else was chosen
+        told = choices.recv(timeout=60).data
+    assert stream.chosen() == coded
     # Only the sender's kernel knows what tcp lost.
     sent = mesh.sessions[stream.home]
     eventually(lambda: any(row.counters.get("resent", 0) > 0 for row in sent.channels() if row.tag == TAG))
