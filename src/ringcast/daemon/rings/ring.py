@@ -84,6 +84,8 @@ class Ring:
     ) -> None:
         self.row = row
         self.owner: int | None = owner
+        self.uid: int | None = None
+        """The user to whom it counts while its publisher is here."""
         self.attributes = attributes
         self.files = (KeptFile(fds[0]), KeptFile(fds[1]))
         """The ring's memory, and its bell's."""
