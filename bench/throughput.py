@@ -3,6 +3,8 @@
 64 bytes with one call per message, 64 bytes with calls that take many, and 1 MiB with both ends touching every byte.
 The source is pinned to one core, the sink to another. Time runs from the first to the last message received. How many
 are sent is fixed before the clock starts, by a short trial, so that slow and fast peers are measured for about as long.
+All contenders are open at the same time and take turns of a fraction of a second; what is judged is the median, over
+the rounds, of our rate by the rate that the peer had in the same round.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import subprocess
 import time
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from harness import floors
@@ -20,7 +23,8 @@ from harness.group import Group
 from harness.process import PeerFailed, Worker
 from harness.rows import Row, about, at_least, entry, plain, scaled
 from harness.run import Run
-from harness.stats import median
+from harness.stats import median, paired_ratio
+from harness.turns import Turns
 
 LIMIT_S = 20.0
 SETTLE_S = 0.02
@@ -49,6 +53,26 @@ MANY = Kind(
 )
 BIG = Kind("large", "1 MiB, every byte touched", "pump_large", "drain_large", {"size": LARGE}, 16, 4096, "MiB/s")
 KINDS = (SINGLE, MANY, BIG)
+Rates = dict[tuple[str, str], dict[int, float]]
+"""Messages per second by kind and contender, and then by round."""
+
+
+class _Pair:
+    """The two ends of one contender, and how many messages make a stream of each kind."""
+
+    def __init__(self, run: Run, group: Group, seconds: float) -> None:
+        # The source comes first: peers that listen do so there.
+        self._source, self._sink = group.start({"end": "source", "fan_out": False}, {"end": "sink", "fan_out": False})
+        self._source.pin(run.cores[0])
+        self._sink.pin(run.cores[-1])
+        self._seconds = seconds
+        self._counts: dict[str, int] = {}
+
+    def rate(self, kind: Kind) -> float:
+        """Messages per second of one stream. Raises PeerFailed, PeerLacks."""
+        if kind.key not in self._counts:
+            self._counts[kind.key] = _settle(self._source, self._sink, kind, self._seconds)
+        return _stream(self._source, self._sink, kind, self._counts[kind.key])
 
 
 def _stream(source: Worker, sink: Worker, kind: Kind, count: int) -> float:
@@ -82,52 +106,48 @@ def _settle(source: Worker, sink: Worker, kind: Kind, seconds: float) -> int:
     return count
 
 
-def _measure(run: Run, group: Group, kind: Kind, seconds: float, repeats: int) -> list[float]:
-    # The source comes first: peers that listen do so there.
-    source, sink = group.start({"end": "source", "fan_out": False}, {"end": "sink", "fan_out": False})
-    source.pin(run.cores[0])
-    sink.pin(run.cores[-1])
-    count = _settle(source, sink, kind, seconds)
-    return [_stream(source, sink, kind, count) for _ in range(repeats)]
-
-
-def _collect(run: Run) -> dict[tuple[str, str], float]:
-    """The median rate by kind and contender."""
-    rounds, repeats, seconds = (1, 3, 0.12) if run.quick else (3, 3, 0.5)
-    rates: dict[tuple[str, str], list[float]] = defaultdict(list)
+def _collect(run: Run) -> Rates:
+    rounds, seconds = (9, 0.06) if run.quick else (15, 0.25)
+    rates: Rates = defaultdict(dict)
     ring = floors.prepare_ring(run)
-    for _, contender in run.alternate("throughput", rounds, run.offering(SINGLE.key)):
-        parts = [(f"throughput ({kind.title})", kind) for kind in KINDS if kind.key in contender.offers]
-        taken = run.each(contender, parts, lambda group, kind: (kind.key, _measure(run, group, kind, seconds, repeats)))
-        for key, values in taken.values():
-            rates[key, contender.name] += values
-        if contender.ours:
-            _native(run, ring, rates)
-    return {key: median(values) for key, values in rates.items()}
+    run.expect("throughput", rounds * len(KINDS))
+    with Turns(run, "throughput", lambda group: _Pair(run, group, seconds)) as turns:
+        for number in range(rounds):
+            _native(run, ring, rates, number)
+            for kind in KINDS:
+                run.advance(f"throughput: {kind.title}")
+                taken = turns.take(kind.title, number, run.offering(kind.key), partial(_Pair.rate, kind=kind))
+                for name, rate in taken.items():
+                    rates[kind.key, name][number] = rate
+    return rates
 
 
-def _native(run: Run, ring: Path | None, rates: dict[tuple[str, str], list[float]]) -> None:
+def _native(run: Run, ring: Path | None, rates: Rates, number: int) -> None:
     """Beside ours: the ring without Python, and what a cache line takes between the cores at that time."""
     here, there = run.cores[0], run.cores[-1]
     if here != there and (taken := floors.line_ns(run, here, there)) is not None:
-        rates[LINE, LINE].append(taken)
-    for kind, size, batch, count in ((MANY, 64, 32, 2_000_000), (BIG, LARGE, 1, 2000)):
+        rates[LINE, LINE][number] = taken
+    for kind, size, batch, count in ((MANY, 64, 32, 1_000_000), (BIG, LARGE, 1, 1000)):
         if ring is None or here == there:
             continue
         try:
-            rates[NATIVE + kind.key, NATIVE].append(floors.ring_stream(ring, here, there, size, batch, count))
+            rates[kind.key, NATIVE][number] = floors.ring_stream(ring, here, there, size, batch, count)
         except (OSError, subprocess.SubprocessError) as exc:
             run.notes.append(f"the ring without Python failed: {exc}")
 
 
-def _best(rates: dict[tuple[str, str], float], kinds: tuple[Kind, ...], ours: str) -> tuple[str, float | None]:
-    """The fastest peer over these kinds, and its rate."""
-    keys = {kind.key for kind in kinds}
-    peers = {name: rate for (key, name), rate in rates.items() if key in keys and name != ours}
-    if not peers:
+def _best(rates: Rates, kind: Kind, against: Kind, ours: str) -> tuple[str, float | None]:
+    """The peer that comes closest to us in the same round, and its rate: ours by that ratio."""
+    mine = rates.get((kind.key, ours), {})
+    ratios = {
+        name: paired_ratio(mine, theirs)
+        for (key, name), theirs in rates.items()
+        if key == against.key and name not in (ours, NATIVE) and mine.keys() & theirs.keys()
+    }
+    if not ratios:
         return "none measured", None
-    best = max(peers, key=peers.__getitem__)
-    return best, peers[best]
+    best = min(ratios, key=ratios.__getitem__)
+    return best, median([*mine.values()]) / ratios[best]
 
 
 def measure(run: Run) -> list[Row]:
@@ -135,25 +155,29 @@ def measure(run: Run) -> list[Row]:
     if len(run.cores) < 2:
         run.notes.append("throughput was measured with both ends on the only core")
     rates = _collect(run)
+    medians = {key: median([*values.values()]) for key, values in rates.items() if values}
     rows = []
     for kind, factor in ((SINGLE, 3.0), (MANY, 10.0), (BIG, 2.0)):
-        rival, reference = _best(rates, (kind,) if kind is not MANY else (SINGLE,), run.ours)
+        rival, reference = _best(rates, kind, SINGLE if kind is MANY else kind, run.ours)
         name = f"throughput, {kind.title}: {factor:g} times the fastest peer ({rival}"
         name += ", one call per message)" if kind is MANY else ")"
-        value = rates.get((kind.key, run.ours))
+        value = medians.get((kind.key, run.ours))
         rows.append(at_least(name, value, kind.unit, scaled(reference, factor), reference))
-    rival, reference = _best(rates, (MANY,), run.ours)
+    rival, reference = _best(rates, MANY, MANY, run.ours)
     name = f"throughput, {MANY.title}: beside the fastest peer's own batches ({rival})"
-    rows.append(plain(name, rates.get((MANY.key, run.ours)), MANY.unit, reference))
+    rows.append(plain(name, medians.get((MANY.key, run.ours)), MANY.unit, reference))
     for kind in KINDS:
-        for (key, name), rate in rates.items():
-            if key == kind.key:
-                rows.append(entry(f"throughput, {kind.title}", name, "", rate, kind.unit))
-        if (bound := rates.get((NATIVE + kind.key, NATIVE))) is not None:
-            rows.append(entry(f"throughput, {kind.title}", NATIVE, "", bound, kind.unit))
-    if (line := rates.get((LINE, LINE))) is not None:
-        rows.append(about(f"during the run, {LINE}", line, "ns"))
+        for (key, name), values in rates.items():
+            if key == kind.key and values:
+                for column, value in _spread(values).items():
+                    rows.append(entry(f"throughput, {kind.title}", name, column, value, kind.unit))
+    if lines := rates.get((LINE, LINE)):
+        rows += [about(f"during the run, {LINE}, {column}", value, "ns") for column, value in _spread(lines).items()]
     return rows
+
+
+def _spread(values: dict[int, float]) -> dict[str, float]:
+    return {"median": median([*values.values()]), "least": min(values.values()), "most": max(values.values())}
 
 
 if __name__ == "__main__":

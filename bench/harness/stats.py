@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -23,3 +23,12 @@ def median(values: Sequence[float]) -> float:
     ordered = sorted(values)
     half = len(ordered) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def paired_ratio(ours: Mapping[int, float], theirs: Mapping[int, float]) -> float:
+    """The median of one by the other over the rounds that both have: neighbours in time, so that what slows the whole
+    machine for a while cancels out. Raises ValueError when there is no such round."""
+    rounds = ours.keys() & theirs.keys()
+    if not rounds:
+        raise ValueError("no round in common")
+    return median([ours[number] / theirs[number] for number in rounds])

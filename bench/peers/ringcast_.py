@@ -264,7 +264,7 @@ class TwoNodes(Ringcast):
 
     def server(self, place: Place) -> list[str]:
         sockets = [str(_socket(place, node)) for node in "ab"]
-        return [sys.executable, str(Path(__file__).parent.parent / "two_nodes.py"), str(place.port), *sockets]
+        return [sys.executable, str(Path(__file__).parent.parent / "ends" / "two_nodes.py"), str(place.port), *sockets]
 
     def served(self, place: Place) -> bool:
         try:

@@ -139,6 +139,7 @@ private:
     Peek poll_each(Record& out, Member*& from);
     Peek poll_mailbox(Record& out, Member*& from);
     Peek emptied(Member& member, Peek peek);
+    static i64 waited_since(const Member& from, const Record& record);
     void refresh();
     void drop(Member& member, bool read_out);
     void remember(const Member& member, u64 next_due);
@@ -158,6 +159,7 @@ private:
     bool look_out(i64 for_ns);
     futex::WaitResult poll_busily(i64 until_steady_ns);
     futex::WaitResult take_in(Inflow& inflow, i64 for_ns);
+    bool spin_receiving(Inflow& source, i64 for_ns);
     futex::WaitResult wait_direct(i64 for_ns);
     futex::WaitResult wait_mailbox(i64 for_ns);
     futex::WaitResult wait_port(i64 for_ns);

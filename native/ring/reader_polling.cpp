@@ -130,13 +130,19 @@ Peek Reader::newest(const std::vector<MemberPtr>& members, i64 after_ns, Record&
     return from == nullptr ? Peek::empty : Peek::ready;
 }
 
+// Since when a message was there for a reader that slept: in its ring, or in the kernel where it receives itself.
+i64 Reader::waited_since(const Member& from, const Record& record) {
+    if (from.inflow != nullptr && record.held != 0) return record.kernel_ns();
+    return record.arrived_ns != 0 ? record.arrived_ns : record.sent_ns;
+}
+
 u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
     const u64 lost = from.cursor->advance(record, hold);
     add(counters_->received, 1);
     add(counters_->bytes, record.length);
     if (lost != 0) add(counters_->lost, lost);
     add(counters_->latency[latency_bucket(elapsed_ns(record.sent_ns, now_ns))], 1);
-    if (std::exchange(woken_, false)) spin_.woken_after(elapsed_ns(record.arrived_ns != 0 ? record.arrived_ns : record.sent_ns, now_ns));
+    if (std::exchange(woken_, false)) spin_.woken_after(elapsed_ns(waited_since(from, record), now_ns));
     expects_ = false;
     if (std::exchange(awaits_, false)) look_out_.came_after(elapsed_ns(record.sent_ns, now_ns));
     // Readable until a receive comes back empty, as select and poll expect; what the kernel wrote was not read yet.

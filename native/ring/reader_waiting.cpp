@@ -116,10 +116,23 @@ futex::WaitResult Reader::look_once() {
 // Between `enter` and `leave`. What came before may be in the ring already.
 futex::WaitResult Reader::take_in(Inflow& source, i64 for_ns) {
     takes_in_.store(true);
-    futex::WaitResult outcome = ready() ? futex::WaitResult::woken : source.receive(std::min(for_ns, futex::kSliceNs));
+    futex::WaitResult outcome = futex::WaitResult::woken;
+    if (!ready() && !spin_receiving(source, for_ns)) {
+        outcome = source.receive(std::min(for_ns, futex::kSliceNs));
+        woken_ = for_ns > 0 && outcome == futex::WaitResult::woken && ready();
+    }
     takes_in_.store(false, std::memory_order_relaxed);
     source.leave();
     return ready() ? futex::WaitResult::woken : outcome;
+}
+
+// Before that sleep as before any other: while it pays.
+bool Reader::spin_receiving(Inflow& source, i64 for_ns) {
+    const i64 window_ns = for_ns > 0 ? std::min(spin_.window(), for_ns) : 0;
+    return spin(spin_, window_ns, [&] {
+        source.receive(0);
+        return ready();
+    });
 }
 
 std::size_t Reader::watch_bells(const std::vector<MemberPtr>& members, std::span<futex::SeenWord> out) {

@@ -96,6 +96,13 @@ def test_audio_is_not_scaled_up(size) -> None:
         Audio().scale(payload, TagAttributes(codec="audio"), size)
 
 
+@pytest.mark.parametrize("form", [None, "png", "jpeg"])
+def test_a_picture_of_the_wanted_size_passes_as_it_came(form: str | None) -> None:
+    attributes = TagAttributes(codec="image", schema={"format": form} if form else None)
+    payload = Example(attributes, PICTURE, []).payload()
+    assert Spatial().scale(memoryview(payload), attributes, (64, 48)) == payload
+
+
 def test_an_array_without_area_cannot_be_scaled() -> None:
     payload = Example(TagAttributes(codec="numpy"), np.zeros(5), []).payload()
     with pytest.raises(ScaleError, match="no area"):

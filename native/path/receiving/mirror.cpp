@@ -69,7 +69,7 @@ void Mirror::follow(std::shared_ptr<const TimeBase> sender) {
 }
 
 Stamp Mirror::stamped(i64 event_ns, i64 sent_ns, u32 flags) const {
-    const i64 now = utc_ns();
+    const i64 now = read_ns_ != 0 ? read_ns_ : utc_ns();
     const TimeBase* base = base_.load(std::memory_order_acquire);
     if (base == nullptr || base->same()) return {event_ns, sent_ns, flags, now, kernel_ns_};
     return {base->to_local(event_ns), base->to_local(sent_ns), flags, now, kernel_ns_};

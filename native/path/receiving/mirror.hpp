@@ -144,6 +144,8 @@ public:
     bool room(u32 length) { return !spec_.reliable || ring_.room(length); }
     std::byte* claim(u32 length) { return ring_.claim(length); }
     void complete(const wire::Header& header);
+    // What is completed from now on came then; asking the clock for each small message would cost more than its copy.
+    void read_at(i64 utc_ns) { read_ns_ = utc_ns; }
     // Not duplicates after a reconnection, what a channel does not carry, or a number the stream cannot have reached.
     bool wanted(const wire::Header& header);
     // Another stream came while one lives.
@@ -178,6 +180,7 @@ private:
     std::shared_ptr<const TimeBase> kept_base_;
     std::atomic<const TimeBase*> base_{nullptr};
     i64 kernel_ns_ = 0;
+    i64 read_ns_ = 0;  // 0: now
     u64 ordinal_ = 0;
     // Without an order: the message whose pieces are coming, one after the other.
     std::vector<std::byte> gathered_;

@@ -87,6 +87,7 @@ private:
         long_have_ += static_cast<u32>(n);
         wake_from(long_.length - long_have_);
         if (long_have_ == long_.length) {
+            mirror->read_at(utc_ns());
             mirror->complete(long_);
             long_at_ = nullptr;
         }
@@ -107,6 +108,7 @@ private:
         const ssize_t n = read(buffer_.data() + have_, buffer_.size() - have_);
         if (const Step step = outcome(n); step != Step::again) return step;
         have_ += static_cast<std::size_t>(n);
+        mirror->read_at(utc_ns());
         return parse();
     }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <new>
 
@@ -14,6 +15,7 @@ namespace ringcast {
 namespace {
 
 constexpr std::size_t kBatchBytes = 256 * 1024;
+constexpr std::size_t kMostRunMessage = 1024;
 // So many are sent at once.
 constexpr std::size_t kSealedRecords = 4;
 
@@ -94,6 +96,7 @@ bool Pump::fill() {
     Record record;
     Reader::Member* from;
     while (!finished() && batch_.size() < most_) {
+        if (fill_run()) continue;
         Peek peek = reader_.poll(record, from);
         corrupt_ = peek == Peek::corrupt;
         if (peek != Peek::ready) break;
@@ -130,6 +133,44 @@ bool Pump::fill() {
         read_to_ = record.seq + 1;
     }
     return !batch_.empty();
+}
+
+// Small messages with one look at the ring for all of them; none where the next one needs a closer look.
+bool Pump::fill_run() {
+    if (!spec_.stream || spec_.every > 1 || pressed_) return false;
+    std::array<Record, kMostClaimed> records;
+    Reader::Member* from;
+    const std::size_t found = reader_.poll_run(kMostRunMessage, {records.data(), std::min<std::size_t>(records.size(), most_ - batch_.size())}, from);
+    if (found < 2) return false;
+    const RingView& ring = *from->cursor->ring();
+    const wire::FrameWriter before = frames_;
+    const std::size_t first = batch_.size(), begin = filled_;
+    const u64 stop = stop_before_.load();
+    bool marked = false;
+    for (std::size_t i = 0; i < found; ++i) {
+        const Record& record = records[i];
+        Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), nullptr};
+        const std::size_t head = frames_.head_bytes(message), need = head + record.length;
+        if (record.seq >= stop || filled_ + need > buffer_.size()) break;
+        std::byte* const to = buffer_.data() + filled_;
+        ring.copy_unchecked(record, to + head);
+        message.bytes = to + head;
+        frames_.put(message, to);
+        marked |= class_of(record.flags) != 0;
+        filled_ += need;
+        batch_.push_back(message);
+    }
+    const std::size_t taken = batch_.size() - first;
+    if (taken == 0 || !ring.intact_after(records[0])) {
+        frames_ = before;
+        filled_ = begin;
+        batch_.resize(first);
+        return false;
+    }
+    marked_ |= marked;
+    for (std::size_t i = 0; i < taken; ++i) add(lost_, reader_.taken(*from, records[i], records[i].sent_ns, false));
+    read_to_ = records[taken - 1].seq + 1;
+    return true;
 }
 
 bool Pump::flush() {

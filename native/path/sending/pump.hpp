@@ -59,6 +59,7 @@ private:
     void run();
     bool gone() const;  // the other side closed its end of the stream
     bool fill();   // false when there was nothing
+    bool fill_run();
     bool flush();  // false when the other side is gone
     bool send_stream();
     bool send_marked();  // message by message, by class

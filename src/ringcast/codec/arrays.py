@@ -46,6 +46,8 @@ class ArrayCodec:
         self._shape = shape
         # A stream repeats one dtype and shape; the last header is kept for as long as they do.
         self._last: tuple[np.dtype[Any], tuple[int, ...], bytes] | None = None
+        self._known: tuple[int, bytes, np.dtype[Any], tuple[int, ...]] | None = None
+        """Of the last message that was decoded: bytes in all, its header, and what that was found to say."""
 
     def encode(self, value: Any) -> Encoded:
         array = self._accept(value)
@@ -61,6 +63,11 @@ class ArrayCodec:
         return header, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
     def decode(self, data: bytes | memoryview) -> Any:
+        known = self._known
+        if known is not None and len(data) == known[0] and data[: len(known[1])] == known[1]:
+            array = np.ndarray(known[3], known[2], buffer=data, offset=len(known[1]))
+            array.flags.writeable = False
+            return array
         try:
             dtype, shape, offset = _parse_untrusted(memoryview(data))
             array = np.ndarray(shape, dtype, buffer=data, offset=offset)
@@ -68,6 +75,7 @@ class ArrayCodec:
             raise DecodeError(self.name, str(exc)) from exc
         if (misfit := self._misfit(array)) is not None:
             raise DecodeError(self.name, misfit)
+        self._known = (len(data), bytes(data[:offset]), dtype, shape)
         array.flags.writeable = False
         return array
 

@@ -31,7 +31,9 @@ class Spatial:
     def scale(self, payload: Buffer, attributes: TagAttributes, size: Size) -> bytes:
         width, height = size
         try:
-            array = find(attributes.codec).bind(None).decode(memoryview(payload))  # type: ignore[misc]
+            array = _decoder(attributes.codec)(memoryview(payload))
+            if array.shape[:2] == (height, width) and array.size:
+                return bytes(payload)  # as it came: nothing is encoded, or rounded, twice
             beside = int(np.prod(array.shape[2:], dtype=np.int64))
             if width * height * beside > _MAX_CELLS:
                 raise ScaleError(attributes.codec, f"{width} by {height} cells of {beside} are more than can be made")
@@ -55,6 +57,11 @@ def _format(payload: memoryview, attributes: TagAttributes) -> str | None:
     from ringcast.codec.images import format_untrusted
 
     return format_untrusted(payload)
+
+
+@lru_cache(maxsize=16)
+def _decoder(codec: str) -> Any:
+    return find(codec).bind(None).decode
 
 
 @lru_cache(maxsize=16)

@@ -57,6 +57,18 @@ def test_a_change_of_shape_is_noticed(codec):
         assert codec.decode(joined(codec.encode(array))).shape == array.shape
 
 
+def test_what_follows_a_header_that_is_known_is_looked_at_as_closely(codec):
+    data = joined(codec.encode(np.arange(4.0)))
+    for _ in range(2):
+        assert codec.decode(data).tolist() == [0.0, 1.0, 2.0, 3.0]
+    for forged in (data[:-1], data + b"x", b"\x92" + data[1:], data[:3]):
+        with pytest.raises(DecodeError):
+            codec.decode(forged)
+    assert codec.decode(memoryview(data)).tolist() == [0.0, 1.0, 2.0, 3.0]
+    other = codec.decode(data)
+    assert not other.flags.writeable
+
+
 @pytest.mark.parametrize(
     ("value", "why"),
     [

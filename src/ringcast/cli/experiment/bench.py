@@ -31,6 +31,7 @@ NAMES = (
     "round-trip",
     "ask",
     "throughput",
+    "between-nodes",
     "fan-out",
     "pull",
     "idle",

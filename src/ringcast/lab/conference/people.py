@@ -59,6 +59,14 @@ async (tones) => {
   });
 }
 """
+_HOW_FAR = """
+() => [
+  document.querySelector("#connection").textContent,
+  document.querySelector("#word").textContent || "the page says nothing",
+  `publishes ${[...globalThis.conference?.publishes ?? []]}`,
+  `receives ${[...globalThis.conference?.receives ?? []]}`,
+].join("; ")
+"""
 
 
 def missing() -> str | None:
@@ -133,9 +141,22 @@ class Person:
         self.page.goto(f"{address}/")
         self.page.fill("#name", name)
         self.page.click("#join button")
-        self.page.wait_for_selector("#inside:not([hidden])")
+        self._wait_until_inside()
         # What cleans up voices would clean away tones.
         self.page.evaluate("document.querySelector('#processing').checked = false")
+
+    def _wait_until_inside(self) -> None:
+        """As the page says whether it joined. An error tells how far it came and what it says itself."""
+        from playwright.sync_api import TimeoutError as NotInTimeError
+
+        try:
+            self.page.wait_for_selector("#inside:not([hidden]), #word:not([hidden])")
+        except NotInTimeError:
+            pass
+        if not self.page.is_visible("#inside"):
+            raise BrokenError(
+                f"{self.name} did not get into the conference: {self.page.evaluate(_HOW_FAR)} {self.errors}"
+            )
 
     def publish(self, *media: str) -> None:
         for medium in media:

@@ -5,7 +5,7 @@ paper has six; that the subscriber's daemon receives is a seventh here.
 |---|---|
 | publisher, computing | `send` when nobody subscribes: into the ring |
 | publisher, communication | what `send` takes more with a subscriber on another node: one datagram |
-| subscriber, receiving | processor time of its daemon per message: it receives and puts it into a ring |
+| subscriber, receiving | processor time per message, of its daemon or its own thread: it puts it into a ring |
 | proxy, computing | the same on the proxy's node |
 | proxy, communication | what the daemon on the proxy's node takes more: it sends the message on |
 | subscriber, ipc | from the message in the node's ring until the sleeping subscriber has it |
@@ -136,14 +136,20 @@ def _subscriber(network: PushPullNetwork, tag: str, count: int) -> Samples:
 
 
 def _daemons(network: PushPullNetwork, tag: str, count: int, *, remote: bool) -> Samples:
-    """No subscriber waits for these messages, so the subscriber's daemon only receives and stores them."""
-    before = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
+    """No subscriber waits for these messages: they are only received and stored, by the subscriber's daemon, or for a
+    direct channel by a thread of the subscriber's process, which does nothing else meanwhile."""
+    pids = {BETWEEN: [network.mesh.pids[BETWEEN]], THERE: [network.mesh.pids[THERE], network.actor(THERE).pid]}
+
+    def used() -> dict[str, int]:
+        return {node: sum(map(affinity.cpu_ns, some)) for node, some in pids.items()}
+
+    before = used()
     idle_from = time.monotonic()
     _send(network, tag, count)
     seconds = time.monotonic() - idle_from
-    after = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
+    after = used()
     time.sleep(seconds)  # as long again, to know what the daemons do anyway
-    quiet = {node: affinity.cpu_ns(network.mesh.pids[node]) for node in (BETWEEN, THERE)}
+    quiet = used()
     work = {node: ((after[node] - before[node]) - (quiet[node] - after[node])) / count for node in after}
     network.actor(THERE).ask("skip", name=tag)
     return {RECEIVER: [work[THERE]], **({BETWEEN_BOTH: [work[BETWEEN]]} if remote else {})}

@@ -10,6 +10,7 @@ all processes and daemons share a core, in the other each node has its own.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -23,7 +24,7 @@ from ringcast.lab.testbed.actor import Actor, ActorFailed
 from ringcast.lab.testbed.mesh_nodes import MeshNodes
 from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.opened import Opened
-from ringcast.lab.testbed.peers import MISSING, Peer, Peers
+from ringcast.lab.testbed.peers import ADAPTERS, MISSING, Peer, Peers
 from ringcast.lab.testbed.topology import pair
 
 HERE, THERE = "a", "b"
@@ -40,8 +41,9 @@ Batches = dict[tuple[str, str], list[list[int]]]
 class WireNetwork(Opened):
     """Two nodes, a daemon on each, and the peers that are installed. Entering raises LabError."""
 
-    def __init__(self, *, offload: bool = True) -> None:
+    def __init__(self, *, offload: bool = True, adapters: Sequence[str] = ADAPTERS) -> None:
         self.offload = offload
+        self._adapters = adapters
         self._tags = 0
         self.mesh: MeshNodes
         self.peers: Peers
@@ -49,7 +51,7 @@ class WireNetwork(Opened):
     def _open(self, stack: ExitStack) -> None:
         bed = stack.enter_context(Testbed(msgspec.structs.replace(pair(), offload=self.offload)))
         self.mesh = stack.enter_context(MeshNodes(bed, [HERE, THERE]))
-        self.peers = Peers(bed, HERE, THERE)
+        self.peers = Peers(bed, HERE, THERE, self._adapters)
 
     def actor(self, node: str) -> Actor:
         """A measuring process of Ringcast, which ends with the network or when it is closed."""
@@ -90,6 +92,11 @@ class _Pair:
 def round_trips(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
     """Raises ActorFailed, LabError when Ringcast fails. A peer that fails is noted."""
     rounds, count = (4, 500) if quick else (10, 2000)
+    return conclude(measure(network, rounds, count, steps), network.peers.absent)
+
+
+def measure(network: WireNetwork, rounds: int, count: int, steps: Steps) -> Batches:
+    """Raises ActorFailed, LabError when Ringcast fails. A peer that fails is noted, and has no batch."""
     contenders = [OURS, BARE, *(peer.name for peer in network.peers.found)]
     steps.expect(rounds * len(contenders))
     batches: Batches = defaultdict(list)
@@ -119,7 +126,7 @@ def round_trips(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
             if name not in (OURS, BARE):
                 pair_.ping.ask("stop")
                 pair_.echo.reply()
-    return conclude(batches, network.peers.absent)
+    return batches
 
 
 def _named(network: WireNetwork, name: str) -> Peer:

@@ -45,13 +45,15 @@ SMALL = Kind("64 B, one call per message", "pump", "drain", {}, 2048, 1 << 20, "
 BIG = Kind("1 MiB, every byte touched", "pump_large", "drain_large", {"size": LARGE}, 16, 2048, "B/s", 1.0)
 KINDS = (SMALL, BIG)
 MANY = Kind("64 B, 128 messages per call", "pump_many", "drain_many", {"batch": 128}, 2048, 1 << 21, "msg/s", 0.0)
+ALL = (SMALL, MANY, BIG)
 Rates = dict[tuple[str, str], list[float]]
-"""Messages per second by title of the kind and contender."""
+"""Messages per second by title of the kind and contender, round by round."""
 
 
 class _Ends:
     def __init__(self, source: Actor, sink: Actor, **arguments: Any) -> None:
         self.source, self.sink, self._arguments = source, sink, arguments
+        self.counts: dict[str, int] = {}
 
     def stream(self, kind: Kind, count: int) -> float:
         """Messages per second. Raises ActorFailed; LabError when messages are missing."""
@@ -78,35 +80,45 @@ class _Ends:
 
 def throughput(network: WireNetwork, quick: bool, steps: Steps) -> Findings:
     """Raises ActorFailed, LabError when Ringcast fails. A peer that fails is noted."""
-    rounds, repeats, seconds = (2 if network.offload else 1, 1, 0.15) if quick else (3, 3, 0.6)
-    contenders: list[Peer | None] = [None, *network.peers.found]
-    steps.expect(rounds * len(contenders))
-    rates: Rates = defaultdict(list)
-    with ExitStack() as stack:
-        opened: dict[str, _Ends] = {}
-        for number in range(rounds):
-            for peer in contenders if number % 2 == 0 else contenders[::-1]:
-                name = peer.name if peer else OURS
-                steps.step(f"streams between two nodes: {name}")
-                if peer is not None and peer not in network.peers.found:
-                    continue
-                try:
-                    if name not in opened:
-                        opened[name] = stack.enter_context(_theirs(network, peer) if peer else _ours(network))
-                    for kind in KINDS if peer else (*KINDS, MANY):
-                        rates[kind.title, name] += _measure(network, opened[name], kind, seconds, repeats)
-                except LabError as exc:
-                    if peer is None:
-                        raise
-                    network.peers.failed(peer, exc.reason if isinstance(exc, ActorFailed) else str(exc))
+    rounds, seconds = (2 if network.offload else 1, 0.15) if quick else (9, 0.6)
+    rates = measure(network, rounds, seconds, steps)
     seen = {key: median(values) for key, values in rates.items()}
     return conclude(seen, network.peers.absent, WITH if network.offload else WITHOUT)
 
 
-def _measure(network: WireNetwork, ends: _Ends, kind: Kind, seconds: float, repeats: int) -> list[float]:
+def measure(network: WireNetwork, rounds: int, seconds: float, steps: Steps) -> Rates:
+    """Everybody's rates of each kind, round by round; neighbours in time are of one kind.
+
+    Raises ActorFailed, LabError when Ringcast fails. A peer that fails is noted, and has the rounds before.
+    """
+    contenders: list[Peer | None] = [None, *network.peers.found]
+    steps.expect(rounds * len(ALL))
+    rates: Rates = defaultdict(list)
+    with ExitStack() as stack:
+        opened: dict[str, _Ends] = {}
+        for number in range(rounds):
+            for kind in ALL:
+                steps.step(f"streams between two nodes: {kind.title}")
+                for peer in contenders if number % 2 == 0 else contenders[::-1]:
+                    name = peer.name if peer else OURS
+                    if peer is not None and (peer not in network.peers.found or kind is MANY):
+                        continue
+                    try:
+                        if name not in opened:
+                            opened[name] = stack.enter_context(_theirs(network, peer) if peer else _ours(network))
+                        rates[kind.title, name].append(_rate(network, opened[name], kind, seconds))
+                    except LabError as exc:
+                        if peer is None:
+                            raise
+                        network.peers.failed(peer, exc.reason if isinstance(exc, ActorFailed) else str(exc))
+    return rates
+
+
+def _rate(network: WireNetwork, ends: _Ends, kind: Kind, seconds: float) -> float:
     network.place(TWO, [ends.source], [ends.sink])
-    count = ends.settle(kind, seconds)
-    return [ends.stream(kind, count) for _ in range(repeats)]
+    if kind.title not in ends.counts:
+        ends.counts[kind.title] = ends.settle(kind, seconds)
+    return ends.stream(kind, ends.counts[kind.title])
 
 
 @contextmanager
@@ -140,10 +152,9 @@ def conclude(rates: dict[tuple[str, str], float], absent: dict[str, str], wire: 
     findings.rows.append(_batched(rates.get((MANY.title, OURS)), fastest, wire))
     names = list(dict.fromkeys(name for _, name in rates))
     cells = [
-        [name, *(f"{rates[k.title, name]:,.0f}" if (k.title, name) in rates else "-" for k in (SMALL, MANY, BIG))]
-        for name in names
+        [name, *(f"{rates[k.title, name]:,.0f}" if (k.title, name) in rates else "-" for k in ALL)] for name in names
     ]
-    heads = ["messages per second", *(kind.title for kind in (SMALL, MANY, BIG))]
+    heads = ["messages per second", *(kind.title for kind in ALL)]
     findings.tables.append(Table(f"Streams between two nodes, none lost, {wire}", heads, cells))
     findings.notes += [f"{name} is left out: {reason}" for name, reason in absent.items()]
     return findings

@@ -33,12 +33,33 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.paper}-{self.label}".lower().replace(" ", "-")
 
 
+class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why rows of an experiment may be missed (`reasons.toml`)."""
+
+    experiment: str
+    rows: tuple[str, ...]
+    why: str
+
+
 @cache
 def entries() -> tuple[Entry, ...]:
     data = tomllib.loads(Path(__file__).with_name("entries.toml").read_text())
     return msgspec.convert(data["entry"], tuple[Entry, ...])
 
 
+@cache
+def reasons() -> tuple[Reason, ...]:
+    data = tomllib.loads(Path(__file__).with_name("reasons.toml").read_text())
+    return msgspec.convert(data["reason"], tuple[Reason, ...])
+
+
+def why_missed(experiment: str, row: str) -> str:
+    """What is known of it; '' where nothing is."""
+    found = (one.why for one in reasons() if one.experiment == experiment and matches(row, one.rows))
+    return next(found, "")
+
+
 def matches(name: str, wanted: tuple[str, ...]) -> bool:
     """Whether a row, a table or a picture belongs to what is wanted."""
-    return any(one[1:].lower() in name.lower() if one.startswith("*") else name.startswith(one) for one in wanted)
+    lower = name.lower()
+    return any(one[1:].lower() in lower if one.startswith("*") else lower.startswith(one.lower()) for one in wanted)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ringcast.lab.measuring.report import Picture, Table
 from ringcast.lab.measuring.rows import HEADS, Row, cells, number
-from ringcast.lab.report.entries import PAPERS
+from ringcast.lab.report.entries import PAPERS, why_missed
 from ringcast.lab.report.gathering import Found, Ran
 
 Charts = Callable[[Picture, str], str]
@@ -22,6 +22,11 @@ h2{margin-top:3rem;border-bottom:2px solid #2563eb}h3{margin-top:2rem}nav td a{t
 .yes{color:#15803d}.no{color:#b91c1c;font-weight:600}.said{color:#6b7280}code{background:#f3f4f6;padding:.1rem .3rem}
 svg{max-width:100%;height:auto}details summary{cursor:pointer}
 """
+_MUCH = 1.2
+_NO_QUANTITY = ("times", "x", "r", "%")
+"""Units of ratios: a ratio of those says nothing."""
+_FEW = 12
+"""So many rows of which nothing is asked are shown at once; more are folded away."""
 
 
 def page(
@@ -32,7 +37,7 @@ def page(
         "<!doctype html><meta charset=utf-8><meta name=viewport content='width=device-width'>",
         f"<title>Ringcast: the papers and what was found</title><style>{_STYLE}</style>{script}",
         "<h1>The five papers, and what was found here</h1>", _machine(ran), _contents(found, ran),
-        _missed(ran), _by_spark(spark_rows),
+        _better(ran), _missed(ran), _by_spark(spark_rows),
     ]  # fmt: skip
     for paper, title in PAPERS.items():
         parts.append(f"<h2 id=p{paper}>{paper} {html.escape(title)}</h2>")
@@ -73,16 +78,41 @@ def _verdict(one: Found, ran: dict[str, Ran]) -> str:
     return f"<span class={'no' if missed else 'yes'}>{html.escape(one.verdict)}</span>"
 
 
+def _better(ran: dict[str, Ran]) -> str:
+    """Rows that are met and better than what they are compared with: a paper's figure, a peer's, a floor's."""
+    found = [(times, name, row) for name, one in ran.items() for row in one.rows if (times := _times_better(row))]
+    if not found:
+        return ""
+    lines = [
+        [name, row.name, number(row.value), row.unit, number(row.reference), f"{times:.3g}"]
+        for times, name, row in sorted(found, key=lambda one: -one[0])
+    ]
+    heads = ("experiment", "what", "here", "unit", "compared with", "times better")
+    return "<h2>What is better</h2>" + _table(Table("", heads, lines))
+
+
+def _times_better(row: Row) -> float | None:
+    """Than its reference; None where that is no more than _MUCH, or where nothing says which way is better."""
+    if not row.met or not row.reference or not row.value or row.value == row.target or row.unit in _NO_QUANTITY:
+        return None
+    less_is_better = row.target is not None and row.value < row.target
+    times = row.reference / row.value if less_is_better else row.value / row.reference
+    return times if times > _MUCH else None
+
+
 def _missed(ran: dict[str, Ran]) -> str:
     missed = [(name, row) for name, one in ran.items() for row in one.rows if row.met is False]
     failed = [one for one in ran.values() if one.run.problem]
-    parts = ["<h2>What is not as it should be</h2>"]
+    parts = ["<h2>What is not as it should be, and why</h2>"]
     parts += [
         f"<p class=no>{html.escape(one.run.experiment)} failed: {html.escape(one.run.problem)}</p>" for one in failed
     ]
     if missed:
-        rows = [[name, *line] for (name, _), line in zip(missed, cells([row for _, row in missed]), strict=True)]
-        parts.append(_table(Table("", ["experiment", *HEADS], rows)))
+        rows = [
+            [name, *line[:-1], why_missed(name, row.name) or "not known"]
+            for (name, row), line in zip(missed, cells([row for _, row in missed]), strict=True)
+        ]
+        parts.append(_table(Table("", ["experiment", *HEADS[:-1], "why"], rows)))
     elif not failed:
         parts.append("<p>Every row that asks for something is met.</p>")
     return "\n".join(parts)
@@ -146,6 +176,15 @@ def _table(table: Table) -> str:
 
 
 def _rows(rows: Sequence[Row], before: Mapping[str, float]) -> str:
+    """Those that are judged, and the others, which are folded away if they are many."""
+    judged, others = ([row for row in rows if (row.met is None) is unjudged] for unjudged in (False, True))
+    if len(others) <= _FEW:
+        return _rows_at_once(rows, before)
+    folded = f"<details><summary>{len(others)} more figures</summary>{_rows_at_once(others, before)}</details>"
+    return (_rows_at_once(judged, before) if judged else "") + folded
+
+
+def _rows_at_once(rows: Sequence[Row], before: Mapping[str, float]) -> str:
     """As `HEADS`, and the run before where there was one."""
     lines = cells(rows)
     if not any(row.name in before for row in rows):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ class Peer(NamedTuple):
 class Peers:
     """Peers that can be measured on this testbed, and why others cannot (`absent`)."""
 
-    def __init__(self, bed: Testbed, here: str, there: str) -> None:
+    def __init__(self, bed: Testbed, here: str, there: str, adapters: Sequence[str] = ADAPTERS) -> None:
         self._bed = bed
         self._nodes = (here, there)
         self._hosts = ",".join(bed.node(name).address() for name in self._nodes)
@@ -46,7 +46,7 @@ class Peers:
             return
         self._bench = bench
         with ExitStack() as stack:
-            asked = [(name, stack.enter_context(self._actor(name, here))) for name in ADAPTERS]
+            asked = [(name, stack.enter_context(self._actor(name, here))) for name in adapters]
             for _, actor in asked:
                 actor.post("describe")
             for adapter, actor in asked:

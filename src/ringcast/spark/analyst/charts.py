@@ -5,7 +5,7 @@ says what a chart looks like; what is in it is its caller's business.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -53,6 +53,31 @@ def bars(
         }  # fmt: skip
         figure.add_bar(x=list(labels), y=list(values), name=name, marker_color=COLOURS[at % len(COLOURS)],
                        error_y=error, texttemplate="%{y:.3f}", textposition="inside")  # fmt: skip
+    return figure
+
+
+def with_errors(figure: go.Figure, errors: Mapping[str, Sequence[float]]) -> go.Figure:
+    """Whiskers on each point of the series of that name, as far up and down as its error."""
+    for trace in figure.data:
+        if errors.get(trace.name):
+            trace.error_y = {"type": "data", "array": list(errors[trace.name]), "color": "#374151", "thickness": 1}
+    return figure
+
+
+def on_the_right(figure: go.Figure, names: Collection[str], y: str) -> go.Figure:
+    """Series of these names by a scale of their own, paler or dashed: what has another unit must not look smaller."""
+    for at, trace in enumerate(figure.data):
+        if trace.type == "bar":
+            trace.offsetgroup = str(at)  # beside the others, though its scale is another
+        if trace.name not in names:
+            continue
+        trace.yaxis = "y2"
+        if trace.type == "bar":
+            trace.opacity = 0.5
+        else:
+            trace.line.dash = "dash"
+    scale = {"title": y, "overlaying": "y", "side": "right", "rangemode": "tozero", "showgrid": False}
+    figure.update_layout(yaxis2=scale, yaxis_rangemode="tozero", margin_r=60)
     return figure
 
 

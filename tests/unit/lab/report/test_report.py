@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import html
 import io
 import re
 import types
@@ -13,9 +14,9 @@ import pytest
 
 from ringcast.cli.parts.labs import everything
 from ringcast.lab.measuring.report import Picture, Series, Table
-from ringcast.lab.measuring.rows import Row
+from ringcast.lab.measuring.rows import Row, number
 from ringcast.lab.report import comparing, running
-from ringcast.lab.report.entries import PAPERS, entries, matches
+from ringcast.lab.report.entries import PAPERS, entries, matches, reasons
 from ringcast.lab.report.gathering import FIGURES, ROWS, STATE, Figures, Run, found, from_lake, ran
 from ringcast.lab.report.page import page, rows_of
 
@@ -60,6 +61,7 @@ def test_names_match_by_their_beginning_or_with_a_star_anywhere() -> None:
     assert matches("Table 1: x", ("Table 1",))
     assert not matches("the Table 1", ("Table 1",))
     assert matches("round trips of TCP", ("*tcp",))
+    assert matches("table 1, no proxy", ("Table 1",)), "however it is written"
     assert not matches("x", ())
 
 
@@ -84,7 +86,51 @@ def test_what_was_not_run_and_what_failed_is_said(tmp_path: Path) -> None:
     assert "&#x27;ringcast lab run adamant&#x27; was not run, or is not there." in text
     missed = msgspec.structs.replace(ROW, name="Table 2: cells", met=False)
     left(tmp_path / "other", rows=(missed,))
-    assert "<tr class=no><td>placement<td>Table 2: cells" in made(tmp_path / "other")
+    assert "<td>placement<td>Table 2: cells<td>17<td>cells<td>17<td>17<td>not known" in made(tmp_path / "other")
+
+
+def test_reasons_stand_beside_missed_rows_and_belong_to_experiments_that_exist(tmp_path: Path) -> None:
+    missed = Row(
+        "round trip of 64 B, proxy at publisher, arrays at their own size, against none", 2.0, "times", 1.0, 1.05
+    )
+    left(
+        tmp_path,
+        msgspec.structs.replace(RUN, experiment="push-pull"),
+        (msgspec.structs.replace(missed, met=False), msgspec.structs.replace(missed, name="another", met=True)),
+    )
+    text = made(tmp_path)
+    (why,) = {reason.why for reason in reasons() if matches(missed.name, reason.rows)}
+    assert text.count(html.escape(why)) == 1
+    known = {entry.experiment for entry in entries()} | {"adaptation", "reservation", "bounds", "security"}
+    assert {reason.experiment for reason in reasons()} <= known
+
+
+@pytest.mark.parametrize(
+    ("row", "times"),
+    [
+        (Row("less", 10.0, "us", 50.0, 20.0, True), "5"),
+        (Row("more", 300.0, "1/s", 100.0, 200.0, True), "3"),
+        (Row("hardly", 90.0, "us", 100.0, 120.0, True), None),
+        (Row("missed", 30.0, "us", 50.0, 20.0, False), None),
+        (Row("a ratio", 1.0, "times", 50.0, 20.0, True), None),
+        (Row("nothing asked", 10.0, "us", 50.0), None),
+    ],
+)
+def test_what_is_better_by_how_much(tmp_path: Path, row: Row, times: str | None) -> None:
+    left(tmp_path, rows=(row,))
+    text = made(tmp_path)
+    assert ("<h2>What is better</h2>" in text) == (times is not None)
+    if times is not None:
+        assert f"<td>{row.name}<td>{number(row.value)}<td>{row.unit}<td>{number(row.reference)}<td>{times}\n" in text
+
+
+def test_many_figures_of_which_nothing_is_asked_are_folded_away(tmp_path: Path) -> None:
+    figures = tuple(Row(f"Table 1 figure {n}", float(n), "us") for n in range(30))
+    left(tmp_path, rows=(ROW, *figures))
+    text = made(tmp_path)
+    folded = "<details><summary>30 more figures</summary>"
+    assert text.count(folded) == 2, "at the table, and among all rows"
+    assert ROW.name in text[: text.index(folded)]
 
 
 def test_what_cannot_be_read_was_not_run(tmp_path: Path) -> None:
@@ -157,3 +203,19 @@ def test_only_what_did_not_end_well_is_run_again(
     )
     assert len(called) == runs
     assert ran(tmp_path)["placement"].run.problem == ""
+
+
+def test_a_chart_shows_the_papers_figures_by_a_scale_of_their_own() -> None:
+    go = pytest.importorskip("plotly.graph_objects")
+    from ringcast.spark.analyst import charts
+
+    drawn = charts.bars("t", ["a"], {"here": [40.0], "paper": [6.0]}, "us")
+    assert charts.on_the_right(charts.with_errors(drawn, {"here": [2.0], "paper": ()}), ["paper"], "ms") is drawn
+    ours, papers = drawn.data
+    assert (ours.yaxis, papers.yaxis, drawn.layout.yaxis2.title.text) == (None, "y2", "ms")
+    assert ours.offsetgroup != papers.offsetgroup
+    assert list(ours.error_y.array) == [2.0]
+    assert papers.error_y.array is None
+    lines = charts.on_the_right(charts.lines("t", {"here": [(1, 2.0)], "paper": [(1, 3.0)]}), ["paper"], "ms")
+    assert isinstance(lines, go.Figure)
+    assert [line.line.dash for line in lines.data] == [None, "dash"]

@@ -95,14 +95,22 @@ def _charts() -> tuple[Any, str]:
         return (lambda picture, name: ""), ""
 
     def chart(picture: Picture, name: str) -> str:
-        series = {
-            f"{one.label}{' (paper)' if one.paper else ''}": one.points for one in picture.series if one.points
+        named = {
+            f"{one.label} (paper)" if one.paper and "paper" not in one.label else one.label: one
+            for one in picture.series if one.points
         }  # fmt: skip
         if picture.kind == "bars" and picture.labels:
-            values = {label: _by_label(points, len(picture.labels)) for label, points in series.items()}
-            figure = drawn.bars(picture.title, picture.labels, values, picture.y)
+            values = {label: _by_label(one.points, len(picture.labels)) for label, one in named.items()}
+            labels = [label.replace("\n", "<br>") for label in picture.labels]
+            figure = drawn.bars(picture.title, labels, values, picture.y)
         else:
-            figure = drawn.lines(picture.title, series, picture.x, picture.y)
+            figure = drawn.lines(
+                picture.title, {label: one.points for label, one in named.items()}, picture.x, picture.y
+            )
+        drawn.with_errors(figure, {label: one.errors for label, one in named.items()})
+        papers = [label for label, one in named.items() if one.paper]
+        if papers:
+            drawn.on_the_right(figure, papers, picture.paper_y)
         text: str = drawn.html(figure, name)
         return text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from ends.lifeline import die_with_parent
+from lifeline import die_with_parent
 
 HOST = "127.0.0.1"
 
