@@ -1,7 +1,8 @@
 """How does cost grow: with tags, publishers behind a wildcard, subscribers, clients, nodes, ring depth, message size?
 
-Each curve says the order that is expected of it, and its row is not met when its slope on log axes is steeper. Pictures
-go to out/bench/scale. Peers that can hold many topics in a process stand beside.
+Each curve says the order that is expected of it, and its row is not met when its slope on log axes is steeper; a run
+with such a row ends with 1. Pictures go to out/bench/scale. Peers that can hold many topics in a process stand beside.
+A full run takes a quarter of an hour: --part asks for some of it.
 """
 
 from __future__ import annotations
@@ -92,4 +93,4 @@ def _beside(run: Run) -> list[Row]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(__doc__ or "", [measure], parts=[*QUESTIONS, PEERS]))
+    raise SystemExit(main(__doc__ or "", [measure], parts=[*QUESTIONS, PEERS], strict=True))

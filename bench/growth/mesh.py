@@ -11,7 +11,7 @@ from pathlib import Path
 import ringcast
 from growth.curve import Curves
 from growth.holders import Holders, daemon, free_ports
-from growth.probes import KIB, PATIENCE_S, US, Found, Probe, best, idle_percent, median_of, memory_bytes
+from growth.probes import KIB, PATIENCE_S, US, Found, Probe, best, idle_percent, median_of, own_bytes
 from harness.rows import at_most, note, plain
 from ringcast.errors import RingcastError
 from ringcast.lab.simulation.agreement import measure as agreement
@@ -77,10 +77,10 @@ def nodes(place: Path, most: int, tags_held: int) -> Found:
     curves = Curves("nodes")
     with _mesh(place, most + 1) as mesh, Holders(str(place / "n0.sock"), 2500) as holders:
         mesh.grow_to(2, 0)
-        alone = memory_bytes(mesh.pids[1])
+        alone = own_bytes(mesh.pids[1])
         holders.grow_to("tags", tags_held)
         mesh.grow_to(2, tags_held)
-        before = memory_bytes(mesh.pids[1])
+        before = own_bytes(mesh.pids[1])
         memory = (before - alone) / tags_held / KIB
         yield at_most(f"memory per tag on another node, {tags_held} tags", memory, "KiB", 2.0)
         publisher = mesh.sessions[0].tag("first", depth=64, capacity_bytes=64 * KIB).publisher()
@@ -91,7 +91,7 @@ def nodes(place: Path, most: int, tags_held: int) -> Found:
             idle = idle_percent(mesh.pids, 2.0) / n
             curves.add(n, "a daemon when idle", max(idle, 1e-3), "% of a core", "linear", grows_from=5)
             if n > 2:
-                known = (memory_bytes(mesh.pids[1]) - before) / (n - 2) / KIB
+                known = (own_bytes(mesh.pids[1]) - before) / (n - 2) / KIB
                 curves.add(n, "memory per node that a daemon knows", max(known, 1.0), "KiB", "constant", grows_from=5)
             told = best(lambda n=n: _until_told(mesh), 3)
             curves.add(n, "all know of a new tag", told, "s", "logarithmic", grows_from=20)
@@ -131,7 +131,10 @@ def join(place: Path, most: int, tags_held: int) -> Found:
         joins = [_join(mesh, tags_held) for _ in range(REPEATED)]
     took, held_up = max(seconds for seconds, _ in joins), max(longest for _, longest in joins)
     yield at_most(
-        f"join a mesh of {most} with {tags_held} tags, its daemon's start included, slowest of {REPEATED}", took, "s", 2.0
+        f"join a mesh of {most} with {tags_held} tags, its daemon's start included, slowest of {REPEATED}",
+        took,
+        "s",
+        2.0,
     )
     yield at_most(f"longest that a daemon did not answer while one joins {most}", 1e3 * held_up, "ms", 50.0)
 
@@ -147,7 +150,7 @@ class _Asking(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        while not self._over.wait(0.002):
+        while not self._over.wait(0.005):
             asked = time.perf_counter()
             try:
                 self._session.status()
@@ -194,4 +197,6 @@ def simulated(sizes: Sequence[int]) -> Found:
         found = one.join_bytes
         curves.add(n, "bytes sent per node until all found each other", found, "B", "linear", grows_from=30)
     yield from curves
-    yield plain(f"{sizes[-1]} simulated nodes: all know of a new tag after", curves.last("all nodes know of a new tag"), "s")
+    yield plain(
+        f"{sizes[-1]} simulated nodes: all know of a new tag after", curves.last("all nodes know of a new tag"), "s"
+    )

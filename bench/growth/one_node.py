@@ -12,7 +12,20 @@ from pathlib import Path
 import ringcast
 from growth.curve import Curves
 from growth.holders import Holders, daemon
-from growth.probes import IDLE, KIB, PATIENCE_S, US, Found, Probe, best, idle_percent, median_of, memory_bytes, per_message
+from growth.probes import (
+    IDLE,
+    KIB,
+    PATIENCE_S,
+    US,
+    Found,
+    Probe,
+    best,
+    idle_percent,
+    median_of,
+    memory_bytes,
+    own_bytes,
+    per_message,
+)
 from harness.rows import at_most, note, plain
 from ringcast.daemon.rings.kept_files import without_descriptors
 from ringcast.testing.waiting import wait_until
@@ -84,7 +97,7 @@ def publishers(place: Path, most: int) -> Found:
         probe = Probe(path, session)
         active = session.tag("wild/active", depth=4096, capacity_bytes=1 << 20).publisher()
         sub = session.subscribe("wild/*")
-        before = memory_bytes(pid)
+        before = own_bytes(pid)
         for n in _decades(most):
             already = holders.held
             took = holders.grow_to("publishers", n - 1, name="wild")
@@ -94,8 +107,8 @@ def publishers(place: Path, most: int) -> Found:
             if holders.held > already:
                 each = US * took / (holders.held - already)
                 curves.add(n, "making a publisher", each, "us", "constant", grows_from=10)
-                memory = (memory_bytes(pid) - before) / holders.held / KIB
-                curves.add(n, "daemon's memory per publisher", memory, "KiB", "constant", grows_from=10)
+                memory = (own_bytes(pid) - before) / holders.held / KIB
+                curves.add(n, "daemon's memory per publisher", max(memory, 0.1), "KiB", "constant", grows_from=10)
             probe.measure(curves, n, message=False)
             whole = median_of(lambda: session.subscribe("wild/*"), 5, lambda sub: sub.close())
             curves.add(n, "subscribe to all of them", US * whole, "us", "linear", grows_from=10)
@@ -115,7 +128,7 @@ def subscribers(place: Path, most: int) -> Found:
         probe = Probe(path, session)
         tag = session.tag("one", depth=4096)
         pub = tag.publisher()
-        before = memory_bytes(pid)
+        before = own_bytes(pid)
         for n in [count for count in (1, 2, 5, 10, 20, 50, 100, 200) if count <= most]:
             already = holders.held
             took = holders.grow_to("sleepers", n, name="one")
@@ -127,8 +140,8 @@ def subscribers(place: Path, most: int) -> Found:
             probe.measure(curves, n, message=False)
             listed = median_of(tag.subscribers, 21)
             curves.add(n, "list all of them", US * listed, "us", "linear", grows_from=5)
-            memory = (memory_bytes(pid) - before) / n / KIB
-            curves.add(n, "daemon's memory per subscriber", memory, "KiB", "constant", grows_from=10)
+            memory = (own_bytes(pid) - before) / n / KIB
+            curves.add(n, "daemon's memory per subscriber", max(memory, 0.1), "KiB", "constant", grows_from=10)
         idle = idle_percent([pid, *holders.pids], 3.0)
     yield from curves
     yield at_most(f"{most} sleeping subscribers and their daemon, idle", idle, "% of a core", IDLE)
@@ -139,14 +152,14 @@ def clients(place: Path, most: int) -> Found:
     curves = Curves("client processes")
     with daemon(place) as (path, pid), Holders(path, most) as holders, ringcast.connect(path, start=False) as session:
         probe = Probe(path, session)
-        before = memory_bytes(pid)
+        before = own_bytes(pid)
         for n in [count for count in (1, 10, 50, 100, 200, 500) if count <= most]:
             already = holders.held
             each = US * holders.grow_to("processes", n) / (n - already)
             curves.add(n, "connect, first of its process, mean", each, "us", "constant", grows_from=10)
             probe.measure(curves, n)
-            memory = (memory_bytes(pid) - before) / n / KIB
-            curves.add(n, "daemon's memory per client", memory, "KiB", "constant", grows_from=10)
+            memory = (own_bytes(pid) - before) / n / KIB
+            curves.add(n, "daemon's memory per client", max(memory, 0.1), "KiB", "constant", grows_from=10)
         everybody = holders.family()
         idle = idle_percent([pid, *everybody], 4.0)
         sample = statistics.mean(map(memory_bytes, everybody[-20:])) / KIB

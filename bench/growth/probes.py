@@ -58,6 +58,12 @@ def memory_bytes(pid: int) -> int:
     return sum(1024 * int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
 
 
+def own_bytes(pid: int) -> int:
+    """What a process has for itself alone, which does not depend on who shares the rest."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(1024 * int(line.split()[1]) for line in rollup if line.startswith("Anonymous:"))
+
+
 class Probe:
     """A tag with a publisher and a subscriber of its own, beside whatever else the daemon has."""
 

@@ -109,13 +109,13 @@ class Succession:
             self._unappointed = dict.fromkeys(self._mine)
         room = MOST_AT_ONCE
         while self._unappointed and room:
-            row = self._mine.get(self._unappointed.popitem()[0])
-            if row is not None and row.backup not in self._others:
-                backup = first_for(row.name, others)
-                if backup != row.backup:
+            mine = self._mine.get(self._unappointed.popitem()[0])
+            if mine is not None and mine.backup not in self._others:
+                backup = first_for(mine.name, others)
+                if backup != mine.backup:
                     room -= 1
-                    changes += self._put(replace(row, backup=backup))
-                    self._unappointed.pop(row.name, None)
+                    changes += self._put(replace(mine, backup=backup))
+                    self._unappointed.pop(mine.name, None)
         return changes
 
     @property
