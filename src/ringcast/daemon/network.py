@@ -33,6 +33,7 @@ from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clocks.clocks import Clocks
 from ringcast.daemon.effects import Send
+from ringcast.daemon.fidelity.silence import Silence
 from ringcast.daemon.intakes.handing import Handing
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.mesh.scouting import ScoutSettings
@@ -134,8 +135,9 @@ class Network:
         self.handing = Handing(local, bind, deliver)
         opening = Opening(local, self.mesh, self._ends, self._host_of, self.clocks.base, sealed, self.handing)
         self.incoming = IncomingChannels(
-            local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
+            local, self.mesh, self._ends, opening, self._senders, deliver, self._followed, background
         )
+        self._silence = Silence(lambda: self.incoming.channels.values(), self.mesh, background, self._complaints)
         if not sealed and os.environ.get("RINGCAST_SOLE_READERS") != "no":  # keys of sealed streams stay with daemons
             local.sharing.read_otherwise = self.incoming.is_relayed
         self.stages = Stages(
@@ -190,6 +192,7 @@ class Network:
         self._choices.close()
         self._telemetry.close()
         self.outgoing.close()
+        self._silence.close()
         self.incoming.close()
         await self.mesh.close()
 
@@ -228,6 +231,11 @@ class Network:
         self.incoming.follow_soon()
         self.placing.changed(changes)
         self.choosing.changed(changes)
+
+    def _followed(self) -> None:
+        """Streams that come are, or will soon be, as they should."""
+        self.stages.follow()
+        self._silence.follow()
 
     def taken(self, row: PublisherRow) -> None:
         """All subscribers here have the stream of another node's publisher."""

@@ -259,6 +259,8 @@ class MirrorRing(Ring):
         self.demand = demand
         self.trusted = trusted
         """Whether programs of other users may read it: whoever writes it could write anything."""
+        self.unheard = 0
+        """Messages that were sent, and of which nothing comes (`ringcast.daemon.fidelity.silence`)."""
 
     @property
     def number(self) -> int:
