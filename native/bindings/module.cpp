@@ -49,6 +49,7 @@ NB_MODULE(_core, m) {
     bind_reader(m);
     bind_history(m);
     bind_monitor(m);
+    bind_file_store(m);
     bind_seal(m);
     bind_path(m);
     bind_wire(m);

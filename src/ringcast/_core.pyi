@@ -513,6 +513,19 @@ class StageWriter:
 
     def close(self) -> None: ...
 
+class FileStore:
+    """Files that a process keeps without a descriptor for each, where the kernel can: Linux 6.8 and newer."""
+
+    def __init__(self) -> None: ...
+    def keep(self, fd: int) -> int | None:
+        """Where it is kept, None where it cannot be. The descriptor stays the caller's."""
+
+    def open(self, place: int) -> int:
+        """A descriptor of it, the caller's to close. Raises ResourceLimit."""
+
+    def drop(self, place: int) -> None: ...
+    def __len__(self) -> int: ...
+
 class RingMonitor:
     """The daemon's hold on a ring: counters and liveness, never data."""
 
