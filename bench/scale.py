@@ -1,7 +1,8 @@
 """How does cost grow: with tags, publishers behind a wildcard, subscribers, clients, nodes, ring depth, message size?
 
-Each curve says the order that is expected of it, and its row is not met when its slope on log axes is steeper. Pictures
-go to out/bench/scale. Peers that can hold many topics in a process stand beside.
+Each curve says the order that is expected of it, and its row is not met when its slope on log axes is steeper; a run
+with such a row ends with 1. Pictures go to out/bench/scale. Peers that can hold many topics in a process stand beside.
+A full run takes a quarter of an hour: --part asks for some of it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from growth import mesh, one_node
+from growth import mesh, one_node, one_ring
 from growth.curve import Curve, growth
-from growth.one_node import Found
+from growth.probes import Found
 from harness.command import main
 from harness.group import Group
 from harness.rows import Row, at_most, plain
@@ -31,9 +32,10 @@ QUESTIONS: dict[str, Callable[[Path, bool], Found]] = {
     "subscribers": lambda place, quick: one_node.subscribers(place, 50 if quick else 200),
     "clients": lambda place, quick: one_node.clients(place, 100 if quick else 500),
     "stuck": lambda place, quick: one_node.stuck(place),
-    "depths": lambda place, quick: one_node.depths(place, 10_000 if quick else 1_000_000),
-    "sizes": lambda place, quick: one_node.sizes(place, 4 << 20 if quick else 256 << 20),
-    "nodes": lambda place, quick: mesh.nodes(place, 5 if quick else 50, 1000 if quick else 10_000),
+    "depths": lambda place, quick: one_ring.depths(place, 10_000 if quick else 1_000_000),
+    "sizes": lambda place, quick: one_ring.sizes(place, 4 << 20 if quick else 256 << 20),
+    "nodes": lambda place, quick: mesh.nodes(place, 5 if quick else 50, 1000),
+    "join": lambda place, quick: mesh.join(place, 5 if quick else 20, 1000 if quick else 10_000),
     "simulated": lambda place, quick: mesh.simulated((10, 30, 100) if quick else (10, 100, 1000)),
 }
 PEERS = "peers"
@@ -85,10 +87,10 @@ def _beside(run: Run) -> list[Row]:
             curve = Curve(f"{contender.name}: cost per message", "topics", "us", "constant", curves[contender.name])
             draw(curve.picture(), OUT)
             name = f"peers: {contender.name}"
-            rows.append(plain(f"{name}, cost per message, {sizes[-1]} topics against 1", growth(curve), "times"))
+            rows.append(plain(f"{name}, cost per message, {sizes[-1]} topics against 1", growth(curve.points), "times"))
             rows += [plain(f"{name}, {what}, p50, {sizes[-1]} topics", 1e3 * s, "ms") for what, s in taken.items()]
     return rows
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(__doc__ or "", [measure], parts=[*QUESTIONS, PEERS]))
+    raise SystemExit(main(__doc__ or "", [measure], parts=[*QUESTIONS, PEERS], strict=True))

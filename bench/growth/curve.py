@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.rows import Row, at_most, entry
@@ -44,7 +44,7 @@ class Curve:
     def picture(self) -> Picture:
         points = [(math.log10(n), math.log10(max(cost, 1e-12))) for n, cost in self.points]
         title = f"{self.name} by {self.along} ({self.order})"
-        file = title.partition(" (")[0].replace(" ", "-").replace(",", "")
+        file = title.partition(" (")[0].replace(" ", "-").replace(",", "").replace(":", "")
         lowest = min((y for _, y in points), default=0.0)
         return Picture(
             file, title, f"{self.along}, powers of ten", f"{self.unit}, powers of ten", [Series(self.name, points)],
@@ -52,6 +52,27 @@ class Curve:
         )  # fmt: skip
 
 
-def growth(curve: Curve) -> float | None:
-    """The last cost as a multiple of the first."""
-    return curve.points[-1][1] / curve.points[0][1] if len(curve.points) > 1 else None
+class Curves:
+    """Several curves along one number, made point by point."""
+
+    def __init__(self, along: str) -> None:
+        self._along = along
+        self._curves: dict[str, tuple[str, str, int, list[tuple[int, float]]]] = {}
+
+    def add(self, n: int, name: str, cost: float, unit: str, order: str, grows_from: int = 1) -> None:
+        self._curves.setdefault(name, (unit, order, grows_from, []))[3].append((n, cost))
+
+    def __iter__(self) -> Iterator[Curve]:
+        for name, (unit, order, grows_from, points) in self._curves.items():
+            yield Curve(name, self._along, unit, order, points, grows_from)
+
+    def growth(self, name: str) -> float | None:
+        """The last cost as a multiple of the first."""
+        return growth(self._curves[name][3])
+
+    def last(self, name: str) -> float:
+        return self._curves[name][3][-1][1]
+
+
+def growth(points: Sequence[tuple[int, float]]) -> float | None:
+    return points[-1][1] / points[0][1] if len(points) > 1 else None

@@ -1,4 +1,4 @@
-"""Processes that hold things while others are measured: tags, publishers, subscribers, sessions. One daemon for all.
+"""Processes that hold things while others are measured: tags, publishers, subscribers, clients. One daemon for all.
 
 `python -m growth.holders SOCKET` reads lines of JSON, `{"hold": KIND, "first": i, "count": n, "name": ...}`, does it
 and answers with how long it took, in seconds.
@@ -6,9 +6,11 @@ and answers with how long it took, in seconds.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -74,6 +76,11 @@ class Holders:
     def pids(self) -> list[int]:
         return [holder.process.pid for holder in self.all]
 
+    def family(self) -> list[int]:
+        """These processes and those that they started."""
+        started = [Path(f"/proc/{pid}/task/{pid}/children").read_text().split() for pid in self.pids]
+        return self.pids + [int(pid) for children in started for pid in children]
+
     def __enter__(self) -> Holders:
         return self
 
@@ -117,17 +124,15 @@ def free_ports(count: int) -> list[int]:
         return [int(probe.getsockname()[1]) for probe in probes]
 
 
-def memory_bytes(pid: int) -> int:
-    """What a process has for itself and its share of what is shared."""
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return sum(1024 * int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
-
-
 class _Kept:
     def __init__(self, socket_path: str) -> None:
         self._socket = socket_path
-        self._session = ringcast.connect(socket_path, start=False)
         self._all: list[Any] = []
+        self._lifeline = os.pipe()
+
+    @functools.cached_property
+    def _session(self) -> ringcast.Session:
+        return ringcast.connect(self._socket, start=False)
 
     def both(self, first: int, count: int, name: str) -> None:
         """Tags with a publisher and a subscriber each."""
@@ -145,8 +150,25 @@ class _Kept:
         """Subscribers of one tag, each with a thread that sleeps in `recv`."""
         self._all += [self._session.subscribe(name).on_message(lambda msg: None) for _ in range(count)]
 
-    def sessions(self, first: int, count: int, name: str) -> None:
-        self._all += [ringcast.connect(self._socket, start=False) for _ in range(count)]
+    def processes(self, first: int, count: int, name: str) -> float:
+        """Processes with a session each; how long they took to connect, one after the other. This one has no session
+        and no thread then, so it may fork."""
+        return sum(self._fork() for _ in range(count))
+
+    def _fork(self) -> float:
+        told, tell = os.pipe()
+        if os.fork() == 0:
+            os.close(self._lifeline[1])
+            begin = time.perf_counter()
+            with ringcast.connect(self._socket, start=False):
+                os.write(tell, struct.pack("d", time.perf_counter() - begin))
+                os.close(tell)
+                os.read(self._lifeline[0], 1)  # until its parent ends
+            os._exit(0)
+        os.close(tell)
+        with os.fdopen(told, "rb") as answer:
+            (seconds,) = struct.unpack("d", answer.read(8))
+        return float(seconds)
 
 
 def serve(socket_path: str, asked: IO[str], answer: Callable[[str], object]) -> None:
@@ -154,8 +176,8 @@ def serve(socket_path: str, asked: IO[str], answer: Callable[[str], object]) -> 
     for line in asked:
         request = json.loads(line)
         begin = time.perf_counter()
-        getattr(kept, request["hold"])(request["first"], request["count"], request.get("name", "held"))
-        answer(f"{time.perf_counter() - begin}\n")
+        took = getattr(kept, request["hold"])(request["first"], request["count"], request.get("name", "held"))
+        answer(f"{time.perf_counter() - begin if took is None else took}\n")
 
 
 if __name__ == "__main__":

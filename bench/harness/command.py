@@ -50,11 +50,12 @@ def _parse(argv: Sequence[str] | None, description: str, parts: Sequence[str]) -
 
 
 def main(
-    description: str, measures: Sequence[Measure], argv: Sequence[str] | None = None, parts: Sequence[str] = ()
-) -> int:
+    description: str, measures: Sequence[Measure], argv: Sequence[str] | None = None, parts: Sequence[str] = (),
+    *, strict: bool = False,
+) -> int:  # fmt: skip
     """Run the benchmarks and print their rows; `parts` are those that `--part` may name.
 
-    Returns 0, 1 when ours could not run, 2 for bad options, 130 after Ctrl-C.
+    Returns 0, 1 when ours could not run or, with `strict`, a row is not met, 2 for bad options, 130 after Ctrl-C.
     """
     args = _parse(argv, description, parts)
     errors = Console(stderr=True)
@@ -85,7 +86,8 @@ def main(
         print(as_json(rows))
     else:
         show(rows, Console())
-    return 1 if any(row.name.startswith("skipped ringcast") for row in rows) else 0
+    missed = strict and any(row.met is False for row in rows)
+    return 1 if missed or any(row.name.startswith("skipped ringcast") for row in rows) else 0
 
 
 def _keep(rows: Sequence[Row], args: argparse.Namespace, errors: Console) -> None:

@@ -20,6 +20,7 @@ void bind_bridge(nb::module_& m);
 void bind_reader(nb::module_& m);
 void bind_history(nb::module_& m);
 void bind_monitor(nb::module_& m);
+void bind_file_store(nb::module_& m);
 void bind_path(nb::module_& m);
 void bind_seal(nb::module_& m);
 void bind_wire(nb::module_& m);
@@ -29,7 +30,7 @@ void bind_recovery(nb::module_& m);
 void bind_variable_table(nb::module_& m);
 void bind_variable_view(nb::module_& m);
 void bind_schedule(nb::module_& m);
-void bind_trees(nb::module_& m);
+void bind_models(nb::module_& m);
 
 nb::dict header_counters(const RingHeader& header);
 

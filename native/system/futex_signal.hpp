@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "ring/memory.hpp"
 #include "system/futex.hpp"
+#include "system/io_uring.hpp"
 
 namespace ringcast::futex {
 
@@ -25,25 +25,11 @@ public:
     void forget();
 
 private:
-    // Where the kernel has them: what is submitted, and what is complete.
-    struct Queues {
-        std::atomic<u32>* sq_head;
-        std::atomic<u32>* sq_tail;
-        u32* sq_array;
-        u32 sq_mask;
-        std::atomic<u32>* cq_head;
-        std::atomic<u32>* cq_tail;
-        const std::byte* completions;
-        u32 cq_mask;
-    };
-    Signal(Descriptor ring, int eventfd, Mapping indices, Mapping entries, const Queues& queues);
+    Signal(std::unique_ptr<io_uring::Queues> queues, int eventfd);
     void take_completions();
 
-    Descriptor ring_;
+    std::unique_ptr<io_uring::Queues> queues_;
     int eventfd_;
-    Mapping indices_;
-    Mapping entries_;
-    Queues queues_;
     std::vector<SeenWord> armed_;  // empty once it was signalled
     u64 round_ = 0;                // of the arming that counts
     bool fired_ = false;

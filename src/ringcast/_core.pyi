@@ -513,6 +513,19 @@ class StageWriter:
 
     def close(self) -> None: ...
 
+class FileStore:
+    """Files that a process keeps without a descriptor for each, where the kernel can: Linux 6.8 and newer."""
+
+    def __init__(self) -> None: ...
+    def keep(self, fd: int) -> int | None:
+        """Where it is kept, None where it cannot be. The descriptor stays the caller's."""
+
+    def open(self, place: int) -> int:
+        """A descriptor of it, the caller's to close. Raises ResourceLimit."""
+
+    def drop(self, place: int) -> None: ...
+    def __len__(self) -> int: ...
+
 class RingMonitor:
     """The daemon's hold on a ring: counters and liveness, never data."""
 
@@ -1050,6 +1063,27 @@ class Trees:
 
     def scores(self, numbers: Sequence[float]) -> list[float]:
         """The sum of the leaves, by label. Raises ValueError."""
+
+    def best(self, numbers: Sequence[float], lowest: bool) -> int:
+        """The label with the lowest sum, or the highest; of equals the first. Raises ValueError."""
+
+class Layers:
+    """A model's networks. A layer is (weights, constants): for each input, what it adds to each output; between two
+    layers a value x becomes x / (1 + |x|). `features` are as those of `Trees`."""
+
+    def __init__(
+        self,
+        *,
+        numbers: int,
+        features: Sequence[Sequence[tuple[bool, int]]],
+        logarithms: bool,
+        networks: Sequence[Sequence[tuple[Sequence[float], Sequence[float]]]],
+        labels: int,
+    ) -> None:
+        """Raises ValueError."""
+
+    def scores(self, numbers: Sequence[float]) -> list[float]:
+        """The sum of the networks, by label. Raises ValueError."""
 
     def best(self, numbers: Sequence[float], lowest: bool) -> int:
         """The label with the lowest sum, or the highest; of equals the first. Raises ValueError."""

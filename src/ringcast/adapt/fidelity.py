@@ -1,7 +1,8 @@
 """How much of a range a subscription gets, by what becomes of its messages. Pure.
 
 Messages that are lost, or that are old when they are received, say that something on the way does not carry so much:
-a link, or a processor. So do packets, where no message becomes whole of them. Two such looks in a row take it to the
+a link, or a processor. So do packets, where no message becomes whole of them, and messages that were sent where nothing
+comes. Two such looks in a row take it to the
 step that what did come would have fitted in, or at least one step down. What waits in queues is then let through before
 it is looked at again. Looks without a miss take it up by one step; a step up that fails makes the next wait twice as
 long, and one that holds makes it short again.
@@ -23,23 +24,27 @@ MOST_PATIENCE = 16
 
 class Seen(NamedTuple):
     """Since the look before: messages received, and of those late; lost; and received a second of each stream.
-    `pieces` are packets that came though no message has become whole for long."""
+    `pieces` are packets that came though no message has become whole for long, `unheard` messages that were sent of
+    which nothing came."""
 
     received: int
     lost: int
     late: int
     hz: float
     pieces: int = 0
+    unheard: int = 0
 
     @property
     def bad(self) -> bool:
         if not self.received and not self.lost:
-            return self.pieces > 0
+            return self.pieces > 0 or self.unheard > 0
         return self.lost + self.late > SHARE * (self.received + self.lost)
 
     @property
     def why(self) -> str:
         total = self.received + self.lost
+        if not total and not self.pieces:
+            return f"nothing came of the last {self.unheard} messages that were sent"
         if not total:
             return f"no message became whole of {self.pieces} packets that came"
         return (
@@ -60,7 +65,7 @@ class Follower:
 
     def look(self, seen: Seen) -> bool:
         """Whether the step is another one now. A look at which nothing came says nothing."""
-        if not seen.received and not seen.lost and not seen.pieces:
+        if not seen.received and not seen.lost and not seen.pieces and not seen.unheard:
             return False
         if self._settling:
             self._settling -= 1

@@ -114,7 +114,7 @@ class _Rounds:
 
     def _response_ns(self, run: list[Step], others: list[list[Step]]) -> float:
         node = self._system.nodes[run[0].node]
-        blocking = len(run) * math.ceil(node.blocking_s * NS)
+        blocking = ns(node.blocking_s) + len(run) * ns(node.waking_s)
         return response_ns(self._work(run), [self._work(one) for one in others], node.cores, blocking)
 
     def _run_to(self, step: Step) -> list[Step]:

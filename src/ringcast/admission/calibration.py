@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from ringcast.admission.model import AdmissionError, Costs
+from ringcast.admission.model import AdmissionError, Costs, Node
 
 FILE = "calibration.json"
 
@@ -26,7 +26,7 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """`realtime`: measured by threads with real-time priority."""
+    """`realtime`: measured by threads with real-time priority. The times are those of a node."""
 
     machine: Machine
     costs: Costs
@@ -34,6 +34,13 @@ class Calibration(msgspec.Struct, frozen=True):
     measured_at: str
     realtime: bool
     preemption_s: float = 0.0
+    waking_s: float = 0.0
+
+    def node(self, name: str, cores: int) -> Node:
+        """One on which this was measured, or that is taken to be like it."""
+        return Node(
+            name=name, cores=cores, blocking_s=self.blocking_s, preemption_s=self.preemption_s, waking_s=self.waking_s
+        )
 
 
 def this_machine(version: str) -> Machine:

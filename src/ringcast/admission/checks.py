@@ -41,6 +41,9 @@ def _stream(where: str, stream: Stream, nodes: set[str]) -> None:
         if wanted.rate_hz is not None and (wanted.rate_hz[0] > wanted.rate_hz[1] or wanted.every != 1):
             reason = "goes from the least to the most; with it, 'every' is left out"
             raise AdmissionError(f"{where}.subscribers[{j}].rate_hz", reason)
+        if wanted.sizes is not None and (wanted.sizes[0] > wanted.sizes[1] or wanted.scaled_bytes is not None):
+            reason = "goes from the least to the most; with it, 'scaled_bytes' is left out"
+            raise AdmissionError(f"{where}.subscribers[{j}].sizes", reason)
     for name, one in found:
         _known(f"{where}.{name}.node", one.node, nodes)
         _place(f"{where}.{name}.at", one.at, nodes)

@@ -62,14 +62,16 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`blocking_s`: the longest that a thread which is ready waits though no thread of higher priority runs.
-    `preemption_s`: what a running thread loses each time a more important one wakes, beside the time that this one
-    runs; on several cores it is moved to another."""
+    """`waking_s`: what a thread that is ready usually waits though no thread of higher priority runs; each step does.
+    `blocking_s`: the longest that it waits, because what has the core cannot be preempted. That is rare: each run of
+    work meets it once. `preemption_s`: what a running thread loses each time a more important one wakes, beside the
+    time that this one runs; on several cores it is moved to another."""
 
     name: Name
     cores: Count = 1
     blocking_s: Some = 0.0
     preemption_s: Some = 0.0
+    waking_s: Some = 0.0
     costs: Costs | None = None
 
 
@@ -103,7 +105,8 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Subscriber(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Gets every n-th message, of `scaled_bytes` if given; `at` is where that is done. `deadline_s` is from the
     publisher's release until the subscriber has handled it, which takes it `compute_s`. With `rate_hz`, from the least
-    to the most messages a second, `fidelity` chooses `every`."""
+    to the most messages a second, `fidelity` chooses `every`; with `sizes`, from the least to the most bytes of a
+    message, it chooses `scaled_bytes`."""
 
     name: Name
     node: Name
@@ -113,6 +116,11 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     at: str = "publisher"
     compute_s: Some = 0.0
     rate_hz: tuple[Positive, Positive] | None = None
+    sizes: tuple[Positive, Positive] | None = None
+
+    @property
+    def has_range(self) -> bool:
+        return self.rate_hz is not None or self.sizes is not None
 
     @property
     def scales(self) -> bool:

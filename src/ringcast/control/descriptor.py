@@ -8,20 +8,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Protocol
 
 from ringcast.errors import BadMessage
+
+
+class Openable(Protocol):
+    """What a descriptor can be had of when it is needed."""
+
+    def open(self) -> Descriptor:
+        """It is closed when nobody holds it any more. Raises ResourceLimit."""
 
 
 class Descriptor:
     """Owns a descriptor from now on."""
 
-    __slots__ = ("_fd",)
+    __slots__ = ("__weakref__", "_fd")
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
     def fileno(self) -> int:
         return self._fd
+
+    def open(self) -> Descriptor:
+        """Itself, which is open: see `Openable`."""
+        return self
 
     def same_file(self) -> tuple[int, int]:
         """Equal for descriptors of one file, however they came."""

@@ -32,9 +32,9 @@ AGE_SLACK_NS = 5_000_000_000
 
 # ------------------------------------------------------------------ rows
 
-MAX_TAGS_PER_NODE = 8192
-MAX_PUBLISHERS_PER_NODE = 8192
-MAX_SUBSCRIBERS_PER_NODE = 8192
+MAX_TAGS_PER_NODE = 16_384
+MAX_PUBLISHERS_PER_NODE = 16_384
+MAX_SUBSCRIBERS_PER_NODE = 16_384
 MAX_ROWS_OF_OTHERS = 262_144
 """Rows of all other nodes together."""
 MAX_LABEL_CHARS = 255

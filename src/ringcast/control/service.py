@@ -37,6 +37,7 @@ AGAIN = "channel.again"
 REGROUP = "channel.regroup"
 RETUNE = "channel.retune"
 DIRECT = "channel.direct"
+SENT = "channel.sent"
 TAKEN = "ring.taken"
 PULL = "pull"
 SET = "tag.set"
@@ -143,6 +144,22 @@ class DirectChannel(msgspec.Struct, frozen=True, kw_only=True):
     """Multicast does not reach me any more: send it to me by itself."""
 
     key: Word
+
+
+MOST_KEYS = 256
+"""Channels that one question is about."""
+
+
+class AskSent(msgspec.Struct, frozen=True, kw_only=True):
+    """How far are these channels to me, of which nothing comes?"""
+
+    keys: Annotated[list[Word], Meta(max_length=MOST_KEYS)]
+
+
+class SentSoFar(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of the next message of each; None of what is no channel to you."""
+
+    next_seqs: Annotated[list[Word | None], Meta(max_length=MOST_KEYS)]
 
 
 class RetuneChannel(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ringcast.control.answers import Answer
-from ringcast.control.descriptor import Descriptor
+from ringcast.control.descriptor import Openable
 from ringcast.control.notices import Notice, SubscriberCount
 from ringcast.daemon.rings.fanout import FanOut, Flushed
 from ringcast.daemon.rings.inventory import Rings
@@ -23,7 +23,7 @@ class Send(NamedTuple):
 
     client: int
     message: Answer | Notice
-    fds: tuple[Descriptor, ...] = ()
+    fds: tuple[Openable, ...] = ()
 
 
 class Effects:
@@ -40,7 +40,7 @@ class Effects:
         self.stalled: dict[FanOut, Flushed] = {}
         """Fan-outs with announcements left over, and what they wait for."""
 
-    def send(self, client: int, message: Answer | Notice, fds: tuple[Descriptor, ...] = ()) -> None:
+    def send(self, client: int, message: Answer | Notice, fds: tuple[Openable, ...] = ()) -> None:
         self._out.append(Send(client, message, fds))
 
     def note(self, changes: Iterable[Change]) -> None:

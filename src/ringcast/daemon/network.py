@@ -28,11 +28,13 @@ from ringcast.daemon.admitting.capacities import Capacities
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
+from ringcast.daemon.choosing.meeting import Meeting
 from ringcast.daemon.choosing.models import Models
 from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clocks.clocks import Clocks
 from ringcast.daemon.effects import Send
+from ringcast.daemon.fidelity.silence import Silence
 from ringcast.daemon.intakes.handing import Handing
 from ringcast.daemon.mesh.core.events import NameCleared, NameConflict
 from ringcast.daemon.mesh.scouting import ScoutSettings
@@ -134,8 +136,9 @@ class Network:
         self.handing = Handing(local, bind, deliver)
         opening = Opening(local, self.mesh, self._ends, self._host_of, self.clocks.base, sealed, self.handing)
         self.incoming = IncomingChannels(
-            local, self.mesh, self._ends, opening, self._senders, deliver, lambda: self.stages.follow(), background
+            local, self.mesh, self._ends, opening, self._senders, deliver, self._followed, background
         )
+        self._silence = Silence(lambda: self.incoming.channels.values(), self.mesh, background, self._complaints)
         if not sealed and os.environ.get("RINGCAST_SOLE_READERS") != "no":  # keys of sealed streams stay with daemons
             local.sharing.read_otherwise = self.incoming.is_relayed
         self.stages = Stages(
@@ -163,15 +166,22 @@ class Network:
         self._capacities = Capacities(local.table.node, self.mesh, ways.to, this_calibration, background)
         local.admitting.others = self._capacities
         self.models = Models(self.mesh, self._node_rights.may_choose)
-        hearing = Hearing(local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions)
+        self._meeting = Meeting(self._receivers, self.clocks.statuses, self._host_of)
+        self._hearing = Hearing(
+            local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions,
+            self._meeting.others,
+        )  # fmt: skip
         self.choosing = Choosing(
-            local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
+            local, self.mesh, self._hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
             self._tell_lived,
         )  # fmt: skip
         self._choices = OwnPublisher(
             local, choices_tag(local.table.node), CHOICE_ATTRIBUTES, deliver, self.local_changed
         )
-        self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
+        self._telemetry = Telemetry(
+            local, lambda: self._meeting.look(self.channels()), self.dropped, deliver, self.local_changed, background,
+            self._meeting.begin,
+        )  # fmt: skip
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
@@ -190,6 +200,7 @@ class Network:
         self._choices.close()
         self._telemetry.close()
         self.outgoing.close()
+        self._silence.close()
         self.incoming.close()
         await self.mesh.close()
 
@@ -228,6 +239,11 @@ class Network:
         self.incoming.follow_soon()
         self.placing.changed(changes)
         self.choosing.changed(changes)
+
+    def _followed(self) -> None:
+        """Streams that come are, or will soon be, as they should."""
+        self.stages.follow()
+        self._silence.follow()
 
     def taken(self, row: PublisherRow) -> None:
         """All subscribers here have the stream of another node's publisher."""
@@ -303,7 +319,15 @@ class Network:
 
     def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
         """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
-        return list(self.channels(read_back=True)), self.dropped()
+        rows = [
+            msgspec.structs.replace(self._meeting.known(row), choices=self._hearing.choices(row.tag))
+            for row in self.channels(read_back=True)
+        ]  # fmt: skip
+        return rows, self.dropped()
+
+    def _receivers(self, tag: str) -> int:
+        table = self._local.table
+        return len({row.owner for row in table.subscribers(tag)} - {row.owner for row in table.publishers(tag)})
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what this node's receiving ends dropped; what was not believed of other

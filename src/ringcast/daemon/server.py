@@ -12,6 +12,7 @@ import itertools
 import logging
 import os
 import socket
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,7 @@ class Server:
         self._numbers = itertools.count(1)
         self._connections: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {}
+        self._sessions: Counter[int] = Counter()  # how many connections a process has
         self._processes = Processes(self._loop, self._process_died)
         self._background = Background()
         self._flushing = Flushing(self._retry)
@@ -203,6 +205,7 @@ class Server:
             connection.close()
             return
         self._peers[connection.number] = peer
+        self._sessions[peer.pid] += 1
         self._connections[connection.number] = connection
         self._greeting.expect(connection, peer, self._broken)
 
@@ -368,7 +371,10 @@ class Server:
         if self.network is not None:
             self.network.buffers.unwant(connection.number)
         self._follow()
-        if (reason == "bye" or not connection.greeted) and all(other.pid != peer.pid for other in self._peers.values()):
+        self._sessions[peer.pid] -= 1
+        if self._sessions[peer.pid] <= 0:
+            del self._sessions[peer.pid]
+        if (reason == "bye" or not connection.greeted) and peer.pid not in self._sessions:
             self._processes.release(peer.pid)
         if not self._connections:
             self._listener.nobody_inside()

@@ -47,6 +47,8 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
     ordered: bool = True
     range_hz: tuple[float, float] | None = None
     """Of a subscriber that takes less where more does not fit: from the least to the most. `rate_hz` is what it has."""
+    range_size: tuple[tuple[int, int], tuple[int, int]] | None = None
+    """The same of sizes; `size` is what it has."""
 
     @property
     def scales(self) -> bool:

@@ -42,6 +42,19 @@ class Range(NamedTuple):
         number = max(1, math.ceil(math.log(max(ratios, default=1.0)) / math.log(_STEP) - 1e-9))
         return list(dict.fromkeys(self._at(index / number) for index in range(number + 1)))
 
+    def limited(self, index: int, hz: float, size: Size | None) -> tuple[Step, bool]:
+        """What is left of a step where no more than that rate and size is allowed (None is any), and whether it is less
+        for that. Never less than the least."""
+        steps = self.steps()
+        most = math.prod(size) if size is not None else math.inf
+        at = index
+        while at < len(steps) - 1 and math.prod(steps[at].size or (1, 1)) > most:
+            at += 1
+        step = steps[at]
+        if self.hz is not None:
+            step = step._replace(rate_hz=max(self.hz[0], min(step.rate_hz, hz)))
+        return step, step != steps[index]
+
     def _at(self, share: float) -> Step:
         """So far down from the best, of 1."""
         rate = between(self.hz[1], self.hz[0], share) if self.hz else 0.0

@@ -63,3 +63,51 @@ def test_the_shorter_deadline_chooses_first_and_leaves_others_their_least():
 def test_a_range_the_wrong_way_round():
     with pytest.raises(AdmissionError, match="from the least to the most"):
         check(system(camera((30, 2)), bandwidth=1e6))
+
+
+def sized(sizes: tuple[float, float], rate_hz: tuple[float, float] | None = None) -> Stream:
+    wanted = Subscriber(name="s", node="b", deadline_s=0.5, sizes=sizes, rate_hz=rate_hz)
+    return Stream(tag="camera", node="a", period_s=1 / 30, bytes=10_000.0, subscribers=(wanted,))
+
+
+def test_a_narrow_link_leaves_smaller_ones_and_larger_come_with_more():
+    found = []
+    for bandwidth in (5e4, 1e5, 2e5, 4e5):
+        settled, (choice,) = settle(system(sized((1000, 10_000)), bandwidth=bandwidth))
+        assert choice.fits
+        assert judge(settled).admitted
+        assert settled.streams[0].subscribers[0].scaled_bytes == choice.bytes
+        found.append(choice)
+        if not choice.best:
+            larger = Subscriber(name="s", node="b", deadline_s=0.5, scaled_bytes=choice.bytes * 1.05)
+            stream = Stream(tag="camera", node="a", period_s=1 / 30, bytes=10_000.0, subscribers=(larger,))
+            assert not judge(system(stream, bandwidth=bandwidth)).admitted
+    sizes = [choice.bytes for choice in found]
+    assert sizes == sorted(sizes)
+    assert 1000 <= sizes[0] < sizes[-1] == 10_000
+    assert found[-1].best
+    assert "bytes a message, of 1000 to 10000" in found[0].sentence()
+
+
+def test_rates_and_sizes_fall_together():
+    _, (best,) = settle(system(sized((1000, 10_000), (3, 30)), bandwidth=1e6))
+    assert (best.every, best.bytes, best.best) == (1, 10_000, True)
+    settled, (choice,) = settle(system(sized((1000, 10_000), (3, 30)), bandwidth=1e5))
+    assert judge(settled).admitted
+    assert 1 < choice.every < 10
+    assert 1000 < choice.bytes < 10_000
+    assert choice.bytes / 10_000 == pytest.approx(1 / choice.every, rel=0.5)
+
+
+def test_not_even_the_smallest():
+    _, (choice,) = settle(system(sized((5000, 10_000)), bandwidth=2e4))
+    assert not choice.fits
+    assert "not even 5000 bytes a message" in choice.sentence()
+
+
+@pytest.mark.parametrize("wanted", [{"sizes": (2000.0, 1000.0)}, {"sizes": (1000.0, 2000.0), "scaled_bytes": 5.0}])
+def test_a_range_of_sizes_that_makes_no_sense(wanted):
+    one = Subscriber(name="s", node="b", **wanted)
+    stream = Stream(tag="camera", node="a", period_s=0.1, bytes=10_000.0, subscribers=(one,))
+    with pytest.raises(AdmissionError, match="from the least to the most"):
+        check(system(stream, bandwidth=1e6))

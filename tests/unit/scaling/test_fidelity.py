@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 
@@ -65,3 +66,21 @@ def test_small_sizes_have_no_step_twice():
 def test_the_best_needs_no_reason():
     assert Fidelity(30.0, None).best
     assert not Fidelity(4.0, None, "messages were lost").best
+
+
+def test_what_is_left_of_a_step_where_less_is_allowed():
+    sizes = Range(None, ((10, 10), (80, 80)))
+    assert sizes.limited(0, math.inf, None) == (Step(0.0, (80, 80)), False)
+    step, less = sizes.limited(0, math.inf, (40, 40))
+    assert less
+    assert step.size in [one.size for one in sizes.steps()]
+    assert 10 <= step.size[0] <= 40
+    assert sizes.limited(0, math.inf, (1, 1)) == (Step(0.0, (10, 10)), True)
+    rates = Range((2.0, 30.0), None)
+    assert rates.limited(0, 7.0, None) == (Step(7.0, None), True)
+    assert rates.limited(0, 1.0, None) == (Step(2.0, None), True)
+    both = Range((2.0, 30.0), ((10, 10), (80, 80)))
+    step, less = both.limited(0, 30.0, (40, 40))
+    assert less
+    assert step.rate_hz < 30
+    assert both.limited(len(both.steps()) - 1, math.inf, (80, 80)) == (Step(2.0, (10, 10)), False)

@@ -91,8 +91,8 @@ def _costed(system: System, path: Path) -> System:
     found = load(path, this_machine(metadata.version("ringcast")))
     nodes = tuple(
         node
-        if node.costs or node.blocking_s or node.preemption_s
-        else msgspec.structs.replace(node, blocking_s=found.blocking_s, preemption_s=found.preemption_s)
+        if node.costs or node.blocking_s or node.preemption_s or node.waking_s
+        else found.node(node.name, node.cores)
         for node in system.nodes
     )
     return msgspec.structs.replace(system, costs=found.costs, nodes=nodes)
@@ -117,7 +117,9 @@ def _show_calibration(output: Output, found: Calibration, path: Path) -> None:
     ]
     machine = f"{found.machine.processor}, {found.machine.cores} cores"
     output.table(["stage", "each message", "each byte"], rows, machine)
-    output.line(f"a ready thread of highest priority waits {_time(found.blocking_s)} at most")
+    output.line(
+        f"a ready thread of highest priority waits {_time(found.waking_s)}, and {_time(found.blocking_s)} at most"
+    )
     output.line(f"a running one loses {_time(found.preemption_s)} each time a more important one wakes")
     output.note(f"kept in {path}" + ("" if found.realtime else "; measured without real-time priority"))
 

@@ -47,6 +47,7 @@ second, and without --watch since the channel began.
 'priority' is what was asked for, and below are, of channels that have one, what the kernel of this node has: code point
 and priority of the socket, the policy of the thread that sends ('out') or delivers ('in'), whether the channel has both
 for itself, and what is not in force.
+'nothing comes' lists streams by plain udp that are sent and do not arrive, as their senders say when they are asked.
 Below, by reason, what was dropped because it belongs to no channel: truncated and malformed datagrams, those of other
 programs (foreign), of a newer version, of strangers; and what carried a channel's key but cannot be its sender's
 (absurd, forged, mismatched), or is not (replayed, old_key). For tcp, refused connections: crowded (more than 128 named
@@ -55,7 +56,8 @@ this one refused.
 
 examples:
   ringcast channels                 all channels
-  ringcast channels --why           and why: where proxies sit, which transport the mesh chose
+  ringcast channels --why           and why: where proxies sit, which transport the mesh chose, from which candidates,
+                                    and what each channel met in the last seconds
   ringcast channels --watch         what flows and how well, again every second
   ringcast channels --watch --json  the same, an object a line
 """
@@ -109,6 +111,8 @@ def run(args: argparse.Namespace) -> int:
                 output.line("nobody here wants a scaled stream, so there is no proxy")
             for tag, asked, chosen in choices:
                 output.line(words.carried(tag, asked, chosen, time.time_ns()))
+            for line in words.explained(seen.rows):
+                output.line(line)
     return 0
 
 
@@ -178,7 +182,16 @@ def _sheets(seen: _Seen) -> list[Sheet]:
             for row, reading in sorted(zip(seen.rows, seen.readings, strict=True), key=lambda pair: order(pair[0]))
         ]  # fmt: skip
         listing.append(("", _HEADS, cells))
-    return [*listing, *_fidelities(seen.rows), *_in_force(seen.rows), *_dropped(seen)]
+    return [*listing, *_unheard(seen.rows), *_fidelities(seen.rows), *_in_force(seen.rows), *_dropped(seen)]
+
+
+def _unheard(rows: list[ChannelStatus]) -> list[Sheet]:
+    """Channels of which nothing comes, though it is sent."""
+    cells = [
+        [row.tag, row.node, row.transport, str(row.counters["unheard"]), "does a firewall drop datagrams?"]
+        for row in sorted((row for row in rows if row.counters.get("unheard")), key=order)
+    ]
+    return [("\nnothing comes", ("tag", "node", "transport", "sent meanwhile", "check"), cells)] if cells else []
 
 
 def _fidelities(rows: list[ChannelStatus]) -> list[Sheet]:

@@ -99,9 +99,8 @@ class Limits:
         created.add(request.name)
 
     def _check_ring(self, client: Client, uid: int, request: Publish) -> None:
-        clients = [other for other in self._local.clients.values() if other.who is not None and other.who.uid == uid]
         publishers = self.values["limits.user_rings"]
-        if sum(len(other.rings) for other in clients) >= publishers:
+        if self._local.publishers.rings_of[uid] >= publishers:
             most = f"{publishers} publishers of one user"
             self._refuse(client.user, client.pid, "publish", request.tag, most, "close some of them")
         memory = self.values["limits.user_memory"]
@@ -113,8 +112,7 @@ class Limits:
             asked = self._core.ring_memory_bytes(request.depth, request.capacity_bytes)
         except (ValueError, TypeError, OverflowError):
             return  # not a ring that there could be: it is refused for that
-        held = sum(ring.memory_bytes(self._core) for other in clients for ring in other.rings.values())
-        if held + asked > memory:
+        if self._local.publishers.bytes_of[uid] + asked > memory:
             most, remedy = f"{memory} bytes of rings of one user", "close publishers, or use a smaller ring"
             self._refuse(client.user, client.pid, "publish", request.tag, most, remedy)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ringcast.admission.calibration import Calibration, default_path, load, this_machine
 from ringcast.admission.model import AdmissionError, System
@@ -22,8 +22,12 @@ from ringcast.model.place import Wanted
 from ringcast.model.profile import Profile
 from ringcast.qos.matching import check
 from ringcast.qos.profile import built_in
+from ringcast.scaling.fidelity import Range
+from ringcast.scaling.interface import Size
+from ringcast.scaling.scaled_bytes import scaled_bytes
 
 if TYPE_CHECKING:
+    from ringcast.admission.fidelity import Choice
     from ringcast.admission.verdict import Judged
     from ringcast.daemon.admitting.declared_system import Others
 
@@ -32,6 +36,18 @@ MOST_STREAMS = 32
 _MOST_SEARCHED = 4
 _NEW = 0
 """The number of one that has none yet."""
+
+
+class Allowed(NamedTuple):
+    """What admission leaves of a range: so many messages a second, and a size; None is any."""
+
+    hz: float = math.inf
+    size: Size | None = None
+
+    def and_(self, hz: float, size: Size | None) -> Allowed:
+        """The less of both."""
+        sizes = [one for one in (self.size, size) if one is not None]
+        return Allowed(min(self.hz, hz), min(sizes, key=math.prod, default=None))
 
 
 def this_calibration() -> Calibration:
@@ -80,13 +96,12 @@ class Admitting:
             for tag in self._table.tags(pattern)
         ]  # fmt: skip
 
-    def rate_for(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> float:
-        """The most of a newcomer's range of rates with which all deadlines are kept; infinite where nothing limits
-        it."""
-        return self.rates(self._newcomers(pattern, deadline_s, reliable, wanted)).get(_NEW, math.inf)
+    def allowed_for(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> Allowed:
+        """The most of a newcomer's range with which all deadlines are kept."""
+        return self.allowed(self._newcomers(pattern, deadline_s, reliable, wanted)).get(_NEW, Allowed())
 
-    def rates(self, newcomers: Sequence[SubscriberRow] = ()) -> dict[int, float]:
-        """By subscriber of this node with a range of rates: what it can have, where that is not the most of it."""
+    def allowed(self, newcomers: Sequence[SubscriberRow] = ()) -> dict[int, Allowed]:
+        """By subscriber of this node with a range: what it can have, where that is not the most of it."""
         rows = [row for row in self._table.all_publishers() if row.declared is not None and row.alive]
         if not rows or len(rows) > MOST_STREAMS:
             return {}
@@ -98,12 +113,28 @@ class Admitting:
             choices = settle(system)[1]
         except AdmissionError:
             return {}
-        found: dict[int, float] = {}
+        found: dict[int, Allowed] = {}
         for choice in choices:
             node, _, number = choice.name.rpartition("#")
             if node == self._table.node and not choice.best:
-                found[int(number)] = min(choice.hz, found.get(int(number), math.inf))
+                size = self._size(choice, rows, newcomers) if choice.bytes else None
+                found[int(number)] = found.get(int(number), Allowed()).and_(choice.hz, size)
         return found
+
+    def _size(self, choice: Choice, publishers: list[PublisherRow], newcomers: Sequence[SubscriberRow]) -> Size | None:
+        """The best size of the subscriber's range that has so few bytes."""
+        from ringcast.daemon.admitting.declared_system import stream_name, subscriber_name
+
+        row = next(row for row in publishers if stream_name(row) == choice.tag)
+        wanting = [*newcomers, *self._table.subscribers(row.info.tag)]
+        one = next(one for one in wanting if subscriber_name(one) == choice.name)
+        tag = self._table.tag(row.info.tag)
+        if tag is None or row.declared is None:
+            return None
+        sizes = [step.size for step in Range(one.wanted.range_hz, one.wanted.range_size).steps() if step.size]
+        most, attributes = row.declared.max_bytes, tag.attributes
+        fitting = (size for size in sizes if scaled_bytes(attributes, most, size) <= choice.bytes * (1 + 1e-9))
+        return next(fitting, sizes[-1])
 
     def request(self, pattern: str, requested: Profile | None) -> None:
         """Compare a subscriber's profile with what the publishers offer that are there; one without a profile offers

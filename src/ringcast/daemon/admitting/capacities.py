@@ -47,6 +47,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     costs: Costs
     blocking_s: Annotated[float, Meta(ge=0.0, le=60.0)]
     preemption_s: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.0
+    waking_s: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.0
     link_bps: Annotated[int, Meta(ge=0, le=10**15)] = 0
     ways: Annotated[list[Way], Meta(max_length=MOST_WAYS)] = []
     """To those that were asked for and answer it."""
@@ -126,7 +127,7 @@ class Capacities:
         return service.encode(
             Capacity(
                 cores=found.machine.cores, costs=found.costs, blocking_s=found.blocking_s,
-                preemption_s=found.preemption_s, link_bps=LINKS.rate_bps,
+                preemption_s=found.preemption_s, waking_s=found.waking_s, link_bps=LINKS.rate_bps,
                 ways=[way for way in ways if way.node in asked.to],
             )
         )  # fmt: skip

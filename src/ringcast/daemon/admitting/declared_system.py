@@ -12,7 +12,10 @@ from ringcast.admission.calibration import Calibration
 from ringcast.admission.model import Costs, Link, Node, Pull, Stream, Subscriber, System
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
 from ringcast.daemon.table.table import TagTable
+from ringcast.model.declared import Declared
 from ringcast.model.place import AUTO, PUBLISHER, node_of
+from ringcast.model.tag import TagAttributes
+from ringcast.scaling.scaled_bytes import scaled_bytes
 from ringcast.scaling.temporal import factor
 
 
@@ -25,6 +28,8 @@ class Said(Protocol):
     def blocking_s(self) -> float: ...
     @property
     def preemption_s(self) -> float: ...
+    @property
+    def waking_s(self) -> float: ...
 
 
 class Others(Protocol):
@@ -66,10 +71,10 @@ def _node(name: str, found: Calibration, *, own: bool, others: Others | None) ->
     said = others.of(name) if others is not None and not own else None
     if said is not None:
         return Node(
-            name=name, cores=said.cores, blocking_s=said.blocking_s, preemption_s=said.preemption_s, costs=said.costs
+            name=name, cores=said.cores, blocking_s=said.blocking_s, preemption_s=said.preemption_s,
+            waking_s=said.waking_s, costs=said.costs,
         )  # fmt: skip
-    cores = found.machine.cores if own else 1
-    return Node(name=name, cores=cores, blocking_s=found.blocking_s, preemption_s=found.preemption_s)
+    return found.node(name, found.machine.cores if own else 1)
 
 
 def _link(a: str, b: str, others: Others | None) -> Link:
@@ -85,12 +90,16 @@ def _stream(table: TagTable, row: PublisherRow, more: list[SubscriberRow]) -> St
     wanting = [*table.subscribers(tag), *(one for one in newcomers if not one.pulls_s)]
     pulling = [*table.pulls(tag), *(one for one in newcomers if one.pulls_s)]
     return Stream(
-        tag=f"{tag} of {row.owner}#{row.info.id}", node=row.owner, period_s=said.period_s, bytes=float(said.max_bytes),
+        tag=stream_name(row), node=row.owner, period_s=said.period_s, bytes=float(said.max_bytes),
         compute_s=said.compute_s, jitter_s=said.jitter_s,
         transport="tcp" if any(one.info.reliable for one in wanting) else "nak",
-        subscribers=tuple(_subscriber(one, float(said.max_bytes), said.period_s) for one in wanting),
+        subscribers=tuple(_subscriber(one, said, _attributes(table, tag)) for one in wanting),
         pulls=tuple(_pull(one) for one in pulling),
     )  # fmt: skip
+
+
+def stream_name(row: PublisherRow) -> str:
+    return f"{row.info.tag} of {row.owner}#{row.info.id}"
 
 
 def subscriber_name(row: SubscriberRow) -> str:
@@ -104,11 +113,22 @@ def _pull(row: SubscriberRow) -> Pull:
     )  # fmt: skip
 
 
-def _subscriber(row: SubscriberRow, size: float, period_s: float) -> Subscriber:
+def _attributes(table: TagTable, tag: str) -> TagAttributes:
+    known = table.tag(tag)
+    return known.attributes if known is not None else TagAttributes()
+
+
+def _subscriber(row: SubscriberRow, said: Declared, attributes: TagAttributes) -> Subscriber:
     wanted = row.wanted
-    every = wanted.every if not wanted.rate_hz else factor(wanted.rate_hz, 1 / period_s)
+    every = wanted.every if not wanted.rate_hz else factor(wanted.rate_hz, 1 / said.period_s)
+    sizes, scaled = None, None
+    if wanted.range_size is not None:
+        least, most = (scaled_bytes(attributes, said.max_bytes, size) for size in wanted.range_size)
+        sizes = least, most
+    elif wanted.size is not None:
+        scaled = scaled_bytes(attributes, said.max_bytes, wanted.size)
     return Subscriber(
         name=subscriber_name(row), node=row.owner, deadline_s=row.deadline_s or None,
         every=every if wanted.range_hz is None else 1, rate_hz=wanted.range_hz,
-        scaled_bytes=size if wanted.size is not None else None, at=PUBLISHER if wanted.at == AUTO else wanted.at,
+        scaled_bytes=scaled, sizes=sizes, at=PUBLISHER if wanted.at == AUTO else wanted.at,
     )  # fmt: skip

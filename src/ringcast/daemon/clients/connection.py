@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ringcast.control.descriptor import Descriptor
+from ringcast.control.descriptor import Openable
 from ringcast.control.framing import encode
 from ringcast.control.link import send_packet
 from ringcast.errors import ResourceLimit
@@ -43,7 +43,7 @@ class Connection:
         self._loop = loop
         self._on_readable = on_readable
         self._on_broken = on_broken
-        self._outbox: deque[tuple[bytes, tuple[Descriptor, ...]]] = deque()
+        self._outbox: deque[tuple[bytes, tuple[Openable, ...]]] = deque()
         self._outbox_bytes = 0
         self._max_outbox_bytes = max_outbox_bytes
         self._ending = False
@@ -70,7 +70,7 @@ class Connection:
         if not (self.closed or self._ending or self._blocked):
             self._loop.add_reader(self._fd, self._on_readable, self)
 
-    def push(self, message: msgspec.Struct, fds: tuple[Descriptor, ...] = ()) -> None:
+    def push(self, message: msgspec.Struct, fds: tuple[Openable, ...] = ()) -> None:
         """Send a message, now or as soon as the client makes room."""
         if self.closed:
             return
@@ -107,7 +107,8 @@ class Connection:
         while self._outbox:
             packet, fds = self._outbox[0]
             try:
-                send_packet(self.socket, packet, [fd.fileno() for fd in fds])
+                opened = [fd.open() for fd in fds]
+                send_packet(self.socket, packet, [fd.fileno() for fd in opened])
             except BlockingIOError:
                 self._block()
                 self._loop.add_writer(self._fd, self._flush)

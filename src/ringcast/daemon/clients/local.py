@@ -35,6 +35,7 @@ from ringcast.errors import BadMessage, RingcastError
 from ringcast.model.identity import SubscriberInfo
 from ringcast.model.place import Setting, Wanted
 from ringcast.model.tag import check_name
+from ringcast.scaling.fidelity import Range
 from ringcast.security.rules import Rules, Who
 
 MAX_PROGRAM_CHARS = 255
@@ -100,7 +101,7 @@ class Local:
         return self._effects.finish()
 
     def admit(self, request: Request) -> Request:
-        """The request, or with a range of rates one for the best that fits. Raises AdmissionRefused for what is
+        """The request, or with a range one for the best that fits. Raises AdmissionRefused for what is
         declared and does not fit, QosMismatch for more than is offered."""
         if isinstance(request, Publish) and not request.instead:
             self.admitting.publish(request.tag, request.declared)
@@ -108,9 +109,12 @@ class Local:
             wanted = options_of(request).wanted
             self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted)
             self.admitting.request(request.pattern, request.requested)
-            if request.range_hz is not None:
-                fits = self.admitting.rate_for(request.pattern, request.deadline_s, request.reliable, wanted)
-                return msgspec.structs.replace(request, rate_hz=min(fits, request.range_hz[1]))
+            if request.range_hz is not None or request.range_size is not None:
+                fits = self.admitting.allowed_for(request.pattern, request.deadline_s, request.reliable, wanted)
+                step, _ = Range(request.range_hz, request.range_size).limited(0, *fits)
+                return msgspec.structs.replace(
+                    request, rate_hz=step.rate_hz or request.rate_hz, size=step.size or request.size
+                )
         return request
 
     def declare_pull(self, client: int, request: HoldBuffer) -> None:

@@ -6,6 +6,7 @@ long enough; histories keep its ring while the budget allows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -47,6 +48,10 @@ class Publishers:
         self._numbers = numbers
         self._on_leaving = on_leaving
         self._leaving: set[int] = set()
+        self.rings_of: Counter[int] = Counter()
+        """Publishers that there are now, by user."""
+        self.bytes_of: Counter[int] = Counter()
+        """And the memory of their rings."""
         self.handlers: dict[type[Any], Callable[[Client, Any, list[Descriptor]], None]] = {
             Publish: self._publish, Unpublish: self._unpublish, ListPublishers: self._list_publishers
         }  # fmt: skip
@@ -102,9 +107,16 @@ class Publishers:
 
     def _add_ring(self, client: Client, ring: Ring) -> None:
         client.rings[ring.number] = ring
+        ring.uid = None if client.who is None else client.who.uid
+        self._count(ring, 1)
         self._rings.add(ring)
         self._effects.note(self._table.put(ring.row))
         self._sharing.show(ring)
+
+    def _count(self, ring: Ring, by: int) -> None:
+        if ring.uid is not None:
+            self.rings_of[ring.uid] += by
+            self.bytes_of[ring.uid] += by * ring.memory_bytes(self._core)
 
     def retire(self, ring: Ring, *, linger: bool = True, end: int | None = None) -> None:
         """Its publisher left. Subscribers are told; histories keep it as long as this node does. With `end`, nothing
@@ -112,7 +124,8 @@ class Publishers:
         owner = self._clients.get(ring.owner) if ring.owner is not None else None
         if owner is not None:
             del owner.rings[ring.number]
-        ring.owner = None
+        self._count(ring, -1)
+        ring.owner = ring.uid = None
         self._effects.forget(ring.fanout)
         ring.fanout.close()
         for subscription in self._sharing.subscriptions.matching(ring.tag):

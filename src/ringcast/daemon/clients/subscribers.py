@@ -25,6 +25,7 @@ from ringcast.errors import BadMessage, ClosedError, QosMismatch
 from ringcast.model.identity import SubscriberInfo
 from ringcast.model.tag import check_name, check_pattern
 from ringcast.scaling.fidelity import Fidelity, Range
+from ringcast.scaling.interface import Size
 from ringcast.transport.registry import check_transport
 
 ADMISSION = "with more, somebody's deadline would be missed"
@@ -62,7 +63,8 @@ class Subscribers:
             client, request.subscription, info, request.role, request.counter_index, options_of(request)
         )  # fmt: skip
         subscription.deadline_s = request.deadline_s
-        if request.range_hz is not None and request.rate_hz < request.range_hz[1]:
+        span = subscription.options.range
+        if span is not None and (request.rate_hz, request.size) != _best(request, span):
             subscription.fidelity = subscription.fidelity._replace(why=ADMISSION)
         if subscription.options.range is not None:  # the best too: another daemon may have said otherwise
             self._tell(subscription)
@@ -151,6 +153,11 @@ class Subscribers:
             ]  # fmt: skip
         for page in listing.subscriber_pages(request.id, rows):
             self._effects.send(client.number, page)
+
+
+def _best(request: Subscribe, span: Range) -> tuple[float, Size | None]:
+    """Rate and size that it would have with the most of its range."""
+    return span.hz[1] if span.hz else request.rate_hz, span.size[1] if span.size else request.size
 
 
 def options_of(request: Subscribe) -> SubscribeOptions:

@@ -8,12 +8,12 @@ and its client was told of it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import zip_longest
 
 from ringcast import _core
 from ringcast.adapt.fidelity import Follower, Seen
+from ringcast.daemon.admitting.admitting import Allowed
 from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clients.subscribers import ADMISSION
@@ -21,6 +21,7 @@ from ringcast.daemon.coalesced import Coalesced
 from ringcast.daemon.effects import Send
 from ringcast.daemon.rings.registrations import Subscription
 from ringcast.daemon.rings.ring import MirrorRing
+from ringcast.model.place import Wanted
 from ringcast.scaling.fidelity import Fidelity, Range
 
 LOOK_S = 0.5
@@ -62,7 +63,7 @@ class Ranges:
         table = self._local.table
         declared = {row.info.incarnation: row for row in table.all_publishers() if row.declared and row.alive}
         asking = {
-            (row.owner, row.info.id): (row.deadline_s, row.wanted.range_hz)
+            (row.owner, row.info.id): (row.deadline_s, _asked(row.wanted))
             for tag in {row.info.tag for row in declared.values()}
             for row in (*table.subscribers(tag), *table.pulls(tag))
         }
@@ -70,9 +71,9 @@ class Ranges:
         if known == self._known:
             return
         self._known = known
-        rates = self._local.admitting.rates() if declared else {}
+        allowed = self._local.admitting.allowed() if declared else {}
         for number, followed in self._followed.items():
-            followed.admitted_hz = rates.get(number, math.inf)
+            followed.allowed = allowed.get(number, Allowed())
         self._apply()
 
     def _look(self) -> None:
@@ -82,11 +83,13 @@ class Ranges:
         if self._followed:
             self._alarm.within(LOOK_S)
 
-    def _came(self, subscription: Subscription) -> tuple[int, int]:
-        """Packets that came here for it from other nodes, and messages that became whole of them."""
-        rings = self._local.rings.matching(subscription.info.pattern)
-        found = [ring.came for ring in rings if isinstance(ring, MirrorRing)]
-        return sum(pieces for pieces, _ in found), sum(whole for _, whole in found)
+    def _came(self, subscription: Subscription) -> tuple[int, int, int]:
+        """Packets that came here for it from other nodes, messages that became whole of them, and messages that were
+        sent of which nothing came."""
+        matching = self._local.rings.matching(subscription.info.pattern)
+        rings = [ring for ring in matching if isinstance(ring, MirrorRing)]
+        unheard = sum(ring.unheard for ring in rings if subscription.reads(ring))
+        return sum(ring.came[0] for ring in rings), sum(ring.came[1] for ring in rings), unheard
 
     def _apply(self) -> None:
         changed = False
@@ -100,31 +103,34 @@ class Ranges:
             self._on_changed()
 
 
+def _asked(wanted: Wanted) -> object:
+    """What does not change when it gets more or less of its range."""
+    span = Range(wanted.range_hz, wanted.range_size)
+    return span if span != Range() else (wanted.every, wanted.rate_hz, wanted.size)
+
+
 class _Followed:
     """One subscription with a range."""
 
     def __init__(self, subscription: Subscription) -> None:
         self.subscription = subscription
-        self.admitted_hz = math.inf
+        self.allowed = Allowed()
         self._range = subscription.options.range or Range()
-        self._steps = self._range.steps()
-        self._follower = Follower([step.rate_hz for step in self._steps])
+        self._follower = Follower([step.rate_hz for step in self._range.steps()])
         self._had = subscription.status()
         self._pieces = self._whole = 0
         self._silent_s = 0.0
 
     def now(self) -> Fidelity:
-        step = self._steps[self._follower.step]
+        step, less = self._range.limited(self._follower.step, *self.allowed)
         options = self.subscription.options
-        rate_hz = options.rate_hz or None
-        why = self._follower.why if self._follower.step else ""
-        if self._range.hz is not None:
-            rate_hz = max(self._range.hz[0], min(step.rate_hz, self.admitted_hz))
-            why = ADMISSION if self.admitted_hz < step.rate_hz else why
-        return Fidelity(rate_hz, options.size if step.size is None else step.size, why)
+        why = ADMISSION if less else self._follower.why if self._follower.step else ""
+        rate_hz = step.rate_hz if self._range.hz is not None else options.rate_hz
+        return Fidelity(rate_hz or None, options.size if step.size is None else step.size, why)
 
-    def look(self, pieces: int, whole: int) -> None:
-        """How many packets have come for it so far, and messages become whole of them, received or not."""
+    def look(self, pieces: int, whole: int, unheard: int = 0) -> None:
+        """How many packets have come for it so far, and messages become whole of them, received or not; and how many
+        messages were sent of late of which nothing came."""
         had, self._had = self._had, self.subscription.status()
         now, before = self._had.counters, had.counters
         received, lost = (max(0, now.get(name, 0) - before.get(name, 0)) for name in ("received", "lost"))
@@ -142,4 +148,4 @@ class _Followed:
         least_hz = self._range.hz[0] if self._range.hz is not None else rate_hz
         unfinished = came if self._silent_s > max(LATE_S, 2 / least_hz if least_hz else 0.0) else 0
         hz = received / LOOK_S / max(1, now.get("rings", 1))
-        self._follower.look(Seen(received, lost, late, hz, unfinished))
+        self._follower.look(Seen(received, lost, late, hz, unfinished, unheard))

@@ -38,6 +38,8 @@ UNSENT_BYTES = 128 * 1024
 """In the kernel, so that what is written next is not far behind."""
 UNANSWERED_MS = 10_000
 """After how long without an acknowledgement a host is gone."""
+TURN_S = 0.005
+"""So long messages of one link are handled before others have their turn."""
 END_S = 2.0
 """How long a closed link waits for the other side to close, too, so that nothing under way is lost."""
 
@@ -76,6 +78,8 @@ class PeerLink(asyncio.Protocol):
         self._room: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._paused = False
         self._resting = False
+        self._behind = False
+        """Something that came waits for its turn; nothing more is read meanwhile."""
         self._end: asyncio.TimerHandle | None = None
 
     @property
@@ -180,6 +184,10 @@ class PeerLink(asyncio.Protocol):
 
     def _rested(self) -> None:
         self._resting = False
+        if not self._behind:
+            self._resume()
+
+    def _resume(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
@@ -192,15 +200,38 @@ class PeerLink(asyncio.Protocol):
         self._on_up(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
-            return
-        self._reader.feed(data)
+        if not self._deaf:
+            self._reader.feed(data)
+            if not self._behind:
+                self._take()
+
+    def _take(self) -> None:
+        """Handle what came, for a moment, and the rest when others had their turn."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + TURN_S
+        self._behind = False
+        while self._take_one():
+            if loop.time() >= until and self._transport is not None and not self._transport.is_closing():
+                self._behind = True
+                self._transport.pause_reading()
+                loop.call_soon(self._take_more)
+                return
+
+    def _take_more(self) -> None:
+        if self._behind:
+            self._take()
+            if not self._behind and not self._resting:
+                self._resume()
+
+    def _take_one(self) -> bool:
         try:
-            while not self._deaf and (body := self._reader.next_body()) is not None:
-                self._on_message(self, self._decode(body))
+            if self._deaf or (body := self._reader.next_body()) is None:
+                return False
+            self._on_message(self, self._decode(body))
         except BadMessage as exc:
             self._deaf = True
             self._on_offence(self, exc.reason)
+        return True
 
     def _decode(self, body: bytes) -> PeerMessage:
         if self.peer is not None:
@@ -223,6 +254,10 @@ class PeerLink(asyncio.Protocol):
         self._pump()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._behind:  # it came before the end
+            self._behind = False
+            while self._take_one():
+                pass
         self.closing = True
         if self._end is not None:
             self._end.cancel()

@@ -10,6 +10,7 @@ from ringcast.daemon.rings.registrations import Subscription
 from ringcast.daemon.rings.ring import Ring
 from ringcast.daemon.streams.incoming import IncomingChannels
 from ringcast.daemon.streams.outgoing import OutgoingChannels
+from ringcast.daemon.streams.wanted import IncomingChannel
 from ringcast.daemon.table.table import TagTable
 from ringcast.scaling.fidelity import Range
 from ringcast.transport.interface import Urgent
@@ -35,13 +36,18 @@ def statuses(
     for stream, channel in list(incoming.channels.items()):
         if incoming.channels.get(stream) is channel:
             yield _status(
-                channel.mirror.counters(), direction="in", node=channel.via, incarnation=stream.incarnation,
+                _heard(channel), direction="in", node=channel.via, incarnation=stream.incarnation,
                 tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,
                 size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
                 priority=stream.demand.priority, fidelity=_fidelity(channel.ring, ranged),
                 receiver="daemon" if stream.demand.reader is None else "subscriber",
                 in_force=_in_force(channel.receiving) if read_back else None,
             )  # fmt: skip
+
+
+def _heard(channel: IncomingChannel) -> dict[str, int]:
+    unheard = channel.ring.unheard
+    return channel.mirror.counters() | ({"unheard": unheard} if unheard else {})
 
 
 def _fidelity(ring: Ring, ranged: list[Subscription]) -> str:

@@ -228,8 +228,9 @@ class Pulls:
             step = step_of(query.every, ring.every)
             history = _core.RingHistory()
             try:
+                memory = ring.files[0].open()
                 history.attach(
-                    ring.fds[0].fileno(), depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes,
+                    memory.fileno(), depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes,
                     incarnation=ring.ring, tag=ring.tag, publisher=ring.info,
                     limit=limit_of(query.depth, step, ring.every),
                 )  # fmt: skip

@@ -33,6 +33,7 @@ class SubscribeOptions(NamedTuple):
         return Wanted(
             every=self.every, at=self.at, size=self.size, rate_hz=self.rate_hz, transport=chosen, ordered=self.ordered,
             range_hz=self.range.hz if self.range is not None else None,
+            range_size=self.range.size if self.range is not None else None,
         )  # fmt: skip
 
 

@@ -43,8 +43,9 @@ def measured_hz(ring: Ring) -> float:
     """0 when it cannot be told."""
     history = _core.RingHistory()
     try:
+        memory = ring.files[0].open()
         history.attach(
-            ring.fds[0].fileno(), depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes, incarnation=ring.ring
+            memory.fileno(), depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes, incarnation=ring.ring
         )
         return publisher_hz(_samples(history))
     except (HistoryError, BrokenError):

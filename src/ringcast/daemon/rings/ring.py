@@ -17,6 +17,7 @@ from ringcast.control.requests import StageUp
 from ringcast.control.status import PublisherStatus
 from ringcast.daemon.rings.demand import Demand, StageSpec
 from ringcast.daemon.rings.fanout import FanOut
+from ringcast.daemon.rings.kept_files import KeptFile
 from ringcast.daemon.table.rows import PublisherRow
 from ringcast.errors import BadMessage
 from ringcast.model.identity import PublisherInfo
@@ -83,8 +84,11 @@ class Ring:
     ) -> None:
         self.row = row
         self.owner: int | None = owner
+        self.uid: int | None = None
+        """The user to whom it counts while its publisher is here."""
         self.attributes = attributes
-        self.fds = (fds[0], fds[1])
+        self.files = (KeptFile(fds[0]), KeptFile(fds[1]))
+        """The ring's memory, and its bell's."""
         self.monitor = monitor
         try:
             self.fanout = FanOut(fds[2], monitor.bump_fanout, Descriptor(monitor.take_fanout_fd()))
@@ -188,12 +192,13 @@ class Ring:
         return self.owner is not None
 
     def keep(self, core: Core) -> None:
-        """Overwrite nothing until everybody who is awaited has a place in the ring. Raises CorruptRing, QosMismatch
-        (all places are taken)."""
+        """Overwrite nothing until everybody who is awaited has a place in the ring. Raises CorruptRing, ResourceLimit,
+        QosMismatch (all places are taken)."""
         if self._hold is None:
             holder = core.RingReader(reliable=True, what="hold")
+            memory, bell = (file.open() for file in self.files)
             holder.attach(
-                self.fds[0].fileno(), self.fds[1].fileno(), depth=self.row.depth,
+                memory.fileno(), bell.fileno(), depth=self.row.depth,
                 capacity_bytes=self.row.capacity_bytes, incarnation=self.ring, start=core.START_EARLIEST,
             )  # fmt: skip
             self._hold = holder
@@ -254,6 +259,8 @@ class MirrorRing(Ring):
         self.demand = demand
         self.trusted = trusted
         """Whether programs of other users may read it: whoever writes it could write anything."""
+        self.unheard = 0
+        """Messages that were sent, and of which nothing comes (`ringcast.daemon.fidelity.silence`)."""
 
     @property
     def number(self) -> int:

@@ -175,7 +175,7 @@ class Sharing:
         if ring.held and subscription.reliable:
             ring.awaited.add(subscription.key)
         up = self._up(ring, subscription, born_after=born_after, begin=begin)
-        self.effects.send(subscription.client.number, up, ring.fds)
+        self.effects.send(subscription.client.number, up, ring.files)
 
     def _take_back(self, subscription: Subscription, ring: Ring) -> None:
         ring.forget_reader(subscription.key)

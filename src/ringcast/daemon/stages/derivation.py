@@ -58,8 +58,9 @@ def oldest_seq(ring: Ring) -> int:
     following = ring.next_seq
     history = _core.RingHistory()
     try:
+        memory = ring.files[0].open()
         history.attach(
-            ring.fds[0].fileno(), depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes, incarnation=ring.ring
+            memory.fileno(), depth=ring.row.depth, capacity_bytes=ring.row.capacity_bytes, incarnation=ring.ring
         )
         oldest, newest = history.bounds()
     finally:

@@ -246,7 +246,7 @@ class Stages:
                 first_seq=first_seq, passed=self._passed[spec], reliable=spec.reliable, ring=base.ring,
                 depth=base.row.depth, capacity_bytes=base.row.capacity_bytes,
             )  # fmt: skip
-            made = await runner.begin(wanted, base.fds, lambda reason: self._crashed(spec, number, reason))
+            made = await runner.begin(wanted, base.files, lambda reason: self._crashed(spec, number, reason))
             ring = derived(self._local, base, spec, every, first_seq, made)
             shown = self._local.sharing.add_mirror(ring)
         except BaseException as exc:

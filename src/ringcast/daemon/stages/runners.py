@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from ringcast.control import link
-from ringcast.control.descriptor import Descriptor, own
+from ringcast.control.descriptor import Descriptor, Openable, own
 from ringcast.control.notices import StageUnwanted, StageWanted
 from ringcast.control.requests import StageDown, StageUp
 from ringcast.daemon.background import Background
@@ -42,7 +42,7 @@ class Made(NamedTuple):
 
 
 class StageRunner(Protocol):
-    async def begin(self, wanted: StageWanted, fds: tuple[Descriptor, ...], on_gone: Callable[[str], None]) -> Made:
+    async def begin(self, wanted: StageWanted, files: tuple[Openable, ...], on_gone: Callable[[str], None]) -> Made:
         """Raises BrokenError, BadMessage, ResourceLimit, TimeoutError."""
 
     async def end(self) -> None:
@@ -61,7 +61,7 @@ class PublisherRunner:
         self._wanted: StageWanted | None = None
         self._on_gone: Callable[[str], None] | None = None
 
-    async def begin(self, wanted: StageWanted, fds: tuple[Descriptor, ...], on_gone: Callable[[str], None]) -> Made:
+    async def begin(self, wanted: StageWanted, files: tuple[Openable, ...], on_gone: Callable[[str], None]) -> Made:
         self._wanted = wanted
         self._deliver([Send(self.client, wanted)])
         made = await asyncio.wait_for(asyncio.shield(self._answer), PATIENCE_S)
@@ -121,14 +121,15 @@ class ProcessRunner:
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None
 
-    async def begin(self, wanted: StageWanted, fds: tuple[Descriptor, ...], on_gone: Callable[[str], None]) -> Made:
+    async def begin(self, wanted: StageWanted, files: tuple[Openable, ...], on_gone: Callable[[str], None]) -> Made:
         self._process, sock = await asyncio.to_thread(spawn, "ringcast.scaling.worker", socket.SOCK_SEQPACKET)
         sock.setblocking(False)
         self._socket = sock
         answer: asyncio.Future[Made] = self._loop.create_future()
         self._loop.add_reader(sock.fileno(), self._read, sock, answer)
         try:
-            link.send(sock, wanted, [fd.fileno() for fd in fds])
+            opened = [file.open() for file in files]
+            link.send(sock, wanted, [fd.fileno() for fd in opened])
             made = await asyncio.wait_for(answer, PATIENCE_S)
         except BaseException:
             await self.end()

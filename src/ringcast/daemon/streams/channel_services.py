@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from ringcast.control import service
 from ringcast.control.service import (
+    AskSent,
     CloseChannel,
     DirectChannel,
     Nothing,
@@ -18,6 +19,7 @@ from ringcast.control.service import (
     OpenChannel,
     RegroupChannel,
     RetuneChannel,
+    SentSoFar,
     StartChannel,
 )
 from ringcast.daemon.background import Background
@@ -45,6 +47,7 @@ class ChannelServices:
         self._host_of = host_of
         for name, handler in (
             (service.OPEN, self._open), (service.START, self._start), (service.AGAIN, self._again),
+            (service.SENT, self._sent),
             (service.CLOSE, _at_once(CloseChannel, outgoing.close_channel)),
             (service.RETUNE, _at_once(RetuneChannel, outgoing.retune)),
             (service.DIRECT, _at_once(DirectChannel, outgoing.direct)),
@@ -68,6 +71,15 @@ class ChannelServices:
         except OSError as exc:
             raise _unreachable(node, host, exc) from exc
         return _DONE
+
+    async def _sent(self, node: str, payload: bytes) -> bytes:
+        asked = service.decode_untrusted(payload, AskSent).keys
+        found = [self._outgoing.channels.get(key) for key in asked]
+        return service.encode(
+            SentSoFar(
+                next_seqs=[one.source.next_seq if one is not None and one.node == node else None for one in found]
+            )
+        )
 
     async def _again(self, node: str, payload: bytes) -> bytes:
         self._incoming.again(node, service.decode_untrusted(payload, OpenAgain).key)

@@ -178,7 +178,8 @@ async def _made(receiving: ReceivingEnd, channel: Channel, clock: _core.TimeBase
     """The channel's mirror. `held` stays until what it holds has been copied."""
     before = None
     if held is not None:
-        before = MirrorBefore(held.fds[0].fileno(), held.row.depth, held.row.capacity_bytes, held.ring)
+        memory = held.files[0].open()
+        before = MirrorBefore(memory.fileno(), held.row.depth, held.row.capacity_bytes, held.ring)
     if isinstance(receiving, HandedReceiving):
         return await receiving.open_there(channel, clock, before)
     if before is not None and isinstance(receiving, InheritingReceiving):

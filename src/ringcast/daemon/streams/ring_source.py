@@ -15,14 +15,15 @@ from ringcast.transport.interface import FanOutLinks, LinkSeal
 
 
 class RingSource:
-    """See `Source`. `flush` tells the ring's writer what was added to its fan-out."""
+    """See `Source`. `flush` tells the ring's writer what was added to its fan-out. Raises ResourceLimit."""
 
     def __init__(self, ring: Ring, flush: Callable[[Ring], None], paces: Paces) -> None:
         self._ring = ring
         self._flush = flush
         self._paces = paces
-        self.ring_fd = ring.fds[0].fileno()
-        self.bell_fd = ring.fds[1].fileno()
+        self._memory, self._bell = (file.open() for file in ring.files)
+        self.ring_fd = self._memory.fileno()
+        self.bell_fd = self._bell.fileno()
         self.ring = ring.ring
         self.depth = ring.row.depth
         self.capacity_bytes = ring.row.capacity_bytes

@@ -133,9 +133,11 @@ def _is_carrier(text: str) -> bool:
 
 
 def _good_wish(wanted: Wanted) -> bool:
-    sides = wanted.size or (1, 1)
+    least_size, most_size = wanted.range_size or ((1, 1), (1, 1))
+    sides = (*(wanted.size or (1, 1)), *least_size, *most_size)
     fits = 1 <= wanted.every <= _MAX_ID and all(1 <= side <= _MAX_SIDE for side in sides)
     fits = fits and (not wanted.transport or (is_automatic(wanted.transport) and _is_carrier(wanted.transport)))
+    fits = fits and least_size[0] <= most_size[0] and least_size[1] <= most_size[1]
     least, most = wanted.range_hz or (_MAX_HZ, _MAX_HZ)
     return fits and 0 <= wanted.rate_hz <= _MAX_HZ and 0 < least <= most <= _MAX_HZ and _is_place(wanted.at)
 

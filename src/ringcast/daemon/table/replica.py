@@ -10,6 +10,7 @@ behind it is given everything from the start, and completeness of a delta tells 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 from ringcast.control.limits import MAX_PUBLISHERS_PER_NODE, MAX_SUBSCRIBERS_PER_NODE, MAX_TAGS_PER_NODE
@@ -30,7 +31,9 @@ class Replica:
         self.incarnation = incarnation
         self.through = 0
         self.floor = 0
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, Entry] = {}  # in the order of their versions, as long as `_in_order`
+        self._in_order = True
+        self._newest = 0
         self._tombstones = 0
         self._kinds: Counter[type[Row]] = Counter()
         self._left_out = 0
@@ -72,10 +75,7 @@ class Replica:
             return None
         if since < self.floor:
             since, max_entries = 0, None
-        entries = sorted(
-            (entry for entry in self._entries.values() if since < entry.version <= self.through),
-            key=lambda entry: entry.version,
-        )
+        entries = [entry for entry in self._after(since) if entry.version <= self.through]
         through = self.through
         if max_entries is not None and len(entries) > max_entries:
             entries = entries[:max_entries]
@@ -96,10 +96,10 @@ class Replica:
             self._left_out += len(delta.entries)
             return touched
         named = {entry.key for entry in delta.entries}
-        for key, entry in list(self._entries.items()):
-            if delta.since < entry.version <= delta.through and key not in named:
-                touched[key] = (entry.row, None)
-                self._discard(key)
+        for entry in self._after(delta.since):
+            if entry.version <= delta.through and entry.key not in named:
+                touched[entry.key] = (entry.row, None)
+                self._discard(entry.key)
         for entry in delta.entries:
             known = self._entries.get(entry.key)
             if known is not None and known.version >= entry.version:
@@ -133,8 +133,19 @@ class Replica:
             return False
         return before is not None or room is None or room > 0
 
+    def _after(self, version: int) -> list[Entry]:
+        """Entries newer than that, oldest first; takes as long as there are such, not as long as there are any."""
+        if not self._in_order:
+            by_version = sorted(self._entries.values(), key=lambda entry: entry.version)
+            self._entries = {entry.key: entry for entry in by_version}
+            self._in_order = True
+        found = list(itertools.takewhile(lambda entry: entry.version > version, reversed(self._entries.values())))
+        return found[::-1]
+
     def _store(self, entry: Entry) -> None:
         self._discard(entry.key)
+        self._in_order &= entry.version > self._newest
+        self._newest = max(self._newest, entry.version)
         self._entries[entry.key] = entry
         self._tombstones += entry.row is None
         if entry.row is not None:

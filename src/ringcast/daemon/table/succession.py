@@ -37,6 +37,10 @@ def heir(row: TagRow, present: Collection[str], holders: Collection[str]) -> str
     return first_for(row.name, [node for node in holders if node in present])
 
 
+MOST_AT_ONCE = 256
+"""Backups that one call appoints: a daemon with thousands of tags does other things in between."""
+
+
 class Succession:
     """Is shown all changes of the table (`noticed`), and asked to act on who is here (`settle`)."""
 
@@ -45,6 +49,10 @@ class Succession:
         """How often a row of this node was written or withdrawn here."""
         self._table = table
         self._mine: dict[str, TagRow] = {}
+        self._others: set[str] = set()
+        """Who was here when `settle` was called last."""
+        self._unappointed: dict[str, None] = {}
+        """Tags of this node whose backups are to be looked at."""
         self._waiting: dict[str, TagRow] = {}
         self._outdone: dict[str, TagRow] = {}
         """This node's rows that do not count, kept until their settings have been taken over."""
@@ -64,6 +72,7 @@ class Succession:
             self._waiting.pop(row.name, None)
             if row.primary == self._table.node:
                 self._mine[row.name] = row
+                self._unappointed[row.name] = None
                 self._outdone.pop(row.name, None)
             elif mine is not None:
                 self._outdone[row.name] = mine
@@ -83,22 +92,35 @@ class Succession:
         return changes
 
     def settle(self, others: Collection[str]) -> list[Change]:
-        """Do what is this node's to do now that `others` are here: take over, and appoint backups."""
+        """Do what is this node's to do now that `others` are here: take over, and appoint backups. Not all at once:
+        call it again while `unsettled`."""
         changes: list[Change] = []
-        present = [*others, self._table.node]
+        present = {*others, self._table.node}
         self._waiting |= {row.name: row for row in self._table.orphans()}
         for row in list(self._waiting.values()):
-            chosen = heir(row, present, self._holders(row.name))
+            chosen = heir(row, present, () if row.backup in present else self._holders(row.name))
             if chosen == self._table.node and self._table.has_room:
                 backup = first_for(row.name, others)
                 changes += self._put(replace(row, primary=self._table.node, backup=backup, term=next_term(row)))
             elif chosen in ("", self._table.node):
                 changes += self._table.give_up(row.name)
-        for row in [row for row in self._mine.values() if row.backup not in others]:
-            backup = first_for(row.name, others)
-            if backup != row.backup:
-                changes += self._put(replace(row, backup=backup))
+        if self._others != set(others):
+            self._others = set(others)
+            self._unappointed = dict.fromkeys(self._mine)
+        room = MOST_AT_ONCE
+        while self._unappointed and room:
+            mine = self._mine.get(self._unappointed.popitem()[0])
+            if mine is not None and mine.backup not in self._others:
+                backup = first_for(mine.name, others)
+                if backup != mine.backup:
+                    room -= 1
+                    changes += self._put(replace(mine, backup=backup))
+                    self._unappointed.pop(mine.name, None)
         return changes
+
+    @property
+    def unsettled(self) -> bool:
+        return bool(self._unappointed)
 
     def _put(self, row: TagRow) -> list[Change]:
         self.written += 1

@@ -51,6 +51,7 @@ class TagTable:
         self._tags: dict[str, dict[str, TagRow]] = {}
         self._orphans: dict[str, TagRow] = {}  # tags whose last row went, but were not destroyed
         self._destroyed: dict[str, None] = {}  # keys of this node's own, longest ago first
+        self._seen: set[str] = set()  # names of tags that there are
         self._branches: dict[str, set[str]] = {}  # names of tags and orphans by their first segment
         self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
         self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
@@ -124,7 +125,7 @@ class TagTable:
         return list(self._pulls.matching(tag))
 
     def __len__(self) -> int:
-        return sum(self.tag(name) is not None for name in {*self._tags, *self._orphans})
+        return len(self._seen)
 
     # ------------------------------------------------------------------ this node's own rows
 
@@ -336,6 +337,7 @@ class TagTable:
         return _difference(before, after)
 
     def _file(self, name: str) -> None:
+        (self._seen.discard if self.tag(name) is None else self._seen.add)(name)
         first = name.partition("/")[0]
         if name in self._tags or name in self._orphans:
             self._branches.setdefault(first, set()).add(name)

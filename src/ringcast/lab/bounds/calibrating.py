@@ -1,8 +1,9 @@
 """What stages take on this machine: two daemons of our own, a publisher on one, readers on both.
 
-Each stage is timed many times and its cost is the slowest of a thousand. Where real-time priorities are allowed, times
-during which a witness saw a core taken away are left out, so that the machine is measured and not what the hypervisor
-did meanwhile; `ringcast.lab.bounds` judges by the same witnesses. The share of a byte comes from a second, larger size.
+Each stage is timed many times and its cost is the slowest of a thousand. Times during which a witness saw a core taken
+away are left out, so that the machine is measured and not what the hypervisor did meanwhile; `ringcast.lab.bounds`
+judges by the same witnesses. The share of a byte comes from a second, larger size. How long a core is kept by what
+cannot be preempted, sleepers on all cores see, all the while and for some seconds more: that is rare.
 Invariant: no daemon, reader or witness outlives it.
 """
 
@@ -10,24 +11,26 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import math
+import json
 import os
-import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 import ringcast
 from ringcast.admission.calibration import Calibration, this_machine
 from ringcast.admission.model import NS, Cost, Costs
-from ringcast.lab.bounds.witness import LATE_NS, Witnesses, undisturbed
+from ringcast.lab.bounds.outsiders import NONE
+from ringcast.lab.bounds.witness import LATE_NS, Sleepers, Taken, Witnesses, undisturbed
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.local_mesh import LocalNode, local_mesh
 from ringcast.scaling.averaging import averaged
@@ -42,9 +45,11 @@ FIFO = 40
 COMPUTING_NS = 400_000_000
 """Less than the kernel lets real-time threads have without a break (sched_rt_runtime_us)."""
 SWITCH_NS = 2_000
-BLOCK, MILLION = 30, 10**6
-_EULER = 0.5772156649
+HANDED_OVER, APART_S = 300, 0.01
+LISTEN_S = 6.0
 SLOWEST = 0.999
+USUALLY = 0.95
+"""Of the times that a thread is preempted: what is beyond is rare, and part of what a run of work meets once."""
 _TAG = "ringcast/calibration"
 _READER = """
 import sys, ringcast
@@ -54,8 +59,20 @@ with ringcast.connect(sys.argv[1]) as session:
     for message in sub:
         pass
 """
-
-
+_TAKER = """
+import json, os, struct, sys, time, ringcast
+socket, tag, fifo, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+with ringcast.connect(socket) as session:
+    sub = session.tag(tag).subscribe()
+    if fifo:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(fifo))
+    print("ready", flush=True)
+    seen = []
+    for _ in range(count):
+        message = sub.recv(10)
+        seen.append((*struct.unpack("<Q", message.data), time.monotonic_ns()))
+    print(json.dumps(seen), flush=True)
+"""
 _COMPUTER = """
 import os, sys, time
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(sys.argv[1])))
@@ -66,8 +83,9 @@ while time.monotonic_ns() < until:
 """
 
 
-def calibrate(say: Callable[[str], None] = lambda text: None) -> Calibration:
-    """Some seconds. Raises RingcastError."""
+def calibrate(say: Callable[[str], None] = lambda text: None, account: str = NONE) -> Calibration:
+    """Some seconds. With an account of this experiment's processes (`outsiders`), times at which others had a core are
+    left out too. Raises RingcastError."""
     with tempfile.TemporaryDirectory(prefix="ringcast-calibrate-") as place:
         say("starting two nodes")
         with (
@@ -75,23 +93,30 @@ def calibrate(say: Callable[[str], None] = lambda text: None) -> Calibration:
             _urgent() as realtime,
             contextlib.ExitStack() as stack,
         ):
-            watch = Stopwatch(stack.enter_context(Witnesses()) if realtime else None)
-            costs = _costs(nodes, watch, say)
+            watch = Stopwatch(stack.enter_context(Witnesses(account)))
+            sleepers = stack.enter_context(Sleepers()) if realtime else None
+            costs = _costs(nodes, watch, realtime, say)
             say("how long a ready thread waits")
-            blocking_ns = max(watch.late(sleep_s, count) for sleep_s, count in WAITS)
-            if realtime:  # a core may be away so long without a witness that sees it, while a thread computes too
-                blocking_ns += LATE_NS
+            late = [ns for sleep_s, count in WAITS for ns in watch.late(sleep_s, count)]
+            waking_ns = _quantile(late, SLOWEST)
             say("what a thread loses that is preempted")
             preemption_ns = watch.preempted() if realtime else 0.0
+            say("how long a core is kept by what cannot be preempted")
+            if sleepers is not None:
+                before = len(sleepers.seen())  # while processes were started, which happens to no stream
+                time.sleep(LISTEN_S)
+                late += watch.undisturbed(sleepers.seen()[before:])
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     machine = this_machine(metadata.version("ringcast"))
-    return Calibration(machine, costs, blocking_ns / NS, now, realtime, preemption_ns / NS)
+    # A core may be away for LATE_NS without a witness that sees it, also while a thread computes.
+    blocking_ns = max(late) + LATE_NS
+    return Calibration(machine, costs, blocking_ns / NS, now, realtime, preemption_ns / NS, waking_ns / NS)
 
 
 class Stopwatch:
-    """Times calls, without those during which a core was taken away, where there are witnesses of that."""
+    """Times calls, without those during which a core was taken away."""
 
-    def __init__(self, witnesses: Witnesses | None) -> None:
+    def __init__(self, witnesses: Witnesses) -> None:
         self._witnesses = witnesses
 
     def timed(
@@ -106,40 +131,42 @@ class Stopwatch:
             start = clock()
             call()
             spans.append((start, clock()))
-        kept = undisturbed(spans, self._witnesses.taken()) if self._witnesses is not None else spans
-        return [float(done - began) for began, done in kept or spans]
+        return self.undisturbed(spans) or [float(done - began) for began, done in spans]
 
-    def late(self, sleep_s: float, count: int) -> float:
-        """By how many nanoseconds this thread is woken too late at most."""
-        return max(0.0, longest(self.timed(partial(time.sleep, sleep_s), count)) - sleep_s * NS)
+    def undisturbed(self, spans: Iterable[Taken]) -> list[float]:
+        """How long those took during which no core was taken away."""
+        return [float(done - began) for began, done in undisturbed(spans, self._witnesses.seen())]
+
+    def late(self, sleep_s: float, count: int) -> list[float]:
+        """By how many nanoseconds this thread is woken too late."""
+        return [max(0.0, took - sleep_s * NS) for took in self.timed(partial(time.sleep, sleep_s), count)]
 
     def preempted(self) -> float:
-        """Nanoseconds that this thread loses, in 99 of 100 times, when a more important one wakes for a moment while
-        all cores compute with real-time priorities: the witnesses are such."""
-        assert self._witnesses is not None
+        """Nanoseconds that this thread usually loses when a more important one wakes for a moment while all cores
+        compute with real-time priorities: the sleepers are such."""
         with contextlib.ExitStack() as stack:
             for _ in affinity.cores()[1:]:
-                stack.enter_context(_computing())
+                # Only just less important than this thread.
+                stack.enter_context(_process(_COMPUTER, str(FIFO - 1), str(2 * COMPUTING_NS)))
             clock, own = time.monotonic_ns, time.thread_time_ns
-            lost: list[tuple[int, int, int]] = []
+            lost: list[float] = []
             now, used = clock(), own()
             until = now + COMPUTING_NS
             while now < until:
                 last, before = now, used
                 now, used = clock(), own()
                 if now - last - (used - before) > SWITCH_NS:
-                    lost.append((last, now, now - last - (used - before)))
-        kept = set(undisturbed([(began, done) for began, done, _ in lost], self._witnesses.taken()))
-        return _quantile([float(ns) for began, done, ns in lost if (began, done) in kept] or [0.0], 0.99)
+                    lost.append(float(now - last - (used - before)))
+        return _quantile(lost, USUALLY) if lost else 0.0
 
 
-def _costs(nodes: list[LocalNode], watch: Stopwatch, say: Callable[[str], None]) -> Costs:
+def _costs(nodes: list[LocalNode], watch: Stopwatch, realtime: bool, say: Callable[[str], None]) -> Costs:
     here, there = nodes
     with ringcast.connect(here.socket) as session, ringcast.connect(there.socket) as other:
         say("publishing")
         tag = session.tag(f"{_TAG}/local", depth=256)
         publisher = tag.publisher()
-        with _reader(here, tag.name):
+        with _process(_READER, here.socket, tag.name):  # asleep until something comes, as subscribers are
             publisher.wait_for_subscribers(1, timeout=10)
             local = {size: watch.timed(partial(publisher.send, bytes(size)), before=_asleep) for size in (SMALL, LARGE)}
         say("pulling")
@@ -150,6 +177,7 @@ def _costs(nodes: list[LocalNode], watch: Stopwatch, say: Callable[[str], None])
             pulled[size] = watch.timed(history.latest, before=_asleep)
         say("receiving")
         taken = {size: _taking(session, size, watch) for size in (SMALL, LARGE)}
+        handed_over = _handing_over(session, here, watch, realtime)
         say("sending to another node")
         sent, received = _sending(session, other, there, watch)
     say("scaling")
@@ -163,9 +191,11 @@ def _costs(nodes: list[LocalNode], watch: Stopwatch, say: Callable[[str], None])
     # Of what the daemon takes only the mean is seen; its slowest is to its mean as the sender's is.
     tail = {size: _quantile(sent[size], SLOWEST) / max(1.0, _quantile(sent[size], 0.5)) for size in sent}
     receive = _cost({size: [received[size] * tail[size]] for size in received})
-    return Costs(
-        publish=publish, send=send, receive=receive, deliver=_cost(taken), scale=_cost(scaled), pull=_cost(pulled)
-    )
+    # Into the ring, waking a thread that slept for long, and out of it: what is not publishing is delivering.
+    waking_s = _quantile(handed_over, SLOWEST) / NS - publish.fixed_s
+    deliver = _cost(taken)
+    deliver = msgspec.structs.replace(deliver, fixed_s=max(deliver.fixed_s, waking_s))
+    return Costs(publish=publish, send=send, receive=receive, deliver=deliver, scale=_cost(scaled), pull=_cost(pulled))
 
 
 def _sending(
@@ -194,20 +224,23 @@ def _taking(session: ringcast.Session, size: int, watch: Stopwatch) -> list[floa
         return watch.timed(lambda: sub.recv_nowait().data, before=partial(publisher.send, body))
 
 
+def _handing_over(session: ringcast.Session, here: LocalNode, watch: Stopwatch, realtime: bool) -> list[float]:
+    """From before `send` until another process has the message, which sleeps for long between two."""
+    tag = session.tag(f"{_TAG}/handed-over", depth=256)
+    publisher = tag.publisher()
+    with _process(_TAKER, here.socket, tag.name, str(FIFO if realtime else 0), str(HANDED_OVER)) as taker:
+        publisher.wait_for_subscribers(1, timeout=10)
+        for _ in range(HANDED_OVER):
+            time.sleep(APART_S)
+            publisher.send(struct.pack("<Q", time.monotonic_ns()))
+        assert taker.stdout is not None
+        spans = [(began, done) for began, done in json.loads(taker.stdout.readline())]
+    return watch.undisturbed(spans) or [float(done - began) for began, done in spans]
+
+
 def _asleep() -> None:
     """Between two messages readers fall asleep again."""
     time.sleep(GAP_NS / NS)
-
-
-def longest(values: list[float]) -> float:
-    """Pure. The longest, or what the longest of a million would be, if that is longer: the longest of each few is
-    distributed as Gumbel's law says, whose two parameters come from these."""
-    blocks = [max(values[at : at + BLOCK]) for at in range(0, len(values) - BLOCK + 1, BLOCK)]
-    if len(blocks) < 2:
-        return max(values)
-    scale = statistics.stdev(blocks) * math.sqrt(6) / math.pi
-    place = statistics.fmean(blocks) - _EULER * scale
-    return max(*values, place + scale * math.log(MILLION / BLOCK))
 
 
 def _cost(times: dict[int, list[float]]) -> Cost:
@@ -220,26 +253,13 @@ def _quantile(values: list[float], share: float) -> float:
 
 
 @contextlib.contextmanager
-def _reader(node: LocalNode, tag: str) -> Iterator[None]:
-    """A process that sleeps until something comes, as subscribers do."""
-    with subprocess.Popen([sys.executable, "-c", _READER, node.socket, tag], stdout=subprocess.PIPE) as process:
+def _process(program: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that has said that it is ready; it ends with the block."""
+    with subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             process.stdout.readline()
-            yield
-        finally:
-            process.kill()
-
-
-@contextlib.contextmanager
-def _computing() -> Iterator[None]:
-    """A process that computes, only just less important than this thread."""
-    command = [sys.executable, "-c", _COMPUTER, str(FIFO - 1), str(2 * COMPUTING_NS)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield
+            yield process
         finally:
             process.kill()
 

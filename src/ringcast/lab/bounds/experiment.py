@@ -13,17 +13,16 @@ from contextlib import ExitStack
 from statistics import median
 from typing import NamedTuple
 
-import msgspec
-
 from ringcast.admission.calibration import Calibration
-from ringcast.admission.model import NS, OtherTask, System
+from ringcast.admission.model import System
 from ringcast.admission.verdict import Verdict, judge
-from ringcast.lab.bounds import witness
 from ringcast.lab.bounds.calibrating import calibrate
+from ringcast.lab.bounds.outsiders import NONE, Account
+from ringcast.lab.bounds.parts import NEAR, Parts, computed, measured
 from ringcast.lab.bounds.running import Measured, Runner
-from ringcast.lab.bounds.task_sets import NODE, task_set
+from ringcast.lab.bounds.task_sets import task_set
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
-from ringcast.lab.measuring.rows import at_least, at_most, figure
+from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.disturbance import Disturbance
@@ -36,6 +35,8 @@ TOGETHER_S = 30.0
 """For all sets, where all experiments run in their quick forms."""
 SECONDS, QUICK_SECONDS = 3.0, 1.5
 LEAST_ADMITTED, LEAST_TIGHT = 0.5, 0.2
+WORDS = {"starts": "until it starts", "computes": "computing", "behind": "behind others", "handed_over": "handed over"}
+MOST_SHOWN = 40
 
 
 class Outcome(NamedTuple):
@@ -53,7 +54,6 @@ class Outcome(NamedTuple):
 
     @property
     def admitted(self) -> bool:
-        """Every stream is; the witnesses have no deadline to keep."""
         return all(bound <= limit for bound, limit, _ in self.pairs())
 
     @property
@@ -69,29 +69,20 @@ def run(quick: bool, steps: Steps) -> Findings:
     steps.step("calibrating")
     disturbance = Disturbance()
     outcomes = []
-    with AWAKE.held(), ExitStack() as stack:  # as daemons do while channels have a schedule
-        found, witness_s = calibrate(), witness.cost_s()
-        runner = stack.enter_context(Runner())
+    with AWAKE.held(), Account() as account, ExitStack() as stack:  # awake as while channels have a schedule
+        found = calibrate(account=account.path)
+        runner = stack.enter_context(Runner(account.path))
         for seed in steps.rounds(sets, LEAST_SETS, TOGETHER_S):
             steps.step(f"task set {seed + 1}")
             cores = len(affinity.cores())
-            made = task_set(seed, cores, found.costs, found.blocking_s, found.preemption_s)
-            system = watched(made, cores, witness_s)
+            system = task_set(seed, cores, found)
             outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
     findings = conclude_sets(outcomes)
     findings.rows += disturbance.rows()
     findings.notes.append(_calibrated(found))
+    if account.path == NONE:
+        findings.notes.append("there are no accounts of processor time here: when others had a core is not known")
     return findings
-
-
-def watched(system: System, cores: int, witness_s: float) -> System:
-    """With the witnesses, one on each core and above all streams."""
-    period = witness.SELDOM_NS / NS
-    tasks = tuple(
-        OtherTask(name=f"witness {i}", node=NODE, period_s=period, compute_s=witness_s, deadline_s=period)
-        for i in range(cores)
-    )
-    return msgspec.structs.replace(system, tasks=tasks)
 
 
 def conclude(findings: Findings, analysed: Analysed) -> None:
@@ -104,9 +95,9 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
     admitted = [one for one in outcomes if one.admitted]
     feasible = [one for one in outcomes if one.feasible]
     pairs = [pair for one in admitted for pair in one.pairs()]
-    misses = sum(delay > bound * 1e9 for bound, _, seen in pairs for delay in seen.delays_ns)
+    misses = sum(one.delay > bound * 1e9 for bound, _, seen in pairs for one in seen.messages)
     missing = sum(seen.missing for _, _, seen in pairs)
-    shares = [seen.longest_s / bound for bound, _, seen in pairs if seen.delays_ns]
+    shares = [seen.longest_s / bound for bound, _, seen in pairs if seen.messages]
     both = [one for one in feasible if one.admitted]
     findings.rows += [
         at_most("messages of admitted streams that took longer than their bound", misses, "messages", 0),
@@ -119,10 +110,13 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
         figure("task sets", len(outcomes), "sets"),
         figure("task sets that are feasible: none missed a deadline while it ran", len(feasible), "sets"),
         figure("task sets that are admitted", len(admitted), "sets"),
-        figure("messages measured", sum(len(s.delays_ns) for one in outcomes for s in one.measured), "messages"),
-        figure("messages left out, because the witness saw a core taken away meanwhile",
+        figure("messages measured", sum(len(s.messages) for one in outcomes for s in one.measured), "messages"),
+        figure("messages left out, because a witness saw a core taken away meanwhile, or had by others",
                sum(s.disturbed for one in outcomes for s in one.measured), "messages"),
     ]  # fmt: skip
+    compared = [one for i, outcome in enumerate(outcomes) if outcome.admitted for one in _compared(i, outcome)]
+    findings.rows += _beyond(compared)
+    findings.tables.append(_near(compared))
     findings.tables.append(Table(
         "Task sets", ["set", "streams", "cores busy", "admitted", "feasible", "longest measured / bound", "left out"],
         [_cells(i, one) for i, one in enumerate(outcomes)],
@@ -134,6 +128,50 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
          Series("bound", sorted((bound * 1e3, bound * 1e3) for bound, _, _ in pairs))],
     ))  # fmt: skip
     return findings
+
+
+class Compared(NamedTuple):
+    """A message of an admitted stream: what its delay consists of, and its bound."""
+
+    number: int
+    tag: str
+    measured: Parts
+    computed: Parts
+
+    @property
+    def share(self) -> float:
+        return self.measured.whole / self.computed.whole
+
+
+def _compared(number: int, one: Outcome) -> list[Compared]:
+    bounds = computed(one.system)
+    return [
+        Compared(number, stream.tag, measured(message, stream), bounds[stream.tag])
+        for stream, seen in zip(one.system.streams, one.measured, strict=True)
+        for message in seen.messages
+    ]
+
+
+def _beyond(compared: Sequence[Compared]) -> list[Row]:
+    """Which terms of the bounds are too small, if any: single terms may be, as long as none of the sums is."""
+    return [
+        figure(f"longest beyond what was computed: {words}", max(
+            (1e6 * (getattr(one.measured, name) - getattr(one.computed, name)) for one in compared), default=None
+        ), "us")
+        for name, words in WORDS.items() if name != "computes"
+    ]  # fmt: skip
+
+
+def _near(compared: Sequence[Compared]) -> Table:
+    near = sorted((one for one in compared if one.share >= NEAR), key=lambda one: -one.share)[:MOST_SHOWN]
+    return Table(
+        f"Messages that took {NEAR} of their bound or more, in us: measured (computed)",
+        ["set", "stream", "share of the bound", *WORDS.values(), "whole"],
+        [[str(one.number + 1), one.tag, f"{one.share:.3f}",
+          *(f"{getattr(one.measured, name) * 1e6:,.0f} ({getattr(one.computed, name) * 1e6:,.0f})" for name in WORDS),
+          f"{one.measured.whole * 1e6:,.0f} ({one.computed.whole * 1e6:,.0f})"]
+         for one in near],
+    )  # fmt: skip
 
 
 def _cells(number: int, one: Outcome) -> list[str]:
@@ -160,5 +198,8 @@ def _check_priorities() -> None:
 
 def _calibrated(found: Calibration) -> str:
     costs = ", ".join(f"{name} {getattr(found.costs, name).fixed_s * 1e6:.0f} us" for name in ("publish", "deliver"))
-    waits, loses = found.blocking_s * 1e6, found.preemption_s * 1e6
-    return f"calibrated: {costs}; a ready thread waits {waits:.0f} us at most, one preempted loses {loses:.0f} us"
+    waits, kept, loses = (value * 1e6 for value in (found.waking_s, found.blocking_s, found.preemption_s))
+    return (
+        f"calibrated: {costs}; a ready thread waits {waits:.0f} us, once for a message {kept:.0f} us, one that is "
+        f"preempted loses {loses:.0f} us"
+    )

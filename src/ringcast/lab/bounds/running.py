@@ -19,27 +19,31 @@ import msgspec
 
 from ringcast.admission.model import NS, System
 from ringcast.admission.priorities import fifo_priorities
+from ringcast.lab.bounds.outsiders import NONE
+from ringcast.lab.bounds.parts import Message
 from ringcast.lab.bounds.task_sets import MOST_STREAMS
-from ringcast.lab.bounds.witness import SELDOM_NS, Taken, Witnesses, undisturbed
+from ringcast.lab.bounds.witness import Taken, Witnesses, undisturbed
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.local_mesh import local_mesh
 from ringcast.lab.testbed.opened import Opened
 
 _LEAD_NS = 200_000_000
+_SPARE_S = 0.3
+"""After the last period has begun: several times as long as the longest."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """Of one stream: delays of the messages that count, how many were left out because the witness saw a core taken
-    away meanwhile, and how many never came."""
+    """Of one stream: the messages that count, how many were left out because the witness saw a core taken away
+    meanwhile, and how many never came."""
 
     tag: str
-    delays_ns: tuple[int, ...]
+    messages: tuple[Message, ...]
     disturbed: int
     missing: int
 
     @property
     def longest_s(self) -> float:
-        return max(self.delays_ns, default=0) / NS
+        return max((one.delay for one in self.messages), default=0) / NS
 
 
 class Process:
@@ -78,11 +82,14 @@ class Process:
 
 
 class Runner(Opened):
+    def __init__(self, account: str = NONE) -> None:
+        self._account = account
+
     def _open(self, stack: ExitStack) -> None:
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="ringcast-bounds-"))
         (node,) = stack.enter_context(local_mesh(("here",), Path(place)))
         self._ends = [stack.enter_context(_closing(Process(node.socket))) for _ in range(2 * MOST_STREAMS)]
-        self._witnesses = stack.enter_context(Witnesses(SELDOM_NS))
+        self._witnesses = stack.enter_context(Witnesses(self._account))
 
     def run(self, system: System, seconds: float) -> list[Measured]:
         """All streams begin a period at once: the worst that can happen. Raises LabError."""
@@ -93,16 +100,18 @@ class Runner(Opened):
             sender.ask("prepare", role="publisher", tag=stream.tag)
         begin = time.monotonic_ns() + _LEAD_NS
         counts = [math.ceil(seconds / stream.period_s) for stream, _, _ in pairs]
+        until = begin + round((seconds + _SPARE_S) * NS)
         for (stream, sender, receiver), count in zip(pairs, counts, strict=True):
             (reader,) = stream.subscribers
             receiver.post("subscribe", compute_ns=round(reader.compute_s * NS), count=count, fifo=given[stream.tag],
-                          timeout_s=seconds + 2.0)  # fmt: skip
+                          until_ns=until)  # fmt: skip
             sender.post("publish", period_ns=round(stream.period_s * NS), compute_ns=round(stream.compute_s * NS),
-                        size=round(stream.bytes), begin_ns=begin, count=count, fifo=given[stream.tag])  # fmt: skip
+                        size=round(stream.bytes), begin_ns=begin, count=count, fifo=given[stream.tag],
+                        until_ns=until)  # fmt: skip
         for _, sender, _ in pairs:
             sender.reply()
         seen = [receiver.reply() for _, _, receiver in pairs]
-        taken = self._witnesses.taken()
+        taken = self._witnesses.seen()
         for _, *ends in pairs:
             taken += [(began, done) for end in ends for began, done in end.ask("finish")]
         tags = [stream.tag for stream, _, _ in pairs]
@@ -111,8 +120,10 @@ class Runner(Opened):
 
 def judged(tag: str, rows: list[list[int]], taken: list[Taken], count: int) -> Measured:
     """Pure. Without the messages during which a core was taken away."""
-    kept = [done - began for began, done in undisturbed([(began, done) for began, done in rows], taken)]
-    return Measured(tag, tuple(kept), len(rows) - len(kept), count - len(rows))
+    came = [Message(*row) for row in rows]
+    whole = set(undisturbed([(one.began, one.done) for one in came], taken))
+    kept = tuple(one for one in came if (one.began, one.done) in whole)
+    return Measured(tag, kept, len(came) - len(kept), count - len(came))
 
 
 class _closing:

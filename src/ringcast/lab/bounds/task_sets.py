@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 
-from ringcast.admission.model import Costs, Node, Stream, Subscriber, System
+from ringcast.admission.calibration import Calibration
+from ringcast.admission.model import Stream, Subscriber, System
 
 NODE = "here"
 PERIODS_S = (0.01, 0.02, 0.025, 0.04, 0.05, 0.1)
@@ -17,7 +18,7 @@ MOST_STREAMS = 4
 LEAST_COMPUTE_S = 2e-4
 
 
-def task_set(seed: int, cores: int, costs: Costs, blocking_s: float, preemption_s: float = 0.0) -> System:
+def task_set(seed: int, cores: int, found: Calibration) -> System:
     """Two to four streams that together take from a fifth to nine tenths of the node."""
     draw = random.Random(seed)
     count = draw.randint(2, MOST_STREAMS)
@@ -35,8 +36,7 @@ def task_set(seed: int, cores: int, costs: Costs, blocking_s: float, preemption_
         streams.append(
             Stream(tag=tag, node=NODE, period_s=period, bytes=BYTES, compute_s=before, subscribers=(reader,))
         )
-    node = Node(name=NODE, cores=cores, blocking_s=blocking_s, preemption_s=preemption_s)
-    return System(nodes=(node,), streams=tuple(streams), costs=costs)
+    return System(nodes=(found.node(NODE, cores),), streams=tuple(streams), costs=found.costs)
 
 
 def _uunifast(draw: random.Random, count: int, total: float) -> list[float]:

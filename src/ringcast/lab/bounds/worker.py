@@ -3,7 +3,8 @@ input say, and answers each with a line.
 
 A publisher sleeps until its period begins, computes and sends; a subscriber receives, computes, and notes when the
 period began and when it was done. Computing is counted in the thread's own processor time, so that being preempted does
-not make it less, and all that the thread does beside is part of it. Both note when a core was taken away from them.
+not make it less, and all that the thread does beside is part of it: also reading the kernel's counters, which say how
+long the thread waited behind others. Both note when a core was taken away from them.
 """
 
 from __future__ import annotations
@@ -17,17 +18,24 @@ import time
 from typing import Any
 
 import ringcast
-from ringcast.lab.bounds.witness import OwnTime, Taken
+from ringcast.lab.bounds.witness import LATE_NS, OwnTime, Taken
 
-_TIMES = struct.Struct("<QQ")
-"""When the period began, and when the message was sent."""
+_TIMES = struct.Struct("<QQQ")
+"""When the period began, when the message was sent, and how long its publisher waited behind others."""
+READING_NS = 20_000
+"""Before a thread is done with computing it reads its counters; what is left of its time is computed afterwards."""
 
 
-def spin(until_ns: int) -> None:
-    """Until this thread has had so much time."""
+def spin(until_ns: int, taken: list[Taken]) -> None:
+    """Until this thread has had so much time. Notes when its core stood still, though the kernel counts that as its
+    time: whoever was to run there next waited as long."""
     clock = time.thread_time_ns
-    while clock() < until_ns:
-        pass
+    now = clock()
+    while now < until_ns:
+        before, now = now, clock()
+        if now - before > LATE_NS:
+            done = time.monotonic_ns()
+            taken.append((done - (now - before), done))
 
 
 def urgent(priority: int) -> None:
@@ -68,34 +76,41 @@ class Worker:
         taken, self._taken = self._taken, []
         return taken
 
-    def publish(self, period_ns: int, compute_ns: int, size: int, begin_ns: int, count: int, fifo: int) -> None:
+    def publish(
+        self, period_ns: int, compute_ns: int, size: int, begin_ns: int, count: int, fifo: int, until_ns: int
+    ) -> None:
         body = bytes(size - _TIMES.size)
         urgent(fifo)
         try:
             for i in range(count):
                 nominal = begin_ns + i * period_ns
-                self._own.begin()
                 used = time.thread_time_ns()
+                self._own.begin()
                 sleep_until(nominal)
-                spin(used + compute_ns)
-                self._end.send(_TIMES.pack(nominal, time.monotonic_ns()) + body)
-                self._own.notice(nominal, self._taken)
+                spin(used + compute_ns - READING_NS, self._taken)
+                waited = self._own.notice(nominal, self._taken)
+                spin(used + compute_ns, self._taken)
+                self._end.send(_TIMES.pack(nominal, time.monotonic_ns(), waited) + body)
+            sleep_until(until_ns)
         finally:
             normal()
 
-    def subscribe(self, compute_ns: int, count: int, fifo: int, timeout_s: float) -> list[tuple[int, int]]:
-        """(began, done) of every message that came."""
-        seen: list[tuple[int, int]] = []
+    def subscribe(self, compute_ns: int, count: int, fifo: int, until_ns: int) -> list[tuple[int, ...]]:
+        """Of every message that came: when its period began, it was sent, received and done; how long its publisher
+        waited behind others, and its subscriber. Nobody leaves before all are done: ending is in no bound."""
+        seen: list[tuple[int, ...]] = []
         urgent(fifo)
         try:
             for _ in range(count):
                 self._own.begin()
-                message = self._end.recv(timeout_s)
-                used = time.thread_time_ns()
-                began, sent = _TIMES.unpack_from(message.data)
-                spin(used + compute_ns)
-                seen.append((began, time.monotonic_ns()))
-                self._own.notice(sent, self._taken)
+                message = self._end.recv(max(0.0, (until_ns - time.monotonic_ns()) * 1e-9))
+                used, received = time.thread_time_ns(), time.monotonic_ns()
+                began, sent, before = _TIMES.unpack_from(message.data)
+                spin(used + compute_ns - READING_NS, self._taken)
+                waited = self._own.notice(sent, self._taken)
+                spin(used + compute_ns, self._taken)
+                seen.append((began, sent, received, time.monotonic_ns(), before, waited))
+            sleep_until(until_ns)
         except TimeoutError:
             pass
         finally:

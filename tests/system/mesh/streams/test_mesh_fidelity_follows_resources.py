@@ -160,3 +160,38 @@ def test_another_ones_deadline_takes_some_and_gives_it_back(make_mesh, eventuall
         while not sub.fidelity.best:
             told.get(timeout=60)
     publisher.close()
+
+
+def test_another_ones_deadline_makes_images_smaller_and_larger_again(make_mesh, eventually, tmp_path, beat, reader):
+    here = this_machine(metadata.version("ringcast"))
+    slow = Costs(deliver=Cost(per_byte_s=2e-6))
+    save(tmp_path / "ringcast" / "calibration.json", Calibration(here, slow, 0.0, "now", True))
+    how = {"XDG_CACHE_HOME": str(tmp_path)}
+    a, b = make_mesh(2, a=how, b=how)
+    schema = {"dtype": "uint8", "shape": [100, 100]}
+    pub = a.session.tag("camera", codec="numpy", schema=schema).publisher(period_s=0.025, max_bytes=10_100)
+    eventually(lambda: b.knows("camera"))
+    camera = b.session.tag("camera")
+    sub = camera.subscribe(size=((10, 10), (100, 100)), deadline_s=10.0)
+    assert sub.fidelity.best
+    beat(pub, np.zeros((100, 100), np.uint8))
+    reading = reader(sub)
+    told = queue.SimpleQueue()
+    with sub.on_fidelity(told.put):
+        arm = b.session.tag("arm").publisher(period_s=0.1, max_bytes=10_000)
+        urgent = [b.session.tag("arm").subscribe(deadline_s=0.095) for _ in range(here.cores + 1)]
+        less = told.get(timeout=60)
+        assert 10 <= less.size[0] < 100
+        assert "deadline" in less.why
+        eventually(lambda: reading.messages and reading.messages[-1].data.shape == sub.fidelity.size, patience_s=60)
+        late = camera.subscribe(size=((10, 10), (100, 100)), deadline_s=10.0)
+        assert not late.fidelity.best  # at once, without a word
+        late.close()
+        for one in urgent:
+            one.close()
+        arm.close()
+        while not sub.fidelity.best:
+            told.get(timeout=60)
+    eventually(lambda: reading.messages[-1].data.shape == (100, 100), patience_s=60)
+    numbers = [message.seq for message in reading.messages]
+    assert all(later > earlier for earlier, later in itertools.pairwise(numbers))

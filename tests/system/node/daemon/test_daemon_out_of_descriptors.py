@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+import ringcast
 from ringcast.control.answers import Refused, Welcome
 from ringcast.control.requests import Hello, ListTags, OpenTag, Subscribe
+from ringcast.daemon.rings.kept_files import without_descriptors
 
 
 @pytest.fixture
@@ -56,3 +58,20 @@ def test_a_request_whose_descriptors_do_not_fit_is_refused_and_the_session_goes_
     assert refused.error == "ResourceLimit"
     assert "ulimit -n" in refused.fields["remedy"]
     assert wire.status().clients == 1
+
+
+def test_a_publisher_takes_one_descriptor_of_the_daemon_and_its_ring_can_be_read(daemon: Any, eventually: Any) -> None:
+    """Where the kernel keeps files without descriptors; else its ring and bell have one each."""
+
+    files = f"/proc/{daemon.process.pid}/fd"
+    each = 1 if without_descriptors() else 3
+    with ringcast.connect(daemon.socket_path, start=False) as session:
+        first = session.tag("first").publisher()
+        before = len(os.listdir(files))
+        pubs = [session.tag(f"held/{number}", depth=16, capacity_bytes=4096).publisher() for number in range(20)]
+        eventually(lambda: len(os.listdir(files)) <= before + 20 * each)
+        subs = [session.subscribe(f"held/{number}") for number in range(20)]
+        for number, pub in enumerate(pubs):
+            pub.send(b"%d" % number)
+        assert [sub.recv(timeout=30).data for sub in subs] == [b"%d" % number for number in range(20)]
+        first.close()

@@ -69,9 +69,9 @@ def test_costs_come_from_the_calibration_of_this_machine(tmp_path, capsys):
 
     here = this_machine(metadata.version("ringcast"))
     costs = Costs(publish=Cost(fixed_s=0.001), deliver=Cost(fixed_s=0.002))
-    save(kept, Calibration(here, costs, 0.0005, "2026-01-01", True))
+    save(kept, Calibration(here, costs, 0.0005, "2026-01-01", True, waking_s=0.0001))  # once, and for each step
     assert main(["admit", str(plan), "--calibration", str(kept), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["streams"][0]["bound_s"] == pytest.approx(0.004)
+    assert json.loads(capsys.readouterr().out)["streams"][0]["bound_s"] == pytest.approx(0.0037)
 
     save(kept, Calibration(Machine("another", 64, "1", "0"), costs, 0.0, "2026-01-01", True))
     assert main(["admit", str(plan), "--calibration", str(kept)]) == 1

@@ -134,3 +134,43 @@ def test_a_pull_client_that_was_let_in_counts_and_is_nobodys_subscriber(table):
         admitting.pull(pulling(table, 0.06, 2.0))  # both together are more than the core can do
     table.remove("sub:5")
     admitting.pull(pulling(table, 0.06, 2.0))
+
+
+CELLS = Calibration(Machine("p", 1, "k", "v"), Costs(deliver=Cost(per_byte_s=1e-6)), 0.0, "now", True)
+"""A reader needs a microsecond for each byte."""
+
+
+def photographed(table: TagTable) -> None:
+    """Every tenth of a second 100 by 100 cells of a byte, and what is before them."""
+    table.open_tag("camera", {"codec": "numpy", "schema": {"shape": [100, 100]}}, create=True)
+    published(table, "camera", Declared(0.1, 10_100))
+
+
+def test_a_size_is_computed_with_its_own_bytes(table):
+    photographed(table)
+    admitting = Admitting(table, lambda: CELLS)
+    with pytest.raises(AdmissionRefused):
+        admitting.subscribe("camera", 0.005, False, Wanted())
+    with pytest.raises(AdmissionRefused):
+        admitting.subscribe("camera", 0.005, False, Wanted(size=(90, 90)))
+    admitting.subscribe("camera", 0.005, False, Wanted(size=(50, 50)))
+
+
+def test_of_a_range_of_sizes_the_best_that_fits(table):
+    photographed(table)
+    admitting = Admitting(table, lambda: CELLS)
+    wanted = Wanted(size=(100, 100), range_size=((20, 20), (100, 100)))
+    assert admitting.allowed_for("camera", 0.05, False, wanted).size is None
+    admitting.subscribe("camera", 0.005, False, wanted)
+    width, height = admitting.allowed_for("camera", 0.005, False, wanted).size
+    assert 20 < width < 70
+    assert height == width
+    with pytest.raises(AdmissionRefused):
+        admitting.subscribe("camera", 0.0001, False, wanted)
+
+
+def test_where_the_schema_says_nothing_a_size_has_all_the_bytes(table):
+    table.open_tag("camera", {"codec": "numpy"}, create=True)
+    published(table, "camera", Declared(0.1, 10_100))
+    with pytest.raises(AdmissionRefused):
+        Admitting(table, lambda: CELLS).subscribe("camera", 0.005, False, Wanted(size=(2, 2)))

@@ -19,7 +19,7 @@ class FakeRing:
         self.writer = _core.StageWriter(depth=4096, capacity_bytes=1 << 16)
         self.info = SimpleNamespace(incarnation=incarnation)
         self.row = SimpleNamespace(depth=self.writer.depth, capacity_bytes=self.writer.capacity_bytes)
-        self.fds = (SimpleNamespace(fileno=lambda: self.writer.ring_fd),)
+        self.files = (SimpleNamespace(open=lambda: SimpleNamespace(fileno=lambda: self.writer.ring_fd)),)
         self.ring = self.writer.incarnation
         self._seq = self._now_ns = 0
 

@@ -19,7 +19,7 @@ class Ring:
     def __init__(self, writer, busy):
         self._writer = writer
         self._busy = busy
-        self.fds = (SimpleNamespace(fileno=lambda: writer.ring_fd),)
+        self.files = (SimpleNamespace(open=lambda: SimpleNamespace(fileno=lambda: writer.ring_fd)),)
         self.row = SimpleNamespace(depth=writer.depth, capacity_bytes=writer.capacity_bytes)
         self.ring = writer.incarnation
 

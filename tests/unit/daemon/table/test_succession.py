@@ -6,7 +6,7 @@ import pytest
 
 from ringcast.daemon.table import settings
 from ringcast.daemon.table.rows import Change, TagRow
-from ringcast.daemon.table.succession import Succession
+from ringcast.daemon.table.succession import MOST_AT_ONCE, Succession
 from ringcast.daemon.table.table import TagTable
 from ringcast.model.place import Setting
 from ringcast.model.tag import TagAttributes
@@ -141,3 +141,32 @@ def test_a_tag_destroyed_on_one_side_takes_its_settings_with_it(first: str) -> N
         pass
     assert old.table.tag("t") is None
     assert new.table.tag("t") is None
+
+
+def test_backups_of_many_tags_are_appointed_in_portions() -> None:
+    table = TagTable("a", 1)
+    succession = Succession(table)
+    count = 2 * MOST_AT_ONCE + 10
+    for number in range(count):
+        succession.noticed(table.open_tag(f"t/{number}", {})[1])
+    succession.settle([])
+    calls = 0
+    while calls == 0 or succession.unsettled:
+        assert len(succession.settle(["b"])) <= MOST_AT_ONCE
+        calls += 1
+    assert {row.backup for row in table.tags()} == {"b"}
+    assert calls == 3
+    assert succession.settle(["b"]) == []
+
+
+def test_those_whose_backup_went_get_another() -> None:
+    table = TagTable("a", 1)
+    succession = Succession(table)
+    for number in range(20):
+        succession.noticed(table.open_tag(f"t/{number}", {})[1])
+    succession.settle(["b", "c"])
+    of_b = {row.name for row in table.tags() if row.backup == "b"}
+    assert 0 < len(of_b) < 20
+    changes = succession.settle(["c"])
+    assert {change.row.name for change in changes if isinstance(change.row, TagRow)} == of_b
+    assert {row.backup for row in table.tags()} == {"c"}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from ringcast.errors import QosMismatch
-from ringcast.lab.bounds.calibrating import Stopwatch, longest
-from ringcast.lab.bounds.witness import EVERY_NS, OwnTime, Witnesses, undisturbed
+from ringcast.lab.bounds.calibrating import Stopwatch
+from ringcast.lab.bounds.outsiders import NONE, Account, Outsiders
+from ringcast.lab.bounds.witness import EVERY_NS, Core, OwnTime, Sleepers, Witnesses, undisturbed
+from ringcast.lab.bounds.worker import spin
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.transport.urgent import scheduling
@@ -26,7 +28,7 @@ def test_spans_beside_what_was_taken_away_are_kept():
 class Fake(Witnesses):
     """Saw everything taken away until now."""
 
-    def taken(self):
+    def seen(self):
         return [(0, time.monotonic_ns())]
 
 
@@ -36,7 +38,7 @@ def test_a_stopwatch_without_a_single_undisturbed_span_shows_all():
 
 def test_a_stopwatch_leaves_out_what_was_disturbed():
     class Once(Fake):
-        def taken(self):
+        def seen(self):
             return [(0, began[0] + 1)]
 
     began: list[int] = []
@@ -44,23 +46,14 @@ def test_a_stopwatch_leaves_out_what_was_disturbed():
     assert len(kept) == 4
 
 
-def test_the_longest_of_a_million_is_not_shorter_than_the_longest_seen():
-    assert longest([3.0, 9.0, 4.0]) == 9.0
-    assert longest([5.0] * 300) == 5.0
-    draw = random.Random(1)
-    few = [draw.expovariate(1.0) for _ in range(3000)]
-    assert max(few) < longest(few)
-    assert 10.0 < longest(few) < 20.0  # of a million such: about 14
-
-
 def test_time_that_a_thread_neither_had_nor_waited_for_is_noticed(monkeypatch):
     ms = 1_000_000
-    now, had = 100 * ms, 7 * ms
-    monkeypatch.setattr(OwnTime, "_had_ns", lambda self: had)
+    now, counted = 100 * ms, (5 * ms, 2 * ms)
+    monkeypatch.setattr(OwnTime, "_counted_ns", lambda self: counted)
     monkeypatch.setattr("ringcast.lab.bounds.witness.time", SimpleNamespace(monotonic_ns=lambda: now))
     own, taken = OwnTime(), []
-    now, had = 102 * ms, 9 * ms
-    own.notice(100 * ms, taken)
+    now, counted = 102 * ms, (6 * ms, 3 * ms)
+    assert own.notice(100 * ms, taken) == ms
     assert taken == []
     now = 112 * ms  # ten that were nobody's
     own.notice(100 * ms, taken)
@@ -72,11 +65,51 @@ def test_time_that_a_thread_neither_had_nor_waited_for_is_noticed(monkeypatch):
 
 def test_a_thread_that_computes_has_its_time_as_the_kernel_counts_it():
     own = OwnTime()
-    before, until = own._had_ns(), time.thread_time_ns() + 2_000_000
+    before, until = own._counted_ns()[0], time.thread_time_ns() + 2_000_000
     while time.thread_time_ns() < until:
         pass
-    assert own._had_ns() - before >= 2_000_000
+    assert own._counted_ns()[0] - before >= 2_000_000
     own.close()
+
+
+def test_a_thread_whose_core_stood_still_while_it_computed_notes_it(monkeypatch):
+    ms = 1_000_000
+    times = iter([0, ms // 10, 2 * ms, 3 * ms])
+    fake = SimpleNamespace(thread_time_ns=lambda: next(times), monotonic_ns=lambda: 50 * ms)
+    monkeypatch.setattr("ringcast.lab.bounds.worker.time", fake)
+    taken = []
+    spin(2 * ms, taken)
+    assert taken == [(50 * ms - 19 * ms // 10, 50 * ms)]
+
+
+def test_what_others_had_of_a_core_is_what_the_experiment_did_not(tmp_path):
+    own = tmp_path / "mine"
+    own.mkdir()
+
+    def used(machine, mine):
+        (tmp_path / "cpuacct.usage_percpu").write_text(f"7 {machine} \n")
+        (own / "cpuacct.usage_percpu").write_text(f"9 {mine} \n")
+
+    used(1000, 400)
+    others = Outsiders(str(own), core=1)
+    used(1900, 1000)
+    assert others.had_since() == 300
+    assert others.had_since() == 0
+    assert Outsiders(NONE, core=1).had_since() == 0
+
+
+def test_without_accounts_nothing_is_known(tmp_path):
+    with Account(tmp_path) as account:
+        assert account.path == NONE
+
+
+def test_an_account_is_gone_afterwards():
+    before = Path("/proc/self/cgroup").read_text()
+    with Account() as account:
+        inside = Path("/proc/self/cgroup").read_text()
+        assert (account.path == NONE) == (inside == before)
+    assert Path("/proc/self/cgroup").read_text() == before
+    assert account.path == NONE or not Path(account.path).exists()
 
 
 def allowed():
@@ -87,19 +120,57 @@ def allowed():
     return True
 
 
-def test_a_witness_that_is_stopped_says_so_afterwards(eventually):
-    if not allowed():
-        with pytest.raises(LabError, match="root"), Witnesses():
-            pass
-        return
+class Own:
+    """A thread's times, as they are made up."""
+
+    now = waited = 0
+
+    def look(self):
+        return self.now, self.waited
+
+
+class Others:
+    had = 0
+
+    def had_since(self):
+        had, self.had = self.had, 0
+        return had
+
+
+def test_a_witness_sees_when_its_core_stood_still_and_when_others_had_it():
+    ms = 1_000_000
+    own, others = Own(), Others()
+    core = Core(own, others)
+    assert core.look(10_000) is None
+    own.now, own.waited = 5 * ms, 5 * ms - 20_000  # it waited behind the experiment's own threads
+    assert core.look(5 * ms) is None
+    own.now = 7 * ms
+    assert core.look(7 * ms) == (5 * ms, 7 * ms), "it neither ran nor waited"
+    own.now, own.waited, others.had = 9 * ms, own.waited + 2 * ms, ms
+    assert core.look(9 * ms) == (7 * ms, 9 * ms), "others had the core"
+    assert core.look(9 * ms + 1000) is None
+
+
+def test_witnesses_end_with_the_block():
     with Witnesses() as witnesses:
         processes = witnesses.processes
-        assert len(processes) == 2 * len(affinity.cores())
-        os.kill(processes[0].pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, processes[0].pid, os.WSTOPPED)
+        assert len(processes) == len(affinity.cores())
+    assert all(process.returncode is not None for process in processes)
+
+
+def test_a_sleeper_that_is_stopped_says_so_afterwards(eventually):
+    if not allowed():
+        with pytest.raises(LabError, match="root"), Sleepers():
+            pass
+        return
+    with Sleepers() as sleepers:
+        process = sleepers.processes[0]
+        os.kill(process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
         since = time.monotonic_ns()
         while (until := time.monotonic_ns()) < since + 10 * EVERY_NS:
             pass
-        os.kill(processes[0].pid, signal.SIGCONT)
-        eventually(lambda: any(a < since and b > until for a, b in witnesses.taken()))
-    assert all(process.returncode is not None for process in processes)
+        os.kill(process.pid, signal.SIGCONT)
+        middle = (since + until) // 2
+        eventually(lambda: any(a < middle < b for a, b in sleepers.seen()))
+    assert process.returncode is not None

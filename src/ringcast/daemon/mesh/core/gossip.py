@@ -53,6 +53,7 @@ class Gossip:
         self._news: dict[str, int] = {}  # node: the version up to which it is no news
         self._absent_ns: dict[str, int] = {}  # of whom something is known and who is not here, since when
         self._push_ns: int | None = None
+        self._settle_ns: int | None = None  # backups are left to appoint
         self._summary_ns = now_ns
         self._unsettled = False
         self._written = -1
@@ -78,7 +79,8 @@ class Gossip:
             return None
         times = [self._summary_ns] if self._links.numbered else []
         times += [min(self._absent_ns.values()) + self._timing.forget_ns] if self._absent_ns else []
-        return min(times + ([self._push_ns] if self._push_ns is not None else []), default=None)
+        times += [time for time in (self._push_ns, self._settle_ns) if time is not None]
+        return min(times, default=None)
 
     # ------------------------------------------------------------------ what happens
 
@@ -151,8 +153,9 @@ class Gossip:
         """What is to be done and told because of all that happened."""
         contests = self._succession.noticed(self._changes)
         if self._unsettled:
-            self._unsettled = False
             self._changes += self._succession.settle(self._lives)
+            self._unsettled = self._succession.unsettled
+            self._settle_ns = now_ns if self._unsettled else None
         self._changes += self._succession.take_over_settings()
         if self._written != self._succession.written:
             self._written = self._succession.written
