@@ -6,8 +6,8 @@ are sent is fixed before the clock starts, by a short trial, so that slow and fa
 All contenders are open at the same time and take turns of a fraction of a second; what is judged is the median, over
 the rounds, of our rate by the rate that the peer had in the same round. On a virtual machine a core may be one half of
 a real one, whose other half computes for somebody else, or not, changing within a second. So both ends time stores to
-memory of their own before and after each stream, and rounds with whole cores are judged, if there are enough of them;
-the ratio over all rounds stands beside.
+memory of their own before and after each stream, and the ratio over the rounds with whole cores stands beside what is
+judged, which is all rounds.
 """
 
 from __future__ import annotations
@@ -208,18 +208,19 @@ def measure(run: Run) -> list[Row]:
     for kind, factor in ((SINGLE, 3.0), (MANY, 10.0), (BIG, 2.0)):
         against = SINGLE if kind is MANY else kind
         value = medians.get((kind.key, run.ours))
-        rival, beside = _best(rates, kind, against, run.ours, whole_us)
+        rival, beside = _best(rates, kind, against, run.ours, math.inf)
         reference = _by(value, beside)
         name = f"throughput, {kind.title}: {factor:g} times the fastest peer ({rival}"
         name += ", one call per message)" if kind is MANY else ")"
         rows.append(at_least(name, value, kind.unit, scaled(reference, factor), reference))
-        rival, whatever = _best(rates, kind, against, run.ours, math.inf)
-        name = f"throughput, {kind.title}: beside the fastest peer, whatever the cores did ({rival})"
-        others.append(plain(name, value, kind.unit, _by(value, whatever)))
-        if beside is not None:
-            name = f"during the run, rounds with whole cores, of {beside.rounds}, {kind.title}"
-            others.append(about(name, beside.whole, "rounds"))
-    rival, beside = _best(rates, MANY, MANY, run.ours, whole_us)
+        rival, whole = _best(rates, kind, against, run.ours, whole_us)
+        if whole is not None and whole.whole >= LEAST_ROUNDS:
+            name = f"throughput, {kind.title}: beside the fastest peer, rounds with whole cores only ({rival})"
+            others.append(plain(name, value, kind.unit, _by(value, whole)))
+        if whole is not None:
+            name = f"during the run, rounds with whole cores, of {whole.rounds}, {kind.title}"
+            others.append(about(name, whole.whole, "rounds"))
+    rival, beside = _best(rates, MANY, MANY, run.ours, math.inf)
     value = medians.get((MANY.key, run.ours))
     name = f"throughput, {MANY.title}: beside the fastest peer's own batches ({rival})"
     rows += [plain(name, value, MANY.unit, _by(value, beside)), *others]
