@@ -187,8 +187,8 @@ class Gossip:
     # ------------------------------------------------------------------ comparing
 
     def _ask(self, link: int, digest: TableDigest, now_ns: int) -> None:
-        """Have the other side send what is lacking here. One who knows nothing yet asks one peer: all of them would send
-        it all."""
+        """Have the other side send what is lacking here. One who knows nothing yet asks one peer: each of them would
+        send all of it."""
         if self._asked is None and not self._known.keys() - {self._table.node}:
             self._asked = link, now_ns + CATCH_UP_NS
         if self._asked is None or self._asked[0] == link:
