@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,24 +10,15 @@ namespace ringcast::adapt {
 namespace {
 
 constexpr std::size_t kAtOnce = 8;
-constexpr double kLeast = 1e-6;  // what a number that is 0 counts as in logarithms and below a fraction stroke
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
 
 }  // namespace
 
-Trees::Trees(std::size_t numbers, const std::vector<std::vector<Part>>& features, bool logarithms, const std::vector<std::uint32_t>& roots,
-             const std::vector<Branch>& nodes, std::vector<double> leaves, std::size_t labels)
-    : numbers_(numbers), labels_(labels), logarithms_(logarithms), leaves_(std::move(leaves)) {
+Trees::Trees(Features features, const std::vector<std::uint32_t>& roots, const std::vector<Branch>& nodes, std::vector<double> leaves,
+             std::size_t labels)
+    : features_(std::move(features)), labels_(labels), leaves_(std::move(leaves)) {
     if (labels_ == 0 || leaves_.size() % labels_ != 0) refuse("leaves have not one value for each label");
-    for (const std::vector<Part>& feature : features) {
-        if (feature.empty()) refuse("a feature is made of nothing");
-        for (const Part& part : feature) {
-            if (part.number >= numbers_) refuse("a feature names a number that is not there");
-            parts_.push_back(part);
-        }
-        ends_.push_back(static_cast<std::uint32_t>(parts_.size()));
-    }
     nodes_.reserve(nodes.size());
     for (std::size_t tree = 0; tree < roots.size(); ++tree) {
         const std::size_t end = tree + 1 < roots.size() ? roots[tree + 1] : nodes.size();
@@ -51,7 +40,7 @@ std::size_t Trees::add_tree(const std::vector<Branch>& nodes, std::size_t begin,
             node.at = static_cast<std::uint32_t>(one.right * labels_);
         } else {
             const std::size_t left = begin + one.left, right = begin + one.right;
-            if (one.feature >= ends_.size() || std::min(left, right) <= from[done] || std::max(left, right) >= end)
+            if (one.feature >= features_.size() || std::min(left, right) <= from[done] || std::max(left, right) >= end)
                 refuse("a node names a feature or a node that is not there");
             node.feature = static_cast<std::int32_t>(one.feature);
             node.at = static_cast<std::uint32_t>(nodes_.size());
@@ -64,24 +53,8 @@ std::size_t Trees::add_tree(const std::vector<Branch>& nodes, std::size_t begin,
     return root;
 }
 
-void Trees::scores(const double* numbers, std::vector<double>& scratch, double* scores) const {
-    scratch.resize(numbers_ + ends_.size());
-    double* const values = scratch.data() + numbers_;
-    if (logarithms_)
-        for (std::size_t i = 0; i < numbers_; ++i) scratch[i] = std::log(std::max(numbers[i], kLeast));
-    std::uint32_t part = 0;
-    for (std::size_t feature = 0; feature < ends_.size(); ++feature) {
-        double value = logarithms_ ? scratch[parts_[part].number] : numbers[parts_[part].number];
-        for (++part; part < ends_[feature]; ++part) {
-            const Part& one = parts_[part];
-            if (logarithms_) {
-                value = one.below ? value - scratch[one.number] : value + scratch[one.number];
-            } else {
-                value = one.below ? value / std::max(numbers[one.number], kLeast) : value * numbers[one.number];
-            }
-        }
-        values[feature] = value;
-    }
+void Trees::scores(const double* numbers, Scratch& scratch, double* scores) const {
+    const double* const values = features_.values(numbers, scratch);
     std::fill(scores, scores + labels_, 0.0);
     // Several trees at once: a step of one waits for memory, and the others' do not depend on it.
     for (std::size_t first = 0; first < roots_.size(); first += kAtOnce) {

@@ -1,7 +1,6 @@
 // A model that is made of trees, evaluated: numbers of an environment in, one sum per label out.
 //
-// A feature is a product and quotient of numbers; in logarithms, a sum and difference. A node asks whether a feature is
-// at most its threshold; a leaf has a value for each label, and the leaves of all trees are added. Whatever was handed
+// A node asks whether a feature is at most its threshold; a leaf has a value for each label, and the leaves of all trees are added. Whatever was handed
 // over, no walk leaves the arrays and every walk ends: children lie behind their parents.
 #pragma once
 
@@ -9,12 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace ringcast::adapt {
+#include "adapt/features.hpp"
 
-struct Part {
-    bool below;  // divided by
-    std::uint32_t number;
-};
+namespace ringcast::adapt {
 
 // As it comes from a file: `left` of 0 is a leaf, whose values begin at `right` times the number of labels.
 struct Branch {
@@ -26,14 +22,15 @@ struct Branch {
 class Trees {
 public:
     // Throws std::invalid_argument. `nodes` of all trees are one after the other; `roots` says where each begins, and children count from there.
-    Trees(std::size_t numbers, const std::vector<std::vector<Part>>& features, bool logarithms, const std::vector<std::uint32_t>& roots,
-          const std::vector<Branch>& nodes, std::vector<double> leaves, std::size_t labels);
+    Trees(Features features, const std::vector<std::uint32_t>& roots, const std::vector<Branch>& nodes, std::vector<double> leaves,
+          std::size_t labels);
 
-    std::size_t numbers() const { return numbers_; }
+    std::size_t numbers() const { return features_.numbers(); }
     std::size_t labels() const { return labels_; }
 
+    using Scratch = std::vector<double>;
     // `scratch` is kept by the caller, so that nothing is allocated from the second time on.
-    void scores(const double* numbers, std::vector<double>& scratch, double* scores) const;
+    void scores(const double* numbers, Scratch& scratch, double* scores) const;
 
 private:
     // Children lie side by side, the right one behind the left one. A leaf has none: `at` is where its values begin.
@@ -45,10 +42,8 @@ private:
 
     std::size_t add_tree(const std::vector<Branch>& nodes, std::size_t begin, std::size_t end);
 
-    std::size_t numbers_, labels_;
-    bool logarithms_;
-    std::vector<Part> parts_;
-    std::vector<std::uint32_t> ends_;  // of each feature, in `parts_`
+    Features features_;
+    std::size_t labels_;
     std::vector<Node> nodes_;
     std::vector<std::uint32_t> roots_;
     std::vector<double> leaves_;

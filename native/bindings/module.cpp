@@ -59,7 +59,7 @@ NB_MODULE(_core, m) {
     bind_variable_table(m);
     bind_variable_view(m);
     bind_schedule(m);
-    bind_trees(m);
+    bind_models(m);
     m.attr("PAGE_BYTES") = kPage;
     m.attr("LATENCY_BUCKETS") = kLatencyBuckets;
     m.attr("MAILBOX_BITS") = kMailboxBits;

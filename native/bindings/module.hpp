@@ -30,7 +30,7 @@ void bind_recovery(nb::module_& m);
 void bind_variable_table(nb::module_& m);
 void bind_variable_view(nb::module_& m);
 void bind_schedule(nb::module_& m);
-void bind_trees(nb::module_& m);
+void bind_models(nb::module_& m);
 
 nb::dict header_counters(const RingHeader& header);
 

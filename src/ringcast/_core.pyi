@@ -1067,6 +1067,27 @@ class Trees:
     def best(self, numbers: Sequence[float], lowest: bool) -> int:
         """The label with the lowest sum, or the highest; of equals the first. Raises ValueError."""
 
+class Layers:
+    """A model's networks. A layer is (weights, constants): for each input, what it adds to each output; between two
+    layers a value x becomes x / (1 + |x|). `features` are as those of `Trees`."""
+
+    def __init__(
+        self,
+        *,
+        numbers: int,
+        features: Sequence[Sequence[tuple[bool, int]]],
+        logarithms: bool,
+        networks: Sequence[Sequence[tuple[Sequence[float], Sequence[float]]]],
+        labels: int,
+    ) -> None:
+        """Raises ValueError."""
+
+    def scores(self, numbers: Sequence[float]) -> list[float]:
+        """The sum of the networks, by label. Raises ValueError."""
+
+    def best(self, numbers: Sequence[float], lowest: bool) -> int:
+        """The label with the lowest sum, or the highest; of equals the first. Raises ValueError."""
+
 def set_schedule(thread: int, values: tuple[int, int, int, int, int]) -> None:
     """Give a thread (0: the caller's) a policy of Linux: its number, priority, runtime, deadline, period in ns. Raises
     OSError."""

@@ -6,11 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import bronze_rows
 import pytest
 from pyspark.sql import SparkSession
 
-from ringcast.spark.experiments.examples import costs
+from ringcast.spark import jobs
+from ringcast.spark.declaration import NothingToDo
+from ringcast.spark.experiments.learning.examples import costs
 from ringcast.spark.experiments.lived import lived
+from ringcast.spark.lake import Lake
+from ringcast.spark.tables.bronze import MESSAGES, RESULTS
 
 TOLD = {
     "taken_ns": 10**18, "tag": "cam", "asked": "auto:relate2 unordered", "receivers": 3, "loss_percent": 5.0,
@@ -19,9 +24,16 @@ TOLD = {
     "delivered": 99.0, "latency_mean": 1.0, "relate2": 2.0, "predicted": 1.0, "by": "", "changed_to": "",
 }  # fmt: skip
 
+KEYS = {"receivers": 3, "burst": 1, "payload_bytes": 200, "delay_us": 500, "bandwidth_mbit": 100}
+
 
 def message(tag: str = "@ringcast/a/choices", **told: Any) -> tuple[str, str, bytearray]:
     return tag, "b", bytearray(json.dumps({**TOLD, **told}).encode())
+
+
+def _told(at: int, **told: Any) -> tuple[str, int, int, bytes]:
+    tag, _, payload = message(**told)
+    return tag, at, at, bytes(payload)
 
 
 def test_looks_at_transports_in_nearly_the_same_environment_are_compared(spark: SparkSession, tmp_path: Path) -> None:
@@ -56,3 +68,34 @@ def test_what_no_clock_measured_has_no_latency(spark: SparkSession) -> None:
     (row,) = lived(rows).collect()
     assert (row.metric, row.value) == ("delivered", 99.0)
     assert json.loads(row.configuration)["loss_percent"] == "0.0"
+
+
+def test_what_was_recorded_of_a_mesh_is_learned_from_beside_experiments(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path / "lake")
+    looks = [
+        (rate, transport, cost)
+        for rate in (10.0, 50.0)
+        for transport, cost in (("multicast+nak", 2.0), ("multicast+parity:r=4,c=3", 5.0))
+    ]
+    there = [
+        bronze_rows.message(*_told(at, transport=transport, relate2=cost, rate_hz=rate, taken_ns=10**18 + at))
+        for at, (rate, transport, cost) in enumerate(looks)
+    ]
+    lake.append(MESSAGES, bronze_rows.frame(spark, there), "r")
+    jobs.run("lived", lake)
+    with pytest.raises(NothingToDo, match="no later choices"):
+        jobs.run("lived", lake)
+    results = lake.read(RESULTS)
+    assert {row.experiment for row in results.select("experiment").distinct().collect()} == {"lived"}
+    simulated = [
+        ("e", json.dumps({**KEYS, "loss_percent": loss, "rate_hz": rate, "transport": name}), 0, "relate2", cost,
+         "", "", "")
+        for loss in (1, 2, 4, 8) for rate in (10, 20, 40, 80, 160, 320)
+        for name, cost in (("nak", 1.0 + rate / 100), ("parity:r=4,c=3", 2.0))
+    ]  # fmt: skip
+    kinds = "experiment string, configuration string, repetition int, metric string, value double, unit string, "
+    source = spark.createDataFrame(simulated, kinds + "machine string, version string")
+    options = {"metric": "relate2", "splits": 1, "wholes": "", "compare": "no"}
+    run = jobs.run("train", lake, source=source, options=options)
+    assert run.counts["environments"] == 4 * 6 + 2, "those of the experiment, and two that were lived through"
+    assert run.counts["best is nak"] == 4 * 3 + 2

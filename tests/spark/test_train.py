@@ -25,7 +25,7 @@ from ringcast.lab.simulation.workers import workers
 from ringcast.record import results as kept
 from ringcast.spark import jobs
 from ringcast.spark.experiments import train as trained
-from ringcast.spark.experiments.examples import combined, costs, cover, examples, held, looked_at, timed
+from ringcast.spark.experiments.learning.examples import combined, costs, cover, examples, held, looked_at, timed
 from ringcast.spark.experiments.train import FAMILIES, NothingToLearn, train
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run

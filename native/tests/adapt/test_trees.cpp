@@ -19,7 +19,7 @@ std::vector<double> scores(const Trees& trees, const std::vector<double>& number
 
 bool refused(const std::vector<Branch>& nodes, const std::vector<std::uint32_t>& roots = {0}) {
     try {
-        Trees(1, {{{false, 0}}}, false, roots, nodes, {1.0, 2.0}, 1);
+        Trees(Features(1, {{{false, 0}}}, false), roots, nodes, {1.0, 2.0}, 1);
     } catch (const std::invalid_argument&) {
         return true;
     }
@@ -31,7 +31,7 @@ bool refused(const std::vector<Branch>& nodes, const std::vector<std::uint32_t>&
 TEST(trees, add_the_leaves_of_all) {
     // x * y <= 6 asks the first; x alone the second, whose right child is a node again.
     const std::vector<Branch> nodes{{0, 6.0, 1, 2}, {0, 0.0, 0, 0}, {0, 0.0, 0, 1}, {1, 1.0, 2, 1}, {1, 5.0, 3, 4}, {0, 0.0, 0, 2}, {0, 0.0, 0, 3}, {0, 0.0, 0, 0}};
-    const Trees trees(2, {{{false, 0}, {false, 1}}, {{false, 0}}}, false, {0, 3}, nodes, {1, 10, 2, 20, 4, 40, 8, 80}, 2);
+    const Trees trees(Features(2, {{{false, 0}, {false, 1}}, {{false, 0}}}, false), {0, 3}, nodes, {1, 10, 2, 20, 4, 40, 8, 80}, 2);
     CHECK((scores(trees, {1, 6}) == std::vector<double>{5, 50}));    // 6 <= 6, 1 <= 1
     CHECK((scores(trees, {2, 3.5}) == std::vector<double>{10, 100}));  // 7 > 6, 1 < 2 <= 5
     CHECK((scores(trees, {6, 1}) == std::vector<double>{2, 20}));    // 6 <= 6, 6 > 5
@@ -49,13 +49,13 @@ TEST(trees, of_any_number_and_depth_are_all_walked) {
         }
         double wanted = 0;  // at 4.5, trees up to the fourth go right
         for (std::uint32_t tree = 0; tree < number; ++tree) wanted += tree % 3 == 0 || tree < 5 ? 100 : 1;
-        CHECK_EQ(scores(Trees(1, {{{false, 0}}}, false, roots, nodes, {1.0, 100.0}, 1), {4.5})[0], wanted);
+        CHECK_EQ(scores(Trees(Features(1, {{{false, 0}}}, false), roots, nodes, {1.0, 100.0}, 1), {4.5})[0], wanted);
     }
 }
 
 TEST(trees, compare_logarithms_where_products_are_sums) {
     const std::vector<Branch> nodes{{0, std::log(2.0), 1, 2}, {0, 0.0, 0, 0}, {0, 0.0, 0, 1}};
-    const Trees trees(2, {{{false, 0}, {true, 1}}}, true, {0}, nodes, {1, 2}, 1);
+    const Trees trees(Features(2, {{{false, 0}, {true, 1}}}, true), {0}, nodes, {1, 2}, 1);
     CHECK_EQ(scores(trees, {6, 4})[0], 1.0);
     CHECK_EQ(scores(trees, {9, 4})[0], 2.0);
     CHECK_EQ(scores(trees, {0, 4})[0], 1.0);  // as if it were 1e-6, and no infinity
@@ -63,7 +63,7 @@ TEST(trees, compare_logarithms_where_products_are_sums) {
 }
 
 TEST(trees, divide_by_nothing_without_an_infinity) {
-    const Trees trees(2, {{{false, 0}, {true, 1}}}, false, {0}, {{0, 1e5, 1, 2}, {0, 0.0, 0, 0}, {0, 0.0, 0, 1}}, {1, 2}, 1);
+    const Trees trees(Features(2, {{{false, 0}, {true, 1}}}, false), {0}, {{0, 1e5, 1, 2}, {0, 0.0, 0, 0}, {0, 0.0, 0, 1}}, {1, 2}, 1);
     CHECK_EQ(scores(trees, {1, 0})[0], 2.0);
     CHECK_EQ(scores(trees, {0, 0})[0], 1.0);
 }
@@ -91,7 +91,7 @@ TEST(trees, refuse_what_would_leave_the_arrays_or_never_end) {
 TEST(trees, refuse_features_and_leaves_that_do_not_fit) {
     const auto made = [](std::vector<std::vector<Part>> features, std::vector<double> leaves, std::size_t labels) {
         try {
-            Trees(1, features, true, {0}, {{0, 0.0, 0, 0}}, std::move(leaves), labels);
+            Trees(Features(1, features, true), {0}, {{0, 0.0, 0, 0}}, std::move(leaves), labels);
         } catch (const std::invalid_argument&) {
             return false;
         }

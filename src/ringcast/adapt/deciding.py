@@ -21,6 +21,9 @@ MARGIN, FINE_MARGIN = 0.1, 0.03
 SETTLED = 2
 REST_S = 5.0
 LONGEST_REST_S = 600.0
+EFFORT = 0.01
+"""What a packet more for each message counts, in times the cost: those that a model takes for equal are not, because in
+the simulator receivers take no time for repairs."""
 ENOUGH = 30
 """Messages; fewer say nothing of a loss."""
 HEARTBEAT_S = 0.005
@@ -68,7 +71,9 @@ def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: 
     if model is not None:
         beyond = model.beyond(numbers)
         if not beyond:
-            found = [Candidate(carried(label), score) for label, score in model.ranked(numbers)]
+            names = ((carried(label), score) for label, score in model.ranked(numbers))
+            each = [Candidate(name, score * (1 + EFFORT * more_packets(name))) for name, score in names]
+            found = sorted(each, key=lambda one: one.score)
             if fit := [one for one in found if _fits(one.transport, environment, wish, serves)]:
                 margin = FINE_MARGIN if model.predicts_costs else MARGIN
                 return Ranking(fit, f"the {model.family} for {wish.metric}", margin)
@@ -129,6 +134,15 @@ def called(transport: str, ordered: bool) -> str:
     if ordered and not {"nak", "ack", "tcp"} & set(words):
         words.insert(0, "ordering")
     return "+".join(words) + colon + settings
+
+
+def more_packets(transport: str) -> float:
+    """How many a receiver gets for each message besides it, where nothing is lost."""
+    names, _, settings = transport.partition(":")
+    words = names.split("+")
+    numbers = dict(part.partition("=")[::2] for part in settings.split(",") if part)
+    share = float(numbers.get("c", 3)) / float(numbers.get("r", 8))
+    return share if {"parity", "lateral"} & set(words) else 0.0
 
 
 def expected_loss(transport: str, environment: Environment) -> float:

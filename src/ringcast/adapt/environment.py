@@ -108,6 +108,25 @@ class _Look(NamedTuple):
     of: int = 0
 
 
+class Met(NamedTuple):
+    """What one channel met between two looks. None where losses are hidden."""
+
+    loss_percent: float | None
+    burst: float | None
+    rate_hz: float
+    payload_bytes: float
+
+
+def met(elapsed_s: float, before: Counted, after: Counted) -> Met | None:
+    """None while nothing came."""
+    look = _between(elapsed_s, {(0, "", 0): before}, {(0, "", 0): after})
+    if not look.messages or elapsed_s <= 0:
+        return None
+    loss = 100 * look.skipped / look.seen if look.seen else None
+    rate_hz, size = look.messages / elapsed_s, look.bytes / look.messages
+    return Met(loss, _burst(look) if look.seen else None, rate_hz, size)
+
+
 class Surroundings:
     """Of one tag. Give it every look; it knows the environment."""
 
@@ -119,12 +138,15 @@ class Surroundings:
         self._sent: deque[_Look] = deque(maxlen=looks)
         """Of all senders together, losses alone."""
         self._ways: dict[str, tuple[float, float]] = {}
+        self.carried_by: set[str] = set()
+        """Transports of the channels in the last look: a pinned one, or one that is left, is not what was chosen."""
 
     def look(self, now_s: float, heard: Iterable[Heard]) -> None:
         """Nodes that are not among them receive nothing any more."""
         heard = list(heard)
         self._look_at_senders({one.node: _by_key(one.sent) for one in heard if one.sent})
         told = {one.node: one for one in heard if one.channels}
+        self.carried_by = {channel.transport for one in told.values() for channel in one.channels}
         for gone in self._before.keys() - told.keys():
             del self._before[gone], self._looks[gone], self._ways[gone]
         for node, one in told.items():

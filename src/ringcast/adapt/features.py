@@ -27,6 +27,8 @@ HEADS_BYTES = 60
 """Of a datagram: our header and those below it."""
 BLOCK, REPAIRS, REPAIR_HEADS_BYTES = 4, 3, 138
 """Of parity as it is most often chosen: messages of a block, its repairs, and what their headers take."""
+HARDLY_PERCENT = 0.05
+"""Less loss than this is hardly another environment than none."""
 HEARTBEAT_US, FLUSH_US = 5_000.0, 5_000.0
 """After so long without a message a sender says which was the last, and a block of parity that is not full goes out."""
 
@@ -39,10 +41,14 @@ def _repairs_us(payload_bytes: float, bandwidth_mbit: float) -> float:
     return 8 * REPAIRS * (payload_bytes + REPAIR_HEADS_BYTES) / max(bandwidth_mbit, LEAST)
 
 
+def _messages(period_us: float) -> int:
+    """Of a block when it goes out: when it is full, or after FLUSH_US."""
+    return min(BLOCK, int(FLUSH_US / period_us) + 1)
+
+
 def _clash_us(period_us: float, repairs_us: float) -> float:
-    """A block goes out when it is full, or after FLUSH_US: the next message may be due while its repairs are on the
-    line."""
-    messages = min(BLOCK, int(FLUSH_US / period_us) + 1)
+    """The next message may be due while the repairs of a block are on the line."""
+    messages = _messages(period_us)
     until_next = messages * period_us - FLUSH_US if messages < BLOCK else period_us
     wait = repairs_us - until_next
     return wait / messages if wait > 0 else 0.0
@@ -72,10 +78,22 @@ DERIVED = {
         ),
     ),
     "seen_us": Derived(("rate_hz", "delay_us"), lambda rate_hz, delay_us: 1e6 / max(rate_hz, LEAST) + 8 / 3 * delay_us),
+    "held_us": Derived(
+        ("rate_hz", "delay_us", "payload_bytes", "bandwidth_mbit"),
+        lambda rate_hz, delay_us, payload_bytes, bandwidth_mbit: (
+            4 / 3 * delay_us
+            + _wire_us(payload_bytes, bandwidth_mbit)
+            + 5
+            + _clash_us(1e6 / max(rate_hz, LEAST), _repairs_us(payload_bytes, bandwidth_mbit))
+        ),
+    ),
+    "block_messages": Derived(("rate_hz",), lambda rate_hz: float(_messages(1e6 / max(rate_hz, LEAST)))),
+    "lossy_percent": Derived(("loss_percent",), lambda loss_percent: loss_percent + HARDLY_PERCENT),
 }
 """From one message to the next; a datagram on the line; the way of a message on average; until what was asked for again
 comes: until the loss is seen, there and back; until a block of four is full, or goes out as it is; what messages wait
-on average behind the repairs of such a block; until what was lost comes where only the next message shows the loss."""
+on average behind the repairs of such a block; until what was lost comes where only the next message shows the loss; the
+way with what messages wait behind such repairs; messages of such a block; and the loss, of which 0 has a logarithm."""
 
 
 def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
@@ -88,14 +106,18 @@ def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
     repairs = (
         8 * REPAIRS * (environment["payload_bytes"] + REPAIR_HEADS_BYTES) / (bandwidth if bandwidth > LEAST else LEAST)
     )
+    way, clash = third + wire + 5, _clash_us(period, repairs)
     return (
         period,
         wire,
-        third + wire + 5,
+        way,
         (period if period < HEARTBEAT_US else HEARTBEAT_US) + 2 * third,
         block if block < FLUSH_US else FLUSH_US,
-        _clash_us(period, repairs),
+        clash,
         period + 2 * third,
+        way + clash,
+        float(_messages(period)),
+        environment["loss_percent"] + HARDLY_PERCENT,
     )
 
 
@@ -130,13 +152,15 @@ def numbers(features: Sequence[str]) -> Callable[[Mapping[str, float]], list[flo
     plain = [name for name in names if name not in DERIVED]
     others = [(one.of, one.needs) for name, one in DERIVED.items() if name in names]
     # A decision takes microseconds, and a call for each number would be a good part of them.
-    at_once = len(others) == len(DERIVED)
+    taken = [at for at, name in enumerate(DERIVED) if name in names]
+    at_once = {name for one in DERIVED.values() for name in one.needs} <= set(wanted) and len(taken) > 2
 
     def found(environment: Mapping[str, float]) -> list[float]:
         try:
             values = [environment[name] for name in plain]
             if at_once:
-                values += _timings(environment)
+                timings = _timings(environment)
+                values += [timings[at] for at in taken]
             else:
                 values += [of(*[environment[name] for name in needs]) for of, needs in others]
         except KeyError:

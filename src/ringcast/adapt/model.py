@@ -2,7 +2,8 @@
 
 The model is a small JSON file. `features` says what is looked at (see `features`), `labels` the choices, and one of
 `trees` (inner nodes are [feature, threshold, left, right], leaves [shares of the labels]; shares of several trees are
-added) or `weights` and `constants` decides; of equals the first label wins. With `predicts` "costs" they give the
+added), `networks` (each a list of layers with `weights`, by input and output, and `constants`; added too) or `weights`
+and `constants` decides; of equals the first label wins. With `predicts` "costs" they give the
 logarithm of the metric for each label instead, and the lowest wins. The rest says how good it is: `share` of
 environments it never saw in which its choice was nearly the best, `constant` the same of the one transport that is best
 on the whole, and `spans`, from where to where the environments reached it learned from.
@@ -38,6 +39,11 @@ class ModelError(RingcastError, ValueError):
         super().__init__(f"{path} is no model: {reason}; 'ringcast pipeline run train' writes one")
 
 
+class _Layer(msgspec.Struct, frozen=True):
+    weights: list[float]
+    constants: list[float]
+
+
 class _Model(msgspec.Struct, frozen=True):
     metric: str
     family: str
@@ -50,6 +56,7 @@ class _Model(msgspec.Struct, frozen=True):
     logarithms: bool = False
     predicts: Literal["shares", "costs"] = "shares"
     trees: list[list[list[float | list[float]]]] = []
+    networks: list[list[_Layer]] = []
     weights: list[list[float]] = []
     constants: list[float] = []
 
@@ -63,15 +70,15 @@ class Chooser:
         self.spans, self.wins = model.spans, model.wins
         self.predicts_costs = model.predicts == "costs"
         self._lines = _checked_lines(model, path)
-        if not model.labels or bool(model.trees) == bool(self._lines):
-            raise ModelError(path, "it has no labels, or not exactly one of trees and weights")
+        if not model.labels or [bool(model.trees), bool(model.networks), bool(self._lines)].count(True) != 1:
+            raise ModelError(path, "it has no labels, or not exactly one of trees, networks and weights")
         try:
             self.inputs = inputs(model.features)
             self._numbers = numbers(model.features)
             self._values = evaluator(model.features, model.logarithms)
         except ValueError as exc:
             raise ModelError(path, str(exc)) from exc
-        self._trees = _native_trees(model, path) if model.trees else None
+        self._native = _native(model, path)
         self._trees_number = len(model.trees)
 
     @classmethod
@@ -89,8 +96,8 @@ class Chooser:
 
     def choose(self, environment: Mapping[str, float]) -> str:
         """The label for these numbers; others than `inputs` are not looked at. Raises NumbersMissing."""
-        if self._trees is not None:
-            return self.labels[self._trees.best(self._numbers(environment), self.predicts_costs)]
+        if self._native is not None:
+            return self.labels[self._native.best(self._numbers(environment), self.predicts_costs)]
         scores = self._scores(environment)
         return self.labels[scores.index(min(scores) if self.predicts_costs else max(scores))]
 
@@ -100,7 +107,7 @@ class Chooser:
         scores = self._scores(environment)
         if self.predicts_costs:
             rated = [math.exp(min(score, _MOST_LOG)) for score in scores]
-        elif self._trees is not None:
+        elif self._trees_number:
             rated = [1 - score / self._trees_number for score in scores]
         else:
             highest = max(scores)
@@ -109,8 +116,8 @@ class Chooser:
         return sorted(zip(self.labels, rated, strict=True), key=lambda pair: pair[1])
 
     def _scores(self, environment: Mapping[str, float]) -> list[float]:
-        if self._trees is not None:
-            return self._trees.scores(self._numbers(environment))
+        if self._native is not None:
+            return self._native.scores(self._numbers(environment))
         values = self._values(environment)
         return [constant + sum(map(float.__mul__, row, values)) for row, constant in self._lines]
 
@@ -120,6 +127,22 @@ class Chooser:
         spans = ((name, self.spans.get(name, (-math.inf, math.inf))) for name in self.inputs)
         ends = ((name, low / REACH, math.inf if name in PLENTY else high * REACH) for name, (low, high) in spans)
         return [name for name, low, high in ends if not low <= environment.get(name, low) <= high]
+
+
+def _native(model: _Model, path: str) -> _core.Trees | _core.Layers | None:
+    """Raises ModelError."""
+    if model.trees:
+        return _native_trees(model, path)
+    if not model.networks:
+        return None
+    try:
+        return _core.Layers(
+            numbers=len({name for feature in model.features for _, name in parts(feature)}),
+            features=shapes(model.features), logarithms=model.logarithms, labels=len(model.labels),
+            networks=[[(layer.weights, layer.constants) for layer in layers] for layers in model.networks],
+        )  # fmt: skip
+    except ValueError as exc:
+        raise ModelError(path, str(exc)) from exc
 
 
 def _native_trees(model: _Model, path: str) -> _core.Trees:

@@ -150,6 +150,40 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What of the priority is not in force, and why."""
 
 
+class ChannelEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """What an incoming channel met in the last seconds. None is what nobody can say: `tcp` hides its losses."""
+
+    seconds: float
+    receivers: int
+    """Nodes that subscribe to the tag, but for the publisher's."""
+    loss_percent: float | None
+    """Before any repair."""
+    burst: float | None
+    """Packets lost in a row."""
+    rate_hz: float
+    payload_bytes: float
+    round_trip_us: float | None
+    bandwidth_left_mbit: float | None
+    """Of the interface that it comes by: its speed, less all that came by it."""
+    cpu_left_percent: float | None
+    """Of this node's cores."""
+
+
+class ChannelChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """How the node that keeps a tag chose what carries it, as of its last look. `candidates` are the transports that
+    keep what was promised, best first, each with the metric predicted, in times the best one's."""
+
+    asked: str
+    transport: str
+    since_ns: int
+    why: str
+    """It was chosen then."""
+    by: str
+    """The model or rule that ranks now."""
+    environment: str
+    candidates: list[tuple[str, float]]
+
+
 class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A row of `ringcast channels`, as the node at one end of it counts. `node` is the other end.
 
@@ -181,6 +215,10 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Of an incoming one for a subscriber with a range: what it may have, and what does not allow more."""
     receiver: Literal["", "daemon", "subscriber"] = ""
     """Of an incoming one: who receives it. A subscriber that is its node's only reader does it itself."""
+    environment: ChannelEnvironment | None = None
+    """Of an incoming one, as of the last second."""
+    choices: list[ChannelChoice] = []
+    """Of a tag whose transport is left to its keeper."""
 
 
 class SettingStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from ringcast.daemon.admitting.capacities import Capacities
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
+from ringcast.daemon.choosing.meeting import Meeting
 from ringcast.daemon.choosing.models import Models
 from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
@@ -165,15 +166,22 @@ class Network:
         self._capacities = Capacities(local.table.node, self.mesh, ways.to, this_calibration, background)
         local.admitting.others = self._capacities
         self.models = Models(self.mesh, self._node_rights.may_choose)
-        hearing = Hearing(local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions)
+        self._meeting = Meeting(self._receivers, self.clocks.statuses, self._host_of)
+        self._hearing = Hearing(
+            local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions,
+            self._meeting.others,
+        )  # fmt: skip
         self.choosing = Choosing(
-            local, self.mesh, hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
+            local, self.mesh, self._hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
             self._tell_lived,
         )  # fmt: skip
         self._choices = OwnPublisher(
             local, choices_tag(local.table.node), CHOICE_ATTRIBUTES, deliver, self.local_changed
         )
-        self._telemetry = Telemetry(local, self.channels, self.dropped, deliver, self.local_changed, background)
+        self._telemetry = Telemetry(
+            local, lambda: self._meeting.look(self.channels()), self.dropped, deliver, self.local_changed, background,
+            self._meeting.begin,
+        )  # fmt: skip
 
     async def start(self) -> None:
         """Raises OSError when an address cannot be listened on."""
@@ -311,7 +319,15 @@ class Network:
 
     def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
         """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
-        return list(self.channels(read_back=True)), self.dropped()
+        rows = [
+            msgspec.structs.replace(self._meeting.known(row), choices=self._hearing.choices(row.tag))
+            for row in self.channels(read_back=True)
+        ]  # fmt: skip
+        return rows, self.dropped()
+
+    def _receivers(self, tag: str) -> int:
+        table = self._local.table
+        return len({row.owner for row in table.subscribers(tag)} - {row.owner for row in table.publishers(tag)})
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what this node's receiving ends dropped; what was not believed of other

@@ -56,6 +56,16 @@ def test_the_model_ranks_what_serves() -> None:
     assert [one.transport for one in reliable.candidates] == ["multicast+nak"]
 
 
+def test_of_equals_what_sends_less_is_better() -> None:
+    labels = ["parity:r=4,c=3", "nak", "parity:r=4,c=2,flush=1s"]
+    found = ranked(around(), Wish("relate2"), model(labels, [0.0, 0.002, 0.001]), lambda transport, wish: True)
+    assert [one.transport for one in found.candidates] == [
+        "multicast+nak", "multicast+parity:r=4,c=2,flush=1s", "multicast+parity:r=4,c=3",
+    ]  # fmt: skip
+    clearly = ranked(around(), Wish("relate2"), model(labels, [0.0, 0.02, 0.03]), lambda transport, wish: True)
+    assert clearly.candidates[0].transport == "multicast+parity:r=4,c=3"
+
+
 def test_what_would_lose_more_than_is_accepted_is_no_candidate() -> None:
     known = model(["udp", "nak"], [0.0, 1.0])
     found = ranked(around(loss_percent=3.0), Wish("relate2", loss=0.02), known, serves)

@@ -214,3 +214,11 @@ def test_what_the_stream_cost_is_that_of_the_last_look() -> None:
     assert around.cost() == (180, 20, 36 * 10**7)
     assert (around.cost().delivered, around.cost().latency_ms) == (90.0, 2.0)
     assert Surroundings().cost().latency_ms == 0.0
+
+
+def test_what_carries_the_tag_is_known_beside_what_was_chosen() -> None:
+    around = Surroundings()
+    around.look(0.0, [Heard("a", [counted(1)]), Heard("b", [counted(1, transport="tcp")])])
+    assert around.carried_by == {"nak", "tcp"}
+    around.look(1.0, [Heard("a", [counted(2, transport="tcp")]), Heard("c", [])])
+    assert around.carried_by == {"tcp"}

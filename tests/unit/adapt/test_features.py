@@ -14,7 +14,7 @@ amounts = st.floats(0, 1e6)
 
 
 def test_how_long_things_take() -> None:
-    assert numbers(list(DERIVED))(AROUND) == pytest.approx([10_000, 20, 825, 6_600, 5_000, 0, 11_600])
+    assert numbers(list(DERIVED))(AROUND) == pytest.approx([10_000, 20, 825, 6_600, 5_000, 0, 11_600, 825, 1, 5.05])
     assert numbers(["period_us", "block_us"])({"rate_hz": 1_000.0}) == pytest.approx([1_000, 3_000])
     assert inputs(["way_us/period_us", "loss_percent"]) == [
         "delay_us", "payload_bytes", "bandwidth_mbit", "rate_hz", "loss_percent",
@@ -38,12 +38,18 @@ def test_a_message_may_wait_behind_the_repairs_of_a_block(rate_hz: float, waits_
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(amounts, amounts, amounts, amounts)
-def test_all_of_them_at_once_are_what_each_is_alone(rate: float, delay: float, size: float, mbit: float) -> None:
-    around = {"rate_hz": rate, "delay_us": delay, "payload_bytes": size, "bandwidth_mbit": mbit}
+@given(amounts, amounts, amounts, amounts, amounts)
+def test_all_of_them_at_once_are_what_each_is_alone(
+    rate: float, delay: float, size: float, mbit: float, loss: float
+) -> None:
+    around = {
+        "rate_hz": rate, "delay_us": delay, "payload_bytes": size, "bandwidth_mbit": mbit, "loss_percent": loss,
+    }  # fmt: skip
     alone = [numbers([name])(around)[0] for name in DERIVED]
     assert numbers(list(reversed(DERIVED)))(around) == pytest.approx(alone)
     assert evaluator(list(reversed(DERIVED)), False)(around) == pytest.approx(alone[::-1])
+    some = ["way_us", "held_us", "lossy_percent", "loss_percent", "rate_hz"]
+    assert evaluator(some, False)(around) == pytest.approx([*(numbers([name])(around)[0] for name in some)])
 
 
 def test_a_number_that_is_missing_is_named_by_what_the_environment_calls_it() -> None:

@@ -36,6 +36,18 @@ def test_what_is_chosen_is_ranked_first_and_of_equals_the_first_label(predicts: 
     assert parse(trees=[[[[0.3, 0.3]]]], predicts=predicts).choose({"loss": loss, "rate": 1.0}) == "a"
 
 
+def test_networks_squash_between_their_layers_and_are_added_up() -> None:
+    first = {"weights": [1.0, 1.0, -1.0, 1.0], "constants": [0.0, 0.0]}
+    second = {"weights": [1.0, 0.0, 0.0, 1.0], "constants": [0.0, -0.5]}
+    one = parse(networks=[[first, second]], predicts="costs")
+    # loss - rate and loss + rate, squashed: 0.5 against 0.75 - 0.5; then 0 against 0.4.
+    assert one.choose({"loss": 2.0, "rate": 1.0}) == "b"
+    (_, best), (_, other) = one.ranked({"loss": 2.0, "rate": 1.0})
+    assert (math.log(best), math.log(other)) == pytest.approx((0.25, 0.5))
+    more = {"weights": [0.0] * 4, "constants": [0.0, 1.0]}
+    assert parse(networks=[[first, second], [more]], predicts="costs").choose({"loss": 2.0, "rate": 1.0}) == "a"
+
+
 def test_lines_are_weighed() -> None:
     chooser = parse(weights=[[1.0, 0.0], [0.0, 1.0]], constants=[0.5, 0.0])
     assert chooser.choose({"loss": 1.0, "rate": 1.0}) == "a"
@@ -77,6 +89,10 @@ def test_what_is_not_said_is_asked_for_and_what_is_far_off_is_named() -> None:
         {"weights": [[1.0], [1.0]], "constants": [1.0, 1.0]},
         {"labels": [], "trees": [[[[]]]]},
         {"trees": "no"},
+        {"networks": [[]]},
+        {"networks": [[{"weights": [1.0, 0.0], "constants": [0.0]}]]},
+        {"networks": [[{"weights": [1.0, 0.0, 1.0], "constants": [0.0, 0.0]}]]},
+        {"networks": [[{"weights": [1.0] * 4, "constants": [0.0] * 2}]], "trees": [STUMP]},
         {"features": ["loss", "rate*"], "trees": [STUMP]},
         {"features": ["loss", "2*rate"], "trees": [STUMP]},
     ],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ringcast.spark.experiments.boosting import Settings, fit
+from ringcast.spark.experiments.learning.boosting import Settings, fit
 
 
 def told(trees: list[list[list[Any]]], values: list[float]) -> list[float]:

@@ -54,14 +54,17 @@ def test_there_and_back() -> None:
 
 
 def test_telemetry_is_a_table() -> None:
-    from ringcast.control.status import ChannelStatus
+    from ringcast.control.status import ChannelEnvironment, ChannelStatus
     from ringcast.daemon.table.system_tags import ATTRIBUTES, encode, encode_channel
 
     kind = arrow_type(ATTRIBUTES.schema)
     assert kind is not None
     row = ChannelStatus(
         direction="in", node="b", tag="x", incarnation=2**64 - 1, transport="udp", every=1, reliable=False, messages=5,
-        bytes=None, lost=0, counters={"late": 2},
+        bytes=None, lost=0, counters={"late": 2}, environment=ChannelEnvironment(
+            seconds=10.0, receivers=3, loss_percent=5.0, burst=None, rate_hz=100.0, payload_bytes=64.0,
+            round_trip_us=None, bandwidth_left_mbit=None, cpu_left_percent=50.0,
+        ),
     )  # fmt: skip
     payload = encode("a", 7, [encode_channel(row)], {"udp": {"unknown": 3}})
     (found,) = decoded(pa.array([payload]), pa.array(["json"]), kind).to_pylist()
@@ -69,3 +72,4 @@ def test_telemetry_is_a_table() -> None:
     assert (found["node"], found["taken_ns"], found["dropped"]) == ("a", 7, [("udp", [("unknown", 3)])])
     assert (channel["incarnation"], channel["messages"], channel["bytes"]) == ("f" * 16, 5, None)
     assert channel["counters"] == [("late", 2)]
+    assert (channel["environment"]["loss_percent"], channel["environment"]["burst"]) == (5.0, None)

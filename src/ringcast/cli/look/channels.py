@@ -56,7 +56,8 @@ this one refused.
 
 examples:
   ringcast channels                 all channels
-  ringcast channels --why           and why: where proxies sit, which transport the mesh chose
+  ringcast channels --why           and why: where proxies sit, which transport the mesh chose, from which candidates,
+                                    and what each channel met in the last seconds
   ringcast channels --watch         what flows and how well, again every second
   ringcast channels --watch --json  the same, an object a line
 """
@@ -110,6 +111,8 @@ def run(args: argparse.Namespace) -> int:
                 output.line("nobody here wants a scaled stream, so there is no proxy")
             for tag, asked, chosen in choices:
                 output.line(words.carried(tag, asked, chosen, time.time_ns()))
+            for line in words.explained(seen.rows):
+                output.line(line)
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from ringcast.control.limits import MAX_CHOICES_PER_TAG, MAX_WHY_CHARS
 from ringcast.control.peering import Name
 
 HEARD = "choosing.heard"
@@ -21,6 +22,7 @@ _MOST = 4096
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 Amount = Annotated[float, Meta(ge=0.0, le=1e15)]
 Text = Annotated[str, Meta(max_length=300)]
+Long = Annotated[str, Meta(max_length=MAX_WHY_CHARS)]
 
 
 class Counted(msgspec.Struct, frozen=True, array_like=True):
@@ -50,11 +52,28 @@ class Heard(msgspec.Struct, frozen=True, array_like=True):
     channels: Annotated[list[Counted], Meta(max_length=_MOST)]
     round_trip_s: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.0
     bandwidth: Amount = 0.0
+    """Of the interface, less what other streams take of it."""
     sent: Annotated[list[Counted], Meta(max_length=_MOST)] = []
 
 
+class Explained(msgspec.Struct, frozen=True, array_like=True):
+    """A choice as its keeper tells it (`control.status.ChannelChoice`)."""
+
+    asked: Text
+    transport: Text
+    since_ns: Count
+    why: Long
+    by: Long
+    environment: Long
+    candidates: Annotated[list[tuple[Text, Amount]], Meta(max_length=64)]
+
+
 class AskHeard(msgspec.Struct, frozen=True, kw_only=True):
+    """And what was chosen of these tags so far, for those who look at their channels there."""
+
     tags: Annotated[list[Text], Meta(max_length=_MOST)]
+    explained: Annotated[dict[Text, Annotated[list[Explained], Meta(max_length=MAX_CHOICES_PER_TAG)]],
+                         Meta(max_length=_MOST)] = {}  # fmt: skip
 
 
 class AllHeard(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ringcast.adapt.deciding import Deciding, Ranking, Wish, ranked
 from ringcast.adapt.environment import Cost, Environment, Surroundings
 from ringcast.control import service
-from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Heard, Lived
+from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Explained, Heard, Lived
 from ringcast.control.limits import MAX_CHOICES_PER_TAG, MAX_WHY_CHARS
 from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.background import Background
@@ -35,6 +35,8 @@ logger = logging.getLogger("ringcast.daemon")
 PERIOD_S = 1.0
 SOON_S = 0.05
 TIMEOUT_S = 0.8
+MOST_CANDIDATES, MOST_TIMES = 32, 1e6
+"""That are told of."""
 
 
 class _Tag:
@@ -129,8 +131,10 @@ class Choosing:
         return found
 
     async def _ask(self, node: str, tags: list[str]) -> AllHeard:
-        asked = AskHeard(tags=tags)
+        explained = {name: self._explained(name) for name in tags if name in self._tags}
+        asked = AskHeard(tags=tags, explained=explained)
         if node == self._local.table.node:
+            self._hearing.told(explained)
             return await self._hearing.heard(asked)
         try:
             answer = await self._mesh.request(node, HEARD, service.encode(asked), TIMEOUT_S)
@@ -142,28 +146,53 @@ class Choosing:
         return found
 
     async def _serve(self, node: str, payload: bytes) -> bytes:
-        return service.encode(await self._hearing.heard(service.decode_untrusted(payload, AskHeard)))
+        asked = service.decode_untrusted(payload, AskHeard)
+        rows = {name: self._local.table.tag(name) for name in asked.explained}
+        kept = {name for name, row in rows.items() if row is not None and row.primary == node}
+        self._hearing.told({name: asked.explained[name] for name in kept})
+        return service.encode(await self._hearing.heard(asked))
+
+    def _explained(self, name: str) -> list[Explained]:
+        row, tag = self._local.table.tag(name), self._tags[name]
+        if row is None:
+            return []
+        known = [(key, *found) for key, found in tag.rankings.items() if key in row.chosen]
+        return [explained(key, row.chosen[key], around, ranking) for key, around, ranking in known]
 
     def _choose(self, row: TagRow, tag: _Tag, wishes: dict[str, Wish]) -> None:
         environment = tag.surroundings.environment()
         if environment is None:
             return
         chosen = {key: choice for key, choice in row.chosen.items() if key in wishes}
+        tag.rankings = {key: found for key, found in tag.rankings.items() if key in wishes}
         for key, wish in list(wishes.items())[:MAX_CHOICES_PER_TAG]:
             ranking = ranked(environment, wish, self.models.of(METRICS[wish.metric], wish.ordered), serves)
             tag.rankings[key] = environment, ranking
             current = chosen[key].transport if key in chosen else ""
             decision = tag.deciding[key].decide(self._loop.time(), current, environment, ranking)
-            cost = tag.surroundings.cost()
-            if current and cost.messages:
-                after = decision.transport if decision.change else ""
-                self._tell(lived(row.name, key, current, environment, cost, ranking, after, self._now_ns()))
+            cost, carried_by = tag.surroundings.cost(), tag.surroundings.carried_by
+            if cost.messages and len(carried_by) == 1:
+                # Whatever was chosen: an administrator may have pinned another one.
+                (by,), after = carried_by, decision.transport if decision.change else ""
+                self._tell(lived(row.name, key, by, environment, cost, ranking, after, self._now_ns()))
             if decision.change:
                 logger.info("tag %s (%s): %s, %s", row.name, key, decision.transport, decision.why)
                 chosen[key] = Chosen(decision.transport, printable(decision.why), self._now_ns())
         if chosen != row.chosen:
             self._deliver(self._local.tags.put_chosen(row, chosen))
             self._on_chosen()
+
+
+def explained(asked: str, chosen: Chosen, around: Environment, ranking: Ranking) -> Explained:
+    """Pure."""
+    best = ranking.candidates[0].score if ranking.candidates else 0.0
+    times = [
+        (one.transport, min(one.score / best, MOST_TIMES) if best > 0 else 0.0)
+        for one in ranking.candidates[:MOST_CANDIDATES]
+    ]  # fmt: skip
+    return Explained(
+        asked, chosen.transport, chosen.since_ns, chosen.why, printable(ranking.by), printable(str(around)), times
+    )  # fmt: skip
 
 
 def lived(

@@ -6,11 +6,14 @@ the sending node's kernel knows; it is told beside what is received.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Heard
-from ringcast.control.status import ChannelStatus, ClockStatus
+import msgspec
+
+from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Explained, Heard
+from ringcast.control.status import ChannelChoice, ChannelStatus, ClockStatus
 from ringcast.daemon.placing import interfaces
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.errors import RingcastError
@@ -18,24 +21,47 @@ from ringcast.errors import RingcastError
 HIDDEN = ("tcp",)
 """Transports whose losses are repaired where a receiver cannot count them."""
 MOST_WAY_S = 30.0
+LEAST_LEFT = 0.01
+"""Of a line, whatever else it carries."""
+TOLD_S = 10.0
+"""How long what a keeper told of its choices is shown: it tells them every second."""
 SEGMENTS, RESENT = "segments", "resent"
 """What a sender's kernel counts of these."""
 
 
 class Hearing:
-    """`channels` has what comes here, `clocks` how far other nodes are, `host_of` where they are."""
+    """`channels` has what comes here, `clocks` how far other nodes are, `host_of` where they are, `others` what else
+    comes by the interface to a node, in bytes per second."""
 
     def __init__(
         self, node: str, channels: Callable[[], Iterable[ChannelStatus]],
         clocks: Callable[[], Mapping[str, ClockStatus]], host_of: Callable[[str], Awaitable[str]],
         models: Callable[[], dict[str, int]],
+        others: Callable[[str, Iterable[ChannelStatus]], float] = lambda node, rows: 0.0,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._node = node
         self._channels = channels
         self._clocks = clocks
         self._host_of = host_of
         self._models = models
+        self._others = others
+        self._now_s = now_s
         self._bandwidths: dict[str, float] = {}
+        self._told: dict[str, tuple[float, list[ChannelChoice]]] = {}
+
+    def told(self, explained: Mapping[str, Iterable[Explained]]) -> None:
+        """The keeper of these tags tells how it chooses."""
+        now_s = self._now_s()
+        for tag in [tag for tag, (then_s, _) in self._told.items() if now_s - then_s > TOLD_S]:
+            del self._told[tag]
+        for tag, choices in explained.items():
+            self._told[tag] = now_s, [ChannelChoice(**msgspec.structs.asdict(one)) for one in choices]
+
+    def choices(self, tag: str) -> list[ChannelChoice]:
+        """How what carries the tag is chosen, as its keeper told it last; empty where nobody did lately."""
+        then_s, found = self._told.get(tag, (-TOLD_S, []))
+        return found if self._now_s() - then_s <= TOLD_S else []
 
     async def heard(self, asked: AskHeard) -> AllHeard:
         tags = set(asked.tags)
@@ -52,7 +78,11 @@ class Hearing:
         trips = [clocks[node].fastest_ns * 1e-9 for node in nodes if node in clocks]
         # Probes are answered at once, messages wait until a thread has a core: that is part of their way.
         trips += [2 * _way_s(row, clocks[row.node]) for row in rows if row.node in clocks]
-        speeds = [speed for node in nodes if (speed := await self._bandwidth(node)) > 0]
+        speeds = [
+            max(speed - self._others(node, rows), LEAST_LEFT * speed)
+            for node in nodes
+            if (speed := await self._bandwidth(node)) > 0
+        ]
         return Heard(
             node=self._node, channels=[counted(row) for row in rows], round_trip_s=max(trips, default=0.0),
             bandwidth=min(speeds, default=0.0), sent=[resent(row) for row in both if row.direction == "out"],

@@ -1,4 +1,4 @@
-"""The daemon as a publisher: the counters of its channels on a tag of its own, once a second.
+"""The daemon as a publisher: the counters of its channels and what they meet, on a tag of its own, once a second.
 
 It begins with the first channel: a node that exchanges nothing with others has nothing to tell, and does nothing.
 Many channels are read in slices.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
@@ -28,17 +28,19 @@ PERIOD_S = 1.0
 
 
 class Telemetry:
-    """`channels` and `dropped` give what is told, `deliver` tells clients of the ring, `changed` everybody else."""
+    """`channels` and `dropped` give what is told, after `begin`; `deliver` tells clients of the ring, `changed` all
+    others."""
 
     def __init__(
         self, local: Local, channels: Callable[[], Iterable[ChannelStatus]],
         dropped: Callable[[], dict[str, dict[str, int]]], deliver: Callable[[list[Send]], None],
-        changed: Callable[[], None], background: Background,
+        changed: Callable[[], None], background: Background, begin: Callable[[], Awaitable[None]] | None = None,
     ) -> None:  # fmt: skip
         self._node = local.table.node
         self._channels = channels
         self._dropped = dropped
         self._background = background
+        self._begin = begin
         self._publisher = OwnPublisher(local, channels_tag(self._node), ATTRIBUTES, deliver, changed)
         self._alarm = Alarm(self._tick)
         self._failure = ""
@@ -58,6 +60,8 @@ class Telemetry:
 
     async def publish(self) -> None:
         """Tell the channels that there are."""
+        if self._begin is not None:
+            await self._begin()
         slices = Slices()
         channels = await slices.gather(map(encode_channel, self._channels()))
         if not self._closed:

@@ -1,4 +1,5 @@
-"""How fast the interface is that leads to another node, as far as its driver says. Reads the kernel's tables only."""
+"""How fast the interface is that leads to another node, as far as its driver says, and what came by it. Reads the
+kernel's tables only."""
 
 from __future__ import annotations
 
@@ -24,9 +25,12 @@ def local_address(host: str) -> str:
 
 def bytes_per_second(address: str) -> float:
     """Of the interface that has the address; 0 when it is a loop-back, or says nothing."""
-    name = _interface_of(address)
-    if name is None:
-        return 0.0
+    name = interface_of(address)
+    return 0.0 if name is None else speed_of(name)
+
+
+def speed_of(name: str) -> float:
+    """Bytes per second of an interface; 0 when it says nothing."""
     try:
         megabits = int(Path(f"/sys/class/net/{name}/speed").read_text())
     except (OSError, ValueError):  # a loop-back, a tunnel, or a link that is down
@@ -34,7 +38,17 @@ def bytes_per_second(address: str) -> float:
     return megabits * 1e6 / 8 if megabits > 0 else 0.0
 
 
-def _interface_of(address: str) -> str | None:
+def received() -> dict[str, int]:
+    """Bytes that came so far, by interface of this network namespace."""
+    found = {}
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/self/net/dev").read_text().splitlines()[2:]:
+            name, _, counts = line.partition(":")
+            found[name.strip()] = int(counts.split()[0])
+    return found
+
+
+def interface_of(address: str) -> str | None:
     wanted = ipaddress.ip_address(address.partition("%")[0])
     if wanted.version == 6:
         with contextlib.suppress(OSError):

@@ -1,10 +1,10 @@
 """Tags that daemons publish on: names that begin with `@`. Pure.
 
-`@ringcast/<node>/channels` has the counters of the channels of a node, once a second: what `ringcast channels` shows,
-as messages, so that whatever reads tags can read them. `@ringcast/<node>/clocks` has what that node sees happen to
-clocks, `@ringcast/<node>/audit` what its daemon refused, and to whom, `@ringcast/<node>/choices` what carried the tags
-whose transport it chooses, and what that cost. Everybody may subscribe who may at all, even
-before a daemon sent something; only the daemon of that node publishes.
+`@ringcast/<node>/channels` has the counters of the channels of a node and what each met in the last seconds, once a
+second: what `ringcast channels` shows, as messages, so that whatever reads tags can read them.
+`@ringcast/<node>/clocks` has what that node sees happen to clocks, `@ringcast/<node>/audit` what its daemon refused
+and to whom, `@ringcast/<node>/choices` what carried the tags whose transport it chooses, and what that cost. Everybody
+may subscribe who may at all, even before a daemon sent something; only the daemon of that node publishes.
 `@view/...` is what a proxy makes of a tag (`model/policy.py`).
 """
 
@@ -16,7 +16,7 @@ import msgspec
 
 from ringcast.codec.schema import describe
 from ringcast.control.between.choosing import Lived
-from ringcast.control.status import ChannelStatus, ClockEvent, Refusal
+from ringcast.control.status import ChannelEnvironment, ChannelStatus, ClockEvent, Refusal
 from ringcast.errors import BadTagName
 from ringcast.model.policy import PREFIX as VIEWS
 from ringcast.model.tag import TagAttributes, matches
@@ -42,6 +42,7 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int | None
     lost: int | None
     counters: dict[str, int]
+    environment: ChannelEnvironment | None = None
 
 
 class Channels(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +131,7 @@ def encode_channel(row: ChannelStatus) -> msgspec.Raw:
     fields = msgspec.structs.asdict(row)
     width, height = fields.pop("size") or (0, 0)
     # No counters; and tables of what was recorded keep their columns.
-    del fields["priority"], fields["in_force"], fields["receiver"], fields["fidelity"]
+    del fields["priority"], fields["in_force"], fields["receiver"], fields["fidelity"], fields["choices"]
     channel = Channel(**{**fields, "incarnation": f"{row.incarnation:016x}", "width": width, "height": height})
     return msgspec.Raw(msgspec.json.encode(channel))
 

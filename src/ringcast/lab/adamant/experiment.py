@@ -17,7 +17,14 @@ from pathlib import Path
 from ringcast.lab.adamant import recovery_bench, requirements
 from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
-from ringcast.lab.adamant.environments import CANDIDATES, TUNING_SEED, UNSEEN_SEED, environment_grid, judged_grid
+from ringcast.lab.adamant.environments import (
+    CANDIDATES,
+    TUNING_SEED,
+    UNSEEN_NUMBER,
+    UNSEEN_SEED,
+    environment_grid,
+    judged_grid,
+)
 from ringcast.lab.adamant.field import experiment as real_network
 from ringcast.lab.adamant.grid import TRANSPORTS, Cell, Grid, crowd_grid, paper_grid
 from ringcast.lab.adamant.kept import Kept, forget
@@ -92,7 +99,8 @@ def _draw(
     quick: bool, findings: AdamantFindings, steps: Steps, pool: Executor, kept: Kept, parts: Sequence[str]
 ) -> None:
     grids = {
-        DRAWN: (ENVIRONMENTS, environment_grid(quick)), NEVER_SEEN: (UNSEEN, judged_grid(quick, UNSEEN_SEED)),
+        DRAWN: (ENVIRONMENTS, environment_grid(quick)),
+        NEVER_SEEN: (UNSEEN, judged_grid(quick, UNSEEN_SEED, UNSEEN_NUMBER)),
         FOR_TUNING: (TUNING, judged_grid(quick, TUNING_SEED)),
     }  # fmt: skip
     wanted = [grids[part] for part in parts if part in grids]

@@ -2,8 +2,8 @@
 
 Families learn from most environments. Those of pyspark.ml learn which transports are good there: nearly as low as the
 lowest in the mean of the chosen metric; they choose from few (`cover`), and an environment counts once, shared among
-those that are good in it. `boosted` learns how much each transport costs above the lowest; tasks of Spark grow its
-trees, one for each split (`boosting`). In every split some environments are held out from everything; the
+those that are good in it. `boosted` and `neural` learn how much each transport costs above the lowest; tasks of Spark
+do that, one for each split (`learning`). In every split some environments are held out from everything; the
 family is chosen on others, which are held out from what the families learn from, and the chosen one is then scored on
 the first. Beside it stands the one transport that is good most often: the choice without a model. Whole rates, losses
 and group sizes are held out as well (`whole`): a model that only knows its neighbours does badly there. The family that
@@ -33,8 +33,8 @@ from ringcast.adapt.judging import refusal, shipped_examples, unseen_by
 from ringcast.adapt.shipped import shipped_model
 from ringcast.errors import RingcastError
 from ringcast.spark.declaration import own_job
-from ringcast.spark.experiments import boosting
-from ringcast.spark.experiments.examples import (
+from ringcast.spark.experiments.learning import boosting, networks
+from ringcast.spark.experiments.learning.examples import (
     combined,
     costs,
     cover,
@@ -43,9 +43,10 @@ from ringcast.spark.experiments.examples import (
     held,
     looked_at,
     number_keys,
+    smooth,
     timed,
 )
-from ringcast.spark.experiments.export import forest, linear, tree
+from ringcast.spark.experiments.learning.export import forest, linear, tree
 from ringcast.spark.experiments.results import taken_in
 from ringcast.spark.experiments.unseen import EXPERIMENT as UNSEEN
 from ringcast.spark.experiments.unseen import TUNING
@@ -111,7 +112,7 @@ class Family:
     """From sets, their labels, the metric and a seed to what is exported of each."""
     vector: str
     """`paired` has products and quotients too. In logarithms they are sums, which a linear model makes itself. `timed`
-    has how long things take."""
+    and `smooth` have how long things take."""
     covered: float = COVERED
 
 
@@ -131,24 +132,28 @@ def _fitted(estimator: Any, vector: str, seen: DataFrame, labels: list[str]) -> 
     return estimator.setWeightCol("weight").fit(one.withColumn("label", index[F.col("one")]))
 
 
-def _boosted(sets: Sets, labels: Mapping[str, list[str]], metric: str, seed: int) -> dict[str, dict[str, Any]]:
-    """One job for all sets: each is a task."""
+def _by_costs(fit: Callable[..., Any], vector: str, name_of: str) -> Family:
+    """One job for all sets: each is a task. `fit` takes rows of the vector, what is wanted of each, and a seed; the
+    model has what it gives under `name_of`."""
 
-    def learn(rows: Any) -> Any:
-        # In a fixed order, or the same seed would see other rows.
-        rows = rows.sort_values("environment")
-        trees = boosting.fit(np.stack(rows["timed"]), np.stack(rows["excess"]), seed)
-        return rows[["set"]].head(1).assign(trees=msgspec.json.encode(trees).decode())
+    def learn(sets: Sets, labels: Mapping[str, list[str]], metric: str, seed: int) -> dict[str, dict[str, Any]]:
+        def one(rows: Any) -> Any:
+            # In a fixed order, or the same seed would see other rows.
+            rows = rows.sort_values("environment")
+            found = fit(np.stack(rows[vector]), np.stack(rows["excess"]), seed)
+            return rows[["set"]].head(1).assign(found=msgspec.json.encode(found).decode())
 
-    parts = [
-        rows.where(F.col("lowest") < math.inf).select(
-            F.lit(name).alias("set"), "environment", "timed", excess(labels[name], metric).alias("excess")
-        )
-        for name, rows in sets.items()
-    ]
-    together = reduce(DataFrame.union, parts)
-    found = together.groupBy("set").applyInPandas(learn, "set string, trees string").collect()
-    return {row["set"]: {"predicts": "costs", "trees": msgspec.json.decode(row["trees"])} for row in found}
+        parts = [
+            rows.where(F.col("lowest") < math.inf).select(
+                F.lit(name).alias("set"), "environment", vector, excess(labels[name], metric).alias("excess")
+            )
+            for name, rows in sets.items()
+        ]
+        together = reduce(DataFrame.union, parts)
+        rows = together.groupBy("set").applyInPandas(one, "set string, found string").collect()
+        return {row["set"]: {"predicts": "costs", name_of: msgspec.json.decode(row["found"])} for row in rows}
+
+    return Family(learn, vector, 1.0)
 
 
 FAMILIES = {
@@ -157,7 +162,8 @@ FAMILIES = {
     "forest": _mllib(lambda seed: RandomForestClassifier(numTrees=40, maxDepth=12, maxBins=48, seed=seed,
                                                          featureSubsetStrategy="onethird"), forest, "paired"),
     "linear": _mllib(lambda seed: LogisticRegression(maxIter=50, regParam=1e-3), linear, "single"),
-    "boosted": Family(_boosted, "timed", 1.0),
+    "boosted": _by_costs(boosting.fit, "timed", "trees"),
+    "neural": _by_costs(networks.fit, "smooth", "networks"),
 }  # fmt: skip
 
 
@@ -169,7 +175,7 @@ def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1
     transports = environments.select(F.explode(F.map_keys("cost"))).distinct().count()
     if not keys or transports < 2:
         raise NothingToLearn(metric, f"there are {transports} transports and {len(keys)} numbers to tell them by")
-    vectors = {"single": keys, "paired": combined(keys), "timed": timed(keys)}
+    vectors = {"single": keys, "paired": combined(keys), "timed": timed(keys), "smooth": smooth(keys)}
     rows = examples(environments, keys, metric, within)
     rows = rows.withColumns({name: looked_at(rows, keys, wanted) for name, wanted in vectors.items()})
     rows = rows.coalesce(1).cache()

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from ringcast.adapt.judging import Examples
 from ringcast.adapt.wanting import MORE_IS_BETTER
 from ringcast.spark.declaration import NothingToDo, own_job
-from ringcast.spark.experiments.examples import number_keys
+from ringcast.spark.experiments.learning.examples import number_keys
 from ringcast.spark.experiments.results import opened, taken_in
 from ringcast.spark.tables.bronze import RESULTS
 

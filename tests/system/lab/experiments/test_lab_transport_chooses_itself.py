@@ -76,6 +76,39 @@ def stream() -> Iterator[Stream]:
                 stream.close()
 
 
+def assert_it_is_explained(stream: Stream, eventually: Callable[..., None]) -> None:
+    """On a node that does not keep the tag: what its channel meets, and from what its transport was chosen."""
+    node = stream.others[0]
+
+    def seen() -> list[ringcast.ChannelStatus]:
+        rows = stream.mesh.sessions[node].channels()
+        return [row for row in rows if row.tag == TAG and row.direction == "in" and row.environment and row.choices]
+
+    eventually(lambda: any(row.environment.loss_percent for row in seen()))
+    (row,) = seen()
+    assert row.environment is not None
+    assert (row.environment.receivers, row.environment.payload_bytes) == (2, 64.0)
+    assert row.environment.rate_hz > 0
+    assert row.environment.cpu_left_percent is not None
+    (choice,) = row.choices
+    assert (choice.asked, choice.transport) == (ASKED, "nak")
+    assert "rule" in choice.by
+    assert "% loss" in choice.environment
+    assert choice.candidates[0][1] == 1.0 < choice.candidates[-1][1]
+    assert "nak" in dict(choice.candidates)
+    told = subprocess.run(
+        [sys.executable, "-m", "ringcast", "channels", "--why"], capture_output=True, text=True, check=True,
+        env=stream.mesh.bed.node(node).environment,
+    ).stdout  # fmt: skip
+    assert f"{TAG}, {ASKED}: by nak for" in told
+    assert "lost before repair" in told
+    assert "times the best" in told
+    telemetry = stream.mesh.sessions[node].subscribe(f"@ringcast/{node}/channels")
+    published = telemetry.recv(timeout=60).data["channels"]
+    assert any(one["environment"] and one["environment"]["rate_hz"] > 0 for one in published if one["tag"] == TAG)
+    telemetry.close()
+
+
 def test_by_the_loss_and_by_a_model_and_pinned(stream: Stream, eventually: Callable[..., None], tmp_path: Path) -> None:
     bed, mesh = stream.mesh.bed, stream.mesh
     eventually(lambda: stream.chosen() == "udp" and stream.carried_by() == {"udp"})
@@ -92,6 +125,8 @@ def test_by_the_loss_and_by_a_model_and_pinned(stream: Stream, eventually: Calla
     assert "rule" in choice["why"]
     assert "% loss" in choice["why"]
 
+    assert_it_is_explained(stream, eventually)
+
     # Loaded on a node that does not keep the tag, it is used by the one that does.
     labels = ["nak", "parity+nak:r=4,c=1,flush=1s"]
     model = {
@@ -107,12 +142,16 @@ def test_by_the_loss_and_by_a_model_and_pinned(stream: Stream, eventually: Calla
     with pytest.raises(ringcast.QosMismatch, match="worse than the model in force"):
         load_model(mesh.sessions[stream.others[0]], tmp_path / "worse.json")
 
-    told = mesh.sessions[stream.others[0]].subscribe(f"@ringcast/{stream.home}/choices").recv(timeout=60).data
+    choices = mesh.sessions[stream.others[0]].subscribe(f"@ringcast/{stream.home}/choices")
+    told = choices.recv(timeout=60).data
     assert (told["tag"], told["asked"], told["transport"], told["receivers"]) == (TAG, ASKED, coded, 2)
     assert told["messages"] > 0
 
     mesh.sessions[stream.home].set_channel(TAG, transport="tcp")
     eventually(lambda: stream.carried_by() == {"tcp"})
+    while told["transport"] != "tcp":  # what carries it, although something else was chosen
+        told = choices.recv(timeout=60).data
+    assert stream.chosen() == coded
     # Only the sender's kernel knows what tcp lost.
     sent = mesh.sessions[stream.home]
     eventually(lambda: any(row.counters.get("resent", 0) > 0 for row in sent.channels() if row.tag == TAG))

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from ringcast.control.between.choosing import AskHeard, Counted
+from ringcast.control.between.choosing import AskHeard, Counted, Explained
 from ringcast.control.status import ChannelStatus, ClockStatus
-from ringcast.daemon.choosing.hearing import Hearing
+from ringcast.daemon.choosing import hearing as hearing_module
+from ringcast.daemon.choosing.hearing import TOLD_S, Hearing
 
 
 def channel(direction: str, transport: str, tag: str = "cam", **counters: int) -> ChannelStatus:
@@ -53,3 +54,26 @@ def test_the_way_is_that_of_messages_where_it_is_longer_than_that_of_probes() ->
 def test_packets_are_told_where_a_stack_counts_them() -> None:
     (told,) = heard(channel("in", "nak", heard=150))["cam"].channels
     assert told.packets == 150
+
+
+def test_what_a_keeper_told_of_its_choices_is_shown_until_it_is_silent() -> None:
+    now_s = 0.0
+    hearing = Hearing("a", list, dict, nowhere, dict, now_s=lambda: now_s)
+    hearing.told({"cam": [Explained("auto:p99", "nak", 5, "of loss", "the rule", "3 receivers", [("nak", 1.0)])]})
+    (choice,) = hearing.choices("cam")
+    assert (choice.asked, choice.transport, choice.candidates) == ("auto:p99", "nak", [("nak", 1.0)])
+    assert hearing.choices("other") == []
+    now_s = TOLD_S + 1
+    assert hearing.choices("cam") == []
+
+
+def test_of_a_line_what_others_take_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def there(node: str) -> str:
+        return "10.0.0.2"
+
+    monkeypatch.setattr(hearing_module.interfaces, "local_address", lambda host: "10.0.0.1")
+    monkeypatch.setattr(hearing_module.interfaces, "bytes_per_second", lambda address: 1_000.0)
+    rows = [channel("in", "nak")]
+    for others, left in ((0.0, 1_000.0), (400.0, 600.0), (5_000.0, 10.0)):
+        hearing = Hearing("a", lambda: rows, dict, there, dict, lambda node, of, others=others: others)  # type: ignore[misc]
+        assert asyncio.run(hearing.heard(AskHeard(tags=["cam"]))).tags["cam"].bandwidth == left

@@ -8,7 +8,7 @@ import pytest
 from ringcast.adapt.deciding import Candidate, Ranking, Wish
 from ringcast.adapt.environment import Cost, Environment
 from ringcast.control.between.choosing import Lived
-from ringcast.daemon.choosing.chooser import lived, serves, wishes_of
+from ringcast.daemon.choosing.chooser import explained, lived, serves, wishes_of
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.streams.routes import check_options, check_setting, demand
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
@@ -101,3 +101,15 @@ def test_what_was_lived_through_is_told_with_what_was_predicted() -> None:
     assert (found.delivered, found.latency_mean, found.relate2) == (95.0, 2.0, 12.0)
     assert found.predicted == pytest.approx(1.2)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Lived) == found
+
+
+def test_a_choice_is_explained_with_candidates_in_times_the_best() -> None:
+    around = Environment(
+        receivers=3, loss_percent=5.0, burst=1.0, rate_hz=100.0, payload_bytes=64.0, delay_us=50.0, bandwidth_mbit=100.0
+    )
+    ranking = Ranking([Candidate("nak", 2.0), Candidate("tcp", 3.0)], "the neural for relate2")
+    told = explained("auto:relate2", Chosen("nak", "it was best", 7), around, ranking)
+    assert (told.asked, told.transport, told.since_ns, told.why) == ("auto:relate2", "nak", 7, "it was best")
+    assert told.candidates == [("nak", 1.0), ("tcp", 1.5)]
+    assert "5 % loss" in told.environment
+    assert told.by == "the neural for relate2"

@@ -233,7 +233,7 @@ def test_a_part_is_run_alone_and_what_was_run_is_forgotten_when_it_is_in_the_lak
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = Grid(adamant_environments.environments(2, seed=9), ("udp", "nak"), 60, 4)
-    monkeypatch.setattr(experiment, "judged_grid", lambda quick, seed: small)
+    monkeypatch.setattr(experiment, "judged_grid", lambda quick, seed, number=0: small)
     out, lake = tmp_path / "out", tmp_path / "lake"
     parser = argparse.ArgumentParser()
     lab_run.configure(parser)

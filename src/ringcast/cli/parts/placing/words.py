@@ -1,11 +1,14 @@
-"""Where a proxy sits and by whose word, as sentences."""
+"""Where a proxy sits and by whose word, what channels meet and how their transport was chosen, as sentences."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ringcast.control.placing import SubscriberPlace
+    from ringcast.control.status import ChannelEnvironment, ChannelStatus
     from ringcast.model.carrier import Chosen
 
 _BY = {
@@ -26,6 +29,30 @@ def carried(tag: str, asked: str, chosen: Chosen, now_ns: int) -> str:
     """The same of a transport that the mesh chose."""
     since = max(0, now_ns - chosen.since_ns) // 1_000_000_000
     return f"{tag}, {asked}: by {chosen.transport} for {since} s, because of {chosen.why or 'nothing that was said'}"
+
+
+def explained(rows: Iterable[ChannelStatus]) -> list[str]:
+    """What incoming channels meet, and from what a transport was chosen for their tags."""
+    lines = []
+    for row in rows:
+        if row.environment is not None:
+            lines.append(f"{row.tag} from {row.node} by {row.transport}: {met(row.environment)}")
+    choices = {(row.tag, choice.asked): choice for row in rows for choice in row.choices}
+    for (tag, asked), choice in sorted(choices.items()):
+        ranked = ", ".join(f"{transport} {times:.2f}" for transport, times in choice.candidates)
+        lines.append(f"{tag}, {asked}: {choice.environment}; by {choice.by}, times the best: {ranked}")
+    return lines
+
+
+def met(one: ChannelEnvironment) -> str:
+    loss = "its losses are hidden" if one.loss_percent is None else f"{one.loss_percent:.2g} % lost before repair"
+    parts = [f"{one.receivers} receivers", loss]
+    parts += [f"bursts of {one.burst:.1f}"] if one.burst is not None and one.burst > 1 else []
+    parts += [f"{one.rate_hz:.3g} Hz of {one.payload_bytes:.0f} B"]
+    parts += [f"there and back {one.round_trip_us:.0f} us"] if one.round_trip_us is not None else []
+    parts += [f"{one.bandwidth_left_mbit:.4g} Mbit/s left"] if one.bandwidth_left_mbit is not None else []
+    parts += [f"{one.cpu_left_percent:.0f} % of the cores idle"] if one.cpu_left_percent is not None else []
+    return ", ".join(parts)
 
 
 def wish(one: SubscriberPlace) -> str:

@@ -114,6 +114,18 @@ TIMED = (
 """How long one thing takes against another, and how often that matters: what decides which transport is better."""
 
 
+SMOOTH = (
+    "way_us", "wire_us/way_us", "receivers", "period_us/way_us", "repair_us/way_us", "block_us/way_us", "lossy_percent",
+    "burst", "held_us/way_us", "seen_us/way_us", "block_messages", "payload_bytes",
+)  # fmt: skip
+"""The same for networks, which make sums of them themselves: each of these is no sum of the others."""
+
+
+def smooth(keys: Sequence[str]) -> list[str]:
+    """`SMOOTH`, or the keys where those cannot all be computed."""
+    return list(SMOOTH) if set(inputs(SMOOTH)) <= set(keys) else list(keys)
+
+
 def timed(keys: Sequence[str]) -> list[str]:
     """The keys and `TIMED`; where those cannot all be computed, what is `combined` takes the place of the others."""
     known = [feature for feature in TIMED if set(inputs([feature])) <= set(keys)]
