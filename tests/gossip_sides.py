@@ -52,7 +52,7 @@ class Side:
         return self.gossip.finish(0)
 
     def hear(self, other: Side, message: Any) -> list[Action]:
-        self.gossip.hear(other.record.incarnation, other.record, message)
+        self.gossip.hear(other.record.incarnation, other.record, message, 0)
         return self.gossip.finish(0)
 
     def ids(self, tag: str = "t") -> list[int]:

@@ -90,12 +90,14 @@ class Holders:
 
 
 @contextmanager
-def daemon(place: Path, name: str = "one", *options: str, before: Sequence[str] = ()) -> Iterator[tuple[str, int]]:
+def daemon(
+    place: Path, name: str = "one", *options: str, before: Sequence[str] = (), settings: str = ""
+) -> Iterator[tuple[str, int]]:
     """Its socket and its process. One user may have as many things of it as are measured here. `before` are words of a
-    command that runs it elsewhere, in a network namespace say."""
-    path, settings = place / f"{name}.sock", place / f"{name}.toml"
-    settings.write_text(LIMITS)
-    command = [sys.executable, "-m", "ringcast", "daemon", "--config", str(settings), "--name", name]
+    command that runs it elsewhere, in a network namespace say; `settings` go to its file."""
+    path, file = place / f"{name}.sock", place / f"{name}.toml"
+    file.write_text(LIMITS + settings)
+    command = [sys.executable, "-m", "ringcast", "daemon", "--config", str(file), "--name", name]
     command += ["--socket", str(path)]
     # A group of its own: Ctrl-C is for whoever measures, who then ends it in order.
     process = subprocess.Popen([*before, *command, *options], stdin=subprocess.DEVNULL, process_group=0)

@@ -21,6 +21,8 @@ from ringcast.testing.waiting import wait_until
 
 PORT = 7417
 JOINS = (2, 5, 10, 20, 50)
+COMMON_CLOCK = '[clock]\nsource = "common"\n'
+"""All nodes are on one machine: fifty daemons that probe each other's clocks would take more than its cores."""
 REPEATED = 3
 """How often a node joins the mesh for which the time is asked."""
 
@@ -28,8 +30,8 @@ REPEATED = 3
 class _Mesh:
     """Daemons that know each other, one more whenever `start` is called."""
 
-    def __init__(self, place: Path, stack: ExitStack, bed: Testbed | None, most: int) -> None:
-        self._place, self._stack = place, stack
+    def __init__(self, place: Path, stack: ExitStack, bed: Testbed | None, most: int, settings: str) -> None:
+        self._place, self._stack, self._settings = place, stack, settings
         if bed is None:
             self._addresses = [f"127.0.0.1:{port}" for port in free_ports(most)]
             self._before: list[list[str]] = [[] for _ in range(most)]
@@ -47,7 +49,7 @@ class _Mesh:
         path, pid = self._stack.enter_context(
             daemon(
                 self._place, f"n{number}", "--listen", self._addresses[number], "--no-scout", *peers,
-                before=self._before[number],
+                before=self._before[number], settings=self._settings,
             )
         )  # fmt: skip
         self.pids.append(pid)
@@ -64,10 +66,10 @@ class _Mesh:
 
 
 @contextmanager
-def _mesh(place: Path, most: int) -> Iterator[_Mesh]:
+def _mesh(place: Path, most: int, settings: str = "") -> Iterator[_Mesh]:
     with ExitStack() as stack:
         bed = None if unavailable() else stack.enter_context(Testbed(star(most)))
-        yield _Mesh(place, stack, bed, most)
+        yield _Mesh(place, stack, bed, most, settings)
 
 
 def nodes(place: Path, most: int, tags_held: int) -> Found:
@@ -75,7 +77,7 @@ def nodes(place: Path, most: int, tags_held: int) -> Found:
     if reason := unavailable():
         yield note(f"nodes were measured on loopback, not in network namespaces: {reason}")
     curves = Curves("nodes")
-    with _mesh(place, most + 1) as mesh, Holders(str(place / "n0.sock"), 2500) as holders:
+    with _mesh(place, most + 1, COMMON_CLOCK) as mesh, Holders(str(place / "n0.sock"), 2500) as holders:
         mesh.grow_to(2, 0)
         alone = own_bytes(mesh.pids[1])
         holders.grow_to("tags", tags_held)

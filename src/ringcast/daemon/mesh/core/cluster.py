@@ -96,7 +96,7 @@ class Cluster:
         if peer.yields or not self.membership.serving:
             return []
         try:
-            self._gossip.hear(link, peer, message)
+            self._gossip.hear(link, peer, message, now_ns)
         except BadMessage as exc:
             self.offences += 1
             return self.membership.handle(Offence(link, exc.reason), now_ns)

@@ -27,6 +27,8 @@ from ringcast.daemon.table.table import Digest, TagTable
 
 MAX_STRANGERS = 256
 """Rows may arrive before their node is known; of how many unknown nodes they are kept, hidden."""
+CATCH_UP_NS = 200_000_000
+"""How long a newcomer waits for more from the one that it asked before it asks others."""
 _HAS_ALL = (2**63, 0)
 _HAS_NOTHING = (-1, 0)
 
@@ -52,6 +54,8 @@ class Gossip:
         self._theirs: dict[int, Digest] = {}  # what a peer is known to have
         self._news: dict[str, int] = {}  # node: the version up to which it is no news
         self._absent_ns: dict[str, int] = {}  # of whom something is known and who is not here, since when
+        self._asked: tuple[int, int] | None = None  # a newcomer: by which link it asked, and until when it waits
+        self._ask_later: dict[int, None] = {}  # links on which to compare after that
         self._push_ns: int | None = None
         self._settle_ns: int | None = None  # backups are left to appoint
         self._summary_ns = now_ns
@@ -79,6 +83,7 @@ class Gossip:
             return None
         times = [self._summary_ns] if self._links.numbered else []
         times += [min(self._absent_ns.values()) + self._timing.forget_ns] if self._absent_ns else []
+        times += [self._asked[1]] if self._asked is not None else []
         times += [time for time in (self._push_ns, self._settle_ns) if time is not None]
         return min(times, default=None)
 
@@ -123,6 +128,11 @@ class Gossip:
 
     def tick(self, now_ns: int) -> None:
         self._forget(now_ns)
+        if self._asked is not None and now_ns >= self._asked[1]:
+            self._asked = None
+            for number in [number for number in self._ask_later if number in self._links.numbered]:
+                self.compare(number)
+            self._ask_later.clear()
         if now_ns >= self._summary_ns:
             self._summary_ns = now_ns + self._timing.summary_ns
             peers = self._links.peers()
@@ -140,14 +150,17 @@ class Gossip:
                 del self._known[name], self._absent_ns[name]
                 self._news.pop(name, None)
 
-    def hear(self, link: int, peer: NodeRecord, message: Replication) -> None:
+    def hear(self, link: int, peer: NodeRecord, message: Replication, now_ns: int) -> None:
         """Raises BadMessage; nothing has changed then."""
         if isinstance(message, TableSummary):
-            self._summary(link, message)
+            self._summary(link, message, now_ns)
         elif isinstance(message, TableDigest):
-            self._digest(link, peer, message)
+            self._digest(link, peer, message, now_ns)
         else:
-            self._delta(peer, decode_page_untrusted(message.page))
+            asked = self._asked is not None and self._asked[0] == link
+            self._delta(peer, decode_page_untrusted(message.page), asked)
+            if asked:
+                self._asked = link, now_ns + CATCH_UP_NS
 
     def finish(self, now_ns: int) -> list[Action]:
         """What is to be done and told because of all that happened."""
@@ -173,7 +186,17 @@ class Gossip:
 
     # ------------------------------------------------------------------ comparing
 
-    def _summary(self, link: int, message: TableSummary) -> None:
+    def _ask(self, link: int, digest: TableDigest, now_ns: int) -> None:
+        """Have the other side send what is lacking here. One who knows nothing yet asks one peer: each of them would
+        send all of it."""
+        if self._asked is None and not self._known.keys() - {self._table.node}:
+            self._asked = link, now_ns + CATCH_UP_NS
+        if self._asked is None or self._asked[0] == link:
+            self._sends.append(Send(link, digest))
+        else:
+            self._ask_later[link] = None
+
+    def _summary(self, link: int, message: TableSummary, now_ns: int) -> None:
         if len(message.sums) != 1:
             buckets = self._keyed_sums.differing(message.sums)
         elif message.sums[0] == self._keyed_sums.total:
@@ -184,13 +207,13 @@ class Gossip:
             self._sends.append(Send(link, TableSummary(sums=list(self._keyed_sums.sums))))
             return
         if buckets:
-            self._sends.append(Send(link, self._versions(buckets, answer=True)))
+            self._ask(link, self._versions(buckets, answer=True), now_ns)
 
     def _versions(self, buckets: list[int], *, answer: bool) -> TableDigest:
         names = [name for bucket in buckets if bucket < BUCKETS for name in self._compared[bucket]]
         return TableDigest(buckets=buckets, versions={name: self._known[name] for name in names}, answer=answer)
 
-    def _digest(self, link: int, peer: NodeRecord, message: TableDigest) -> None:
+    def _digest(self, link: int, peer: NodeRecord, message: TableDigest, now_ns: int) -> None:
         theirs = message.versions
         kept = {name: version for name, version in theirs.items() if self._is_here(name) or name in self._known}
         self._theirs.setdefault(peer.incarnation, {}).update(kept)
@@ -200,7 +223,7 @@ class Gossip:
         self._sends += [Send(link, TableDelta(page=page.content)) for page in self._pages(behind)]
         lacking = any(self._known.get(n, _HAS_NOTHING) < v for n, v in theirs.items() if self._is_here(n))
         if lacking and message.answer:
-            self._sends.append(Send(link, mine))
+            self._ask(link, mine, now_ns)
 
     def _outlive(self, theirs: Digest) -> None:
         """A peer knows newer rows of this node than the node itself: take a new start number."""
@@ -213,7 +236,7 @@ class Gossip:
 
     # ------------------------------------------------------------------ rows that arrive
 
-    def _delta(self, peer: NodeRecord, deltas: list[Delta]) -> None:
+    def _delta(self, peer: NodeRecord, deltas: list[Delta], asked: bool) -> None:
         theirs = self._theirs.setdefault(peer.incarnation, {})
         fresh: list[Delta] = []
         for delta in deltas:
@@ -233,8 +256,9 @@ class Gossip:
         self._refresh(delta.node for delta in fresh)
         for delta in fresh:
             self._show(delta.node)
-            if delta.node == peer.name and self.size <= SMALL:
-                self._news.pop(delta.node, None)  # its owner told everybody
+            told = asked and delta.node != self._table.node  # everybody else had it before
+            if told or (delta.node == peer.name and self.size <= SMALL):
+                self._news.pop(delta.node, None)  # or its owner told everybody
 
     def _admits(self, name: str) -> bool:
         if self._is_here(name) or name in self._known:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringcast.control.peering import NodeRecord, TableDelta, TableDigest, TableSummary
-from ringcast.daemon.mesh.core.events import Changed
-from ringcast.daemon.mesh.core.gossip import MAX_STRANGERS
+from ringcast.daemon.mesh.core.events import Changed, Send
+from ringcast.daemon.mesh.core.gossip import CATCH_UP_NS, MAX_STRANGERS
 from ringcast.daemon.table.digest import BUCKETS, KeyedSums, key_of
 from ringcast.daemon.table.pages import PAGE_BYTES, cut, decode_page_untrusted
 from ringcast.daemon.table.rows import (
@@ -170,6 +170,42 @@ def test_a_node_whose_clock_was_set_back_outlives_its_former_self() -> None:
     compare(again, b)
     assert again.table.incarnation > 10
     assert b.ids() == [2]
+
+
+def test_a_newcomer_asks_one_peer_for_all_and_the_others_afterwards() -> None:
+    a, b = pair()
+    a.put(pub("a", 1))
+    compare(a, b)
+    late = Side("c")
+    for side in (a, b):
+        late.meet(side)
+        side.meet(late)
+    summary = TableSummary(sums=[a.gossip.sum])
+    (digest,) = sent(late.hear(a, summary), TableDigest)
+    assert sent(late.hear(b, summary), TableDigest) == [], "it has not heard from the first"
+    (delta,) = sent(a.hear(late, digest), TableDelta)
+    assert sent(late.hear(a, delta), TableDelta) == [], "what everybody had before is no news"
+    assert late.ids() == [1]
+    late.gossip.tick(CATCH_UP_NS)
+    later = late.gossip.finish(CATCH_UP_NS)
+    assert b.record.incarnation in [action.link for action in later if isinstance(action, Send)]
+    assert b.hear(late, sent(later, TableSummary)[0]) == [], "they agree"
+
+
+def test_a_newcomer_whose_peer_says_nothing_asks_the_next() -> None:
+    a, b = pair()
+    a.put(pub("a", 1))
+    compare(a, b)
+    late = Side("c")
+    for side in (a, b):
+        late.meet(side)
+        side.meet(late)
+    summary = TableSummary(sums=[a.gossip.sum])
+    assert sent(late.hear(a, summary), TableDigest)
+    assert not sent(late.hear(b, summary), TableDigest)
+    late.gossip.tick(CATCH_UP_NS)
+    compare(b, late)
+    assert late.ids() == [1]
 
 
 def test_a_node_that_lost_some_of_its_own_rows_outlives_them() -> None:
