@@ -72,6 +72,21 @@ class End:
             TimeoutError: the others did not appear.
         """
 
+    def store_us(self) -> float:
+        """What writing a mebibyte takes this core now, 128 KiB of this process's own over and over: microseconds.
+
+        It does not depend on any peer, nor on the other end. Where it rises by half, the core is shared: a hypervisor
+        has its other hyperthread compute for another machine.
+        """
+        own, clock = np.empty(16384, dtype=np.uint64), time.perf_counter_ns
+        taken = []
+        for _ in range(31):
+            start = clock()
+            for value in range(8):
+                own.fill(value)
+            taken.append(clock() - start)
+        return sorted(taken)[len(taken) // 2] / 1e3
+
     def close(self) -> None:
         """Release everything, shared memory included."""
 

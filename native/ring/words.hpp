@@ -25,8 +25,37 @@ namespace detail {
 using SharedWord = std::atomic<u64>;
 using SharedByte = std::atomic<unsigned char>;
 
+// Where `to` lies one to fifteen bytes behind `from`, whatever their pages: there the instruction takes twelve times as long
+// on some processors (measured on AMD's Zen 4: 300 us a MiB instead of 25).
+inline bool slow_for_string_copy(const void* to, const void* from) {
+    const std::uintptr_t behind = (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) & (kPage - 1);
+    return behind - 1 < 15;
+}
+
 inline void string_copy(void* to, const void* from, std::size_t n) {
 #if defined(__x86_64__)
+    if (slow_for_string_copy(to, from)) [[unlikely]] {
+        std::size_t lines = n / kLine;
+        n %= kLine;
+        if (lines > 0)
+            asm volatile(
+                "1:\n\t"
+                "movups (%1), %%xmm0\n\t"
+                "movups 16(%1), %%xmm1\n\t"
+                "movups 32(%1), %%xmm2\n\t"
+                "movups 48(%1), %%xmm3\n\t"
+                "movups %%xmm0, (%0)\n\t"
+                "movups %%xmm1, 16(%0)\n\t"
+                "movups %%xmm2, 32(%0)\n\t"
+                "movups %%xmm3, 48(%0)\n\t"
+                "add $64, %0\n\t"
+                "add $64, %1\n\t"
+                "dec %2\n\t"
+                "jnz 1b"
+                : "+r"(to), "+r"(from), "+r"(lines)
+                :
+                : "xmm0", "xmm1", "xmm2", "xmm3", "memory", "cc");
+    }
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
 #else
     (void)to, (void)from, (void)n;

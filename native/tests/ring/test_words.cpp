@@ -47,3 +47,23 @@ TEST(words, lengths_around_the_string_copy) {
         for (std::size_t to = 0; to < 8; ++to) check_copies(length, to, length % 8);
     check_copies(8000, 0, 3);
 }
+
+TEST(words, every_distance_of_a_string_copy_within_a_page) {
+    alignas(kPage) static std::byte shared[2 * kPage];
+    alignas(kPage) static std::byte own[2 * kPage];
+    const auto source = noise(kPage, 7);
+    for (std::size_t behind = 0; behind <= 17; ++behind)
+        for (std::size_t length = kStringCopyFrom; length <= kStringCopyFrom + kLine + 1; ++length) {
+            std::memset(shared, 0x5A, sizeof shared);
+            std::memcpy(own, source.data(), length);
+            copy_in(shared + behind, own, length);
+            CHECK(std::memcmp(shared + behind, own, length) == 0);
+            for (std::size_t i = 0; i < behind; ++i) CHECK(shared[i] == std::byte{0x5A});
+            for (std::size_t i = 0; i < kGuard; ++i) CHECK(shared[behind + length + i] == std::byte{0x5A});
+            std::memcpy(shared, source.data(), length);
+            std::memset(own, 0x5A, sizeof own);
+            copy_out(own + behind, shared, length);
+            CHECK(std::memcmp(own + behind, shared, length) == 0);
+            CHECK(own[behind + length] == std::byte{0x5A});
+        }
+}

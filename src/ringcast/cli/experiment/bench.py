@@ -22,6 +22,7 @@ says what each question means and how to read the answers.
 examples:
   ringcast bench round-trip --quick              one question, under a minute
   ringcast bench throughput --peers pyzmq,lcm    beside these peers only
+  ringcast bench between-nodes --quick           two nodes in network namespaces, packet by packet (root)
   ringcast bench spark --part demo --part commits  only these parts; a wrong name lists them
   ringcast bench all --quick --json              all questions, one list of rows
   ringcast pipeline run history --lake out/lake  every figure of every run beside the one before it
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--part", metavar="NAME", action="append", default=[],
-        help="only this part of the question, may be repeated; of those that have parts: spark, scale",
+        help="only this part of the question, may be repeated; of those that have parts: between-nodes, spark, scale",
     )  # fmt: skip
     parser.add_argument("--lake", metavar="DIR", default="", help="keep the figures there (RINGCAST_LAKE, or out/lake)")
 
