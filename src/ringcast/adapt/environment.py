@@ -31,7 +31,7 @@ LEAST_DELAY_US = 50.0
 """Until a reader is awake it takes so long on any line: a shorter way is no other environment."""
 LATELY = (1, 2)
 """So many looks are compared with those before them."""
-CHANGED = 4.0
+CHANGED = 5.0
 """Standard deviations by which a loss must differ to be another one."""
 OTHER_RATE = 1.5
 """A rate or a size that differs by this factor is another one."""

@@ -74,11 +74,12 @@ class Recording:
     def positions(self) -> dict[StreamKey, int]:
         return positions(self._commits.values())
 
-    def spans(self, pattern: str = "**") -> Iterator[tuple[Commit, Span]]:
-        """What is recorded of the tags that match; names that begin with @ only for a pattern that does, too."""
+    def spans(self, pattern: str | None = "**") -> Iterator[tuple[Commit, Span]]:
+        """What is recorded of the tags that match; names that begin with @ only for a pattern that does, too. None is
+        all that was recorded."""
         for commit in self._commits.values():
             for span in commit.spans:
-                if matches(pattern, span.tag):
+                if pattern is None or matches(pattern, span.tag):
                     yield commit, span
 
     def path_of(self, commit: Commit) -> Path:

@@ -162,3 +162,12 @@ def test_full_disk_keeps_what_was_committed(tmp_path: Path, monkeypatch: pytest.
         assert caught.value.committed == 5
     assert numbers(tmp_path) == [0, 1, 2, 3, 4]
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["00000001.parquet"]
+
+
+def test_what_daemons_told_is_part_of_all_that_was_recorded(tmp_path: Path) -> None:
+    with RecordingWriter(tmp_path) as writer:
+        writer.write(rows(0, 4))
+        writer.write(rows(0, 2, "00000000000000bb", "@ringcast/a/choices"))
+        writer.commit()
+    everything = {span.tag for _, span in Recording(tmp_path).spans(None)}
+    assert everything == {span.tag for _, span in Recording(tmp_path).spans()} | {"@ringcast/a/choices"}

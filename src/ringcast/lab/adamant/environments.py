@@ -23,7 +23,7 @@ chose it, before any of them was run."""
 ONE_RECEIVER = 8
 """Of so many environments, one has a single receiver, to whom nobody can help and multicast is udp."""
 UNSEEN_NUMBER = 500
-"""Of 300, two models of which one is right a hundredth more often cannot be told apart."""
+"""Of fewer, two models of which one is right a hundredth more often can hardly be told apart."""
 LOAD = (0.02, 0.5)
 """Of its line, that a publisher needs for a datagram to each receiver: least and most."""
 HEADS_BYTES = 120

@@ -60,7 +60,7 @@ def recorded(spark: SparkSession, path: str | os.PathLike[str], tag: str | None 
     """All that a recording holds, or that of the tags which match. File by file, whatever the number of streams; the
     tags are a list by then, so Spark leaves out what does not have them. Raises RecordingError, BadTagName."""
     recording = Recording(Path(path).absolute())
-    spans = list(recording.spans(tag if tag is not None else "**"))
+    spans = list(recording.spans(tag))
     files = sorted({str(recording.path_of(commit)) for commit, _ in spans})
     if not files:
         return spark.createDataFrame([], MESSAGES.schema)
