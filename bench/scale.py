@@ -2,7 +2,7 @@
 
 Each curve says the order that is expected of it, and its row is not met when its slope on log axes is steeper; a run
 with such a row ends with 1. Pictures go to out/bench/scale. Peers that can hold many topics in a process stand beside.
-A full run takes a quarter of an hour: --part asks for some of it.
+A full run takes long: --part asks for some of it.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from ringcast.client.decoding import Decoders, scaled
 from ringcast.client.mesh import administration
 from ringcast.client.mesh.administering import Administers
 from ringcast.client.ring_following import Scaling
+from ringcast.client.rings.profiles import named
 from ringcast.client.starting import ensure_running
 from ringcast.codec import find
 from ringcast.control.answers import Done, SettingListing, Status, TagListing, TagOpened
@@ -32,6 +33,7 @@ from ringcast.model.identity import PresenceKind
 from ringcast.model.options import PublisherOptions, Start, SubscribeOptions, TagOptions
 from ringcast.model.place import AUTO
 from ringcast.model.policy import Policy
+from ringcast.model.profile import Profile
 from ringcast.model.tag import TagAttributes, check_name, check_pattern, is_pattern
 from ringcast.notify import OnError
 from ringcast.publisher import Publisher
@@ -285,6 +287,8 @@ class Session(Closing, Administers, OpensVariables):
         priority: str = "",
         policy: Policy | None = None,
         only_best: bool = False,
+        deadline_s: float | None = None,
+        profile: str | Profile | None = None,
         **attributes: Any,
     ) -> Subscriber[Any]:
         """`tag(name, **attributes).subscribe(...)`, or, with `*` for one segment and `**` for any number of them, a
@@ -300,13 +304,17 @@ class Session(Closing, Administers, OpensVariables):
             tag: Tag[object] = self.tag(pattern, **attributes)
             return tag.subscribe(
                 start, reliable, busy_poll, every=every, rate_hz=rate_hz, size=size, at=at, transport=transport,
-                ordered=ordered, priority=priority, policy=policy,
+                ordered=ordered, priority=priority, policy=policy, deadline_s=deadline_s, profile=profile,
             )  # fmt: skip
         if attributes := {**attributes, **({} if policy is None else {"policy": policy})}:
             raise TypeError(f"a wildcard takes each tag as it is; leave out {', '.join(attributes)}")
         best_hz, best_size, span = wish(rate_hz, size)
+        requested = None if profile is None else named(profile)
+        if requested is not None:
+            reliable, ordered = reliable or requested.reliable, ordered and requested.ordered
+            transport, priority = transport or requested.transport, priority or requested.urgency
         options = Scaling(
-            every, at, transport, best_size, best_hz, ordered, priority, range=span, only_best=only_best
+            every, at, transport, best_size, best_hz, ordered, priority, deadline_s, requested, span, only_best
         ).check()
         if best_size is not None:
             for row in self.tags(pattern):

@@ -247,6 +247,12 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True):
     priority: Urgency
 
 
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """They come that way, as far as my kernel lets them: `refused` says why it does not."""
+
+    refused: list[ShortText] = []
+
+
 class Nothing(msgspec.Struct, frozen=True):
     """Done."""
 

@@ -61,7 +61,7 @@ from ringcast.daemon.streams.sources import RingSources, WholeStreams
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow
 from ringcast.daemon.table.system_tags import CHOICE_ATTRIBUTES, CLOCK_ATTRIBUTES, choices_tag, clocks_tag
 from ringcast.errors import RingcastError
-from ringcast.model import addresses
+from ringcast.model import addresses, priority
 from ringcast.model.identity import Presence
 from ringcast.transport.urgent.awake import AWAKE
 from ringcast.transport.urgent.limits import LIMITS
@@ -152,7 +152,7 @@ class Network:
         )
         self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
-        agreement = Agreement(local.table, self.mesh, self.incoming.settled, self._host_of)
+        agreement = Agreement(local.table, self.mesh, self.incoming.settled, self._host_of, self._refused)
         self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreement)
         self.pulls = Pulls(local, self.mesh, self.clocks.known)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
@@ -338,6 +338,12 @@ class Network:
         if forged := self.clocks.dropped():
             dropped["clock"] = forged
         return dropped
+
+    def _refused(self, tag: str, sched: str) -> list[str]:
+        """Why threads of a tag's channels here do not have a schedule that they are to have."""
+        rows = [row for row in self.channels(read_back=True) if row.tag == tag and row.in_force is not None]
+        asked = [row.in_force for row in rows if row.in_force and priority.read(row.priority).sched == sched]
+        return list(dict.fromkeys(has.refused for has in asked if has.refused and has.sched != sched))
 
     def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from typing import Any
 
 from ringcast.cli.parts.units import count, positive
 
@@ -22,13 +23,26 @@ def extents(text: str) -> tuple[int, int]:
 def rate(text: str) -> float | tuple[float, float]:
     """`30`, or `2..30`."""
     least, dots, most = text.partition("..")
-    return (positive(least), positive(most)) if dots else positive(text)
+    if not dots:
+        return positive(text)
+    return _upwards(text, (positive(least), positive(most)), f"{most}..{least}")
 
 
 def sizes(text: str) -> tuple[int, int] | tuple[tuple[int, int], tuple[int, int]]:
     """`320x240`, or `160x120..640x480`."""
     least, dots, most = text.partition("..")
-    return (extents(least), extents(most)) if dots else extents(text)
+    if not dots:
+        return extents(text)
+    found = extents(least), extents(most)
+    return _upwards(text, found, "160x120..640x480", all(a <= b for a, b in zip(*found, strict=True)))
+
+
+def _upwards(text: str, found: tuple[Any, Any], example: str, is_: bool | None = None) -> tuple[Any, Any]:
+    """A range, from the least to the most."""
+    if not (found[0] <= found[1] if is_ is None else is_):
+        reason = f"{text!r} goes from the most to the least; a range goes from the least to the most, as {example}"
+        raise argparse.ArgumentTypeError(reason)
+    return found
 
 
 def place(text: str) -> str:

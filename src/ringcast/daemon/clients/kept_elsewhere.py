@@ -21,8 +21,9 @@ from ringcast.daemon.streams import routes
 from ringcast.daemon.table.admission import is_receiver
 from ringcast.daemon.table.rows import Change, ChangeKind, TagRow
 from ringcast.daemon.table.system_tags import check_published
-from ringcast.errors import BadMessage, BrokenError, ResourceLimit, UnknownTag
+from ringcast.errors import BadMessage, BrokenError, QosMismatch, ResourceLimit, UnknownTag
 from ringcast.model.place import Setting, check_place
+from ringcast.model.priority import read
 from ringcast.model.tag import check_name
 
 REQUEST_TIMEOUT_S = 2.0
@@ -63,14 +64,26 @@ class KeptElsewhere:
         routes.check_urgency(request.urgency)
         routes.check_receiver(request, self._local.table.subscribers(request.tag))
         warnings = await self._agreement.check(request)
-        words = request.urgency.applied(row.settings.get(request.node, Setting()).priority)
-        if row.primary == self._local.table.node:
+        before = row.settings.get(request.node, Setting()).priority
+        refused = await self._store(request, row.primary, request.urgency.applied(before))
+        if refused:
+            had = read(before)
+            back = SetChannel(
+                id=request.id, tag=request.tag, node=request.node, priority=had.level, dscp=had.dscp, sched=had.sched,
+                bandwidth=had.bandwidth,
+            )  # fmt: skip
+            await self._store(back, row.primary, before)
+            what = f"the schedule {request.sched} for the channels of {request.tag!r}"
+            raise QosMismatch(what, "; ".join(refused), "choose a smaller share, or release another reservation")
+        return warnings
+
+    async def _store(self, request: SetChannel, keeper: str, words: str) -> list[str]:
+        """Have it stored by the node that keeps the tag. What it returns is why its schedule is not in force."""
+        if keeper == self._local.table.node:
             self._put_setting(request)
         else:
-            await self._mesh.request(row.primary, service.SET, service.encode(request), REQUEST_TIMEOUT_S)
-        if request.urgency:
-            await self._agreement.settle(request, words)
-        return warnings
+            await self._mesh.request(keeper, service.SET, service.encode(request), REQUEST_TIMEOUT_S)
+        return await self._agreement.settle(request, words) if request.urgency else []
 
     async def _set(self, node: str, payload: bytes) -> bytes:
         request = service.decode_untrusted(payload, SetChannel)

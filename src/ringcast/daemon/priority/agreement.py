@@ -1,7 +1,8 @@
 """Priorities that concern several nodes: their kernels are asked before one is stored, and afterwards it is waited
 until the streams are as it says.
 
-Invariant: a schedule that some node's kernel refuses is not stored, so every channel keeps what it had.
+Invariant: a schedule that some node's kernel refuses is not stored, or taken back when the kernel refuses it only once
+all threads want it, so every channel keeps what it had.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from ringcast.control import service
 from ringcast.control.requests import SetChannel
-from ringcast.control.service import Grant, Granted, Nothing, Settle
+from ringcast.control.service import Grant, Granted, Settle, Settled
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.priority import process_table
 from ringcast.daemon.priority.network_threads import warning
@@ -30,16 +31,18 @@ LOOK_S = 0.002
 
 
 class Agreement:
-    """`settled` returns when this node's streams of a tag are as they should be; `host_of` is where a node receives."""
+    """`settled` returns when this node's streams of a tag are as they should be; `host_of` is where a node receives;
+    `refused` says why threads of a tag's channels here do not have a schedule."""
 
     def __init__(
         self, table: TagTable, mesh: ServingMesh, settled: Callable[[str], Awaitable[None]],
-        host_of: Callable[[str], Awaitable[str]],
+        host_of: Callable[[str], Awaitable[str]], refused: Callable[[str, str], list[str]],
     ) -> None:  # fmt: skip
         self._table = table
         self._mesh = mesh
         self._settled = settled
         self._host_of = host_of
+        self._refused = refused
         mesh.serve(service.GRANT, self._grant)
         mesh.serve(service.SETTLE, self._settle)
 
@@ -62,14 +65,20 @@ class Agreement:
         answers = await self._ask(concerned, service.GRANT, Grant(sched=request.sched))
         return [text for answer in answers for text in service.decode_untrusted(answer, Granted).warnings]
 
-    async def settle(self, request: SetChannel, words: str) -> None:
-        """Returns when the streams to the nodes concerned come as the setting, stored by now, says; or after a
-        moment."""
+    async def settle(self, request: SetChannel, words: str) -> list[str]:
+        """Returns when the streams to the nodes concerned come as the setting, stored by now, says; or after a moment.
+        What it returns are reasons why kernels refused its schedule after all: single threads fitted, and all do
+        not."""
         asked = Settle(tag=request.tag, key=request.node, priority=words)
+        receivers = self._receivers(request)
+        senders = {row.owner for row in self._table.publishers(request.tag) if row.alive} - receivers
         try:
-            await self._ask(self._receivers(request), service.SETTLE, asked)
+            answers = await self._ask(receivers, service.SETTLE, asked)
+            answers += await self._ask(senders, service.SETTLE, asked) if receivers and request.sched else []
         except (TimeoutError, BrokenError):  # it is stored: that node follows when it can
-            return
+            return []
+        said = [reason for answer in answers for reason in service.decode_untrusted(answer, Settled).refused]
+        return list(dict.fromkeys(said)) if request.sched else []
 
     def _receivers(self, request: SetChannel) -> set[str]:
         nodes = {row.owner for row in self._table.subscribers(request.tag)}
@@ -111,7 +120,8 @@ class Agreement:
         while self._stored(request.tag, request.key).text != request.priority and loop.time() < until:
             await asyncio.sleep(LOOK_S)
         await self._settled(request.tag)
-        return service.encode(Nothing())
+        sched = priority.read(request.priority).sched
+        return service.encode(Settled(refused=self._refused(request.tag, sched) if sched else []))
 
     def _stored(self, tag: str, key: str) -> Priority:
         row = self._table.tag(tag)

@@ -63,10 +63,11 @@ class Worker:
     def prepare(self, role: str, tag: str) -> None:
         """Raises RingcastError."""
         self._end = None
+        opened = self._session.tag(tag, prefault=True)  # as rings of channels with a schedule are
         if role == "publisher":
-            self._end = self._session.tag(tag).publisher()
+            self._end = opened.publisher()
         elif role == "subscriber":
-            self._end = self._session.tag(tag).subscribe()
+            self._end = opened.subscribe()
 
     def finish(self) -> list[Taken]:
         """When its core was taken away."""

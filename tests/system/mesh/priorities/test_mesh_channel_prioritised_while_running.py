@@ -218,3 +218,24 @@ def test_what_cannot_be_is_refused_and_changes_nothing(make_mesh, eventually):
     assert a.session.tags("x")[0].settings == {}
     assert [row.priority for row in b.incoming(tag="x")] == ["high"]
     pub.close()
+
+
+@pytest.mark.skipif(not (FIFO and DEADLINE) or os.cpu_count() < 2, reason="needs root and two cores")
+def test_a_reservation_that_fits_one_thread_and_not_all_is_taken_back(make_mesh, eventually):
+    """Both nodes share a kernel here: it grants each of them one thread, and not both."""
+    a, b = make_mesh(2)
+    pub = a.session.publisher("x")
+    eventually(lambda: b.knows("x"))
+    sub = b.session.subscribe("x")
+    a.session.set_channel("x", priority="high", sched="fifo:20")
+    others = os.cpu_count() - 2
+    with reserved("deadline:3900ms/4s", others) if others else contextlib.nullcontext():
+        refused = ringcast(b, "set", "x", "--sched", "deadline:3900ms/4s")
+    assert refused.returncode == 1
+    assert "does not fit" in refused.stderr
+    assert "smaller share" in refused.stderr
+    assert a.session.tags("x")[0].settings[""].priority == "high fifo:20"
+    eventually(lambda: [row.in_force.sched for row in b.incoming(tag="x")] == ["fifo:20"])
+    pub.send(b"still there")
+    assert sub.recv(timeout=10).data == b"still there"
+    pub.close()

@@ -54,3 +54,15 @@ def test_profiles_of_a_file(session, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="did you mean 'slow'"):
         tag.publisher(profile="slwo")
     assert not kept.closed
+
+
+@pytest.mark.parametrize("pattern", ["t/a", "t/*"])
+def test_the_session_asks_as_a_tag_does(session, pattern):
+    kept = session.tag("t/a").publisher(profile="sensor")
+    with pytest.raises(ringcast.QosMismatch, match=r"'control'.*'sensor'"):
+        session.subscribe(pattern, profile="control")
+    with pytest.raises(ValueError, match="deadline_s is seconds above 0"):
+        session.subscribe(pattern, deadline_s=-1.0)
+    with session.subscribe(pattern, profile="sensor") as sub:
+        kept.send(b"x")
+        assert sub.recv(5).data == b"x"

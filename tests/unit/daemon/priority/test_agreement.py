@@ -29,7 +29,7 @@ def agreement(mesh, settings):
         publishers=lambda name: [SimpleNamespace(owner="a", alive=True)],
         subscribers=lambda name: [SimpleNamespace(owner="b")],
     )
-    return Agreement(table, mesh, None, None)
+    return Agreement(table, mesh, None, None, lambda tag, sched: [])
 
 
 def check(settings, **request):
