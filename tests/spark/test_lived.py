@@ -98,4 +98,4 @@ def test_what_was_recorded_of_a_mesh_is_learned_from_beside_experiments(spark: S
     options = {"metric": "relate2", "splits": 1, "wholes": "", "compare": "no"}
     run = jobs.run("train", lake, source=source, options=options)
     assert run.counts["environments"] == 4 * 6 + 2, "those of the experiment, and two that were lived through"
-    assert run.counts["best is nak"] == 4 * 3 + 2
+    assert run.counts["best is nak"] == 4 * 4 + 2, "up to 80 Hz, and where it was lived through"
