@@ -86,10 +86,10 @@ def _collect(run: Run) -> Samples:
         for waits, figures in taken.values():
             for situation, samples in figures.items():
                 pool[waits, situation, contender.name] += samples
-    for situation in calm:
-        here, there = _cores(run, situation)
-        for floor in FLOORS:
-            pool["floor", situation, floor] = ping_pong(run, floor, here, there, count * rounds)
+        if contender.name == run.ours:  # the floors with us, in every round: what is compared is measured together
+            for situation in calm:
+                for floor in FLOORS:
+                    pool["floor", situation, floor] += ping_pong(run, floor, *_cores(run, situation), count)
     return pool
 
 

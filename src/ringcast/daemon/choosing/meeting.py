@@ -1,7 +1,8 @@
 """What each channel that comes to this node met in the last seconds: loss before repair, bursts, rate, what is left.
 
 Counters are looked at once a second, when telemetry is (`look`); whoever lists channels in between gets what was known
-then (`known`). Invariant: nothing is asked of other nodes.
+then (`known`). Invariant: nothing is asked of other nodes, and only where those are whose streams come is looked up,
+once: a node that is not where it says must not hold up telemetry.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class Meeting:
         self._looks: dict[_Key, deque[tuple[float, Counted]]] = {}
         self._known: dict[_Key, ChannelEnvironment] = {}
         self._seen: set[_Key] = set()
+        self._senders: set[str] = set()
         self._interfaces: dict[str, str] = {}
+        """To nodes whose streams come; '' where it is not known."""
         self._left: dict[str, float] = {}
         self._came: dict[str, float] = {}
         """Bytes per second by interface."""
@@ -58,10 +61,14 @@ class Meeting:
             self._known.pop(gone, None)
         self._seen = set()
         self._round_trips = self._clocks()
-        for node in self._round_trips.keys() - self._interfaces.keys():
+        for gone in self._interfaces.keys() - self._round_trips.keys():
+            del self._interfaces[gone]
+        for node in (self._senders & self._round_trips.keys()) - self._interfaces.keys():
+            self._interfaces[node] = ""
             with contextlib.suppress(OSError, RingcastError):
                 here = interfaces.local_address(await resolved(await self._host_of(node)))
                 self._interfaces[node] = interfaces.interface_of(here) or ""
+        self._senders = set()
         self._look_at_interfaces()
         self._look_at_cores()
 
@@ -89,6 +96,7 @@ class Meeting:
             if row.direction == "in":
                 key = _key(row)
                 self._seen.add(key)
+                self._senders.add(row.node)
                 looks = self._looks.setdefault(key, deque(maxlen=LOOKS + 1))
                 now = counted(row)
                 if looks and looks[-1][1].messages > now.messages:  # opened again

@@ -10,6 +10,7 @@ import pytest
 from ringcast.control.status import ChannelStatus, ClockStatus
 from ringcast.daemon.choosing import meeting
 from ringcast.daemon.choosing.meeting import LOOKS, Meeting, core_ticks
+from ringcast.errors import BrokenError
 
 
 def channel(messages: int, direction: str = "in", transport: str = "nak", **counters: int) -> ChannelStatus:
@@ -25,6 +26,8 @@ class World:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now_s, self.bytes, self.ticks = 100.0, 0, (0, 0)
+        self.looked_up: list[str] = []
+        self.lost = False
         patch.setattr(meeting.interfaces, "local_address", lambda host: "10.0.0.1")
         patch.setattr(meeting.interfaces, "interface_of", lambda address: "eth0")
         patch.setattr(meeting.interfaces, "speed_of", lambda name: 1_000_000.0)
@@ -34,6 +37,9 @@ class World:
         self.meeting = Meeting(lambda tag: 3, lambda: {"b": clock}, self._host_of, lambda: self.now_s)
 
     async def _host_of(self, node: str) -> str:
+        self.looked_up.append(node)
+        if self.lost:
+            raise BrokenError("it is not where it says")
         return "10.0.0.2"
 
     def second(self, *rows: ChannelStatus, came: int = 0, idle: int = 50) -> list[ChannelStatus]:
@@ -80,6 +86,19 @@ def test_what_hides_its_losses_has_none_to_tell_and_what_goes_out_is_not_looked_
     assert tcp.environment is not None
     assert (tcp.environment.loss_percent, tcp.environment.burst) == (None, None)
     assert out.environment is None
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_where_a_node_is_is_looked_up_once_and_only_when_something_comes_from_it(world: World, lost: bool) -> None:
+    world.lost = lost
+    world.second()
+    world.second(channel(0, "out"))
+    assert world.looked_up == []
+    for second in range(5):
+        rows = world.second(channel(10 * second), came=1000)
+    assert world.looked_up == ["b"]
+    assert rows[0].environment is not None
+    assert (rows[0].environment.bandwidth_left_mbit is None) == lost
 
 
 def test_idle_cores_are_read_from_the_line_of_all() -> None:
