@@ -16,8 +16,8 @@ The last two need every job to end before the next of its kind begins. Infinite 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from ringcast.admission.priorities import Rank
@@ -25,6 +25,8 @@ from ringcast.admission.priorities import Rank
 HORIZON_NS = 10**11
 """What takes longer than this has no bound that is of use to anybody."""
 _MOST_JOBS = 10_000
+_Released = tuple[tuple[float, int, int], ...]
+"""Jitter, period and time of work that is released again and again."""
 
 
 class Work(NamedTuple):
@@ -59,24 +61,46 @@ def _ends_in_time(one: Work) -> bool:
 
 
 def _one_core(own: Work, above: Sequence[Work], at_once: int) -> float:
-    if _is_over([own._replace(switch_ns=0), *above], 1):
+    # Ranges and their least and most are judged many times with nearly the same work.
+    return _busy_core(own.compute_ns, own.period_ns, own.jitter_ns, _merged(above), at_once)
+
+
+def _merged(above: Sequence[Work]) -> _Released:
+    """Work that is released at the same times counts as one."""
+    found: dict[tuple[float, int], int] = {}
+    for one in above:
+        key = one.jitter_ns, one.period_ns
+        found[key] = found.get(key, 0) + one.compute_ns + one.switch_ns
+    return tuple(sorted((*key, cost) for key, cost in found.items()))
+
+
+@lru_cache(maxsize=2048)
+def _busy_core(compute_ns: int, period_ns: int, jitter_ns: float, above: _Released, at_once: int) -> float:
+    if _is_over([(compute_ns, period_ns), *((cost, period) for _, period, cost in above)], 1):
         return math.inf
     worst: float = 0
-    begun: float = 0
+    busy: float = 0
     for job in range(_MOST_JOBS):
-        own_ns = (job + 1) * own.compute_ns + at_once
-        busy = _until_stable(max(begun, own_ns), partial(_with_released, own_ns, above))
-        if math.isinf(busy):
-            return busy
-        worst = max(worst, busy - job * own.period_ns)
-        if busy <= (job + 1) * own.period_ns - own.jitter_ns:
+        own_ns = (job + 1) * compute_ns + at_once
+        busy = max(busy, own_ns)
+        while True:  # until what was released meanwhile is done; by far the most of an analysis' time is spent here
+            longer: float = own_ns
+            for jitter, period, cost in above:
+                longer += -(-(busy + jitter) // period) * cost
+            if longer <= busy:
+                break
+            busy = longer
+            if busy > HORIZON_NS:
+                return math.inf
+        worst = max(worst, busy - job * period_ns)
+        if busy <= (job + 1) * period_ns - jitter_ns:
             return worst
-        begun = busy
     return math.inf
 
 
 def _several_cores(own: Work, above: Sequence[Work], at_once: int, cores: int) -> float:
-    if _is_over([own._replace(switch_ns=0), *above], cores):
+    asked = [(own.compute_ns, own.period_ns), *((one.compute_ns + one.switch_ns, one.period_ns) for one in above)]
+    if _is_over(asked, cores):
         return math.inf
 
     def longer(x: float) -> float:
@@ -114,15 +138,6 @@ def _until_stable(start: float, longer: Callable[[float], float]) -> float:
     return math.inf
 
 
-def _with_released(own_ns: float, above: Sequence[Work], window: float) -> float:
-    return own_ns + sum(_released_ns(one, window) for one in above)
-
-
-def _released_ns(one: Work, window: float) -> float:
-    """Work that is released in a window which begins with everything at once."""
-    return -(-(window + one.jitter_ns) // one.period_ns) * (one.compute_ns + one.switch_ns)
-
-
 def _switched_ns(one: Work, window: float) -> float:
     """What jobs that are released in a window, or were before and are not done, cost those that they preempt."""
     return -(-(window + one.jitter_ns + one.response_ns) // one.period_ns) * one.switch_ns
@@ -141,12 +156,13 @@ def _carried_ns(one: Work, window: float) -> float:
     return whole * one.compute_ns + min(one.compute_ns, rest)
 
 
-def _is_over(all_: Sequence[Work], cores: int) -> bool:
-    """Whether more is asked for than there is. By integers: of floats, the last bit would decide about a full core."""
+def _is_over(asked: Iterable[tuple[int, int]], cores: int) -> bool:
+    """Whether more is asked for than there is, by time and period of each. By integers: of floats, the last bit would
+    decide about a full core."""
     numerator, denominator = 0, 1
-    for one in all_:
-        numerator = numerator * one.period_ns + (one.compute_ns + one.switch_ns) * denominator
-        denominator *= one.period_ns
+    for time_ns, period_ns in asked:
+        numerator = numerator * period_ns + time_ns * denominator
+        denominator *= period_ns
     return numerator > cores * denominator
 
 

@@ -61,8 +61,8 @@ class Meeting:
             self._known.pop(gone, None)
         self._seen = set()
         self._round_trips = self._clocks()
-        for gone in self._interfaces.keys() - self._round_trips.keys():
-            del self._interfaces[gone]
+        for node in self._interfaces.keys() - self._round_trips.keys():
+            del self._interfaces[node]
         for node in (self._senders & self._round_trips.keys()) - self._interfaces.keys():
             self._interfaces[node] = ""
             with contextlib.suppress(OSError, RingcastError):
