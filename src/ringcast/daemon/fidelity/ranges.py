@@ -77,6 +77,7 @@ class Ranges:
         self._apply()
 
     def _look(self) -> None:
+        self._settle()  # or what has just come would have all of its range until then
         for followed in self._followed.values():
             followed.look(*self._came(followed.subscription))
         self._apply()
