@@ -2,7 +2,8 @@
 
 A subscriber may give a range of rates (`rate_hz`), of sizes (`sizes`), or both. It gets the best in it with which
 nobody misses a deadline that would not miss it otherwise: every message, or every n-th; as large as it asks for at
-most, or smaller. Both fall together. Those with the shortest deadlines choose first.
+most, or smaller. Both fall together. Those with the shortest deadlines choose first, of equals those that were there
+first.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Choice(msgspec.Struct, frozen=True):
 def settle(system: System) -> tuple[System, tuple[Choice, ...]]:
     """The system with every range decided, and what was decided. Raises AdmissionError."""
     asking = [(stream, one) for stream in system.streams for one in stream.subscribers if one.has_range]
-    asking.sort(key=lambda pair: (rank(pair[0].deadline_s, pair[0].tag, pair[0].priority), pair[1].name))
+    asking.sort(key=lambda pair: (rank(pair[0].deadline_s, pair[0].tag, pair[0].priority), _turn(pair[1].name)))
     # Until they choose, all have the least that they ask for: nobody takes what another needs to be there at all.
     for stream, one in asking:
         system = _with(system, stream.tag, one.name, _offers(stream, one)[-1])
@@ -71,6 +72,12 @@ def settle(system: System) -> tuple[System, tuple[Choice, ...]]:
         system, choice = _choose(system, stream, one)
         choices.append(choice)
     return system, tuple(choices)
+
+
+def _turn(name: str) -> tuple[str, float]:
+    """Whose turn it is, of equals: daemons number subscribers as they come, and 0 is one that is not there yet."""
+    node, _, number = name.rpartition("#")
+    return (node, int(number) or math.inf) if number.isdecimal() else (name, 0)
 
 
 def _choose(system: System, stream: Stream, one: Subscriber) -> tuple[System, Choice]:

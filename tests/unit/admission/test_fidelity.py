@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from ringcast.admission import AdmissionError, Costs, Link, Node, Stream, Subscriber, System
+from ringcast.admission import AdmissionError, Cost, Costs, Link, Node, Stream, Subscriber, System
 from ringcast.admission.checks import check
 from ringcast.admission.fidelity import settle
 from ringcast.admission.verdict import judge
@@ -58,6 +59,17 @@ def test_the_shorter_deadline_chooses_first_and_leaves_others_their_least():
     assert judge(settled).admitted
     assert [choice.tag for choice in choices] == ["soon", "late"]
     assert choices[0].hz >= choices[1].hz >= 2
+
+
+def test_of_equals_those_that_were_there_first_choose_first():
+    """By their numbers, not letter by letter; 0 is one that only asks whether it may come."""
+    wanted = [Subscriber(name=f"b#{n}", node="b", deadline_s=10.0, sizes=(200.0, 10_000.0)) for n in (0, 10, 9)]
+    stream = Stream(tag="camera", node="a", period_s=0.025, bytes=10_000.0, subscribers=tuple(wanted))
+    costs = Costs(deliver=Cost(per_byte_s=3e-6))
+    asked = msgspec.structs.replace(system(stream, bandwidth=12.5e6), costs=costs)
+    choices = settle(asked)[1]
+    assert [choice.name for choice in choices] == ["b#9", "b#10", "b#0"]
+    assert choices[0].bytes > choices[-1].bytes
 
 
 def test_a_range_the_wrong_way_round():
