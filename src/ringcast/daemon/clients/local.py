@@ -107,10 +107,14 @@ class Local:
             self.admitting.publish(request.tag, request.declared)
         elif isinstance(request, Subscribe):
             wanted = options_of(request).wanted
-            self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted)
+            self.admitting.subscribe(
+                request.pattern, request.deadline_s, request.reliable, wanted, request.transport
+            )
             self.admitting.request(request.pattern, request.requested)
             if request.range_hz is not None or request.range_size is not None:
-                fits = self.admitting.allowed_for(request.pattern, request.deadline_s, request.reliable, wanted)
+                fits = self.admitting.allowed_for(
+                    request.pattern, request.deadline_s, request.reliable, wanted, request.transport
+                )
                 step, _ = Range(request.range_hz, request.range_size).limited(0, *fits)
                 return msgspec.structs.replace(
                     request, rate_hz=step.rate_hz or request.rate_hz, size=step.size or request.size
@@ -127,8 +131,9 @@ class Local:
             reliable=False, program=held.program,
         )  # fmt: skip
         row = SubscriberRow(
-            info=info, wanted=Wanted(at=request.at), deadline_s=request.max_age_s, pulls_s=request.period_s
-        )
+            info=info, wanted=Wanted(at=request.at), deadline_s=request.max_age_s, pulls_s=request.period_s,
+            since=self.table.next_since(),
+        )  # fmt: skip
         self.admitting.pull(row)
         held.pulls[request.buffer] = row.key
         self._effects.note(self.table.put(row))

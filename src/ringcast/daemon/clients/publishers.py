@@ -81,6 +81,7 @@ class Publishers:
             capacity_bytes=request.capacity_bytes,
             declared=request.declared,
             offered=request.offered,
+            since=self._table.next_since() if request.declared is not None else 0,
         )
         ring = Ring(row, client.number, tag.attributes, fds, monitor)
         if known is not None:  # its publisher comes back after it lost its connection
