@@ -150,6 +150,30 @@ def test_two_reports_differ_in_verdicts_first(tmp_path: Path) -> None:
     assert [(line[1], line[-2], line[-1]) for line in lines] == [(ROW.name, "1.00", "no longer met"), ("b", "3.00", "")]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({"value": 0.0}, {"value": 900.0}, ("from 0", "")),
+        ({"value": 0.0}, {"value": 0.0}, None),
+        ({"value": 100.0}, {"value": 0.0}, ("0.00", "")),
+        ({"value": 100.0}, {"value": 104.0}, None),
+        ({"met": None}, {"met": False}, ("1.00", "now judged: not met")),
+        ({"met": None}, {"met": True}, ("1.00", "now judged: met")),
+        ({"met": False}, {"met": None}, ("1.00", "no longer judged: was not met")),
+        ({"met": None}, {"met": None, "value": None}, ("", "no longer measured")),
+        ({"met": True}, {"met": False, "value": None}, ("", "no longer met, no longer measured")),
+        ({"met": None, "value": None}, {"met": None}, ("", "now measured")),
+        ({"value": -2.0}, {"value": 2.0}, ("-1.00", "")),
+    ],
+)
+def test_no_change_is_hidden(
+    before: dict[str, object], after: dict[str, object], said: tuple[str, str] | None
+) -> None:
+    one, other = (msgspec.structs.replace(ROW, **fields) for fields in (before, after))
+    lines = comparing.cells(comparing.compared({("a", "b"): one}, {("a", "b"): other}))
+    assert [tuple(line[-2:]) for line in lines] == ([] if said is None else [said])
+
+
 def test_values_are_those_that_spark_read_from_the_lake_beside_the_run_before(tmp_path: Path) -> None:
     left(tmp_path)
     told = {"experiment": "placement", "quick": True, "machine": "a machine", "figure": ROW.name, "value": 16.0,
