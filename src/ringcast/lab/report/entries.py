@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -60,6 +61,10 @@ def why_missed(experiment: str, row: str) -> str:
 
 
 def matches(name: str, wanted: tuple[str, ...]) -> bool:
-    """Whether a row, a table or a picture belongs to what is wanted."""
-    lower = name.lower()
-    return any(one[1:].lower() in lower if one.startswith("*") else lower.startswith(one.lower()) for one in wanted)
+    """Whether a row, a table or a picture belongs to what is wanted: it begins so; * stands for anything."""
+    return any(_pattern(one).match(name) for one in wanted)
+
+
+@cache
+def _pattern(wanted: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, wanted.split("*"))), re.IGNORECASE | re.DOTALL)

@@ -166,9 +166,7 @@ def test_two_reports_differ_in_verdicts_first(tmp_path: Path) -> None:
         ({"value": -2.0}, {"value": 2.0}, ("-1.00", "")),
     ],
 )
-def test_no_change_is_hidden(
-    before: dict[str, object], after: dict[str, object], said: tuple[str, str] | None
-) -> None:
+def test_no_change_is_hidden(before: dict[str, object], after: dict[str, object], said: tuple[str, str] | None) -> None:
     one, other = (msgspec.structs.replace(ROW, **fields) for fields in (before, after))
     lines = comparing.cells(comparing.compared({("a", "b"): one}, {("a", "b"): other}))
     assert [tuple(line[-2:]) for line in lines] == ([] if said is None else [said])
