@@ -18,6 +18,14 @@ PAPERS = {
 }
 
 
+BEYOND = {
+    "adaptation": "A transport that chooses itself (the future work of paper 004)",
+    "bounds": "Measured delays beside computed bounds",
+    "security": "Sealed streams, attacked; and what seals cost",
+}
+"""Experiments that are no table and no figure of a paper."""
+
+
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     paper: str
     label: str
@@ -28,6 +36,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tables: tuple[str, ...] = ()
     pictures: tuple[str, ...] = ()
     instead: str = ""
+    only_full: str = ""
+    """What of it the quick form leaves out."""
 
     @property
     def key(self) -> str:

@@ -6,6 +6,7 @@ import argparse
 import html
 import io
 import re
+import sys
 import types
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from ringcast.cli.parts.labs import everything
 from ringcast.lab.measuring.report import Picture, Series, Table
 from ringcast.lab.measuring.rows import Row, number
-from ringcast.lab.report import comparing, running
+from ringcast.lab.report import comparing, judging, running
 from ringcast.lab.report.entries import PAPERS, entries, matches, reasons
 from ringcast.lab.report.gathering import FIGURES, ROWS, STATE, Figures, Run, found, from_lake, ran
 from ringcast.lab.report.page import page, rows_of
@@ -87,6 +88,75 @@ def test_what_was_not_run_and_what_failed_is_said(tmp_path: Path) -> None:
     missed = msgspec.structs.replace(ROW, name="Table 2: cells", met=False)
     left(tmp_path / "other", rows=(missed,))
     assert "<td>placement<td>Table 2: cells<td>17<td>cells<td>17<td>17<td>not known" in made(tmp_path / "other")
+
+
+def test_what_is_shown_elsewhere_does_not_hide_that_an_experiment_failed(tmp_path: Path) -> None:
+    left(tmp_path, msgspec.structs.replace(RUN, experiment="conference", problem="no Chromium"), ())
+    text = made(tmp_path)
+    entry = text[text.index("<h3 id=000-figure-13>") : text.index("<h3 id=000-figure-14>")]
+    assert "failed: no Chromium." in entry
+    assert "tests/unit/conference" in entry
+    contents = text[: text.index("<h2")]
+    assert re.search(r"#000-figure-13'.*failed</span>", contents)
+
+
+def test_what_a_quick_form_leaves_out_is_named_with_the_command_that_has_it(tmp_path: Path) -> None:
+    (entry, *_) = [one for one in entries() if one.only_full]
+    left(tmp_path, msgspec.structs.replace(RUN, experiment=entry.experiment), ())
+    text = html.unescape(made(tmp_path))
+    assert f"leaves out {entry.only_full}; 'ringcast lab run {entry.experiment}' has it." in text
+
+
+def test_an_entry_that_nothing_explains_is_a_row_that_fails(tmp_path: Path) -> None:
+    def row(quick: bool, notes: tuple[str, ...] = ()) -> Row:
+        everything = {
+            name: one._replace(run=msgspec.structs.replace(one.run, quick=quick), figures=Figures(notes=list(notes)))
+            for name, one in ran(tmp_path).items()
+        }
+        return judging.rows(found(everything), everything, quick, None)[1]
+
+    left(tmp_path)
+    assert "001-table-2" in row(quick=True).name, "placement ran well, and has no row of Table 2"
+    assert row(quick=True).met is False
+    assert row(quick=False, notes=("that part was skipped: no root",)).met is True
+    (tmp_path / "placement" / STATE).unlink()
+    assert row(quick=True).met is True, "what was not run is said"
+
+
+@pytest.mark.parametrize(("quick", "seconds", "met"), [(True, 599.0, [True]), (True, 601.0, [False]), (False, 9e3, [])])
+def test_ten_minutes_are_asked_of_the_quick_form(quick: bool, seconds: float, met: list[bool]) -> None:
+    rows = judging.rows(found({}), {}, quick, seconds)
+    assert [row.met for row in rows if row.unit == "s"] == met
+    assert rows[0].met is True
+
+
+def test_experiments_that_are_in_no_paper_have_a_part_of_their_own(tmp_path: Path) -> None:
+    left(tmp_path)
+    left(tmp_path, msgspec.structs.replace(RUN, experiment="adaptation"), (msgspec.structs.replace(ROW, name="phase"),))
+    text = made(tmp_path)
+    part = text[text.index("<h2 id=beyond>") : text.index("<h2 id=all>")]
+    assert "[vbns as beyond-adaptation-vbns]" in part, "its charts, whatever they are called"
+    assert "<td>phase" in part
+    assert "Table 1: adversity &lt;derived&gt;" in part
+    assert "'ringcast lab run security' was not run" in part
+    assert "beyond-placement-vbns" not in part, "an entry shows it"
+    assert "href='#beyond-adaptation'" in text
+
+
+def test_without_plotly_charts_are_drawings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left(tmp_path)
+    monkeypatch.setitem(sys.modules, "ringcast.spark.analyst.charts", None)
+    everything._write(tmp_path)
+    text = (tmp_path / everything.PAGE).read_text()
+    assert 'aria-label="Time"' in text[text.index("<h3 id=001-table-3>") : text.index("<h3 id=001-figure-2>")]
+
+
+def test_the_report_is_compared_like_an_experiment(tmp_path: Path) -> None:
+    left(tmp_path)
+    for seconds in (100.0, 700.0):
+        everything._write(tmp_path, quick=True, seconds=seconds)
+    rows = {name: row for (experiment, name), row in rows_of(ran(tmp_path)).items() if experiment == "report"}
+    assert [(row.value, row.met) for row in rows.values() if row.unit == "s"] == [(700.0, False)]
 
 
 def test_reasons_stand_beside_missed_rows_and_belong_to_experiments_that_exist(tmp_path: Path) -> None:
