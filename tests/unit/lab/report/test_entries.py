@@ -1,8 +1,10 @@
-"""What stands at a table or figure of paper 004 belongs there: the same quantity, receivers, loss and rate."""
+"""What stands at a table or figure of a paper belongs there: the same quantity, receivers, loss and rate."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +56,26 @@ def named() -> Findings:
 @pytest.fixture(scope="module")
 def all_named() -> Findings:
     return named()
+
+
+ROWS: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_name("row_names.toml").read_text())
+"""By experiment: names of rows that were really written, and the entries to which each belongs."""
+
+
+def chosen(experiment: str) -> list[Entry]:
+    """Entries that do not simply have all rows of it."""
+    return [entry for entry in entries() if entry.experiment == experiment and entry.rows != ("*",)]
+
+
+@pytest.mark.parametrize(("experiment", "name"), [(one, name) for one in ROWS for name in ROWS[one]])
+def test_a_row_stands_where_it_belongs_and_nowhere_else(experiment: str, name: str) -> None:
+    assert [entry.key for entry in chosen(experiment) if matches(name, entry.rows)] == ROWS[experiment][name]
+
+
+@pytest.mark.parametrize("entry", [entry for one in ROWS for entry in chosen(one)], ids=lambda entry: entry.key)
+def test_every_pattern_is_of_rows_that_are_written(entry: Entry) -> None:
+    for pattern in entry.rows:
+        assert any(matches(name, (pattern,)) for name in ROWS[entry.experiment]), pattern
 
 
 FIGURES = [entry for entry in entries() if entry.paper == "004" and entry.experiment and " " in entry.title
