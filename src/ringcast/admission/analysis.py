@@ -74,8 +74,7 @@ class _Rounds:
             utilisation([self._work([step]) for step in self._on_node[i]]) for i in range(len(self._system.nodes))
         )
         links = {
-            key: math.fsum(step.wire_bytes * NS / step.period_ns for step in steps)
-            / self._plan.links[key[0]].bandwidth
+            key: math.fsum(step.wire_bytes * NS / step.period_ns for step in steps) / self._plan.links[key[0]].bandwidth
             for key, steps in self._on_link.items()
         }
         return Analysis(self._plan, tuple(self._delay), tuple(self._end), cores, links)

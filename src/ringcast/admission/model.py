@@ -79,8 +79,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Joins two nodes, both ways at `bandwidth` bytes per second each. `losses` is how often in a row it may lose the
-    same message, and `lost_share` of how many messages it may lose anything. `other_rate` and `other_burst` are traffic that nobody declared. Without `priorities` the link serves
-    all packets in the order in which they come."""
+    same message, and `lost_share` of how many messages it may lose anything. `other_rate` and `other_burst` are traffic
+    that nobody declared. Without `priorities` the link serves all packets in the order in which they come."""
 
     a: Name
     b: Name
@@ -176,13 +176,15 @@ class OtherTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class System(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`costs` are those of nodes that give none themselves."""
+    """`costs` are those of nodes that give none themselves. With `rungs` threads have the priorities that a running
+    mesh gives by itself (`priorities.by_default`): streams of one rung wait for each other."""
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...] = ()
     streams: tuple[Stream, ...] = ()
     tasks: tuple[OtherTask, ...] = ()
     costs: Costs | None = None
+    rungs: bool = False
 
     def costs_of(self, node: Node) -> Costs:
         """Raises AdmissionError."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ringcast.admission import recovery
 from ringcast.admission.model import AdmissionError, Link, Pull, Stream, Subscriber, System, ns
-from ringcast.admission.priorities import OWN_THREAD, Rank, class_of_rank, rank, shared
+from ringcast.admission.priorities import OWN_THREAD, Rank, class_of_rank, rank, rung_rank, shared
 from ringcast.placement import model as placed
 from ringcast.placement.routes import Routes
 
@@ -27,7 +27,8 @@ DELIVERY = "delivery"
 @dataclass(frozen=True)
 class Step:
     """`what` and `where` are for people. Of work: `node`, `compute_ns` and `thread` ('' is one of its own). Of a link:
-    its number, its `direction`, `wire_bytes`, `losses`, and how often a message is sent again on average. Of a wait: the steps whose losses are repaired."""
+    its number, its `direction`, `wire_bytes`, `losses`, and how often a message is sent again on average. Of a wait:
+    the steps whose losses are repaired."""
 
     number: int
     before: int
@@ -98,6 +99,7 @@ class _Planner:
         )
         self._costs = [system.costs_of(node) for node in system.nodes] if system.streams else []
         self._links, self._cards = _with_cards(system)
+        self._rank = rung_rank if system.rungs else rank
         self._steps: list[Step] = []
         self._ends: list[End] = []
         self._jitter: dict[int, int] = {}
@@ -106,7 +108,7 @@ class _Planner:
         for i, stream in enumerate(self._system.streams):
             self._stream(f"streams[{i}]", stream)
         for task in self._system.tasks:
-            order = rank(task.deadline_s or float("inf"), f"task {task.name}", task.priority)
+            order = self._rank(task.deadline_s or float("inf"), f"task {task.name}", task.priority)
             last = self._work("compute", task.node, order, ns(task.period_s), ns(task.compute_s), -1)
             self._ends.append(
                 End("task", "", task.name, task.node, order, last, ns(task.period_s), task.deadline_s)
@@ -116,7 +118,7 @@ class _Planner:
     # ---------------------------------------------------------------- a stream
 
     def _stream(self, where: str, stream: Stream) -> None:
-        order = rank(stream.deadline_s, stream.tag, stream.priority)
+        order = self._rank(stream.deadline_s, stream.tag, stream.priority)
         period = ns(stream.period_s)
         costs = self._costs[self._number[stream.node]]
         legs = self._legs(stream)
@@ -209,7 +211,7 @@ class _Planner:
 
     def _pull(self, where: str, stream: Stream, pull: Pull, first: int, legs: list[_Leg]) -> None:
         """What a client gets has been in the buffer for at most a period, and then takes its way to the client."""
-        order = rank(pull.max_age_s or float("inf"), f"{stream.tag} {pull.name}", stream.priority)
+        order = self._rank(pull.max_age_s or float("inf"), f"{stream.tag} {pull.name}", stream.priority)
         holder = _place(pull.at, stream.node, pull.node)
         buffered = next(
             (step.number for step in self._steps if step.what == "receive" and self._is_of(step, first)
@@ -310,12 +312,9 @@ def _with_cards(system: System) -> tuple[tuple[Link, ...], dict[int, int]]:
         own = [link for link in system.links if node.name in (link.a, link.b)]
         if node.card and own:
             cards[i] = len(links)
-            links.append(
-                Link(
-                    a=node.name, b=f"card of {node.name}", bandwidth=node.card, mtu=max(link.mtu for link in own),
-                    priorities=all(link.priorities for link in own),
-                )  # fmt: skip
-            )
+            mtu, strict = max(link.mtu for link in own), all(link.priorities for link in own)
+            name = f"card of {node.name}"
+            links.append(Link(a=node.name, b=name, bandwidth=node.card, mtu=mtu, priorities=strict))
     return tuple(links), cards
 
 

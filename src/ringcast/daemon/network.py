@@ -362,7 +362,8 @@ class Network:
     def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
         ranged = self._local.sharing.ranged.values()
-        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, read_back=read_back)
+        words = self._local.sharing.promises.words
+        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back)
 
 
 def host_of(remote: str) -> str:

@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ringcast.admission.calibration import Calibration, default_path, load, this_machine
 from ringcast.admission.model import AdmissionError, System
+from ringcast.daemon.table.promised import promised
 from ringcast.daemon.table.rows import Declaration, PublisherRow, SubscriberRow, declaration_key
 from ringcast.daemon.table.table import TagTable
-from ringcast.errors import AdmissionRefused
+from ringcast.errors import AdmissionRefused, QosMismatch
 from ringcast.model.carrier import is_automatic
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Wanted
+from ringcast.model.priority import read
 from ringcast.model.profile import Profile
 from ringcast.qos.matching import check
 from ringcast.qos.profile import built_in
 from ringcast.scaling.fidelity import Range
 from ringcast.scaling.interface import Size
 from ringcast.scaling.scaled_bytes import scaled_bytes
+from ringcast.transport.urgent import scheduling
 
 if TYPE_CHECKING:
     from ringcast.admission.fidelity import Choice
@@ -57,9 +60,15 @@ def this_calibration() -> Calibration:
 
 
 class Admitting:
-    def __init__(self, table: TagTable, calibration: Callable[[], Calibration] = this_calibration) -> None:
+    """`granted` raises QosMismatch when the kernel of this node, which it is told the name of, refuses a schedule."""
+
+    def __init__(
+        self, table: TagTable, calibration: Callable[[], Calibration] = this_calibration,
+        granted: Callable[[str, str], None] = scheduling.check,
+    ) -> None:  # fmt: skip
         self._table = table
         self._calibration = calibration
+        self._granted = granted
         self.others: Others | None = None
         """What is known of other nodes, where there is a network."""
 
@@ -152,6 +161,20 @@ class Admitting:
             for row in self._table.publishers(tag.name):
                 if row.offered is not None and row.alive:
                     check(row.offered, requested, built_in().values())
+
+    def unbacked(self, pattern: str) -> list[str]:
+        """Which bounds this node's kernel or limits do not back: their analysis is of threads with schedules. Only of
+        tags that other nodes take part in, for this node has threads for those alone."""
+        found = []
+        for tag in self._table.tags(pattern):
+            sched = read(promised(self._table, tag.name)).sched
+            nodes = {row.owner for row in self._table.publishers(tag.name)}
+            if sched and len(nodes | {row.owner for row in self._table.subscribers(tag.name)}) > 1:
+                try:
+                    self._granted(sched, self._table.node)
+                except QosMismatch as exc:
+                    found.append(f"the bound of {tag.name!r} is not backed on this node: {exc}")
+        return found[:_MOST_SEARCHED]
 
     def _judge(self, what: str, publishers: list[PublisherRow], subscribers: list[SubscriberRow]) -> None:
         from ringcast.admission.fidelity import settle  # the analysis, which few daemons ever need

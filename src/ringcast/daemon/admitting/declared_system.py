@@ -10,13 +10,14 @@ channels between the two nodes have lost of late; where none measured it, a mess
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from ringcast.admission.calibration import Calibration
-from ringcast.admission.model import Costs, Link, Node, Pull, Stream, Subscriber, System
+from ringcast.admission.model import CLASSES, Class, Costs, Link, Node, Pull, Stream, Subscriber, System
+from ringcast.admission.priorities import by_default
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.rows import Declaration, PublisherRow, SubscriberRow, TagRow, is_declaration
@@ -24,6 +25,8 @@ from ringcast.daemon.table.table import TagTable
 from ringcast.errors import QosMismatch, RingcastError
 from ringcast.model.declared import Declared
 from ringcast.model.place import AUTO, PUBLISHER, node_of
+from ringcast.model.priority import read as read_priority
+from ringcast.model.priority import settled_parts
 from ringcast.model.tag import TagAttributes
 from ringcast.scaling.scaled_bytes import scaled_bytes
 from ringcast.scaling.temporal import factor
@@ -91,7 +94,7 @@ def declared_system(
     ]))  # fmt: skip
     nodes = tuple(_node(name, found, own=name == table.node, others=others) for name in names)
     links = tuple(_link(a, b, others) for i, a in enumerate(names) for b in names[i + 1 :])
-    return System(nodes=nodes, links=links, streams=tuple(streams), costs=found.costs)
+    return System(nodes=nodes, links=links, streams=tuple(streams), costs=found.costs, rungs=True)
 
 
 def _clients(stream: Stream) -> list[Subscriber | Pull]:
@@ -134,10 +137,24 @@ def _stream(
     return Stream(
         tag=stream_name(row), node=row.owner, period_s=said.period_s, bytes=float(said.max_bytes),
         compute_s=said.compute_s, jitter_s=said.jitter_s,
+        priority=_level(table.tag(tag), [*wanting, *pulling]),
         transport=_computable(routes.demand(SubscribeOptions(), table.tag(tag), row.owner).transport),
         subscribers=tuple(_subscriber(one, said, table.tag(tag)) for one in wanting),
         pulls=tuple(_pull(one) for one in pulling),
     )  # fmt: skip
+
+
+def _level(tag: TagRow | None, rows: Sequence[SubscriberRow]) -> Class:
+    """The class that the stream's channels have: the least, where an administrator or the tag says so; else by its
+    deadlines, and normal without any."""
+    deadline_s = min((row.deadline_s for row in rows if row.deadline_s), default=math.inf)
+    words = "normal" if math.isinf(deadline_s) else by_default(deadline_s)[0]
+    said = tag.attributes.priority if tag is not None else ""
+    found = [
+        read_priority(settled_parts((routes.setting_for(tag, row.owner, row.info.id).priority, said, words))).level
+        for row in rows
+    ]
+    return next((level for level in CLASSES if level in found), "normal")
 
 
 def stream_name(row: PublisherRow) -> str:

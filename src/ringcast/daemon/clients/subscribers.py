@@ -40,6 +40,8 @@ class Subscribers:
         self._rings = sharing.rings
         self._effects = sharing.effects
         self._numbers = numbers
+        self.unbacked: Callable[[str], list[str]] = lambda _: []
+        """Why bounds of what was admitted on these tags are not backed by this node, in words."""
         self.handlers: dict[type[Any], Callable[[Client, Any, list[Descriptor]], None]] = {
             Subscribe: self._subscribe, UseMailbox: self._use_mailbox, Unsubscribe: self._unsubscribe,
             Attached: self._attached, Move: self._move, ListSubscribers: self._list_subscribers,
@@ -76,7 +78,8 @@ class Subscribers:
         if subscription.counts:
             self._effects.note(self._table.put(_row(subscription)))
         self._sharing.add(subscription)
-        self._effects.send(client.number, Done(id=request.id))
+        warnings = self.unbacked(pattern) if request.deadline_s else []
+        self._effects.send(client.number, Done(id=request.id, warnings=warnings))
 
     def _use_mailbox(self, client: Client, request: UseMailbox, fds: list[Descriptor]) -> None:
         expect(fds, 1, request)

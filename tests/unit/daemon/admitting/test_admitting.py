@@ -12,7 +12,7 @@ from ringcast.daemon.admitting.admitting import Admitting
 from ringcast.daemon.admitting.declared_system import declared_system, transport_of
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
 from ringcast.daemon.table.table import TagTable
-from ringcast.errors import AdmissionRefused
+from ringcast.errors import AdmissionRefused, QosMismatch
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Setting, Wanted
@@ -237,3 +237,32 @@ def test_a_recovering_transport_is_computed_with_one_loss_where_nobody_measured_
     assert [part.what for part in judge(found).judged[0].parts].count("recovery") == 1
     by_udp = declared_system(table, FOUND, [], [elsewhere("t", "n2", deadline_s=1.0, transport="udp")])
     assert "recovery" not in [part.what for part in judge(by_udp).judged[0].parts]
+
+
+def test_a_bound_that_the_kernel_does_not_back_is_said_so(table):
+    def refuses(sched: str, node: str) -> None:
+        raise QosMismatch(f"the schedule {sched} on node {node!r}", "the kernel does not let this process", "be root")
+
+    published(table, "t", Declared(0.1, 64))
+    subscribed(table, "t", 0.005)
+    assert Admitting(table, never, refuses).unbacked("t") == []  # all on one node: the daemon has no thread for it
+    other = TagTable("n2", 1)
+    other.put(elsewhere("t", "n2", deadline_s=0.005))
+    table.apply(other.delta(table.digest()))
+    (said,) = Admitting(table, never, refuses).unbacked("*")
+    assert said.startswith("the bound of 't' is not backed on this node: ")
+    assert "fifo:32" in said
+    assert Admitting(table, never, lambda sched, node: None).unbacked("t") == []
+
+
+def test_streams_of_one_rung_wait_for_each_other(table):
+    """They have one thread priority, so neither preempts the other: both bounds have the other's time in them."""
+    published(table, "t", Declared(0.1, 64, 0.01), number=1)
+    published(table, "u", Declared(0.1, 64, 0.01), number=2)
+    subscribed(table, "t", 0.0601, number=8)
+    subscribed(table, "u", 0.0600, number=9)
+    found = declared_system(table, FOUND, [], [])
+    bounds = {one.tag: one.bound_s for one in judge(found).judged}
+    assert bounds["u of n1#2"] == bounds["t of n1#1"] > 0.02
+    strict = {one.tag: one.bound_s for one in judge(msgspec.structs.replace(found, rungs=False)).judged}
+    assert strict["u of n1#2"] < 0.02
