@@ -148,6 +148,8 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the link, kept for it by the sending node's queues."""
     refused: str = ""
     """What of the priority is not in force, and why."""
+    lost: str = ""
+    """Of that, what the channel had whose place this one takes."""
 
 
 class ChannelEnvironment(msgspec.Struct, frozen=True, kw_only=True):

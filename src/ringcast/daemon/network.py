@@ -46,6 +46,7 @@ from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.placing.placer import Placing
 from ringcast.daemon.placing.ways import Ways
+from ringcast.daemon.priority import agreement
 from ringcast.daemon.priority.agreement import Agreement
 from ringcast.daemon.pull.buffers import Buffers
 from ringcast.daemon.pull.pulls import Pulls
@@ -61,8 +62,9 @@ from ringcast.daemon.streams.sources import RingSources, WholeStreams
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow
 from ringcast.daemon.table.system_tags import CHOICE_ATTRIBUTES, CLOCK_ATTRIBUTES, choices_tag, clocks_tag
 from ringcast.errors import RingcastError
-from ringcast.model import addresses, priority
+from ringcast.model import addresses
 from ringcast.model.identity import Presence
+from ringcast.model.priority import Priority
 from ringcast.transport.urgent.awake import AWAKE
 from ringcast.transport.urgent.limits import LIMITS
 from ringcast.transport.urgent.links import LINKS
@@ -152,8 +154,8 @@ class Network:
         )
         self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
-        agreement = Agreement(local.table, self.mesh, self.incoming.settled, self._host_of, self._refused)
-        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreement)
+        agreed = Agreement(local.table, self.mesh, self.incoming.settled, self._host_of, self._refused)
+        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreed)
         self.pulls = Pulls(local, self.mesh, self.clocks.known)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
         for name, handler in (
@@ -339,11 +341,9 @@ class Network:
             dropped["clock"] = forged
         return dropped
 
-    def _refused(self, tag: str, sched: str) -> list[str]:
-        """Why threads of a tag's channels here do not have a schedule that they are to have."""
-        rows = [row for row in self.channels(read_back=True) if row.tag == tag and row.in_force is not None]
-        asked = [row.in_force for row in rows if row.in_force and priority.read(row.priority).sched == sched]
-        return list(dict.fromkeys(has.refused for has in asked if has.refused and has.sched != sched))
+    def _refused(self, tag: str, words: Priority) -> list[str]:
+        """Why a tag's channels here do not have what they are to have of these words, or had before."""
+        return agreement.refused((row for row in self.channels(read_back=True) if row.tag == tag), words)
 
     def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
