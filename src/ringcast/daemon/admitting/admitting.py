@@ -21,6 +21,7 @@ from ringcast.model.carrier import is_automatic
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Wanted
+from ringcast.model.policy import described_view
 from ringcast.model.priority import read
 from ringcast.model.profile import Profile
 from ringcast.qos.matching import check
@@ -152,15 +153,18 @@ class Admitting:
         fitting = (size for size in sizes if scaled_bytes(attributes, most, size) <= choice.bytes * (1 + 1e-9))
         return next(fitting, sizes[-1])
 
-    def request(self, pattern: str, requested: Profile | None) -> None:
-        """Compare a subscriber's profile with what the publishers offer that are there; one without a profile offers
-        whatever it does. Raises QosMismatch."""
+    def request(self, pattern: str, requested: Profile | None, own: Sequence[Profile] = ()) -> None:
+        """Compare a subscriber's profile with what the publishers offer that are there, of a view those of the tag that
+        it shows; one without a profile offers whatever it does. `own` are the user's profiles, which may be proposed
+        instead. Raises QosMismatch."""
         if requested is None:
             return
+        known = {**built_in(), **{one.name: one for one in own}}
         for tag in self._table.tags(pattern):
-            for row in self._table.publishers(tag.name):
+            shown = described_view(tag.attributes.schema) if tag.attributes.codec == "view" else None
+            for row in self._table.publishers(tag.name if shown is None else shown.of):
                 if row.offered is not None and row.alive:
-                    check(row.offered, requested, built_in().values())
+                    check(row.offered, requested, known.values())
 
     def unbacked(self, pattern: str) -> list[str]:
         """Which bounds this node's kernel or limits do not back: their analysis is of threads with schedules. Only of
