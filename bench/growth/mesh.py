@@ -69,7 +69,7 @@ class _Mesh:
 @contextmanager
 def _mesh(place: Path, most: int, settings: str = "") -> Iterator[_Mesh]:
     with ExitStack() as stack:
-        bed = None if unavailable() else stack.enter_context(Testbed(star(most)))
+        bed = None if unavailable() else stack.enter_context(Testbed(star(most, hub="router")))
         yield _Mesh(place, stack, bed, most, settings)
 
 
