@@ -21,7 +21,7 @@ from ringcast.lab.testbed.topology import star
 from ringcast.testing.waiting import wait_until
 
 PORT = 7417
-JOINS = (2, 5, 10, 20, 50)
+JOINS = (2, 5, 10, 20, 32, 50)
 COMMON_CLOCK = '[clock]\nsource = "common"\n'
 """All nodes are on one machine: fifty daemons that probe each other's clocks would take more than its cores."""
 REPEATED = 3
