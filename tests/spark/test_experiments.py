@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import statistics
+import types
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +12,21 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ringcast.lab.adamant import rivals
 from ringcast.lab.adamant.means import Means
+from ringcast.lab.measuring import sampled
+from ringcast.lab.measuring.samples import pooled
 from ringcast.lab.push_pull import components as parts_of
 from ringcast.lab.push_pull import round_trips as push_pull
 from ringcast.lab.push_pull.network import INTERMEDIATE, NONE, PUBLISHER, Arrangement
+from ringcast.lab.yarp.network import Cell
 from ringcast.record import figures, results
 from ringcast.record.figures import Measured
 from ringcast.spark import jobs
 from ringcast.spark.experiments.grid import grid, repeatable, winners
 from ringcast.spark.lake import Lake
 from ringcast.spark.tables.bronze import RESULTS
-from ringcast.spark.tables.gold import BENCHMARKS, COMPONENTS, CONTRASTS, FITS, GRID, ROUND_TRIPS
+from ringcast.spark.tables.gold import BENCHMARKS, CELLS, COMPONENTS, CONTRASTS, FITS, GRID, ROUND_TRIPS, RUNS
 
 SIZES = (64, 512, 1024)
 WANTED = [(Arrangement(hops, place), size) for hops, place in (
@@ -152,6 +157,46 @@ def test_a_grid_has_means_and_places_and_says_how_far_it_repeats_itself(spark: S
     assert [list(values.values()) for values in means.by_cell("e", "relate2").values()] == [
         [1.0, 2.0], [2.0, 2.0], [pytest.approx(1.02), pytest.approx(1.05)],
     ]  # fmt: skip
+
+
+def test_cells_are_all_samples_of_all_repetitions_of_the_last_run(spark: SparkSession, tmp_path: Path) -> None:
+    lake, random = Lake(spark, tmp_path), np.random.default_rng(8)
+    batches = {
+        cell: [random.exponential(1e-3, 70).tolist() for _ in range(5)]
+        for cell in (Cell("card", "udp", "udp", share, "both", 64) for share in (0.0, 0.7))
+    }
+    older = {cell: [[1.0]] for cell in batches}
+    for some in (older, batches):
+        results.keep(sampled.values("yarp", some, "round_trip_under_load", "s"), tmp_path)
+    results.keep([Measured("e", {"transport": "nak", "receivers": 3}, 0, "relate2", 1.0, "ms")], tmp_path)
+    for name in sampled.PIPELINES:
+        jobs.run(name, lake)
+    rows = [row.asDict() for row in lake.read(CELLS).collect()]
+    assert {row["experiment"] for row in rows} == {"yarp"}, "the grid has those that name a transport"
+    assert {(row["repetitions"], row["unit"]) for row in rows} == {(5, "s")}
+    told = types.SimpleNamespace(rows=lambda table: rows)
+    found = sampled.summaries(told, "yarp", "round_trip_under_load", Cell, batches)
+    assert len(found) == 2
+    for cell, summary in found.items():
+        # As the code says that says it without Spark: p99 is the same rank.
+        assert summary == pytest.approx(pooled(batches[cell]))
+
+
+def test_runs_of_the_rivals_are_read_one_by_one(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path)
+
+    def one(transport: str, repetition: int, metric: str, value: float) -> Measured:
+        where = {"receivers": 3, "loss_percent": 1, "burst": 1, "rate_hz": 25, "transport": transport}
+        return Measured("adamant", where, repetition, metric, value, "ms")
+
+    values = [one("nak", 0, "relate2", 2.0), one("nak", 1, "relate2", 2.0), one("lateral:r=4,c=3", 0, "relate2", 1.0),
+              one("lateral:r=4,c=3", 1, "relate2", 3.0)]  # fmt: skip
+    results.keep([*values, one("udp", 0, "relate2", 9.0), one("nak", 0, "naks", 9.0)], tmp_path)
+    jobs.run(rivals.PIPELINE, lake)
+    found = rivals.Runs([row.asDict() for row in lake.read(RUNS).collect()], "adamant")
+    assert lake.read(RUNS).count() == len(values)
+    assert rivals.wins(found.rivals("relate2"), 4) == (1, 2)
+    assert [(row.value, row.reference) for row in rivals.rows(found)] == [(50.0, 55.0)]
 
 
 def test_a_history_compares_runs_of_one_machine(spark: SparkSession, tmp_path: Path) -> None:

@@ -226,8 +226,9 @@ class ClockOpened(msgspec.Struct, frozen=True, kw_only=True):
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """Would your kernel give threads this schedule? And with `to`, would your links to these nodes have room for what
-    the priority reserves?"""
+    the priority reserves? What the tag's channels have now is not counted: others take their place."""
 
+    tag: ShortText = ""
     sched: ShortText = ""
     priority: Urgency = ""
     to: list[ShortText] = []
@@ -245,6 +246,8 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True):
     tag: ShortText
     key: ShortText
     priority: Urgency
+    checked: Urgency = ""
+    """Say why channels do not have these parts of it."""
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):

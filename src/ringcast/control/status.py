@@ -148,6 +148,8 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the link, kept for it by the sending node's queues."""
     refused: str = ""
     """What of the priority is not in force, and why."""
+    lost: str = ""
+    """Of that, what the channel had whose place this one takes."""
 
 
 class ChannelEnvironment(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,6 +213,8 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for: class, DSCP and schedule as words; '' is normal."""
     in_force: InForce | None = None
     """What the kernel has; None of a transport that knows no priorities."""
+    bound: str = ""
+    """Of a tag with admitted deadlines: what its bound rests on, or why it is not backed, in words."""
     fidelity: str = ""
     """Of an incoming one for a subscriber with a range: what it may have, and what does not allow more."""
     receiver: Literal["", "daemon", "subscriber"] = ""

@@ -25,6 +25,7 @@ from ringcast.daemon.access.audit import Audit
 from ringcast.daemon.access.node_rights import NodeRights
 from ringcast.daemon.admitting.admitting import this_calibration
 from ringcast.daemon.admitting.capacities import Capacities
+from ringcast.daemon.admitting.overtaken import Overtaken
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
@@ -46,6 +47,7 @@ from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.placing.placer import Placing
 from ringcast.daemon.placing.ways import Ways
+from ringcast.daemon.priority import agreement
 from ringcast.daemon.priority.agreement import Agreement
 from ringcast.daemon.pull.buffers import Buffers
 from ringcast.daemon.pull.pulls import Pulls
@@ -61,8 +63,9 @@ from ringcast.daemon.streams.sources import RingSources, WholeStreams
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow
 from ringcast.daemon.table.system_tags import CHOICE_ATTRIBUTES, CLOCK_ATTRIBUTES, choices_tag, clocks_tag
 from ringcast.errors import RingcastError
-from ringcast.model import addresses, priority
+from ringcast.model import addresses
 from ringcast.model.identity import Presence
+from ringcast.model.priority import Priority
 from ringcast.transport.urgent.awake import AWAKE
 from ringcast.transport.urgent.limits import LIMITS
 from ringcast.transport.urgent.links import LINKS
@@ -153,8 +156,8 @@ class Network:
         )
         self.mesh.on_revoked = self.outgoing.change_secrets
         ChannelServices(self.mesh, self.incoming, self.outgoing, self._host_of)
-        agreement = Agreement(local.table, self.mesh, self.incoming.settled, self._host_of, self._refused)
-        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreement)
+        agreed = Agreement(local.table, self.mesh, self.incoming.settled, self._host_of, self._refused)
+        self.tags = KeptElsewhere(local, self.mesh, deliver, self.local_changed, agreed)
         self.pulls = Pulls(local, self.mesh, self.clocks.known)
         self.buffers = Buffers(local.table.node, self.incoming, self.mesh, background)
         for name, handler in (
@@ -164,7 +167,10 @@ class Network:
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
         ways = Ways(self.mesh, self._host_of, asyncio.get_running_loop().time, background)
-        self._capacities = Capacities(local.table.node, self.mesh, ways.to, this_calibration, background)
+        self._overtaken = Overtaken(local, deliver, self.local_changed, lambda: not self._capacities.asking)
+        self._capacities = Capacities(
+            local.table.node, self.mesh, ways.to, this_calibration, background, self._losses, self._overtaken.soon
+        )
         local.admitting.others = self._capacities
         self.models = Models(self.mesh, self._node_rights.may_choose)
         self._meeting = Meeting(self._receivers, self.clocks.statuses, self._host_of)
@@ -202,6 +208,7 @@ class Network:
         self._telemetry.close()
         self.outgoing.close()
         self._silence.close()
+        self._overtaken.close()
         self.incoming.close()
         await self.mesh.close()
 
@@ -270,6 +277,7 @@ class Network:
         self.placing.changed(changes)
         self.choosing.changed(changes)
         self._capacities.changed(changes)
+        self._overtaken.changed(changes)
         self.tags.changed(changes)
 
     def _presence(self, presences: list[Presence]) -> None:
@@ -326,6 +334,14 @@ class Network:
         ]  # fmt: skip
         return rows, self.dropped()
 
+    def _losses(self) -> dict[str, float]:
+        """Of streams that come here, by node: the share of messages that was lost of late, before any repair."""
+        found: dict[str, float] = {}
+        for row in map(self._meeting.known, self.channels()):
+            if row.environment is not None and row.environment.loss_percent is not None:
+                found[row.node] = max(found.get(row.node, 0.0), min(1.0, row.environment.loss_percent / 100))
+        return found
+
     def _receivers(self, tag: str) -> int:
         table = self._local.table
         return len({row.owner for row in table.subscribers(tag)} - {row.owner for row in table.publishers(tag)})
@@ -340,16 +356,15 @@ class Network:
             dropped["clock"] = forged
         return dropped
 
-    def _refused(self, tag: str, sched: str) -> list[str]:
-        """Why threads of a tag's channels here do not have a schedule that they are to have."""
-        rows = [row for row in self.channels(read_back=True) if row.tag == tag and row.in_force is not None]
-        asked = [row.in_force for row in rows if row.in_force and priority.read(row.priority).sched == sched]
-        return list(dict.fromkeys(has.refused for has in asked if has.refused and has.sched != sched))
+    def _refused(self, tag: str, words: Priority) -> list[str]:
+        """Why a tag's channels here do not have what they are to have of these words, or had before."""
+        return agreement.refused((row for row in self.channels(read_back=True) if row.tag == tag), words)
 
     def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
         ranged = self._local.sharing.ranged.values()
-        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, read_back=read_back)
+        words = self._local.sharing.promises.words
+        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back)
 
 
 def host_of(remote: str) -> str:

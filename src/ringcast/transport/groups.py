@@ -87,7 +87,7 @@ class SendingGroup:
         self._native: _core.Group | None = None
         self._source: Source | None = None
         self._pushed = False
-        self._urgency = Urgency(identity.priority)
+        self._urgency = Urgency(identity.priority, identity.ring)
         if identity.shape.multicast:
             self._open_multicast(taken)
 
@@ -132,6 +132,7 @@ class SendingGroup:
 
     def end(self) -> None:
         if self.empty:
+            self._urgency.retire()
             if self._native is not None:
                 self.answering.repair.close_group(self.key)
                 self._native = None

@@ -62,8 +62,9 @@ class Urgent(Protocol):
 
 @runtime_checkable
 class UrgentReceiving(Urgent, Protocol):
-    def prioritise(self, priority: str) -> None:
-        """Mark what it sends and give its threads the schedule. What the kernel refuses is in `in_force`."""
+    def prioritise(self, priority: str, publisher: int = 0) -> None:
+        """Mark what it sends and give its threads the schedule, for the stream of that publisher. What the kernel
+        refuses is in `in_force`."""
 
 
 class Mirror(Protocol):

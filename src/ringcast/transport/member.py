@@ -60,7 +60,7 @@ class MemberSending:
         self._group = group
         self._channel = channel
         self._source = source
-        self._urgency = Urgency(channel.priority)
+        self._urgency = Urgency(channel.priority, channel.incarnation)
         self._socket = connected_datagrams(host, port, self._urgency.marking)
         self._urgency.lock(source.ring_fd)
         self._urgency.reserve(host)
@@ -156,6 +156,7 @@ class MemberSending:
         self._group.leave(self._channel.key)
 
     def close(self) -> None:
+        self._urgency.retire()
         self._handover.stop()
         end_sending(self._socket)
         self._urgency.close()

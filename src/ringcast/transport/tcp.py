@@ -71,8 +71,8 @@ class TcpReceiving:
     def ended(self) -> list[int]:
         return self._streams.ended()
 
-    def prioritise(self, priority: str) -> None:
-        self._urgency = Urgency(priority)
+    def prioritise(self, priority: str, publisher: int = 0) -> None:
+        self._urgency = Urgency(priority, publisher)
         self._urgency.mark(self._listener)  # streams that it accepts answer as it is marked
         self._urgency.schedule(self._streams.thread_id)
 
@@ -83,6 +83,7 @@ class TcpReceiving:
         return {**self._intake.counters(), "failures": self._streams.failures}
 
     def close(self) -> None:
+        self._urgency.retire()
         self._intake.close()
         self._streams.close()
         self._urgency.close()
@@ -107,7 +108,7 @@ class TcpSending:
         self._failed = False
         self._closing = threading.Event()
         self._socket = socket.socket(family_of(host), socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        self._urgency = Urgency(channel.priority)
+        self._urgency = Urgency(channel.priority, channel.incarnation)
         self._urgency.mark(self._socket)
         self._urgency.lock(source.ring_fd)
         self._urgency.reserve(host)
@@ -161,6 +162,7 @@ class TcpSending:
         except OSError:
             pass
         self._thread.join()
+        self._urgency.retire()
         if self._pump is not None:
             self._pump.close()
         self._socket.close()

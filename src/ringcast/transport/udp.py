@@ -57,8 +57,8 @@ class DatagramReceiving:
     def counters(self) -> dict[str, int]:
         return self._delivery.counters()
 
-    def prioritise(self, priority: str) -> None:
-        self._urgency = Urgency(priority)
+    def prioritise(self, priority: str, publisher: int = 0) -> None:
+        self._urgency = Urgency(priority, publisher)
         self._urgency.mark(self._socket)
         self._urgency.schedule(self._delivery.thread_id)
 
@@ -66,6 +66,7 @@ class DatagramReceiving:
         return self._urgency.in_force(self._socket, self._delivery.thread_id, own=self._urgency.asked.apart)
 
     def close(self) -> None:
+        self._urgency.retire()
         self._delivery.close()
         self._socket.close()
         self._urgency.close()
@@ -92,7 +93,7 @@ class UdpSending:
     def __init__(self, channel: Channel, source: Source, host: str, port: int) -> None:
         self._channel = channel
         self._source = source
-        self._urgency = Urgency(channel.priority)
+        self._urgency = Urgency(channel.priority, channel.incarnation)
         self._socket = connected_datagrams(host, port, self._urgency.marking)
         self._chunk = payload_room(self._socket) - HEADER_BYTES
         self._sealing: Sealing | None = None
@@ -150,6 +151,7 @@ class UdpSending:
         self._source.links.remove_link(self._channel.key)
 
     def close(self) -> None:
+        self._urgency.retire()
         self._handover.stop()
         end_sending(self._socket)
         self._urgency.close()

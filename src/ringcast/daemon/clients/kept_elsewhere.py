@@ -73,12 +73,12 @@ class KeptElsewhere:
                 bandwidth=had.bandwidth,
             )  # fmt: skip
             await self._store(back, row.primary, before)
-            what = f"the schedule {request.sched} for the channels of {request.tag!r}"
+            what = f"the priority {request.urgency.applied(before)!r} for the channels of {request.tag!r}"
             raise QosMismatch(what, "; ".join(refused), "choose a smaller share, or release another reservation")
         return warnings
 
     async def _store(self, request: SetChannel, keeper: str, words: str) -> list[str]:
-        """Have it stored by the node that keeps the tag. What it returns is why its schedule is not in force."""
+        """Have it stored by the node that keeps the tag. What it returns is why it is not in force."""
         if keeper == self._local.table.node:
             self._put_setting(request)
         else:

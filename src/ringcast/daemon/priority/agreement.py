@@ -1,8 +1,9 @@
 """Priorities that concern several nodes: their kernels are asked before one is stored, and afterwards it is waited
 until the streams are as it says.
 
-Invariant: a schedule that some node's kernel refuses is not stored, or taken back when the kernel refuses it only once
-all threads want it, so every channel keeps what it had.
+Invariant: a schedule or a bandwidth that some node's kernel refuses is not stored, or taken back when the kernel
+refuses it only once all channels want it, or when a channel would lose what it had reserved. So every channel keeps
+what it had.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from ringcast.control import service
 from ringcast.control.requests import SetChannel
 from ringcast.control.service import Grant, Granted, Settle, Settled
+from ringcast.control.status import ChannelStatus
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.priority import process_table
 from ringcast.daemon.priority.network_threads import warning
+from ringcast.daemon.streams.resolving import resolved
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, BrokenError, QosMismatch
 from ringcast.model import priority, schedule
@@ -28,15 +31,19 @@ REQUEST_TIMEOUT_S = 2.0
 HEARD_S = 1.0
 """How long a setting may take to reach a node of the mesh before that node stops waiting for it."""
 LOOK_S = 0.002
+GONE_S = 0.5
+"""How long channels may take to give up what others that take their place are to have."""
+LOOK_AGAIN_S = 0.02
+MAX_REASON = 255
 
 
 class Agreement:
     """`settled` returns when this node's streams of a tag are as they should be; `host_of` is where a node receives;
-    `refused` says why threads of a tag's channels here do not have a schedule."""
+    `refused` says why a tag's channels here do not have what they are to have of a priority, or had."""
 
     def __init__(
         self, table: TagTable, mesh: ServingMesh, settled: Callable[[str], Awaitable[None]],
-        host_of: Callable[[str], Awaitable[str]], refused: Callable[[str, str], list[str]],
+        host_of: Callable[[str], Awaitable[str]], refused: Callable[[str, Priority], list[str]],
     ) -> None:  # fmt: skip
         self._table = table
         self._mesh = mesh
@@ -52,33 +59,33 @@ class Agreement:
         stored = self._stored(request.tag, request.node)
         receivers = self._receivers(request)
         senders = {row.owner for row in self._table.publishers(request.tag) if row.alive}
-        # A second reservation beside the one that is in force need not fit.
-        if request.bandwidth and request.bandwidth != stored.bandwidth:
-            words = request.urgency.applied(stored.text)
+        words = priority.read(request.urgency.applied(stored.text))
+        if words.bandwidth and (words.bandwidth, words.marking) != (stored.bandwidth, stored.marking):
             for sender in senders:
                 to = sorted(receivers - {sender})
-                await self._ask([sender] if to else [], service.GRANT, Grant(priority=words, to=to))
+                asked = Grant(tag=request.tag, priority=words.text, to=to)
+                await self._ask([sender] if to else [], service.GRANT, asked)
         if not request.sched or request.sched == stored.sched:
             return []
         # Where nobody receives it on another node no thread is made; then this node says whether it could be.
         concerned = receivers | senders if any(receivers - {sender} for sender in senders) else {self._table.node}
-        answers = await self._ask(concerned, service.GRANT, Grant(sched=request.sched))
+        answers = await self._ask(concerned, service.GRANT, Grant(tag=request.tag, sched=request.sched))
         return [text for answer in answers for text in service.decode_untrusted(answer, Granted).warnings]
 
     async def settle(self, request: SetChannel, words: str) -> list[str]:
         """Returns when the streams to the nodes concerned come as the setting, stored by now, says; or after a moment.
-        What it returns are reasons why kernels refused its schedule after all: single threads fitted, and all do
-        not."""
-        asked = Settle(tag=request.tag, key=request.node, priority=words)
+        What it returns are reasons why kernels refused it after all: single channels fitted, and all do not."""
+        own = Priority(sched=request.sched or "", bandwidth=request.bandwidth or "")
+        asked = Settle(tag=request.tag, key=request.node, priority=words, checked=own.text)
         receivers = self._receivers(request)
         senders = {row.owner for row in self._table.publishers(request.tag) if row.alive} - receivers
         try:
             answers = await self._ask(receivers, service.SETTLE, asked)
-            answers += await self._ask(senders, service.SETTLE, asked) if receivers and request.sched else []
+            answers += await self._ask(senders, service.SETTLE, asked) if receivers else []
         except (TimeoutError, BrokenError):  # it is stored: that node follows when it can
             return []
         said = [reason for answer in answers for reason in service.decode_untrusted(answer, Settled).refused]
-        return list(dict.fromkeys(said)) if request.sched else []
+        return list(dict.fromkeys(said))
 
     def _receivers(self, request: SetChannel) -> set[str]:
         nodes = {row.owner for row in self._table.subscribers(request.tag)}
@@ -96,18 +103,20 @@ class Agreement:
             words = priority.read(request.priority)
         except ValueError as exc:
             raise BadMessage(str(exc)) from exc
-        await self._check_links(words, request.to)
-        scheduling.check(request.sched, self._table.node)
+        publishers = {row.info.incarnation for row in self._table.publishers(request.tag)} if request.tag else set()
+        await self._check_links(words, request.to, publishers)
+        scheduling.check(request.sched, self._table.node, publishers)
         said = warning(wanted, process_table.tasks(), self._table.node) if wanted.policy != schedule.OTHER else ""
         return service.encode(Granted(warnings=[said] if said else []))
 
-    async def _check_links(self, words: Priority, to: list[str]) -> None:
+    async def _check_links(self, words: Priority, to: list[str], publishers: set[int]) -> None:
         """Whether the links to these nodes have room for what is to be reserved. Raises QosMismatch."""
         if not words.bandwidth:
             return
-        for host in sorted({await self._host_of(node) for node in to}):
+        for host in sorted({await resolved(await self._host_of(node)) for node in to}):
             try:
-                LINKS.check(host, words.marking.dscp, words.bandwidth_bps)
+                replaced = {(publisher, host) for publisher in publishers}
+                LINKS.check(host, words.marking.dscp, words.bandwidth_bps, replaced)
             except Refused as exc:
                 what = f"{words.bandwidth} of the links of node {self._table.node!r}"
                 remedy = "choose less, or let the daemon run with CAP_NET_ADMIN (docs/priorities.md)"
@@ -120,9 +129,27 @@ class Agreement:
         while self._stored(request.tag, request.key).text != request.priority and loop.time() < until:
             await asyncio.sleep(LOOK_S)
         await self._settled(request.tag)
-        sched = priority.read(request.priority).sched
-        return service.encode(Settled(refused=self._refused(request.tag, sched) if sched else []))
+        words, until = priority.read(request.checked), loop.time() + GONE_S
+        while (refused := self._refused(request.tag, words)) and loop.time() < until:
+            await asyncio.sleep(LOOK_AGAIN_S)
+        return service.encode(Settled(refused=[reason[:MAX_REASON] for reason in refused]))
 
     def _stored(self, tag: str, key: str) -> Priority:
         row = self._table.tag(tag)
         return priority.read(row.settings.get(key, Setting()).priority if row is not None else "")
+
+
+def refused(rows: Iterable[ChannelStatus], words: Priority) -> list[str]:
+    """Why channels do not have the schedule or the bandwidth of these words, or have lost what those had whose place
+    they took."""
+    found = []
+    for row in rows:
+        has, asked = row.in_force, priority.read(row.priority)
+        if has is None or not has.refused:
+            continue
+        no_schedule = words.sched and asked.sched == words.sched and has.sched != words.sched
+        alike = row.direction == "out" and asked.bandwidth == words.bandwidth
+        no_bandwidth = words.bandwidth and alike and has.bandwidth != words.bandwidth
+        if no_schedule or no_bandwidth or has.lost:
+            found.append(has.lost or has.refused)
+    return list(dict.fromkeys(found))

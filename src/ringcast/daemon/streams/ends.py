@@ -34,15 +34,15 @@ class ReceivingEnds:
             self._ends[name] = find(transport).receive(self._host)
         return self._ends[name]
 
-    def end_for(self, transport: str, priority: str) -> Receiving:
-        """The end for a channel of that priority; to be let go of by `release`. An urgent channel that shared a socket
-        would wait behind what the others have in it. Raises QosMismatch, OSError."""
+    def end_for(self, transport: str, priority: str, publisher: int = 0) -> Receiving:
+        """The end for a channel of that priority and publisher; to be let go of by `release`. An urgent channel that
+        shared a socket would wait behind what the others have in it. Raises QosMismatch, OSError."""
         if not urgencies.read(priority).apart:
             return self.end(transport)
         own = find(transport).receive(self._host)
         self.add_own(transport, own)
         if isinstance(own, UrgentReceiving):
-            own.prioritise(priority)
+            own.prioritise(priority, publisher)
         return own
 
     def add_own(self, transport: str, own: ReceivingEnd) -> None:

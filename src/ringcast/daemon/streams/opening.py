@@ -69,7 +69,7 @@ class Opening:
         """A channel that flows, and what clients are to be told of its ring. With `hold` the ring overwrites nothing
         until reliable readers have a place in it. Raises TimeoutError, RingcastError, OSError."""
         demand, key, life = stream.demand, secrets.randbits(62) | 1, Life()
-        receiving = self._end(demand)
+        receiving = self._end(demand, stream.incarnation)
         address, here = f":{receiving.port}", demand.at == f"node:{via}"
         with ExitStack() as undo:
             undo.callback(self._ends.release, receiving)
@@ -116,9 +116,9 @@ class Opening:
             first_seq=opened.first_seq, life=life, receiving=receiving,
         ), shown  # fmt: skip
 
-    def _end(self, demand: Demand) -> ReceivingEnd:
+    def _end(self, demand: Demand, publisher: int) -> ReceivingEnd:
         if demand.reader is None or self._handing is None:
-            return self._ends.end_for(demand.transport, demand.priority)
+            return self._ends.end_for(demand.transport, demand.priority, publisher)
         own = self._handing.end(demand.reader)
         self._ends.add_own(demand.transport, own)
         return own

@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from ringcast.lab.adamant.grid import TRANSPORTS, Cell, Grid, crowd_grid, paper_
 from ringcast.lab.adamant.kept import Kept, forget
 from ringcast.lab.adamant.means import PIPELINES, Means
 from ringcast.lab.adamant.results import Result
+from ringcast.lab.adamant.rivals import Runs
 from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.measuring.rows import Row
 from ringcast.lab.simulation import packet_loss
@@ -51,9 +52,9 @@ UNSEEN = "adamant unseen"
 
 @dataclass
 class AdamantFindings(Findings):
-    """With every run of the paper's grid, for what is told of single runs."""
+    """`simulated` says whether the paper's grid was run: what the lake has of it is of this run then."""
 
-    results: list[Result] = field(default_factory=list)
+    simulated: bool = False
 
 
 FINDINGS = AdamantFindings
@@ -88,11 +89,12 @@ def _simulate(quick: bool, findings: AdamantFindings, steps: Steps, pool: Execut
     findings.rows.append(requirements.stalls(quick, steps, pool))
     findings.rows += requirements.delivered(steps, pool)
     findings.rows.append(requirements.implosion(steps))
-    findings.results = run_grid(adamant_report.PAPERS, paper, steps, pool, kept)
+    papers = run_grid(adamant_report.PAPERS, paper, steps, pool, kept)
     many = run_grid(adamant_report.CROWDS, crowd, steps, pool, kept)
     findings.rows += [requirements.wire(steps), *costs]
-    for results in (findings.results, many):
+    for results in (papers, many):
         findings.measured += adamant_results.measured(results)
+    findings.simulated = True
 
 
 def _draw(
@@ -118,11 +120,14 @@ def conclude(findings: AdamantFindings, analysed: Analysed) -> None:
     """Add what Spark made of the grid: means, who is best where, and the paper's statements beside them."""
     means = Means.of(analysed, [*TRANSPORTS, *CANDIDATES])
     findings.tables.append(adamant_report.winners(means, ENVIRONMENTS, CANDIDATES))
-    if not findings.results:
+    if not findings.simulated:
         return
     findings.rows += requirements.relate2(means.by_cell(adamant_report.PAPERS, "relate2"))
     findings.rows += requirements.latencies(means.by_cell(adamant_report.PAPERS, "latency_mean"))
-    findings.add(adamant_report.conclude(means, findings.results))
+    findings.rows += requirements.lowest(
+        *(means.by_cell(adamant_report.PAPERS, metric) for metric in ("relate", "relate2"))
+    )
+    findings.add(adamant_report.conclude(means, Runs.of(analysed, adamant_report.PAPERS)))
 
 
 def _costs(quick: bool, findings: Findings) -> list[Row]:

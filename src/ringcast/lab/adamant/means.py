@@ -13,7 +13,7 @@ from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.measuring.report import Analysed
 
 TABLE = "gold.grid"
-PIPELINES = ("grid",)
+PIPELINES = ("grid", "runs")
 ByCell = dict[Cell, dict[str, float]]
 """A mean by transport, of each environment."""
 

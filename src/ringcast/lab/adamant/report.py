@@ -8,10 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
+from ringcast.lab.adamant import rivals
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.adamant.means import Means
-from ringcast.lab.adamant.requirements import cell_of
-from ringcast.lab.adamant.results import Result
+from ringcast.lab.adamant.rivals import Runs
 from ringcast.lab.measuring.report import Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import number
 
@@ -56,16 +56,17 @@ def statements() -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def conclude(means: Means, results: Sequence[Result]) -> Findings:
-    """`means` are Spark's, of the paper's grid and of the crowd; `results` single runs of the paper's grid."""
-    findings = Findings()
-    findings.tables.append(_beside_the_paper(means, results))
+def conclude(means: Means, runs: Runs) -> Findings:
+    """`means` are Spark's, of the paper's grid and of the crowd; `runs` single ones of the paper's grid, Spark's
+    too."""
+    findings = Findings(rows=rivals.rows(runs))
+    findings.tables.append(_beside_the_paper(means, runs))
     for metric, title in SHOWN:
         found = means.by_cell(PAPERS, metric)
         findings.tables.append(_table(f"{title}, simulated", found))
         if metric in DRAWN:
             findings.pictures += _pictures(metric, title, found)
-    findings.pictures += [*_without_loss(means), *_rivals(results)]
+    findings.pictures += [*_without_loss(means), *rivals.pictures(runs)]
     for metric, title in SHOWN:
         if metric in CROWD:
             many = means.by_cell(CROWDS, metric)
@@ -87,38 +88,6 @@ def _without_loss(found: Means) -> list[Picture]:
         title = f"Figure {number_}: mean latency, 3 receivers, no loss, {rate_hz:g} Hz (simulated)"
         labels = [name.replace(":", "\n") for name in names]
         made.append(Picture(f"figure-{number_}-no-loss-{rate_hz:g}-hz", title, "", "ms", series, "bars", labels))
-    return made
-
-
-def _rivals(results: Sequence[Result]) -> list[Picture]:
-    """Figures 16 to 18 (r = 8) and 19 to 21 (r = 4): the paper's reliable multicast and Ricochet, run by run, with 3
-    receivers and 1 % loss."""
-    runs: dict[tuple[float, int], dict[str, Result]] = {}
-    for result in results:
-        cell = cell_of(result)
-        if (cell.receivers, cell.loss, cell.burst) == (3, 0.01, 1.0):
-            runs.setdefault((cell.rate_hz, result.repetition), {})[result.configuration["transport"]] = result
-    ordered = sorted(runs)
-    made = []
-    for first, coded in ((16, "lateral:r=8,c=3"), (19, "lateral:r=4,c=3")):
-        for number_, (metric, title) in enumerate(
-            (("latency_mean", "Mean latency (ms)"), ("delivered", "Updates received (%)"), ("relate2", "ReLate2 (ms)")),
-            first,
-        ):
-            if not all({"nak", coded} <= runs[run].keys() for run in ordered) or not ordered:
-                continue
-            series = [
-                Series(name, [(float(at), runs[run][name].metrics[metric]) for at, run in enumerate(ordered)])
-                for name in ("nak", coded)
-            ]
-            labels = [f"{rate:g}" if at % 5 == 0 else "" for at, (rate, _) in enumerate(ordered)]
-            made.append(
-                Picture(
-                    f"figure-{number_}-{metric.replace('_', '-')}-{coded.partition(',')[0].replace(':', '-')}",
-                    f"Figure {number_}: {title}, 3 receivers, 1 % loss, each run (simulated)",
-                    "runs, by updates per second", title, series, "bars", labels, bottom=_bottom(metric, series),
-                )
-            )  # fmt: skip
     return made
 
 
@@ -189,19 +158,19 @@ def _pictures(metric: str, title: str, means: Mapping[Cell, Mapping[str, float]]
     return made
 
 
-def _beside_the_paper(means: Means, results: Sequence[Result]) -> Table:
+def _beside_the_paper(means: Means, runs: Runs) -> Table:
     rows = []
     for line in statements():
         transports = TRANSPORT_OF.get(line["transport"])
         metric = QUANTITY_OF.get(line["quantity"])
         here = "-"
         if transports and metric and "worst" in line["quantity"]:
-            here = _worst(results, metric, line, transports)
+            here = _worst(runs, metric, line, transports)
         elif transports and metric:
             found = _matching(means.by_cell(PAPERS, metric), line, transports)
             here = f"{min(found):.3f} to {max(found):.3f}" if found else "not in this grid"
         elif line["quantity"].startswith("lowest"):
-            here = _wins(results, line)
+            here = _wins(runs, line)
         elif line["quantity"].startswith("acceptable loss"):
             here = _acceptable(means, float(line["value"]))
         where = f"{line['receivers']} receivers, {line['loss_percent']} % loss, {line['rate_hz']} Hz"
@@ -228,14 +197,10 @@ def _ascending(found: Means, metric: str) -> str:
     return ", ".join(f"{name} {number(value)}" for value, name in ordered) or "not in this grid"
 
 
-def _worst(results: Sequence[Result], metric: str, line: Mapping[str, str], transports: Sequence[str]) -> str:
+def _worst(runs: Runs, metric: str, line: Mapping[str, str], transports: Sequence[str]) -> str:
     """Of single runs, not of means."""
-    found = sorted(
-        result.metrics[metric]
-        for result in results
-        if result.configuration["transport"] in transports and _within(cell_of(result), line)
-    )
-    return " and ".join(f"{value:.3f}" for value in found[:2]) if found else "not in this grid"
+    found = rivals.worst(runs.where(metric, lambda cell: _within(cell, line)), transports)
+    return " and ".join(f"{value:.3f}" for value in found) if found else "not in this grid"
 
 
 def _acceptable(means: Means, most_lost: float) -> str:
@@ -258,13 +223,8 @@ def _within(cell: Cell, line: Mapping[str, str]) -> bool:
     )
 
 
-def _wins(results: Sequence[Result], line: Mapping[str, str]) -> str:
+def _wins(runs: Runs, line: Mapping[str, str]) -> str:
     """In how many runs the paper's two rivals, Ricochet and its reliable multicast, ended in that order."""
     metric = "relate2" if "ReLate2" in line["quantity"] else "latency_mean"
-    runs: dict[tuple[str, int], dict[str, float]] = {}
-    for result in results:
-        c = result.configuration
-        if _within(cell_of(result), line):
-            runs.setdefault((c["rate_hz"], result.repetition), {})[c["transport"]] = result.metrics[metric]
-    wins = sum(1 for values in runs.values() if values["lateral:r=4,c=3"] < values["nak"])
-    return f"{wins} in {len(runs)}"
+    won, number_ = rivals.wins(runs.where(metric, lambda cell: _within(cell, line)), 4)
+    return f"{won} in {number_}"

@@ -21,11 +21,12 @@ _NUMBERS = 12
 def draw(picture: Picture, folder: Path) -> Path:
     """Write it into `folder` and return where. Raises OSError."""
     path = folder / f"{picture.name}.svg"
-    path.write_text(_svg(picture))
+    path.write_text(svg(picture))
     return path
 
 
-def _svg(picture: Picture) -> str:
+def svg(picture: Picture) -> str:
+    """The drawing itself."""
     ours = [series for series in picture.series if not series.paper]
     papers = [series for series in picture.series if series.paper]
     drawing = Drawing(

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ringcast.lab.measuring.rows import Row, number
 
 Key = tuple[str, str]
+_VERDICTS = {
+    (True, False): "no longer met", (False, True): "now met", (None, False): "now judged: not met",
+    (None, True): "now judged: met", (True, None): "no longer judged: was met",
+    (False, None): "no longer judged: was not met",
+}  # fmt: skip
+"""By `met` before and after."""
+_MEASURED = {(True, False): "no longer measured", (False, True): "now measured"}
 HEADS = ("experiment", "what", "before", "after", "unit", "after / before", "verdict")
 
 
@@ -18,16 +26,23 @@ class Changed(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
+        """After by before: infinite from 0 to something, None where one of both has no value."""
         before = self.before.value if self.before else None
         after = self.after.value if self.after else None
-        return after / before if before and after is not None else None
+        if before is None or after is None:
+            return None
+        if before == after:
+            return 1.0
+        return after / before if before else math.inf
 
     @property
     def verdict(self) -> str:
-        met = [one.met if one is not None else None for one in (self.before, self.after)]
+        """Also where a value, or a verdict, came or went: that is a change however large a value is."""
         if self.before is None or self.after is None:
             return "new" if self.before is None else "gone"
-        return {(True, False): "no longer met", (False, True): "now met"}.get((met[0], met[1]), "")  # type: ignore[arg-type]
+        measured = self.before.value is not None, self.after.value is not None
+        said = [_VERDICTS.get((self.before.met, self.after.met), ""), _MEASURED.get(measured, "")]
+        return ", ".join(one for one in said if one)
 
 
 def compared(before: Mapping[Key, Row], after: Mapping[Key, Row], least: float = 0.05) -> list[Changed]:
@@ -43,7 +58,13 @@ def cells(changed: Iterable[Changed]) -> list[list[str]]:
         [
             *one.key, number(one.before.value) if one.before else "", number(one.after.value) if one.after else "",
             (one.after or one.before).unit,  # type: ignore[union-attr]
-            f"{one.ratio:.2f}" if one.ratio is not None else "", one.verdict,
+            _times(one.ratio), one.verdict,
         ]
         for one in changed
     ]  # fmt: skip
+
+
+def _times(ratio: float | None) -> str:
+    if ratio is None:
+        return ""
+    return "from 0" if math.isinf(ratio) else f"{ratio:.2f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,14 @@ PAPERS = {
 }
 
 
+BEYOND = {
+    "adaptation": "A transport that chooses itself (the future work of paper 004)",
+    "bounds": "Measured delays beside computed bounds",
+    "security": "Sealed streams, attacked; and what seals cost",
+}
+"""Experiments that are no table and no figure of a paper."""
+
+
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     paper: str
     label: str
@@ -27,6 +36,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tables: tuple[str, ...] = ()
     pictures: tuple[str, ...] = ()
     instead: str = ""
+    only_full: str = ""
+    """What of it the quick form leaves out."""
 
     @property
     def key(self) -> str:
@@ -60,6 +71,10 @@ def why_missed(experiment: str, row: str) -> str:
 
 
 def matches(name: str, wanted: tuple[str, ...]) -> bool:
-    """Whether a row, a table or a picture belongs to what is wanted."""
-    lower = name.lower()
-    return any(one[1:].lower() in lower if one.startswith("*") else lower.startswith(one.lower()) for one in wanted)
+    """Whether a row, a table or a picture belongs to what is wanted: it begins so; * stands for anything."""
+    return any(_pattern(one).match(name) for one in wanted)
+
+
+@cache
+def _pattern(wanted: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, wanted.split("*"))), re.IGNORECASE | re.DOTALL)

@@ -108,6 +108,22 @@ def found(all_ran: dict[str, Ran]) -> list[Found]:
     return [_found(entry, all_ran.get(entry.experiment)) for entry in entries()]
 
 
+def beyond(all_ran: dict[str, Ran], shown: Iterable[Found]) -> dict[str, Figures]:
+    """By experiment: tables and pictures that no entry of a paper shows."""
+    taken: dict[str, set[str]] = {}
+    for one in shown:
+        names = [*(table.title for table in one.tables), *(picture.name for picture in one.pictures)]
+        taken.setdefault(one.entry.experiment, set()).update(names)
+    left = {
+        name: Figures(
+            [table for table in one.figures.tables if table.title not in taken.get(name, ())],
+            [picture for picture in one.figures.pictures if picture.name not in taken.get(name, ())],
+        )
+        for name, one in all_ran.items()
+    }  # fmt: skip
+    return {name: figures for name, figures in left.items() if figures.tables or figures.pictures}
+
+
 def _found(entry: Entry, one: Ran | None) -> Found:
     if one is None:
         return Found(entry, [], [], [], [])

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ringcast.lab.measuring.report import Picture, Table
 from ringcast.lab.measuring.rows import HEADS, Row, cells, number
-from ringcast.lab.report.entries import PAPERS, why_missed
-from ringcast.lab.report.gathering import Found, Ran
+from ringcast.lab.report.entries import BEYOND, PAPERS, why_missed
+from ringcast.lab.report.gathering import Figures, Found, Ran, beyond
+from ringcast.lab.report.judging import UNEXPLAINED, left_out, why_empty
 
 Charts = Callable[[Picture, str], str]
 """A picture as HTML, interactive, as an element of that name."""
@@ -42,6 +43,7 @@ def page(
     for paper, title in PAPERS.items():
         parts.append(f"<h2 id=p{paper}>{paper} {html.escape(title)}</h2>")
         parts += [_entry(one, ran, charts) for one in found if one.entry.paper == paper]
+    parts.append(_beyond(found, ran, charts))
     parts.append("<h2 id=all>All rows, by experiment</h2>")
     for name, one in ran.items():
         parts.append(f"<h3>{html.escape(name)}</h3>{_command(one.run.command)}")
@@ -66,13 +68,24 @@ def _contents(found: Sequence[Found], ran: dict[str, Ran]) -> str:
             f"<tr><td>{entry.paper}<td><a href='#{entry.key}'>{entry.label}</a>"
             f"<td>{html.escape(entry.title)}<td>{_verdict(one, ran)}"
         )
+    for name, title in BEYOND.items():
+        judged = [row.met for row in ran[name].rows if row.met is not None] if name in ran else []
+        met = f"{sum(judged)} of {len(judged)} met" if name in ran else "not run"
+        mark = "yes" if judged and all(judged) else "no"
+        lines.append(
+            f"<tr><td>-<td><a href='#beyond-{name}'>{name}</a><td>{html.escape(title)}"
+            f"<td><span class={mark}>{met}</span>"
+        )
     return "\n".join([*lines, "</table></nav>"])
 
 
 def _verdict(one: Found, ran: dict[str, Ran]) -> str:
+    state = ran.get(one.entry.experiment)
+    if one.empty and state is not None and state.run.problem:
+        return "<span class=no>failed</span>"
     if one.empty and one.entry.experiment and not one.entry.instead:
-        state = ran.get(one.entry.experiment)
-        why = "failed" if state is not None and state.run.problem else "not run" if state is None else "nothing found"
+        left_out = state is not None and state.run.quick and one.entry.only_full
+        why = "not run" if state is None else "in the full form" if left_out else "nothing found"
         return f"<span class=no>{why}</span>"
     missed = any(row.met is False for row in one.rows)
     return f"<span class={'no' if missed else 'yes'}>{html.escape(one.verdict)}</span>"
@@ -140,21 +153,38 @@ def _entry(one: Found, ran: dict[str, Ran], charts: Charts) -> str:
     parts += [charts(picture, f"{entry.key}-{picture.name}") for picture in one.pictures]
     parts += [_drawing(path) for path in one.drawn]
     if one.empty:
-        parts.append(f"<p>{html.escape(_why_empty(one, state))}</p>")
+        parts.append(f"<p>{html.escape(why_empty(one, state) or UNEXPLAINED)}</p>")
+    elif state is not None and (less := left_out(entry, state)):
+        parts.append(f"<p class=said>{html.escape(less)}</p>")
     return "\n".join(parts)
 
 
-def _why_empty(one: Found, state: Ran | None) -> str:
-    entry = one.entry
-    if entry.instead:
-        return entry.instead
-    if state is None:
-        return f"'ringcast lab run {entry.experiment}' was not run, or is not there."
-    return (
-        f"'{state.run.command}' failed: {state.run.problem}"
-        if state.run.problem
-        else "This form of the experiment leaves it out."
-    )
+def _beyond(found: Sequence[Found], ran: dict[str, Ran], charts: Charts) -> str:
+    """Experiments that are in no paper, whole; of the others, what no entry shows, folded away."""
+    left = beyond(ran, found)
+    parts = ["<h2 id=beyond>Beyond the papers</h2>"]
+    for name, title in BEYOND.items():
+        parts.append(f"<h3 id=beyond-{name}>{html.escape(title)}</h3>")
+        state = ran.get(name)
+        if state is None:
+            parts.append(f"<p>'ringcast lab run {name}' was not run, or is not there.</p>")
+            continue
+        parts.append(_command(state.run.command))
+        if state.run.problem:
+            parts.append(f"<p class=no>It failed: {html.escape(state.run.problem)}</p>")
+        if state.rows:
+            parts.append(_rows(state.rows, state.before))
+        parts.append(_shown(name, left.pop(name, Figures()), charts))
+    for name, figures in left.items():
+        number_ = len(figures.tables) + len(figures.pictures)
+        parts.append(f"<details><summary>{html.escape(name)}: {number_} more tables and pictures</summary>"
+                     f"{_shown(name, figures, charts)}</details>")  # fmt: skip
+    return "\n".join(parts)
+
+
+def _shown(name: str, figures: Figures, charts: Charts) -> str:
+    parts = [f"<p><b>{html.escape(table.title)}</b></p>{_table(table)}" for table in figures.tables]
+    return "\n".join([*parts, *(charts(picture, f"beyond-{name}-{picture.name}") for picture in figures.pictures)])
 
 
 def _command(command: str) -> str:

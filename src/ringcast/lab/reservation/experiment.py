@@ -10,14 +10,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ringcast.errors import QosMismatch
-from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
+from ringcast.lab.measuring import sampled
+from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, figure, number
+from ringcast.lab.measuring.sampled import PIPELINES
 from ringcast.lab.measuring.samples import Summary, pooled
 from ringcast.lab.push_pull.network import SIZES
 from ringcast.lab.reservation.hogs import hogs
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.lab.yarp.network import RESERVED, Cell, PriorityNetwork
 
+__all__ = ["PIPELINES", "conclude", "run"]
+EXPERIMENT, METRIC = "reservation", "round_trip_under_load"
 TRAFFIC = 0.7
 """Of the links, at full utilisation of the processors."""
 HOG_TIMES, PAPER_TIMES = 10.0, 5.0
@@ -82,14 +86,23 @@ def run(quick: bool, steps: Steps) -> Findings:
             findings.notes.append(f"no reservation could be made: {exc}")
             fewest = 0
     measured = {point: pooled(found) for point, found in batches.items() if any(found)}
-    findings.rows += judged(measured)
+    findings.measured += sampled.values(EXPERIMENT, batches, METRIC, "s")
+    findings.add(_concluded(measured))
     name = "threads of a round trip whose reservation the kernel had, at the least"
     findings.rows.append(at_least(name, fewest, "threads", THREADS))
-    findings.tables.append(_table(measured))
-    findings.pictures.append(_picture(measured))
     findings.rows += others.rows()
     findings.notes.append(f"a reservation is {RESERVED['sched']} for each of the six threads of a round trip")
     return findings
+
+
+def conclude(findings: Findings, analysed: Analysed) -> None:
+    """Figure 11, as Spark computes it from the lake."""
+    wanted = [*points(quick=False), *points(quick=True)]
+    sampled.by_spark(findings, _concluded(sampled.summaries(analysed, EXPERIMENT, METRIC, Point, wanted)))
+
+
+def _concluded(measured: Measured) -> Findings:
+    return Findings(judged(measured), [_table(measured)], [_picture(measured)])
 
 
 def judged(measured: Measured) -> list[Row]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from ringcast.errors import QosMismatch
-from ringcast.lab.measuring.report import Findings, Picture, Series, Steps, Table
+from ringcast.lab.measuring import sampled
+from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, at_most, figure, number, scaled
+from ringcast.lab.measuring.sampled import PIPELINES
 from ringcast.lab.measuring.samples import Summary, pooled
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.lab.yarp.network import BURST_S, PACKET_S, PRIORITIES, Case, Cell, PriorityNetwork
 
+__all__ = ["PIPELINES", "conclude", "run"]
+EXPERIMENT, METRIC = "yarp", "round_trip_under_load"
 CASES: tuple[Case, ...] = ("card", "switch")
 SHARES = (0.0, 0.2, 0.7, 0.95)
 SMALL, LARGER = 64, 4096
@@ -75,13 +79,25 @@ def run(quick: bool, steps: Steps) -> Findings:
                 findings.notes.append(f"threads were not given a schedule: {exc}")
                 continue
         measured = {cell: pooled(found) for cell, found in batches.items() if any(found)}
-        findings.rows += [*_asked(case, measured), *set_rows, *_statements(case, measured)]
+        findings.measured += sampled.values(EXPERIMENT, batches, METRIC, "s")
+        findings.add(_concluded(case, measured))
+        findings.rows += set_rows
         findings.rows.append(figure(f"{case}: round trips that did not come back", lost, "messages"))
-        findings.tables.append(_table(case, measured))
-        findings.pictures += _bars(case, measured)
     findings.rows += others.rows()
     findings.notes.append(f"load comes in bursts, one every {BURST_S * 1e3:g} ms, of the stated share of 100 Mbit/s")
     return findings
+
+
+def conclude(findings: Findings, analysed: Analysed) -> None:
+    """Figure 5 and what is said of it, as Spark computes them from the lake."""
+    for case in CASES:
+        wanted = [*cells(case, quick=False), *cells(case, quick=True)]
+        sampled.by_spark(findings, _concluded(case, sampled.summaries(analysed, EXPERIMENT, METRIC, Cell, wanted)))
+
+
+def _concluded(case: Case, measured: Measured) -> Findings:
+    rows = [*_asked(case, measured), *_statements(case, measured)]
+    return Findings(rows, [_table(case, measured)], _bars(case, measured))
 
 
 def _asked(case: Case, measured: Measured) -> list[Row]:

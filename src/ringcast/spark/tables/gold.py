@@ -82,6 +82,27 @@ GRID = Table(
     "experiment",
 )  # fmt: skip
 
+RUNS = Table(
+    "gold.runs",
+    "single runs of paper 004's grid: its reliable multicast and Ricochet",
+    join(
+        columns(experiment=STRING, receivers=INT, loss_percent=DOUBLE, burst=DOUBLE, rate_hz=DOUBLE, transport=STRING,
+                repetition=INT, metric=STRING, value=DOUBLE, unit=STRING),
+        RUN,
+    ),
+)  # fmt: skip
+
+CELLS = Table(
+    "gold.cells",
+    "every configuration of an experiment, by metric: all its samples, of all repetitions",
+    join(
+        columns(experiment=STRING, configuration=STRING, metric=STRING, unit=STRING, repetitions=LONG, samples=LONG,
+                mean=DOUBLE, std=DOUBLE, p50=DOUBLE, p99=DOUBLE),
+        RUN,
+    ),
+    "experiment",
+)  # fmt: skip
+
 BENCHMARKS = Table(
     "gold.benchmarks",
     "the history of every figure: each run's value beside the one before, on the same machine",

@@ -4,13 +4,15 @@ A core that fell asleep runs its next thread tens of microseconds later, one of 
 longer than all that a schedule saves. Linux takes requests against that: while a process holds `/dev/cpu_dma_latency`
 open with a number of microseconds in it, no core falls into a sleep that takes longer to end. With 0 none sleeps.
 
-Invariant: the request is there while somebody holds it and not longer; the kernel drops it when the process dies.
+Invariant: the request is there while somebody holds it and not longer, whichever threads hold and release; the kernel
+drops it when the process dies.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,15 +35,19 @@ class Awake:
         self._driver = driver
         self._held = 0
         self._request = -1
+        self._turn = threading.Lock()
         self.refused = ""
         """Why cores may fall asleep although somebody holds them awake."""
 
     def hold(self) -> None:
         """Until `release`, as often as it is called."""
-        self._held += 1
-        wanted = self.usual_us() if self.latency_us is None else self.latency_us
-        if self._request >= 0 or wanted == ANY_US:
-            return
+        with self._turn:
+            self._held += 1
+            wanted = self.usual_us() if self.latency_us is None else self.latency_us
+            if self._request < 0 and wanted != ANY_US:
+                self._ask(wanted)
+
+    def _ask(self, wanted: int) -> None:
         try:
             self._request = os.open(self._device, os.O_RDWR | os.O_CLOEXEC)
             os.write(self._request, _VALUE.pack(wanted))
@@ -51,9 +57,10 @@ class Awake:
             self.refused = f"{self._device}: {exc.strerror}"
 
     def release(self) -> None:
-        self._held = max(0, self._held - 1)
-        if not self._held:
-            self._drop()
+        with self._turn:
+            self._held = max(0, self._held - 1)
+            if not self._held:
+                self._drop()
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -65,12 +72,13 @@ class Awake:
 
     def in_force(self) -> int | None:
         """What the kernel has, the strictest of all processes' requests; None while this one has none."""
-        if self._request < 0:
-            return None
-        try:
-            return int(_VALUE.unpack(os.pread(self._request, _VALUE.size, 0))[0])
-        except (OSError, struct.error):
-            return None
+        with self._turn:
+            if self._request < 0:
+                return None
+            try:
+                return int(_VALUE.unpack(os.pread(self._request, _VALUE.size, 0))[0])
+            except (OSError, struct.error):
+                return None
 
     def usual_us(self) -> int:
         """In a virtual machine the lightest sleep is a way to the hypervisor and back, whatever its driver says."""

@@ -2,8 +2,13 @@
 machine's.
 
 The queues are the kernel's and outlive a daemon that is killed. So a file says that there are some, and is locked by
-whoever keeps them: the next daemon that starts removes what is left. Invariant: queues that somebody else set up are
-left alone.
+whoever keeps them: the next daemon that starts removes what is left.
+
+The channel that takes another's place is there before that one goes, and both may not fit. Then it waits, and has what
+the other one had in the same change of the queues that releases it.
+
+Invariants: queues that somebody else set up are left alone; threads take turns, because a channel is opened by the
+daemon's loop and closed by others.
 """
 
 from __future__ import annotations
@@ -14,7 +19,8 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +40,21 @@ class Refused(Exception):
     """In words why a bandwidth cannot be reserved."""
 
 
-class Reservation:
-    """What one channel has of a link."""
+class Full(Refused):
+    """It does not fit beside what others have."""
 
-    def __init__(self, dev: str, code: int, bps: int) -> None:
-        self.dev, self.code, self.bps = dev, code, bps
+
+Stream = tuple[int, str]
+"""A publisher's incarnation, and the address that its messages are sent to."""
+
+
+class Reservation:
+    """What one channel has of a link. `waiting` says why it has nothing yet: the channel whose place it takes is still
+    there."""
+
+    def __init__(self, dev: str, code: int, bps: int, stream: Stream | None = None) -> None:
+        self.dev, self.code, self.bps, self.stream = dev, code, bps, stream
+        self.waiting = ""
 
 
 class Links:
@@ -54,60 +70,121 @@ class Links:
         self._held: dict[str, list[Reservation]] = {}
         self._classes: dict[str, dict[int, int]] = {}  # by interface: code points that have one, and their rates
         self._lock: int | None = None
+        self._waiting: list[Reservation] = []
+        self._turn = threading.RLock()
 
-    def reserve(self, to: str, code: int, bps: int) -> Reservation:
-        """Of the link that packets to the address `to` leave by. Raises Refused."""
-        self.check(to, code, bps)
-        made = Reservation(self._dev_towards(to), code, bps)
-        self._change(made.dev, [*self._held.get(made.dev, []), made])
-        if (found := self.in_force(made)) < bps * 0.99:
-            self.release(made)
-            raise Refused(f"the kernel keeps {found} bit/s for its code point")
-        return made
+    def reserve(self, to: str, code: int, bps: int, stream: Stream | None = None) -> Reservation:
+        """Of the link that packets to the address `to` leave by. What another channel of the stream has does not count:
+        it is about to end, and until then the reservation waits. Raises Refused."""
+        with self._turn:
+            made = Reservation(self._dev_towards(to), code, bps, stream)
+            try:
+                self._check(made.dev, code, bps, ())
+            except Full as exc:
+                self._check(made.dev, code, bps, () if stream is None else (stream,))
+                made.waiting = str(exc)
+                self._waiting.append(made)
+                return made
+            self._change(made.dev, [*self._held.get(made.dev, []), made])
+            if (found := self._rate(made)) < bps * 0.99:
+                self.release(made)
+                raise Refused(f"the kernel keeps {found} bit/s for its code point")
+            return made
 
-    def check(self, to: str, code: int, bps: int) -> None:
-        """Raises Refused when `reserve` would."""
-        dev = self._dev_towards(to)
+    def check(self, to: str, code: int, bps: int, replaced: Container[Stream] = ()) -> None:
+        """Raises Refused when `reserve` would, once the channels of these streams are gone."""
+        with self._turn:
+            self._check(self._dev_towards(to), code, bps, replaced)
+
+    def holds(self, stream: Stream) -> bool:
+        """Whether a channel of the stream has a reservation in force."""
+        with self._turn:
+            return any(one.stream == stream for held in self._held.values() for one in held)
+
+    def in_force(self, reservation: Reservation) -> int:
+        """What the kernel has for the channel, in bits per second: its part of what the code point's class has; 0 when
+        that cannot be read."""
+        with self._turn:
+            alike = [one for one in self._held.get(reservation.dev, []) if one.code == reservation.code]
+            if reservation not in alike:
+                return 0
+            asked, found = sum(one.bps for one in alike), self._rate(reservation)
+            # The kernel shows its rates rounded to the byte.
+            return reservation.bps if found >= asked * 0.99 else found * reservation.bps // asked
+
+    def release(self, reservation: Reservation) -> None:
+        """Whoever waits for it has it from now on. What the kernel keeps all the same is removed by the next
+        daemon."""
+        with self._turn:
+            if reservation in self._waiting:
+                self._waiting.remove(reservation)
+            dev, held = reservation.dev, self._held.get(reservation.dev, [])
+            if reservation not in held:
+                return
+            left = [one for one in held if one is not reservation]
+            try:
+                heirs = self._heirs(reservation, left)
+                self._change(dev, [*left, *heirs])
+            except Refused:
+                self._release_alone(dev, left)
+                return
+            for heir in heirs:
+                heir.waiting = ""
+                self._waiting.remove(heir)
+
+    def _heirs(self, leaving: Reservation, left: list[Reservation]) -> list[Reservation]:
+        heirs: list[Reservation] = []
+        for one in self._waiting:
+            if one.dev == leaving.dev and one.stream == leaving.stream:
+                taken = sum(other.bps for other in (*left, *heirs))
+                if taken + one.bps <= self.share * self._speed(one.dev):
+                    heirs.append(one)
+        return heirs
+
+    def _release_alone(self, dev: str, left: list[Reservation]) -> None:
+        try:
+            self._change(dev, left)
+        except Refused:
+            self._held[dev] = left
+
+    def _check(self, dev: str, code: int, bps: int, replaced: Container[Stream]) -> None:
+        """Raises Refused."""
         if code == 0:
             raise Refused("packets of class normal cannot be told from others: give the channel a class or a DSCP")
         if dev not in self._held:
             self._look(dev)
-        held, link = sum(one.bps for one in self._held.get(dev, [])), self._speed(dev)
+        held = sum(one.bps for one in self._held.get(dev, []) if one.stream is None or one.stream not in replaced)
+        link = self._speed(dev)
         if held + bps > self.share * link:
             left = max(0, round(self.share * link) - held) // 1000 * 1000
-            raise Refused(
+            raise Full(
                 f"{priority.show_rate(bps)} does not fit: {dev} carries {priority.show_rate(link)}, of which "
                 f"{priority.show_rate(left) if left else 'nothing'} is left to reserve"
             )
 
-    def in_force(self, reservation: Reservation) -> int:
-        """What the kernel has of its code point, in bits per second; 0 when it cannot be read."""
+    def _rate(self, reservation: Reservation) -> int:
+        """Of its code point's class, as the kernel has it; 0 when it cannot be read."""
         try:
             return _rates(self._tc([], f"class show dev {reservation.dev}")).get(queues.class_of(reservation.code), 0)
         except Refused:
             return 0
 
-    def release(self, reservation: Reservation) -> None:
-        """What the kernel keeps all the same is removed by the next daemon."""
-        left = [one for one in self._held.get(reservation.dev, []) if one is not reservation]
-        if len(left) == len(self._held.get(reservation.dev, [])):
-            return
-        try:
-            self._change(reservation.dev, left)
-        except Refused:
-            self._held[reservation.dev] = left
-
     def sweep(self) -> None:
         """Remove what a daemon left that was killed. Quietly does nothing where that is not allowed."""
         try:
-            if self._marker.exists() and self._keep():
-                for dev in _ours(self._tc([], "qdisc show")):
-                    if dev not in self._held:
-                        self._tc([f"qdisc delete dev {dev} root"], "")
-                if not self._held:
-                    self._forget()
+            with self._turn:
+                self._sweep()
         except Refused:
             return
+
+    def _sweep(self) -> None:
+        """Raises Refused."""
+        if self._marker.exists() and self._keep():
+            for dev in _ours(self._tc([], "qdisc show")):
+                if dev not in self._held:
+                    self._tc([f"qdisc delete dev {dev} root"], "")
+            if not self._held:
+                self._forget()
 
     # ---------------------------------------------------------------- the kernel
 

@@ -6,11 +6,12 @@ Invariant: what a channel shows as in force was read from the kernel.
 from __future__ import annotations
 
 import errno
+from collections.abc import Collection
 
 from ringcast import _core
 from ringcast.errors import QosMismatch
 from ringcast.model import schedule
-from ringcast.model.schedule import DEADLINE, FIFO, OTHER, RR, Schedule
+from ringcast.model.schedule import DEADLINE, FIFO, LEAST_RUNTIME_NS, OTHER, RR, Schedule
 from ringcast.transport.urgent.limits import LIMITS
 
 _NUMBERS = {OTHER: 0, FIFO: 1, RR: 2, DEADLINE: 6}
@@ -39,16 +40,24 @@ def of(thread: int) -> str:
     return Schedule(_POLICIES.get(number, str(number)), priority, runtime_ns, deadline_ns, period_ns).text
 
 
-def check(text: str, where: str) -> None:
-    """Raises QosMismatch when the kernel of this node, called `where`, would not grant the schedule now."""
+def check(text: str, where: str, replaced: Collection[int] = ()) -> None:
+    """Raises QosMismatch when the kernel of this node, called `where`, would not grant the schedule now, to a channel
+    that takes the place of one of these publishers'."""
     wanted = schedule.read(text or OTHER)
-    if limited := LIMITS.refusal(wanted):
+    if limited := LIMITS.refusal(wanted, replaced):
         raise QosMismatch(f"the schedule {text} on node {where!r}", limited, "raise the limit in its ringcast.toml")
     try:
-        _core.try_schedule(_values(wanted))
+        _core.try_schedule(_values(_beyond(wanted, LIMITS.share_of(replaced))))
     except OSError as exc:
         remedy = _FIX if exc.errno == errno.EPERM else "choose a smaller share, or release another reservation"
         raise QosMismatch(f"the schedule {text} on node {where!r}", why(wanted, exc), remedy) from exc
+
+
+def _beyond(wanted: Schedule, had: float) -> Schedule:
+    """What is to be reserved beside what the channel before has, as the kernel takes it."""
+    if wanted.policy != DEADLINE or not had:
+        return wanted
+    return wanted._replace(runtime_ns=max(LEAST_RUNTIME_NS, wanted.runtime_ns - round(had * wanted.period_ns)))
 
 
 def why(wanted: Schedule, error: OSError) -> str:

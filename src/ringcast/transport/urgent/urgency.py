@@ -1,19 +1,22 @@
 """The priority of one end of a channel: its socket's marking, its threads' schedule, and what the kernel made of both.
 
-Invariant: what cannot be put in force is told, and the channel works without it.
+A channel that takes the place of another one is there before that one goes. What both together may not have, the new
+one gets when the old one gives it up. Invariant: what cannot be put in force is told, and the channel works without it.
 """
 
 from __future__ import annotations
 
 import logging
 import socket
+import threading
+import time
 from typing import TYPE_CHECKING
 
 from ringcast import _core
 from ringcast.control.status import InForce
 from ringcast.model import priority
 from ringcast.model.priority import MAX_DSCP
-from ringcast.model.schedule import DEADLINE, OTHER
+from ringcast.model.schedule import DEADLINE, OTHER, Schedule
 from ringcast.transport.addressing import mark, marking_of
 from ringcast.transport.urgent import scheduling
 from ringcast.transport.urgent.awake import AWAKE
@@ -25,21 +28,34 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ringcast.transport")
 
 
+_NOT_RESERVED = "its bandwidth is not reserved"
+LOST_S = 10.0
+"""How long a channel counts as one that has just taken another's place."""
 RANKS = {2: -2, 0: 0, 6: 1}
 """By the socket's priority: bulk after all others, urgent before them."""
 
 
-class Urgency:
-    """Of one end. Raises ValueError when `text` is no priority."""
+_heirs: dict[int, list[Urgency]] = {}
+"""By publisher: ends without the reservation of a core that they are to have."""
+_turn = threading.RLock()
+"""Ends are made by the daemon's loop and by threads that connect, and closed by others."""
 
-    def __init__(self, text: str) -> None:
+
+class Urgency:
+    """Of one end, of a channel that carries that publisher's stream. Raises ValueError when `text` is no priority."""
+
+    def __init__(self, text: str, publisher: int = 0) -> None:
         self.asked = priority.read(text)
         self.marking = self.asked.marking
+        self._publisher = publisher
         self._schedule = self.asked.schedule
         self._refused: dict[str, str] = {}
+        self._lost: dict[str, str] = {}
+        self._since = time.monotonic()
         self._locked: list[_core.LockedMemory] = []
         self._reservation: Reservation | None = None
-        self._taken = 0.0
+        self._thread = 0
+        self._counted = False
         self._awake = False
 
     @property
@@ -57,11 +73,47 @@ class Urgency:
         that carries the messages."""
         if not self.asked.sched or (helper and self._schedule.policy == DEADLINE):
             return
-        refused = LIMITS.refusal(self._schedule) or scheduling.give(thread, self._schedule)
+        with _turn:
+            self._thread = thread
+            self._give()
+
+    def _give(self) -> None:
+        """The thread that carries the messages has its schedule, or this end waits for it."""
+        refused = "" if self._counted else LIMITS.take(self._schedule, self._publisher)
         if not refused:
-            self._taken += LIMITS.take(self._schedule)
-            self._stay_awake()
-        self._note("schedule", refused)
+            self._counted = True
+            refused = scheduling.give(self._thread, self._schedule)
+            if refused:
+                self._uncount()
+            else:
+                self._stay_awake()
+        self._note("schedule", refused, had=bool(refused and LIMITS.share_of((self._publisher,))))
+        waiting = _heirs.setdefault(self._publisher, [])
+        if self in waiting:
+            waiting.remove(self)
+        if refused and self._schedule.policy == DEADLINE and self._publisher:
+            waiting.append(self)
+        if not waiting:
+            del _heirs[self._publisher]
+
+    def _uncount(self) -> None:
+        if self._counted:
+            LIMITS.give_back(self._schedule, self._publisher)
+            self._counted = False
+
+    def retire(self) -> None:
+        """The end is about to be closed, its threads run still: give up what they reserved, to whoever waits for
+        it."""
+        with _turn:
+            waiting = _heirs.get(self._publisher, [])
+            if self in waiting:
+                waiting.remove(self)
+            if self._counted and self._schedule.policy == DEADLINE:
+                scheduling.give(self._thread, Schedule())
+            self._thread = 0
+            self._uncount()
+            for heir in list(waiting):
+                heir._give()
 
     def _stay_awake(self) -> None:
         """Cores do not fall asleep while this end lives: waking them takes longer than a schedule saves."""
@@ -92,16 +144,16 @@ class Urgency:
             return
         from ringcast.transport.urgent.links import LINKS, Refused  # only daemons whose channels want it load it
 
+        stream = (self._publisher, to)
         try:
-            self._reservation = LINKS.reserve(to, self.marking.dscp, self.asked.bandwidth_bps)
+            self._reservation = LINKS.reserve(to, self.marking.dscp, self.asked.bandwidth_bps, stream)
             self._note("bandwidth", "")
         except Refused as exc:
-            self._note("bandwidth", f"its bandwidth is not reserved: {exc}")
+            self._note("bandwidth", f"{_NOT_RESERVED}: {exc}", had=LINKS.holds(stream))
 
     def close(self) -> None:
         """Release what is held for it."""
-        LIMITS.give_back(self._taken)
-        self._taken = 0.0
+        self.retire()
         if self._awake:
             AWAKE.release()
             self._awake = False
@@ -117,17 +169,39 @@ class Urgency:
     def in_force(self, sock: socket.socket | None, thread: int, *, own: bool) -> InForce:
         """`thread` is the one that carries the messages; 0 is a publisher's own."""
         marking = marking_of(sock) if sock is not None else None
+        kept, missing = self._bandwidth()
         return InForce(
             dscp="" if marking is None else priority.name_of(marking.dscp),
             queue=None if marking is None else marking.queue,
-            sched=scheduling.of(thread), thread=thread, own=own,
-            bandwidth=priority.show_rate(self._reservation.bps) if self._reservation is not None else "",
+            sched=scheduling.of(thread), thread=thread, own=own, bandwidth=kept,
             wake_us=AWAKE.in_force() if self.asked.sched else None,
-            locked_bytes=sum(memory.bytes for memory in self._locked), refused="; ".join(self._refused.values()),
+            locked_bytes=sum(memory.bytes for memory in self._locked),
+            refused="; ".join([*self._refused.values(), *missing]), lost="; ".join(self._just_lost(missing)),
         )  # fmt: skip
 
-    def _note(self, what: str, refused: str) -> None:
+    def _just_lost(self, missing: list[str]) -> list[str]:
+        """What the channel before had; once this one has been there for a while it is nobody's question any more."""
+        return [*self._lost.values(), *missing] if time.monotonic() < self._since + LOST_S else []
+
+    def _bandwidth(self) -> tuple[str, list[str]]:
+        """What the kernel keeps for the channel, and what of it is missing."""
+        reservation = self._reservation
+        if reservation is None:
+            return "", []
+        from ringcast.transport.urgent.links import LINKS
+
+        if reservation.waiting:
+            return "", [f"{_NOT_RESERVED} yet: {reservation.waiting}"]
+        bps = LINKS.in_force(reservation)
+        kept = priority.show_rate(bps) if bps else ""
+        return kept, [] if bps == reservation.bps else [f"the kernel keeps {kept or 'nothing'} of its bandwidth"]
+
+    def _note(self, what: str, refused: str, *, had: bool = False) -> None:
+        """`had`: the channel before, whose place this one takes."""
         self._refused.pop(what, None)
+        self._lost.pop(what, None)
+        if refused and had:
+            self._lost[what] = refused
         if refused:
             self._refused[what] = refused
             logger.warning("a channel's priority %r is not in force: %s", self.asked.text, refused)

@@ -63,6 +63,44 @@ def test_it_is_kept_while_the_channel_is_there(mesh, eventually, transport):
     eventually(lambda: queues(mesh) == {})
 
 
+def test_more_than_half_of_the_link_is_kept_when_the_channel_is_opened_anew(mesh, eventually):
+    a, b = mesh.sessions["a"], mesh.sessions["b"]
+    publisher = a.publisher(TAG)
+    mesh.wait_for_publisher(TAG)
+    with b.subscribe(TAG, transport="udp") as sub:
+
+        def arrives(data):
+            publisher.send(data)
+            return sub.recv(timeout=20).data == data
+
+        a.set_channel(TAG, priority="high", bandwidth="6gbit")
+        assert [one.bandwidth for one in in_force(mesh)] == ["6gbit"]
+        for change in ({"priority": "critical"}, {"transport": "tcp"}, {"dscp": "EF"}, {"bandwidth": "7gbit"}):
+            a.set_channel(TAG, **change)
+            assert arrives(repr(change).encode())
+            wanted = change.get("bandwidth", "6gbit")
+            eventually(lambda wanted=wanted: [one.bandwidth for one in in_force(mesh)] == [wanted])
+            assert in_force(mesh)[0].refused == ""
+        with pytest.raises(QosMismatch, match="class or a DSCP"):
+            a.set_channel(TAG, priority="normal", dscp="")
+        assert [one.bandwidth for one in in_force(mesh)] == ["7gbit"]
+        assert arrives(b"the same as before")
+    eventually(lambda: queues(mesh) == {})
+
+
+def test_a_channel_whose_subscriber_reserved_is_not_made_normal(mesh, eventually):
+    a, b = mesh.sessions["a"], mesh.sessions["b"]
+    publisher = a.publisher(TAG)
+    mesh.wait_for_publisher(TAG)
+    with b.subscribe(TAG, transport="udp", priority="high bandwidth:6gbit") as sub:
+        eventually(lambda: [one.bandwidth for one in in_force(mesh)] == ["6gbit"])
+        with pytest.raises(QosMismatch, match="class or a DSCP"):
+            a.set_channel(TAG, priority="normal")
+        eventually(lambda: [one.bandwidth for one in in_force(mesh)] == ["6gbit"])
+        publisher.send(b"x")
+        assert sub.recv(timeout=20).data == b"x"
+
+
 def test_what_a_killed_daemon_leaves_is_removed_by_the_next(mesh, eventually):
     a, b = mesh.sessions["a"], mesh.sessions["b"]
     publisher = a.publisher(TAG)

@@ -3,10 +3,15 @@
 import asyncio
 from types import SimpleNamespace
 
+import pytest
+
 from ringcast.control import service
 from ringcast.control.requests import SetChannel
-from ringcast.control.service import Granted
-from ringcast.daemon.priority.agreement import Agreement
+from ringcast.control.service import Grant, Granted
+from ringcast.control.status import ChannelStatus, InForce
+from ringcast.daemon.priority import agreement as agreement_module
+from ringcast.daemon.priority.agreement import Agreement, refused
+from ringcast.model import priority
 from ringcast.model.place import Setting
 
 
@@ -64,3 +69,55 @@ def test_a_bandwidth_that_is_reserved_is_not_asked_for_again():
 
 def test_a_class_needs_nobody():
     assert check({}, priority="high") == ([], [])
+
+
+def test_a_class_with_a_reserved_bandwidth_is_asked_for():
+    """Its code point gets another class of the queues."""
+    reserved = {"": Setting(priority="high bandwidth:5mbit")}
+    assert check(reserved, priority="critical")[0] == [("a", service.GRANT)]
+    assert check(reserved, priority="high")[0] == []
+
+
+def granted(**request):
+    """What a sender answers."""
+    served = {}
+    mesh = SimpleNamespace(serve=served.__setitem__)
+    publisher = SimpleNamespace(info=SimpleNamespace(incarnation=5))
+    table = SimpleNamespace(node="a", publishers=lambda tag: [publisher])
+
+    async def host_of(node):
+        return "127.0.0.1"
+
+    Agreement(table, mesh, None, host_of, lambda tag, words: [])
+    return asyncio.run(served[service.GRANT]("b", service.encode(Grant(**request))))
+
+
+def test_a_reserved_channel_does_not_become_a_normal_one(monkeypatch):
+    checked = []
+    monkeypatch.setattr(agreement_module, "LINKS", SimpleNamespace(check=lambda *args: checked.append(args)))
+    granted(tag="t", priority="normal bandwidth:5mbit", to=["b"])
+    assert checked == [("127.0.0.1", 0, 5_000_000, {(5, "127.0.0.1")})]
+
+
+def row(text, direction="out", **has):
+    return ChannelStatus(
+        direction=direction, node="b", incarnation=5, tag="t", transport="udp", every=1, size=None, rate_hz=0.0,
+        reliable=False, priority=text, in_force=InForce(**has), messages=0, bytes=0, lost=0, counters={},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "said"),
+    [
+        ([row("fifo:3", sched="other", refused="no right")], "fifo:3", ["no right"]),
+        ([row("fifo:3", sched="fifo:3", refused="no memory")], "fifo:3", []),
+        ([row("fifo:4", sched="other", refused="no right")], "fifo:3", []),
+        ([row("high bandwidth:5mbit", refused="full")], "bandwidth:5mbit", ["full"]),
+        ([row("high bandwidth:5mbit", bandwidth="5mbit", refused="no memory")], "bandwidth:5mbit", []),
+        ([row("high bandwidth:5mbit", direction="in", refused="no memory")], "bandwidth:5mbit", []),
+        ([row("high bandwidth:5mbit", refused="full")], "", []),
+        ([row("bandwidth:5mbit", refused="full; other", lost="full")] * 2, "", ["full"]),
+    ],
+)
+def test_why_a_setting_is_taken_back(rows, words, said):
+    assert refused(rows, priority.read(words)) == said

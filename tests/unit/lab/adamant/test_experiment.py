@@ -20,13 +20,14 @@ from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
 from ringcast.lab.adamant.grid import BASELINES, TRANSPORTS, Cell, Grid, paper_grid
 from ringcast.lab.adamant.means import Means
+from ringcast.lab.adamant.rivals import Runs
 from ringcast.lab.measuring import files
 from ringcast.lab.simulation.workers import workers
 from ringcast.lab.testbed.cleanup import LabError
 
 
 class Told:
-    """The rows of `gold.grid`, as the pipeline makes them of these runs."""
+    """The rows of `gold.grid` and `gold.runs`, as the pipelines make them of these runs."""
 
     def __init__(self, *runs: list[adamant_results.Result]) -> None:
         values: dict[tuple[str, Cell, str, str], list[float]] = {}
@@ -40,10 +41,20 @@ class Told:
              "mean": fmean(found), "place": 1}
             for (experiment, cell, transport, metric), found in values.items()
         ]  # fmt: skip
+        self._runs: list[dict[str, Any]] = [
+            {"experiment": one.experiment, "receivers": cell.receivers, "loss_percent": 100 * cell.loss,
+             "burst": cell.burst, "rate_hz": cell.rate_hz, "transport": one.configuration["transport"],
+             "repetition": one.repetition, "metric": metric, "value": value}
+            for some in runs for one in some for cell in [requirements.cell_of(one)]
+            for metric, value in one.metrics.items()
+        ]  # fmt: skip
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        assert table == "gold.grid"
-        return self._rows
+        return {"gold.grid": self._rows, "gold.runs": self._runs}[table]
+
+
+def single(results: list[adamant_results.Result]) -> Runs:
+    return Runs.of(Told(results), adamant_report.PAPERS)
 
 
 def means(results: list[adamant_results.Result], crowd: list[adamant_results.Result] | None = None) -> Means:
@@ -108,7 +119,7 @@ def test_the_papers_figures_are_drawn(results: list[adamant_results.Result]) -> 
     with workers() as pool:
         cells = tuple(Cell(3, loss, 1.0, rate) for loss in (0.0, 0.01) for rate in (25.0, 50.0))
         found = experiment.run_grid("adamant", Grid(cells, TRANSPORTS, 50, 2), CountedSteps(), pool)
-    pictures = adamant_report.conclude(means(found, crowd=results), found).pictures
+    pictures = adamant_report.conclude(means(found, crowd=results), single(found)).pictures
     names = {picture.name.split("-")[1]: picture for picture in pictures if picture.name.startswith("figure-")}
     assert sorted(names, key=int) == ["9", "10", "16", "17", "18", "19", "20", "21"]
     assert [len(series.points) for series in names["16"].series] == [4, 4]
@@ -116,7 +127,7 @@ def test_the_papers_figures_are_drawn(results: list[adamant_results.Result]) -> 
 
 
 def test_statements_stand_beside_results(results: list[adamant_results.Result]) -> None:
-    table = adamant_report.conclude(means(results), results).tables[0]
+    table = adamant_report.conclude(means(results), single(results)).tables[0]
     assert len(table.rows) == len(adamant_report.statements()) + 2
     # Figure 14: without a reward for repairs those that repair nothing come first; Figure 15: with one they do not.
     relate, relate2 = (row[4].split(" ")[0] for row in table.rows[-2:])
@@ -134,7 +145,7 @@ def test_pictures_go_from_the_papers_receivers_to_a_thousand(results: list[adama
         crowd = experiment.run_grid(
             "adamant crowd", Grid((Cell(100, 0.03, 1.0, 50.0),), ("nak",), 50, 1), CountedSteps(), pool
         )
-    findings = adamant_report.conclude(means(results, crowd=crowd), results)
+    findings = adamant_report.conclude(means(results, crowd=crowd), single(results))
     drawn = {picture.name: picture for picture in findings.pictures}
     picture = drawn["usable_frames-by-receivers-3-percent-50-hz"]
     assert list(picture.labels) == ["3", "100"]
@@ -166,7 +177,7 @@ def test_results_are_values_of_the_one_schema(results: list[adamant_results.Resu
 
 def test_a_folder_with_report_rows_and_pictures(results: list[adamant_results.Result], tmp_path: Path) -> None:
     findings = experiment.AdamantFindings()
-    findings.results = results
+    findings.simulated = True
     experiment.conclude(findings, Told(results))
     names = {path.name for path in files.write(findings, tmp_path / "out", "ringcast lab run adamant --quick")}
     assert {"report.md", "rows.json"} <= names

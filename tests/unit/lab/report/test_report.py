@@ -6,6 +6,7 @@ import argparse
 import html
 import io
 import re
+import sys
 import types
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from ringcast.cli.parts.labs import everything
 from ringcast.lab.measuring.report import Picture, Series, Table
 from ringcast.lab.measuring.rows import Row, number
-from ringcast.lab.report import comparing, running
+from ringcast.lab.report import comparing, judging, running
 from ringcast.lab.report.entries import PAPERS, entries, matches, reasons
 from ringcast.lab.report.gathering import FIGURES, ROWS, STATE, Figures, Run, found, from_lake, ran
 from ringcast.lab.report.page import page, rows_of
@@ -89,6 +90,75 @@ def test_what_was_not_run_and_what_failed_is_said(tmp_path: Path) -> None:
     assert "<td>placement<td>Table 2: cells<td>17<td>cells<td>17<td>17<td>not known" in made(tmp_path / "other")
 
 
+def test_what_is_shown_elsewhere_does_not_hide_that_an_experiment_failed(tmp_path: Path) -> None:
+    left(tmp_path, msgspec.structs.replace(RUN, experiment="conference", problem="no Chromium"), ())
+    text = made(tmp_path)
+    entry = text[text.index("<h3 id=000-figure-13>") : text.index("<h3 id=000-figure-14>")]
+    assert "failed: no Chromium." in entry
+    assert "tests/unit/conference" in entry
+    contents = text[: text.index("<h2")]
+    assert re.search(r"#000-figure-13'.*failed</span>", contents)
+
+
+def test_what_a_quick_form_leaves_out_is_named_with_the_command_that_has_it(tmp_path: Path) -> None:
+    (entry, *_) = [one for one in entries() if one.only_full]
+    left(tmp_path, msgspec.structs.replace(RUN, experiment=entry.experiment), ())
+    text = html.unescape(made(tmp_path))
+    assert f"leaves out {entry.only_full}; 'ringcast lab run {entry.experiment}' has it." in text
+
+
+def test_an_entry_that_nothing_explains_is_a_row_that_fails(tmp_path: Path) -> None:
+    def row(quick: bool, notes: tuple[str, ...] = ()) -> Row:
+        everything = {
+            name: one._replace(run=msgspec.structs.replace(one.run, quick=quick), figures=Figures(notes=list(notes)))
+            for name, one in ran(tmp_path).items()
+        }
+        return judging.rows(found(everything), everything, quick, None)[1]
+
+    left(tmp_path)
+    assert "001-table-2" in row(quick=True).name, "placement ran well, and has no row of Table 2"
+    assert row(quick=True).met is False
+    assert row(quick=False, notes=("that part was skipped: no root",)).met is True
+    (tmp_path / "placement" / STATE).unlink()
+    assert row(quick=True).met is True, "what was not run is said"
+
+
+@pytest.mark.parametrize(("quick", "seconds", "met"), [(True, 599.0, [True]), (True, 601.0, [False]), (False, 9e3, [])])
+def test_ten_minutes_are_asked_of_the_quick_form(quick: bool, seconds: float, met: list[bool]) -> None:
+    rows = judging.rows(found({}), {}, quick, seconds)
+    assert [row.met for row in rows if row.unit == "s"] == met
+    assert rows[0].met is True
+
+
+def test_experiments_that_are_in_no_paper_have_a_part_of_their_own(tmp_path: Path) -> None:
+    left(tmp_path)
+    left(tmp_path, msgspec.structs.replace(RUN, experiment="adaptation"), (msgspec.structs.replace(ROW, name="phase"),))
+    text = made(tmp_path)
+    part = text[text.index("<h2 id=beyond>") : text.index("<h2 id=all>")]
+    assert "[vbns as beyond-adaptation-vbns]" in part, "its charts, whatever they are called"
+    assert "<td>phase" in part
+    assert "Table 1: adversity &lt;derived&gt;" in part
+    assert "'ringcast lab run security' was not run" in part
+    assert "beyond-placement-vbns" not in part, "an entry shows it"
+    assert "href='#beyond-adaptation'" in text
+
+
+def test_without_plotly_charts_are_drawings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left(tmp_path)
+    monkeypatch.setitem(sys.modules, "ringcast.spark.analyst.charts", None)
+    everything._write(tmp_path)
+    text = (tmp_path / everything.PAGE).read_text()
+    assert 'aria-label="Time"' in text[text.index("<h3 id=001-table-3>") : text.index("<h3 id=001-figure-2>")]
+
+
+def test_the_report_is_compared_like_an_experiment(tmp_path: Path) -> None:
+    left(tmp_path)
+    for seconds in (100.0, 700.0):
+        everything._write(tmp_path, quick=True, seconds=seconds)
+    rows = {name: row for (experiment, name), row in rows_of(ran(tmp_path)).items() if experiment == "report"}
+    assert [(row.value, row.met) for row in rows.values() if row.unit == "s"] == [(700.0, False)]
+
+
 def test_reasons_stand_beside_missed_rows_and_belong_to_experiments_that_exist(tmp_path: Path) -> None:
     missed = Row(
         "round trip of 64 B, proxy at publisher, arrays at their own size, against none", 2.0, "times", 1.0, 1.05
@@ -148,6 +218,28 @@ def test_two_reports_differ_in_verdicts_first(tmp_path: Path) -> None:
     before, after = (rows_of(ran(tmp_path / side)) for side in "ab")
     lines = comparing.cells(comparing.compared(before, after))
     assert [(line[1], line[-2], line[-1]) for line in lines] == [(ROW.name, "1.00", "no longer met"), ("b", "3.00", "")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({"value": 0.0}, {"value": 900.0}, ("from 0", "")),
+        ({"value": 0.0}, {"value": 0.0}, None),
+        ({"value": 100.0}, {"value": 0.0}, ("0.00", "")),
+        ({"value": 100.0}, {"value": 104.0}, None),
+        ({"met": None}, {"met": False}, ("1.00", "now judged: not met")),
+        ({"met": None}, {"met": True}, ("1.00", "now judged: met")),
+        ({"met": False}, {"met": None}, ("1.00", "no longer judged: was not met")),
+        ({"met": None}, {"met": None, "value": None}, ("", "no longer measured")),
+        ({"met": True}, {"met": False, "value": None}, ("", "no longer met, no longer measured")),
+        ({"met": None, "value": None}, {"met": None}, ("", "now measured")),
+        ({"value": -2.0}, {"value": 2.0}, ("-1.00", "")),
+    ],
+)
+def test_no_change_is_hidden(before: dict[str, object], after: dict[str, object], said: tuple[str, str] | None) -> None:
+    one, other = (msgspec.structs.replace(ROW, **fields) for fields in (before, after))
+    lines = comparing.cells(comparing.compared({("a", "b"): one}, {("a", "b"): other}))
+    assert [tuple(line[-2:]) for line in lines] == ([] if said is None else [said])
 
 
 def test_values_are_those_that_spark_read_from_the_lake_beside_the_run_before(tmp_path: Path) -> None:

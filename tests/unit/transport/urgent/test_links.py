@@ -2,11 +2,14 @@
 
 import json
 import os
+import threading
 
 import pytest
 
+from ringcast.transport.urgent import links as links_module
 from ringcast.transport.urgent import queues
 from ringcast.transport.urgent.links import Links, Refused
+from ringcast.transport.urgent.urgency import Urgency
 
 LINK = 100_000_000
 
@@ -163,3 +166,118 @@ def test_a_daemon_that_starts_leaves_the_queues_of_one_that_runs(links, kernel, 
     before = list(kernel.done)
     Links(kernel, tmp_path / "run", tmp_path).sweep()
     assert kernel.done == before
+
+
+class Crowded(Kernel):
+    """While it works for one thread another one comes."""
+
+    def __init__(self, *roots):
+        super().__init__(*roots)
+        self.then = None
+
+    def __call__(self, lines, show):
+        if lines and self.then is not None:
+            other, self.then = threading.Thread(target=self.then), None
+            other.start()
+            other.join(0.2)  # it waits for its turn; without one it would be through by now
+            self.others.append(other)
+        return super().__call__(lines, show)
+
+    others: list = []
+
+
+@pytest.fixture
+def crowded(tmp_path):
+    kernel = Crowded({"kind": "noqueue", "handle": "0:"})
+    kernel.others = []
+    links = Links(kernel, tmp_path / "run", tmp_path)
+    links.rate_bps = LINK
+    yield links, kernel
+    assert kernel.others
+
+
+def joined(kernel):
+    for other in kernel.others:
+        other.join()
+
+
+def test_two_channels_that_end_at_once_leave_nothing(crowded, tmp_path):
+    links, kernel = crowded
+    one, other = (links.reserve("127.0.0.1", 36, 5_000_000) for _ in range(2))
+    kernel.then = lambda: links.release(other)
+    links.release(one)
+    joined(kernel)
+    assert kernel.done[-1] == "qdisc delete dev eth7 root handle 7ca0:"
+    assert marker(tmp_path) == []
+
+
+def test_a_channel_that_begins_while_another_ends_has_its_bandwidth(crowded):
+    links, kernel = crowded
+    one, made = links.reserve("127.0.0.1", 36, 5_000_000), []
+    kernel.then = lambda: made.append(links.reserve("127.0.0.1", 36, 7_000_000))
+    links.release(one)
+    joined(kernel)
+    assert links.in_force(made[0]) == 7_000_000
+
+
+def test_a_channel_that_takes_the_place_of_another_has_its_bandwidth_once_that_goes(links, kernel):
+    stream = (5, "127.0.0.1")
+    before = links.reserve("127.0.0.1", 36, 60_000_000, stream)
+    after = links.reserve("127.0.0.1", 44, 60_000_000, stream)
+    assert "30mbit is left" in after.waiting
+    assert links.in_force(after) == 0
+    with pytest.raises(Refused, match="does not fit"):
+        links.reserve("127.0.0.1", 44, 60_000_000, (6, "127.0.0.1"))
+    links.release(before)
+    assert after.waiting == ""
+    assert links.in_force(after) == 60_000_000
+    assert not any("delete" in line for line in kernel.done)  # packets that wait in the queues would be lost
+    links.release(after)
+    assert kernel.done[-1] == "qdisc delete dev eth7 root handle 7ca0:"
+
+
+def test_more_than_fits_in_the_place_of_another_is_refused_at_once(links):
+    stream = (5, "127.0.0.1")
+    links.reserve("127.0.0.1", 36, 60_000_000, stream)
+    links.check("127.0.0.1", 36, 90_000_000, {stream})
+    with pytest.raises(Refused, match="95mbit does not fit"):
+        links.reserve("127.0.0.1", 36, 95_000_000, stream)
+    with pytest.raises(Refused, match="60mbit does not fit"):
+        links.check("127.0.0.1", 36, 60_000_000)
+    assert links.holds(stream)
+    assert not links.holds((6, "127.0.0.1"))
+
+
+def test_one_that_waits_may_end_first(links):
+    stream = (5, "127.0.0.1")
+    before, after = (links.reserve("127.0.0.1", 36, 60_000_000, stream) for _ in range(2))
+    links.release(after)
+    links.release(before)
+    assert not links.holds(stream)
+
+
+def test_what_the_kernel_keeps_is_shown_and_not_what_was_asked_for(links, kernel):
+    one, other = links.reserve("127.0.0.1", 36, 30_000_000), links.reserve("127.0.0.1", 36, 10_000_000)
+    assert links.in_force(one) == 30_000_000
+    kernel.rates["7ca0:34"] = "20000000bit"  # somebody changed the queues
+    assert (links.in_force(one), links.in_force(other)) == (15_000_000, 5_000_000)
+    kernel.rates.clear()
+    assert links.in_force(one) == 0
+
+
+def test_a_channel_says_what_of_its_bandwidth_the_kernel_keeps(links, kernel, monkeypatch):
+    monkeypatch.setattr(links_module, "LINKS", links)
+    channel = Urgency("high bandwidth:30mbit", 5)
+    channel.reserve("127.0.0.1")
+    assert (shown(channel).bandwidth, shown(channel).refused) == ("30mbit", "")
+    successor = Urgency("normal bandwidth:30mbit", 5)
+    successor.reserve("127.0.0.1")
+    assert "give the channel a class" in shown(successor).lost
+    kernel.rates.clear()
+    assert shown(channel).bandwidth == ""
+    assert "keeps nothing" in shown(channel).refused
+    channel.close()
+
+
+def shown(channel):
+    return channel.in_force(None, 0, own=True)

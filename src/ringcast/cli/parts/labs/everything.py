@@ -7,17 +7,23 @@ import contextlib
 import importlib
 import time
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ringcast.cli.parts.labs import concluding
 from ringcast.cli.parts.output import Output, add_json
+from ringcast.lab.measuring.picture import svg
 from ringcast.lab.measuring.report import Picture
-from ringcast.lab.report import comparing
-from ringcast.lab.report.gathering import Ran, found, from_lake, ran
+from ringcast.lab.measuring.rows import Row
+from ringcast.lab.report import comparing, judging
+from ringcast.lab.report.gathering import ROWS, STATE, Figures, Ran, Run, found, from_lake, ran
 from ringcast.lab.report.page import page, rows_of
 from ringcast.lab.report.running import run_all
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.record.machine import this_machine
 
 HELP = "compare what two 'ringcast lab run all' found"
 REPORT = Path("out") / "report"
@@ -32,10 +38,6 @@ examples:
 
 def run(args: argparse.Namespace, experiments: Mapping[str, str], lake: Path) -> int:
     """`experiments` are names and modules. Raises LabError."""
-    from importlib import metadata
-
-    from ringcast.record.machine import this_machine
-
     output = Output(args.json)
     folder = args.out or REPORT
     began = time.monotonic()
@@ -44,12 +46,16 @@ def run(args: argparse.Namespace, experiments: Mapping[str, str], lake: Path) ->
             list(experiments), folder, lake, quick=args.quick, again=args.again, version=metadata.version("ringcast"),
             machine=this_machine(), say=output.note, progress=output.progress,
         )  # fmt: skip
+        ran_all = time.monotonic()
         output.note(f"Spark, after {time.monotonic() - began:.0f} s")
-        everything = _write(folder, *concluding.conclude(experiments, folder, lake, output.note, output.progress))
+        told = concluding.conclude(experiments, folder, lake, output.note, output.progress)
+        # What was run on another day took its time then.
+        before_spark = sum(one.run.seconds for name, one in ran(folder).items() if name in experiments)
+        everything = _write(folder, *told, args.quick, before_spark + time.monotonic() - ran_all)
     except KeyboardInterrupt:
         # Of what is there already; the rest is run the next time.
         with contextlib.suppress(OSError):
-            _write(folder)
+            _write(folder, quick=args.quick)
         raise
     except OSError as exc:
         raise LabError(f"cannot write the report into {folder}: {exc}; choose another place with --out") from exc
@@ -59,12 +65,26 @@ def run(args: argparse.Namespace, experiments: Mapping[str, str], lake: Path) ->
 
 
 def _write(
-    folder: Path, summary: Sequence[dict[str, Any]] = (), latest: Sequence[dict[str, Any]] = ()
-) -> dict[str, Ran]:
-    """Raises OSError."""
+    folder: Path, summary: Sequence[dict[str, Any]] = (), latest: Sequence[dict[str, Any]] = (), quick: bool = False,
+    seconds: float | None = None,
+) -> dict[str, Ran]:  # fmt: skip
+    """The page, and rows about it. Raises OSError."""
     everything = from_lake(ran(folder), latest)
-    (folder / PAGE).write_text(page(found(everything), everything, summary, *_charts()))
+    shown = found(everything)
+    everything[judging.EXPERIMENT] = _judged(folder, judging.rows(shown, everything, quick, seconds), quick, seconds)
+    (folder / PAGE).write_text(page(shown, everything, summary, *_charts()))
     return everything
+
+
+def _judged(folder: Path, rows: list[Row], quick: bool, seconds: float | None) -> Ran:
+    """The report as one of the experiments, so that it is compared like them. Raises OSError."""
+    place = folder / judging.EXPERIMENT
+    place.mkdir(parents=True, exist_ok=True)
+    command = f"ringcast lab run all{' --quick' if quick else ''}"
+    run = Run(judging.EXPERIMENT, command, quick, seconds or 0.0, metadata.version("ringcast"), this_machine())
+    (place / STATE).write_bytes(msgspec.json.encode(run))
+    (place / ROWS).write_bytes(msgspec.json.encode([row.document() for row in rows]))
+    return Ran(run, rows, Figures(), place)
 
 
 def _tell(output: Output, everything: dict[str, Ran], path: Path) -> None:
@@ -92,7 +112,7 @@ def _charts() -> tuple[Any, str]:
     try:
         drawn = importlib.import_module("ringcast.spark.analyst.charts")
     except ImportError:
-        return (lambda picture, name: ""), ""
+        return (lambda picture, name: svg(picture)), ""
 
     def chart(picture: Picture, name: str) -> str:
         named = {

@@ -23,8 +23,11 @@ COMPARED = (
     ("latency_std", "Jitter: standard deviation of latency (ms)"),
     ("relate2", "ReLate2 (ms)"),
     ("wire_datagrams_per_update", "Packets on the wire per update"),
+    ("relate", "ReLate (ms)"),
 )
-DRAWN = ("latency_mean", "latency_std", "relate2")
+DRAWN = ("latency_mean", "latency_std", "relate2", "relate")
+WITHOUT_LOSS = "latency_mean"
+"""What is drawn where nothing is lost, as in the paper's Figures 9 and 10."""
 COMPLETE = ("nak", "lateral+nak:r=4,c=3")
 
 
@@ -127,8 +130,10 @@ def _best(found: Sequence[Comparison]) -> list[Row]:
 
 def _pictures(found: Sequence[Comparison]) -> list[Picture]:
     made = []
-    for cell in sorted({one.cell for one in found if one.cell.loss > 0}):
+    for cell in sorted({one.cell for one in found}):
         ones = [one for one in found if one.cell == cell]
+        if not cell.loss and len(ones) < 2:
+            continue  # only what measured the links
         where = f"{cell.receivers} receivers, {100 * cell.loss:g} % kernel loss, {cell.rate_hz:g} Hz"
         file = f"{cell.receivers}-receivers-{100 * cell.loss:g}-percent-{cell.rate_hz:g}-hz"
         titles = {metric: title for metric, title in COMPARED if metric in DRAWN}
@@ -144,6 +149,8 @@ def _pictures(found: Sequence[Comparison]) -> list[Picture]:
             ),
         ]
         for metric, title, pairs in drawings:
+            if not cell.loss and metric != WITHOUT_LOSS:
+                continue
             series = [
                 Series(label, [(float(at), pair[which]) for at, pair in enumerate(pairs)])
                 for which, label in enumerate(("measured on a real network", "predicted by the simulator"))

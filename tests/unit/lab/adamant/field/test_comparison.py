@@ -28,7 +28,8 @@ def test_measured_stands_beside_predicted() -> None:
     (shape,) = [row for row in findings.rows if row.kind == "shape"]
     assert (shape.value, shape.reference, shape.met) == (0.75, 1.0, True)
     assert {picture.name for picture in findings.pictures} == {
-        f"field-{metric}-2-receivers-3-percent-100-hz" for metric in ("lost", "latency-mean", "latency-std", "relate2")
+        f"field-{metric}-2-receivers-3-percent-100-hz"
+        for metric in ("lost", "latency-mean", "latency-std", "relate2", "relate")
     }
     lost = next(picture for picture in findings.pictures if "lost" in picture.name)
     assert [series.points for series in lost.series] == [[(0.0, 3.0), (1.0, 0.0)], [(0.0, 0.0), (1.0, 0.0)]]

@@ -1,0 +1,55 @@
+"""Samples of an experiment's cells as values for the lake, and what the pipeline `cells` made of them. Pure.
+
+A cell is a NamedTuple: its fields are the configuration. Its samples are those of all repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from ringcast.lab.measuring.report import Analysed, Findings, Picture, Table
+from ringcast.lab.measuring.rows import Row
+from ringcast.lab.measuring.samples import Summary
+from ringcast.record.figures import Measured
+
+TABLE = "gold.cells"
+PIPELINES = ("cells",)
+Cell = TypeVar("Cell", bound=tuple[Any, ...])
+
+
+def values(
+    experiment: str, batches: Mapping[Cell, Sequence[Iterable[float]]], metric: str, unit: str
+) -> Iterator[Measured]:
+    """Every sample; the batches of a cell are its repetitions."""
+    for cell, repetitions in batches.items():
+        configuration = cell._asdict()  # type: ignore[attr-defined]
+        for number, batch in enumerate(repetitions):
+            for value in batch:
+                yield Measured(experiment, configuration, number, metric, float(value), unit)
+
+
+def summaries(
+    analysed: Analysed, experiment: str, metric: str, kind: type[Cell], wanted: Iterable[Cell]
+) -> dict[Cell, Summary]:
+    """What Spark says of the last run's cells, in the order in which they are wanted."""
+    found: dict[Cell, Summary] = {}
+    for row in analysed.rows(TABLE):
+        if (row["experiment"], row["metric"]) == (experiment, metric):
+            fields = msgspec.json.decode(row["configuration"])
+            if fields.keys() == set(kind._fields):  # type: ignore[attr-defined]
+                summary = Summary(row["samples"], row["mean"], row["std"], row["p50"], row["p99"])
+                found[kind(**fields)] = summary
+    return {cell: found[cell] for cell in wanted if cell in found}
+
+
+def by_spark(findings: Findings, concluded: Findings) -> None:
+    """Rows, tables and pictures of `findings` become those that were concluded from the lake, by their names."""
+    rows: dict[str, Row] = {row.name: row for row in concluded.rows}
+    tables: dict[str, Table] = {table.title: table for table in concluded.tables}
+    pictures: dict[str, Picture] = {picture.name: picture for picture in concluded.pictures}
+    findings.rows = [rows.get(row.name, row) for row in findings.rows]
+    findings.tables = [tables.get(table.title, table) for table in findings.tables]
+    findings.pictures = [pictures.get(picture.name, picture) for picture in findings.pictures]

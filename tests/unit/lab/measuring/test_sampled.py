@@ -1,0 +1,77 @@
+"""Samples go to the lake with their cells, and what Spark says of them takes the place of what was said before."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from ringcast.lab.measuring import sampled
+from ringcast.lab.measuring.report import Findings, Picture, Table
+from ringcast.lab.measuring.rows import figure
+from ringcast.lab.measuring.samples import Summary
+from ringcast.lab.reservation import experiment as reservation
+from ringcast.lab.yarp import experiment as yarp
+
+
+class Where(NamedTuple):
+    share: float
+    name: str
+
+
+class Told:
+    """Rows of `gold.cells`: of every cell the same, but for the mean, which is its number."""
+
+    def __init__(self, experiment: str, metric: str, cells: list[Any]) -> None:
+        self._rows = [
+            {"experiment": experiment, "metric": metric, "configuration": json.dumps(cell._asdict(), sort_keys=True),
+             "samples": 9, "mean": float(number), "std": 0.5, "p50": 1.0, "p99": 2.0}
+            for number, cell in enumerate(cells, 1)
+        ]  # fmt: skip
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        assert table == "gold.cells"
+        return self._rows
+
+
+def test_every_sample_of_every_repetition_is_a_value() -> None:
+    found = list(sampled.values("e", {Where(0.7, "a"): [[1.0, 2.0], [3.0]]}, "m", "s"))
+    assert [(one.repetition, one.value) for one in found] == [(0, 1.0), (0, 2.0), (1, 3.0)]
+    assert {json.dumps(one.configuration) for one in found} == {'{"share": 0.7, "name": "a"}'}
+    assert {(one.experiment, one.metric, one.unit) for one in found} == {("e", "m", "s")}
+
+
+def test_cells_come_back_in_the_order_in_which_they_are_wanted() -> None:
+    a, b, c = (Where(0.7, name) for name in "abc")
+    found = sampled.summaries(Told("e", "m", [b, a]), "e", "m", Where, [a, b, c])
+    assert list(found.items()) == [(a, Summary(9, 2.0, 0.5, 1.0, 2.0)), (b, Summary(9, 1.0, 0.5, 1.0, 2.0))]
+    assert not sampled.summaries(Told("another", "m", [a]), "e", "m", Where, [a])
+
+
+def test_what_spark_says_takes_the_place_of_what_was_said_before() -> None:
+    findings = Findings([figure("a", 1.0, "us"), figure("b", 1.0, "us")], [Table("t", (), [["old"]])],
+                        [Picture("p", "old", "", "", [])])  # fmt: skip
+    sampled.by_spark(findings, Findings([figure("b", 2.0, "us")], [Table("t", (), [["new"]])],
+                                        [Picture("p", "new", "", "", [])]))  # fmt: skip
+    assert [row.value for row in findings.rows] == [1.0, 2.0]
+    assert (findings.tables[0].rows, findings.pictures[0].title) == ([["new"]], "new")
+
+
+def test_figure_5_of_paper_003_is_drawn_from_the_lake() -> None:
+    cells = yarp.cells("card", quick=True)
+    before = yarp._concluded("card", dict.fromkeys(cells, Summary(1, 7e-3, 7e-3, 7e-3, 7e-3)))
+    told = Told(yarp.EXPERIMENT, yarp.METRIC, cells)
+    yarp.conclude(before, told)
+    assert [line[5] for line in before.tables[0].rows] == [f"{n * 1e6:,.0f}" for n in
+                                                          range(1, len(cells) + 1)]  # fmt: skip
+    assert {y for picture in before.pictures for series in picture.series for _, y in series.points} == {
+        1e3 * n for n in range(1, len(cells) + 1)
+    }
+    assert yarp.PIPELINES == reservation.PIPELINES == ("cells",)
+
+
+def test_figure_11_of_paper_001_is_drawn_from_the_lake() -> None:
+    points = reservation.points(quick=True)
+    before = reservation._concluded(dict.fromkeys(points, Summary(1, 7e-3, 7e-3, 7e-3, 7e-3)))
+    reservation.conclude(before, Told(reservation.EXPERIMENT, reservation.METRIC, points))
+    assert {y for series in before.pictures[0].series for _, y in series.points} == {2000.0}
+    assert [line[4] for line in before.tables[0].rows] == [f"{n * 1e6:,.0f}" for n in range(1, len(points) + 1)]
