@@ -85,7 +85,10 @@ class Ranges:
         others = self._local.admitting.others
         if others is None:
             return []
-        return [(others.of(node), [others.way(node, other) for other in nodes if other != node]) for node in nodes]
+        return [
+            (others.of(node), others.card(node), [others.latency_s(node, other) for other in nodes if other != node])
+            for node in nodes
+        ]
 
     def _look(self) -> None:
         self._settle()  # or what has just come would have all of its range until then

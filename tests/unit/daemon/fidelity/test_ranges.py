@@ -13,8 +13,11 @@ class Others:
     def of(self, node):
         return self.said.get(node)
 
-    def way(self, a, b):
-        return self.said.get((a, b), (0.0, 0.0))
+    def card(self, node):
+        return 0.0
+
+    def latency_s(self, a, b):
+        return self.said.get((a, b), 0.0)
 
 
 class Computed:
