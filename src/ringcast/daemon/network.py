@@ -358,13 +358,16 @@ class Network:
 
     def _refused(self, tag: str, words: Priority) -> list[str]:
         """Why a tag's channels here do not have what they are to have of these words, or had before."""
-        return agreement.refused((row for row in self.channels(read_back=True) if row.tag == tag), words)
+        return agreement.refused(self.channels(read_back=True, of=tag), words)
 
-    def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
-        """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
+    def channels(self, *, read_back: bool = False, of: str | None = None) -> Iterator[ChannelStatus]:
+        """The channels that there are now, or those of one tag, one by one; `read_back` asks the kernel for their
+        priorities in force."""
         ranged = self._local.sharing.ranged.values()
         words = self._local.sharing.promises.words
-        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back)
+        return channels.statuses(
+            self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back, of=of
+        )
 
 
 def host_of(remote: str) -> str:
