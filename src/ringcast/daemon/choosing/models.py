@@ -20,6 +20,7 @@ from ringcast.control import service
 from ringcast.control.between.choosing import MODEL, MOST_MODEL_BYTES, AskModel, WholeModel
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.errors import BadMessage, QosMismatch
+from ringcast.model.carrier import METRICS
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -81,9 +82,11 @@ class Models:
     def _worse(self, new: Chooser) -> str:
         """Why it is not to replace what is in force, '' where it may."""
         metric, in_order = plain(new.metric)
+        if metric not in METRICS.values():
+            return f"it is for {new.metric!r}, which nobody can ask for; there are {', '.join(METRICS.values())}"
         examples = shipped_examples(new.metric)
         if examples is None:
-            return ""
+            return "there are no environments in this package to judge it by"
         if missing := unseen_by(new, examples):
             return f"it looks at {', '.join(missing)}, which nothing measures; there are {', '.join(examples.numbers)}"
         old = self.of(metric, in_order)
