@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     with connect(args, "adapt") as session:
         if args.action == "load":
             chooser = _loaded(args.model)
-            load_model(session, args.model)
+            for warning in load_model(session, args.model):
+                output.note(f"warning: {warning}")
             output.line(f"transports for {_asked(chooser.metric)} are chosen by {args.model}, a {chooser.family}")
             return 0
         now_ns = time.time_ns()

@@ -98,15 +98,20 @@ class Models:
         if not self._may_give(node):
             return
         for metric, loaded_ns in versions.items():
-            known = self._models.get(metric)
-            late = known is not None and known.loaded_ns >= loaded_ns
-            if late or loaded_ns > now_ns + AHEAD_NS or (node, metric, loaded_ns) in self._refused:
+            far = loaded_ns > now_ns + AHEAD_NS
+            if far or not self._lacks(metric, loaded_ns) or (node, metric, loaded_ns) in self._refused:
                 continue
             try:
-                self.load(await self._fetch(node, metric, loaded_ns), loaded_ns, f"node {node}")
+                data = await self._fetch(node, metric, loaded_ns)
+                if self._lacks(metric, loaded_ns):  # a later one may have come meanwhile
+                    self.load(data, loaded_ns, f"node {node}")
             except ModelError as exc:
                 self._refused.add((node, metric, loaded_ns))
                 logger.warning("a model of node %s is not taken: %s", node, exc.reason)
+
+    def _lacks(self, metric: str, loaded_ns: int) -> bool:
+        known = self._models.get(metric)
+        return known is None or known.loaded_ns < loaded_ns
 
     async def _fetch(self, node: str, metric: str, loaded_ns: int) -> bytes:
         answer = await self._mesh.request(node, MODEL, service.encode(AskModel(metric=metric)), TIMEOUT_S)
