@@ -182,6 +182,16 @@ def test_of_families_that_are_as_good_one_is_chosen_that_knows_the_second_best()
     assert chosen({"tree": 0.9, "forest": 0.998, "neural": 0.99}) == "forest"
 
 
+@pytest.mark.parametrize("name", ["tree", "forest", "linear", "boosted"])
+def test_where_one_transport_is_good_everywhere_it_is_what_a_family_learns(measured: DataFrame, name: str) -> None:
+    rows = examples(costs(measured, "relate2"), KEYS, "relate2", 0.05)
+    rows = rows.withColumns({kind: looked_at(rows, KEYS, KEYS) for kind in ("single", "paired", "timed")})
+    (model,) = FAMILIES[name].learn({"all": rows.limit(20)}, {"all": ["nak"]}, "relate2", 1).values()
+    head = {"metric": "m", "family": name, "share": 1.0, "features": KEYS, "labels": ["nak"], "logarithms": True}
+    chooser = Chooser.parse(msgspec.json.encode({**head, **model}))
+    assert chooser.choose({"loss": 1.0, "rate_hz": 10.0, "receivers": 5.0}) == "nak"
+
+
 def test_few_environments_far_from_the_others_widen_nothing(spark: SparkSession) -> None:
     drawn = [(float(1 + at % 25), float(at % 7)) for at in range(490)]
     crowd = [(100.0, 1.0), (1000.0, 1.0), (3.0, 80.0)]

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ringcast.adapt.environment import Environment
-from ringcast.adapt.foretelling import Candidate, expected_loss, lost_share, more_packets, rule
+from ringcast.adapt.foretelling import Candidate, expected_loss, known, lost_share, more_packets, rule
 from ringcast.adapt.model import Chooser
 from ringcast.adapt.names import Makeup, carried, makeup
 from ringcast.adapt.wanting import Wish
@@ -98,11 +98,17 @@ def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: 
             by = "nothing that the model knows will do, so by the rule"
         else:
             by = f"{', '.join(beyond)} beyond what the model learned from, so by the rule"
-    return Ranking([one for one in rule(environment, wish) if _fits(one.transport, environment, wish, serves)], by)
+    names = _serving(known(environment, wish), wish.reliable, wish.ordered, serves)
+    if min(environment.loss_percent / 100, 1.0) > wish.loss:
+        names = [name for name in names if expected_loss(name, environment) <= wish.loss]
+    return Ranking(rule(environment, wish, names), by)
 
 
-def _fits(transport: str, environment: Environment, wish: Wish, serves: Serves) -> bool:
-    return expected_loss(transport, environment) <= wish.loss and serves(transport, wish)
+@lru_cache(64)
+def _serving(names: tuple[str, ...], reliable: bool, ordered: bool, serves: Serves) -> list[str]:
+    """Of what the rule knows."""
+    wish = Wish("", reliable=reliable, ordered=ordered)
+    return [name for name in names if serves(name, wish)]
 
 
 class Decision(NamedTuple):

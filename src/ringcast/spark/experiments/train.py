@@ -60,7 +60,7 @@ SPLITS = 3
 WHOLES = ("rate_hz", "loss_percent", "receivers")
 """Keys of which whole values are held out."""
 MANY_VALUES, QUARTERS = 10, 4
-THIN = 0.025
+THIN = 0.015
 """Of the environments, at either end of a number: so few are no span that was learned from. In a span that was drawn
 from evenly they take less than a model is asked beyond it (`adapt.model.REACH`)."""
 CLOSE = 0.005
@@ -123,9 +123,17 @@ class Family:
     """Whether it says of every transport what it costs, so that there is a second best."""
 
 
+ONLY: dict[str, Any] = {"trees": [[[[1.0]]]]}
+"""What is exported where there is one label: a leaf."""
+
+
 def _mllib(make: Callable[[int], Any], export: Callable[[Any], dict[str, Any]], vector: str) -> Family:
     def learn(sets: Sets, labels: Mapping[str, list[str]], metric: str, seed: int) -> dict[str, dict[str, Any]]:
-        return {name: export(_fitted(make(seed), vector, rows, labels[name])) for name, rows in sets.items()}
+        return {name: one(rows, labels[name], seed) for name, rows in sets.items()}
+
+    def one(rows: DataFrame, labels: list[str], seed: int) -> dict[str, Any]:
+        # Where one transport is good everywhere there is nothing to tell apart, and estimators need two.
+        return ONLY if len(labels) == 1 else export(_fitted(make(seed), vector, rows, labels))
 
     return Family(learn, vector)
 
