@@ -149,7 +149,9 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     refused: str = ""
     """What of the priority is not in force, and why."""
     lost: str = ""
-    """Of that, what the channel had whose place this one takes."""
+    """Of that, what the channel had whose place this one took a moment ago."""
+    warning: str = ""
+    """What its threads may hold up: those of the network card."""
 
 
 class ChannelEnvironment(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,6 +218,8 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for: class, DSCP and schedule as words; '' is normal."""
     in_force: InForce | None = None
     """What the kernel has; None of a transport that knows no priorities."""
+    bound: str = ""
+    """Of a tag with admitted deadlines: what its bound rests on, or why it is not backed, in words."""
     fidelity: str = ""
     """Of an incoming one for a subscriber with a range: what it may have, and what does not allow more."""
     receiver: Literal["", "daemon", "subscriber"] = ""
