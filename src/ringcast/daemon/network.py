@@ -31,6 +31,7 @@ from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
 from ringcast.daemon.choosing.meeting import Meeting
 from ringcast.daemon.choosing.models import Models
+from ringcast.daemon.choosing.spreading import Spreading
 from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clocks.clocks import Clocks
@@ -173,6 +174,7 @@ class Network:
         )
         local.admitting.others = self._capacities
         self.models = Models(self.mesh, self._node_rights.may_choose)
+        self._spreading = Spreading(self.mesh, self.models, _core.utc_ns, background)
         self._meeting = Meeting(self._receivers, self.clocks.statuses, self._host_of)
         self._hearing = Hearing(
             local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions,
@@ -288,6 +290,7 @@ class Network:
                 self.incoming.follow_soon()
                 self.buffers.node_came(presence.node)
                 self.clocks.node_came(presence.node)
+                self._spreading.node_came(presence.node)
             else:
                 self.clocks.node_gone(presence.node)
                 self.buffers.node_gone(presence.node)
@@ -307,6 +310,11 @@ class Network:
             self._choices.send(msgspec.json.encode(lived))
         except RingcastError as exc:
             self._complaints.warning("choices", "what a choice of transport cost was not published: %s", exc)
+
+    async def load_model(self, fd: int) -> list[str]:
+        """Take a client's file into use, here and on every node that is here. Returns warnings. Raises QosMismatch."""
+        await asyncio.to_thread(self.models.load_from, fd)
+        return await self._spreading.give(row.name for row in self.mesh.nodes() if row.state == "here" and not row.me)
 
     async def _taken(self, node: str, payload: bytes) -> bytes:
         self._deliver(self._local.publishers.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))
@@ -358,13 +366,16 @@ class Network:
 
     def _refused(self, tag: str, words: Priority) -> list[str]:
         """Why a tag's channels here do not have what they are to have of these words, or had before."""
-        return agreement.refused((row for row in self.channels(read_back=True) if row.tag == tag), words)
+        return agreement.refused(self.channels(read_back=True, of=tag), words)
 
-    def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
-        """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
+    def channels(self, *, read_back: bool = False, of: str | None = None) -> Iterator[ChannelStatus]:
+        """The channels that there are now, or those of one tag, one by one; `read_back` asks the kernel for their
+        priorities in force."""
         ranged = self._local.sharing.ranged.values()
         words = self._local.sharing.promises.words
-        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back)
+        return channels.statuses(
+            self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back, of=of
+        )
 
 
 def host_of(remote: str) -> str:
