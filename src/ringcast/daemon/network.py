@@ -24,7 +24,7 @@ from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, Node
 from ringcast.daemon.access.audit import Audit
 from ringcast.daemon.access.node_rights import NodeRights
 from ringcast.daemon.admitting.admitting import this_calibration
-from ringcast.daemon.admitting.capacities import Capacities
+from ringcast.daemon.admitting.capacities import Capacities, lost_by_node
 from ringcast.daemon.admitting.overtaken import Overtaken
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
@@ -343,12 +343,7 @@ class Network:
         return rows, self.dropped()
 
     def _losses(self) -> dict[str, float]:
-        """Of streams that come here, by node: the share of messages that was lost of late, before any repair."""
-        found: dict[str, float] = {}
-        for row in map(self._meeting.known, self.channels()):
-            if row.environment is not None and row.environment.loss_percent is not None:
-                found[row.node] = max(found.get(row.node, 0.0), min(1.0, row.environment.loss_percent / 100))
-        return found
+        return lost_by_node(map(self._meeting.known, self.channels()))
 
     def _receivers(self, tag: str) -> int:
         table = self._local.table
