@@ -172,7 +172,8 @@ def burst_pattern(loss: Loss, seed: int) -> list[int]:
         left -= length
     # A row is followed by one packet that comes, at least.
     gaps = sorted(chance.sample(range(PATTERN - sum(rows)), len(rows)))
-    lost, before = [], 0
+    lost: list[int] = []
+    before = 0
     for gap, length in zip(gaps, rows, strict=True):
         first = gap + before
         lost += range(first, first + length)
