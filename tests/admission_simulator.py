@@ -78,18 +78,20 @@ class Simulator:
             else:
                 self._threads[step.node].setdefault(thread, []).append(job)
         elif step.kind == "link":
-            link = self._system.links[step.link]
+            link = self.plan.links[step.link]
             packets, left = [], step.wire_bytes
             while left > 0:
                 packets.append(min(left, link.packet_bytes))
                 left -= packets[-1]
-            key = (step.link, step.direction)
             for i, size in enumerate(packets):
-                last = (step, nominal, number) if i == len(packets) - 1 else None
-                self._queues[key][step.rank.below].append((size, last))
-            self._send(key)
+                self._enqueue(step, nominal, number, size, i == len(packets) - 1)
         else:
             self._end(step, nominal, number)
+
+    def _enqueue(self, step: Step, nominal: int, number: int, size: int, last: bool) -> None:
+        key = (step.link, step.direction)
+        self._queues[key][step.rank.below].append((size, (step, nominal, number, size, last)))
+        self._send(key)
 
     def _end(self, step: Step, nominal: int, number: int) -> None:
         self.longest[step.number] = max(self.longest[step.number], self._now - nominal)
@@ -115,21 +117,32 @@ class Simulator:
     def _send(self, key: tuple[int, int]) -> None:
         if key in self._sending:
             return
-        link = self._system.links[key[0]]
+        link = self.plan.links[key[0]]
         waiting = next((queue for queue in self._queues[key] if queue), None)
         if waiting is None:
             return
-        size, last = waiting.pop(0)
+        size, packet = waiting.pop(0)
         self._sending.add(key)
         takes = int(size * NS / link.bandwidth)
-        self._at(self._now + takes, self._sent, key, last)
+        self._at(self._now + takes, self._sent, key, packet)
 
-    def _sent(self, key: tuple[int, int], last: Any) -> None:
+    def _sent(self, key: tuple[int, int], packet: Any) -> None:
         self._sending.discard(key)
-        if last is not None:
-            link = self._system.links[key[0]]
-            self._at(self._now + int(link.latency_s * NS), self._end, *last)
-            if self._noise:
+        if packet is not None:
+            link = self.plan.links[key[0]]
+            self._at(self._now + int(link.latency_s * NS), self._arrived, *packet)
+            if self._noise and packet[-1]:
                 # Somebody who declared nothing has a packet ready whenever the link falls idle.
                 self._queues[key][-1].append((link.packet_bytes, None))
         self._send(key)
+
+    def _arrived(self, step: Step, nominal: int, number: int, size: int, last: bool) -> None:
+        """Where another link follows, each packet goes on as it comes: neither a card nor a switch waits for the
+        rest of a message."""
+        onward = [after for after in self._after[step.number] if after.kind == "link"]
+        for after in onward:
+            self._enqueue(after, nominal, number, size, last)
+        if last and onward:
+            self.longest[step.number] = max(self.longest[step.number], self._now - nominal)
+        elif last:
+            self._end(step, nominal, number)

@@ -25,7 +25,7 @@ def streams(draw: st.DrawFn, tag: str) -> Stream:
             every=draw(st.sampled_from((1, 1, 2, 3))),
             scaled_bytes=draw(st.sampled_from((None, None, 100.0))),
             at=draw(st.sampled_from(("publisher", "subscriber", "node:b"))),
-            compute_s=draw(st.sampled_from((0.0, 1e-4))),
+            compute_s=draw(st.sampled_from((0.0, 1e-4))), transport=draw(st.sampled_from(("", "", "tcp", "udp"))),
         )
         for i in range(draw(st.integers(1, 3)))
     ]  # fmt: skip
@@ -39,7 +39,8 @@ def streams(draw: st.DrawFn, tag: str) -> Stream:
 
 @st.composite
 def systems(draw: st.DrawFn, most: int = 5) -> System:
-    nodes = tuple(Node(name=name, cores=draw(st.sampled_from((1, 1, 2, 3)))) for name in NAMES)
+    cards = st.sampled_from((0.0, 0.0, 1.25e6, 12.5e6))
+    nodes = tuple(Node(name=name, cores=draw(st.sampled_from((1, 1, 2, 3))), card=draw(cards)) for name in NAMES)
     links = tuple(
         Link(a=a, b=b, bandwidth=draw(st.sampled_from((1.25e6, 12.5e6))), latency_s=draw(st.sampled_from((0.0, 2e-4))))
         for a, b in (("a", "b"), ("b", "c"))

@@ -91,6 +91,9 @@ class Service(Closing, ABC):
     def _begun(self) -> None:
         """The thread's first act."""
 
+    def _left(self) -> None:
+        """It receives nothing any more."""
+
     @abstractmethod
     def _ended(self) -> None:
         """The thread's last act."""
@@ -111,6 +114,7 @@ class Service(Closing, ABC):
                     if exc is self._source.failure:
                         return
         finally:
+            self._left()
             self._ended()
 
     def _report(self, error: BaseException, message: object) -> None:
@@ -134,6 +138,9 @@ class _Reading(Service):
 
     def _begun(self) -> None:
         self._registration.threads.take(self._sched)
+
+    def _left(self) -> None:
+        self._registration.threads.release()
 
 
 class Callback(_Reading, Generic[T_co]):

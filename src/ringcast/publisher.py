@@ -56,8 +56,9 @@ class Publisher(Closing, Generic[T_contra]):
     ) -> int:
         """Send a message; returns its sequence number. `event_ns` is when it happened (UTC), as you know it;
         `discardable` says that receivers can do without it: it is left out first where not everything can be delivered.
-        `priority`, "low" to "critical", is the class of this message's own datagrams, whatever its channels have; what
-        goes by tcp goes as its channel does.
+        `priority`, "low" to "critical", is the class of this message's own datagrams, whatever its channels have. A
+        connection (tcp) takes a higher class at once, also for what waits before the message, and a lower one when
+        everything written has left (docs/priorities.md).
 
         Raises ClosedError, ForkedError, MessageTooLarge, EncodeError (the tag's codec or schema), SlowSubscriber (a
         reliable reader made no room within the tag's `max_wait_s`; nothing was written), ReservationError,

@@ -161,7 +161,7 @@ class Tag(Generic[T]):
         several ("critical fifo:30"; docs/priorities.md); `Subscriber.prioritise` changes it.
         `policy`: Periodic(...) or OnChange(...), applied by a proxy at `at` (docs/variables.md). What comes is a stream
         of the proxy's own, with its numbers; event times are the publisher's, and a repeated message is marked
-        `discardable`. Not with `every`, `rate_hz` or `size`.
+        `discardable`. Not with `every`, `rate_hz`, `size` or `deadline_s`.
         `deadline_s`: messages of declared publishers are to be here that soon after their periods begin; what cannot be
         promised is refused with the numbers (docs/admission.md). `profile` says how it receives where nothing else does
         (reliable, ordered, transport, priority), and is compared with what publishers offer: QosMismatch names both
@@ -195,12 +195,14 @@ class Tag(Generic[T]):
     ) -> Subscriber[T]:  # fmt: skip
         if options.every != 1 or options.rate_hz is not None or options.size is not None:
             raise ValueError("a policy says which messages come: leave every, rate_hz and size out")
+        if options.deadline_s is not None:
+            raise ValueError("a proxy sends when its policy says so, and no deadline can be promised: leave one out")
         node = self._attachment.connection.welcome.node
         wanted = view(self._name, policy, (), options.at, node, self._attributes.at)
         shown: Tag[T] = Tag(self._attachment, open_view(self._attachment, wanted, self._attributes), None)
         return shown.subscribe(
             start, reliable, busy_poll, transport=options.transport, ordered=options.ordered,
-            priority=options.priority,
+            priority=options.priority, profile=options.requested,
         )  # fmt: skip
 
     def history(

@@ -16,6 +16,7 @@ from ringcast.spark.experiments.learning.examples import costs
 from ringcast.spark.experiments.lived import lived
 from ringcast.spark.lake import Lake
 from ringcast.spark.tables.bronze import MESSAGES, RESULTS
+from ringcast.transport.recipe import unordered
 
 TOLD = {
     "taken_ns": 10**18, "tag": "cam", "asked": "auto:relate2 unordered", "receivers": 3, "loss_percent": 5.0,
@@ -75,7 +76,7 @@ def test_what_was_recorded_of_a_mesh_is_learned_from_beside_experiments(spark: S
     looks = [
         (rate, transport, cost)
         for rate in (10.0, 50.0)
-        for transport, cost in (("multicast+nak", 2.0), ("multicast+parity:r=4,c=3", 5.0))
+        for transport, cost in (("multicast+nak", 2.0), (unordered("multicast+parity:r=4,c=3"), 5.0))
     ]
     there = [
         bronze_rows.message(*_told(at, transport=transport, relate2=cost, rate_hz=rate, taken_ns=10**18 + at))
@@ -83,7 +84,7 @@ def test_what_was_recorded_of_a_mesh_is_learned_from_beside_experiments(spark: S
     ]
     lake.append(MESSAGES, bronze_rows.frame(spark, there), "r")
     jobs.run("lived", lake)
-    with pytest.raises(NothingToDo, match="no later choices"):
+    with pytest.raises(NothingToDo, match="no choices that are not results yet"):
         jobs.run("lived", lake)
     results = lake.read(RESULTS)
     assert {row.experiment for row in results.select("experiment").distinct().collect()} == {"lived"}
@@ -99,3 +100,20 @@ def test_what_was_recorded_of_a_mesh_is_learned_from_beside_experiments(spark: S
     run = jobs.run("train", lake, source=source, options=options)
     assert run.counts["environments"] == 4 * 6 + 2, "those of the experiment, and two that were lived through"
     assert run.counts["best is nak"] == 4 * 4 + 2, "up to 80 Hz, and where it was lived through"
+
+
+def test_an_older_recording_of_another_node_that_comes_later_is_learned_from_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake(spark, tmp_path / "lake")
+
+    def take_in(node: str, *seconds: int) -> int:
+        told = [(at, _told(at, transport="multicast+nak", taken_ns=10**18 + at * 10**9)) for at in seconds]
+        rows = [bronze_rows.message(*one, node=node, publisher=f"{node}/1") for _, one in told]
+        lake.append(MESSAGES, bronze_rows.frame(spark, rows), f"{node} {seconds}")
+        jobs.run("lived", lake)
+        return lake.read(RESULTS).where("metric = 'relate2'").count()
+
+    assert take_in("a", 10, 20) == 2
+    assert take_in("b", 5, 15) == 4, "older than what is known of the other node"
+    assert take_in("b", 15, 25) == 5, "what was recorded twice is one look"

@@ -26,7 +26,7 @@ from ringcast.record import results as kept
 from ringcast.spark import jobs
 from ringcast.spark.experiments import train as trained
 from ringcast.spark.experiments.learning.examples import combined, costs, cover, examples, held, looked_at, timed
-from ringcast.spark.experiments.train import FAMILIES, NothingToLearn, train
+from ringcast.spark.experiments.train import FAMILIES, NothingToLearn, spans, train
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
 from ringcast.spark.tables.bronze import RESULTS
@@ -151,6 +151,15 @@ def test_those_who_want_an_order_choose_from_what_keeps_it(spark: SparkSession) 
     (in_order,) = costs(results, "relate2 in order").collect()
     assert set(anyhow.cost) == {"parity:r=4", "nak", "tcp"}
     assert set(in_order.cost) == {"ordering+parity:r=4", "nak", "tcp"}
+
+
+def test_few_environments_far_from_the_others_widen_nothing(spark: SparkSession) -> None:
+    drawn = [(float(1 + at % 25), float(at % 7)) for at in range(490)]
+    crowd = [(100.0, 1.0), (1000.0, 1.0), (3.0, 80.0)]
+    rows = spark.createDataFrame(drawn + crowd, "receivers double, loss_percent double")
+    assert spans(rows, ["receivers", "loss_percent"]) == {"receivers": [1.0, 25.0], "loss_percent": [0.0, 6.0]}
+    many = spark.createDataFrame(drawn + crowd * 20, "receivers double, loss_percent double")
+    assert spans(many, ["receivers"])["receivers"][1] == 1000.0, "what was lived through often is learned from"
 
 
 def test_whole_environments_are_held_out_others_in_every_split(measured: DataFrame) -> None:

@@ -55,9 +55,11 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     messages: int = 0
 
     def numbers(self) -> dict[str, float]:
-        found = msgspec.structs.asdict(self)
-        del found["messages"]
-        return found
+        return {
+            "receivers": self.receivers, "loss_percent": self.loss_percent, "burst": self.burst,
+            "rate_hz": self.rate_hz, "payload_bytes": self.payload_bytes, "delay_us": self.delay_us,
+            "bandwidth_mbit": self.bandwidth_mbit,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         line = f", {self.bandwidth_mbit:g} Mbit/s" if self.bandwidth_mbit < ENDLESS_MBIT else ""

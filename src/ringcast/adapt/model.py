@@ -25,6 +25,8 @@ from ringcast.adapt.features import evaluator, inputs, numbers, parts, shapes
 from ringcast.errors import RingcastError
 
 _MOST_LOG = 700.0
+_MOST = math.exp(_MOST_LOG)
+_exp = math.exp
 PLENTY = ("bandwidth_mbit",)
 REACH = 1.25
 """So far beyond the ends of what it learned from a model is still asked: what is measured there wanders around them."""
@@ -78,6 +80,11 @@ class Chooser:
             self._values = evaluator(model.features, model.logarithms)
         except ValueError as exc:
             raise ModelError(path, str(exc)) from exc
+        spans = ((name, self.spans.get(name, (-math.inf, math.inf))) for name in self.inputs)
+        self._ends = [
+            (name, low / REACH, math.inf if name in PLENTY else high * REACH)
+            for name, (low, high) in spans
+        ]  # fmt: skip
         self._native = _native(model, path)
         self._trees_number = len(model.trees)
 
@@ -104,16 +111,18 @@ class Chooser:
     def ranked(self, environment: Mapping[str, float]) -> list[tuple[str, float]]:
         """The labels, best first, each with a score that is better the lower it is: the metric as it is predicted, or
         the share of evidence against the label. Raises NumbersMissing."""
+        return sorted(zip(self.labels, self.rated(environment), strict=True), key=lambda pair: pair[1])
+
+    def rated(self, environment: Mapping[str, float]) -> list[float]:
+        """The same scores, in the order of `labels`. Raises NumbersMissing."""
         scores = self._scores(environment)
         if self.predicts_costs:
-            rated = [math.exp(min(score, _MOST_LOG)) for score in scores]
-        elif self._trees_number:
-            rated = [1 - score / self._trees_number for score in scores]
-        else:
-            highest = max(scores)
-            total = sum(math.exp(score - highest) for score in scores)
-            rated = [1 - math.exp(score - highest) / total for score in scores]
-        return sorted(zip(self.labels, rated, strict=True), key=lambda pair: pair[1])
+            return [_exp(score) if score < _MOST_LOG else _MOST for score in scores]
+        if self._trees_number:
+            return [1 - score / self._trees_number for score in scores]
+        highest = max(scores)
+        total = sum(math.exp(score - highest) for score in scores)
+        return [1 - math.exp(score - highest) / total for score in scores]
 
     def _scores(self, environment: Mapping[str, float]) -> list[float]:
         if self._native is not None:
@@ -124,9 +133,7 @@ class Chooser:
     def beyond(self, environment: Mapping[str, float]) -> list[str]:
         """Names of numbers that lie outside what the model learned from: there it only guesses. More of what is there
         in plenty (`PLENTY`) changes nothing, and a little beyond is near enough (`REACH`)."""
-        spans = ((name, self.spans.get(name, (-math.inf, math.inf))) for name in self.inputs)
-        ends = ((name, low / REACH, math.inf if name in PLENTY else high * REACH) for name, (low, high) in spans)
-        return [name for name, low, high in ends if not low <= environment.get(name, low) <= high]
+        return [name for name, low, high in self._ends if not low <= environment.get(name, low) <= high]
 
 
 def _native(model: _Model, path: str) -> _core.Trees | _core.Layers | None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringcast.adapt.deciding import Wish, carried, rule
 from ringcast.adapt.environment import Environment
+from ringcast.adapt.foretelling import rule
 from ringcast.adapt.judging import FOLDER, Choose, Examples
 from ringcast.adapt.model import Chooser
-from ringcast.adapt.wanting import plain
+from ringcast.adapt.names import carried
+from ringcast.adapt.wanting import Wish, plain
+from ringcast.model.carrier import METRICS
 
 
 def shipped_model(metric: str) -> Chooser | None:
@@ -23,7 +25,8 @@ def shipped_model(metric: str) -> Chooser | None:
 
 def ruled(metric: str, examples: Examples) -> Choose:
     """The rule as one that chooses from what examples know."""
-    asked = Wish(plain(metric)[0], ordered=plain(metric)[1])
+    base, in_order = plain(metric)
+    asked = Wish(next(name for name, of in METRICS.items() if of == base), ordered=in_order)
     known = {carried(name): name for name in reversed(examples.transports)}
 
     def choose(numbers: Mapping[str, float]) -> str:

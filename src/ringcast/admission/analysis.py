@@ -21,8 +21,8 @@ from ringcast.admission.response import HORIZON_NS, Work, response_ns, utilisati
 from ringcast.admission.steps import Plan, Step, plan
 
 _MOST_ROUNDS = 300
-_LOWEST = len(CLASSES) - 1
-"""Where traffic that nobody declared is."""
+_UNDECLARED = len(CLASSES) - 1 - CLASSES.index("normal")
+"""How many classes are above traffic that nobody declared: channels that are given no class are normal."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,7 @@ class _Rounds:
             utilisation([self._work([step]) for step in self._on_node[i]]) for i in range(len(self._system.nodes))
         )
         links = {
-            key: math.fsum(step.wire_bytes * NS / step.period_ns for step in steps)
-            / self._system.links[key[0]].bandwidth
+            key: math.fsum(step.wire_bytes * NS / step.period_ns for step in steps) / self._plan.links[key[0]].bandwidth
             for key, steps in self._on_link.items()
         }
         return Analysis(self._plan, tuple(self._delay), tuple(self._end), cores, links)
@@ -89,7 +88,7 @@ class _Rounds:
             begin = self._plan.jitter_ns.get(i, 0) if step.before < 0 else self._end[step.before]
             early = 0 if step.before < 0 else soonest[step.before]
             # Of what takes time on the way, only a link's latency is sure: messages may be smaller, and work quicker.
-            soonest[i] = early + (self._system.links[step.link].latency_s * NS if step.kind == "link" else 0)
+            soonest[i] = early + (self._plan.links[step.link].latency_s * NS if step.kind == "link" else 0)
             jitter = begin - early if math.isfinite(begin) else math.inf
             before, self._jitter[i] = (self._jitter[i], self._delay[i], self._end[i]), jitter
             new = begin + self._computed(step)
@@ -108,7 +107,7 @@ class _Rounds:
             return self._response_ns(run, self._runs(others)) - before
         if step.kind == "link":
             flows = [self._flow(one) for one in self._on_link[step.link, step.direction] if one is not step]
-            return queueing.delay_ns(self._flow(step), flows, self._system.links[step.link], _LOWEST)
+            return queueing.delay_ns(self._flow(step), flows, self._plan.links[step.link], _UNDECLARED)
         one_way = sum(self._delay[number] for number in step.path)
         return recovery.delay_ns(step.transport, step.losses, step.period_ns, one_way)
 
@@ -171,4 +170,12 @@ class _Rounds:
         return Work(first.rank, compute, first.period_ns, jitter, first.thread, response, switch)
 
     def _flow(self, step: Step) -> Flow:
-        return queueing.bucket(step.rank.below, step.wire_bytes, step.period_ns, self._jitter[step.number], step.losses)
+        found = queueing.bucket(
+            step.rank.below, step.wire_bytes, step.period_ns, self._jitter[step.number], step.losses, step.repeats
+        )
+        before = self._steps[step.before]
+        if before.kind != "link":
+            return found
+        link = self._plan.links[before.link]
+        via = 2 * before.link + before.direction
+        return found._replace(via=via, peak=link.bandwidth, packet_bytes=link.packet_bytes)

@@ -38,6 +38,8 @@ def _stream(where: str, stream: Stream, nodes: set[str]) -> None:
         *((f"pulls[{j}]", pull) for j, pull in enumerate(stream.pulls)),
     ]
     for j, wanted in enumerate(stream.subscribers):
+        if wanted.transport:
+            check_transport(f"{where}.subscribers[{j}].transport", wanted.transport)
         if wanted.rate_hz is not None and (wanted.rate_hz[0] > wanted.rate_hz[1] or wanted.every != 1):
             reason = "goes from the least to the most; with it, 'every' is left out"
             raise AdmissionError(f"{where}.subscribers[{j}].rate_hz", reason)

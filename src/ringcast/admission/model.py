@@ -65,20 +65,22 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """`waking_s`: what a thread that is ready usually waits though no thread of higher priority runs; each step does.
     `blocking_s`: the longest that it waits, because what has the core cannot be preempted. That is rare: each run of
     work meets it once. `preemption_s`: what a running thread loses each time a more important one wakes, beside the
-    time that this one runs; on several cores it is moved to another."""
+    time that this one runs; on several cores it is moved to another. `card`: bytes per second, each way, that its
+    network card carries of all its links together; 0: each of its links has a card of its own."""
 
     name: Name
     cores: Count = 1
     blocking_s: Some = 0.0
     preemption_s: Some = 0.0
     waking_s: Some = 0.0
+    card: Some = 0.0
     costs: Costs | None = None
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Joins two nodes, both ways at `bandwidth` bytes per second each. `losses` is how often in a row it may lose the
-    same message. `other_rate` and `other_burst` are traffic that nobody declared. Without `priorities` the link serves
-    all packets in the order in which they come."""
+    same message, and `lost_share` of how many messages it may lose anything. `other_rate` and `other_burst` are traffic
+    that nobody declared. Without `priorities` the link serves all packets in the order in which they come."""
 
     a: Name
     b: Name
@@ -87,6 +89,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     mtu: Annotated[int, msgspec.Meta(ge=576)] = 1500
     priorities: bool = True
     losses: Annotated[int, msgspec.Meta(ge=0)] = 0
+    lost_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
     other_rate: Some = 0.0
     other_burst: Some = 0.0
 
@@ -106,7 +109,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Gets every n-th message, of `scaled_bytes` if given; `at` is where that is done. `deadline_s` is from the
     publisher's release until the subscriber has handled it, which takes it `compute_s`. With `rate_hz`, from the least
     to the most messages a second, `fidelity` chooses `every`; with `sizes`, from the least to the most bytes of a
-    message, it chooses `scaled_bytes`."""
+    message, it chooses `scaled_bytes`. Without a `transport` of its own it gets the stream's."""
 
     name: Name
     node: Name
@@ -117,6 +120,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     compute_s: Some = 0.0
     rate_hz: tuple[Positive, Positive] | None = None
     sizes: tuple[Positive, Positive] | None = None
+    transport: str = ""
 
     @property
     def has_range(self) -> bool:
@@ -172,13 +176,15 @@ class OtherTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class System(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`costs` are those of nodes that give none themselves."""
+    """`costs` are those of nodes that give none themselves. With `rungs` threads have the priorities that a running
+    mesh gives by itself (`priorities.by_default`): streams of one rung wait for each other."""
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...] = ()
     streams: tuple[Stream, ...] = ()
     tasks: tuple[OtherTask, ...] = ()
     costs: Costs | None = None
+    rungs: bool = False
 
     def costs_of(self, node: Node) -> Costs:
         """Raises AdmissionError."""

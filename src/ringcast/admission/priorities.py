@@ -20,6 +20,8 @@ OWN_THREAD: tuple[Class, ...] = ("high", "critical")
 HIGHEST_FIFO, LOWEST_FIFO = 45, 10
 """Thread priorities that are given out: below 50, where Linux has the threads of network cards."""
 
+_FIRST_RUNG_S, _RUNGS_PER_DECADE = 0.0005, 13
+"""Of priorities that depend on nobody else's deadline: the highest is for at most so many seconds."""
 
 Named = TypeVar("Named", bound=Hashable)
 
@@ -42,6 +44,30 @@ def class_of(deadline_s: float) -> Class:
 
 def rank(deadline_s: float, name: str, priority: Class | None = None) -> Rank:
     return Rank(len(CLASSES) - 1 - CLASSES.index(priority or class_of(deadline_s)), deadline_s, name)
+
+
+def rung(deadline_s: float) -> int:
+    """SCHED_FIFO priority for a deadline, whatever other deadlines there are: of two that differ by a fifth, the
+    shorter one's is higher. So nobody's threads change when somebody else comes."""
+    below = math.floor(_RUNGS_PER_DECADE * math.log10(max(deadline_s, _FIRST_RUNG_S) / _FIRST_RUNG_S) + 1e-9)
+    return max(LOWEST_FIFO, HIGHEST_FIFO - below)
+
+
+def by_default(deadline_s: float) -> tuple[Class, str]:
+    """The class and the schedule that channels of an admitted stream have when nobody says anything else; '' is no
+    schedule."""
+    level = class_of(deadline_s)
+    return level, f"fifo:{rung(deadline_s)}" if level in OWN_THREAD else ""
+
+
+def rung_rank(deadline_s: float, name: str, priority: Class | None = None) -> Rank:
+    """As `rank`, where threads have the schedules of `by_default`: those of one rung are equal, and so are all that
+    have a deadline and no schedule."""
+    if math.isinf(deadline_s):
+        return rank(deadline_s, name, priority)
+    level, sched = by_default(deadline_s)
+    place = float(HIGHEST_FIFO - rung(deadline_s)) if sched else math.inf
+    return Rank(len(CLASSES) - 1 - CLASSES.index(priority or level), place, "")
 
 
 def class_of_rank(found: Rank) -> Class:

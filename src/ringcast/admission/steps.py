@@ -7,12 +7,13 @@ at the end each subscriber's. Equal wishes of one node share one copy, as the me
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from ringcast.admission import recovery
-from ringcast.admission.model import AdmissionError, Pull, Stream, Subscriber, System, ns
-from ringcast.admission.priorities import OWN_THREAD, Rank, class_of_rank, rank, shared
+from ringcast.admission.model import AdmissionError, Link, Pull, Stream, Subscriber, System, ns
+from ringcast.admission.priorities import OWN_THREAD, Rank, class_of_rank, rank, rung_rank, shared
 from ringcast.placement import model as placed
 from ringcast.placement.routes import Routes
 
@@ -26,7 +27,8 @@ DELIVERY = "delivery"
 @dataclass(frozen=True)
 class Step:
     """`what` and `where` are for people. Of work: `node`, `compute_ns` and `thread` ('' is one of its own). Of a link:
-    its number, its `direction`, `wire_bytes`, and `losses`. Of a wait: the steps whose losses are repaired."""
+    its number, its `direction`, `wire_bytes`, `losses`, and how often a message is sent again on average. Of a wait:
+    the steps whose losses are repaired."""
 
     number: int
     before: int
@@ -42,6 +44,7 @@ class Step:
     direction: int = 0
     wire_bytes: int = 0
     losses: int = 0
+    repeats: float = 0.0
     transport: str = ""
     path: tuple[int, ...] = ()
 
@@ -64,8 +67,11 @@ class End:
 
 @dataclass(frozen=True)
 class Plan:
+    """`links` are the system's, and after them the cards of nodes."""
+
     steps: tuple[Step, ...]
     ends: tuple[End, ...]
+    links: tuple[Link, ...]
     jitter_ns: dict[int, int]
     """Of first steps: how much later than their period they may begin."""
 
@@ -92,6 +98,8 @@ class _Planner:
             tuple(placed.Link(link.a, link.b, latency_s=link.latency_s) for link in system.links),
         )
         self._costs = [system.costs_of(node) for node in system.nodes] if system.streams else []
+        self._links, self._cards = _with_cards(system)
+        self._rank = rung_rank if system.rungs else rank
         self._steps: list[Step] = []
         self._ends: list[End] = []
         self._jitter: dict[int, int] = {}
@@ -100,24 +108,24 @@ class _Planner:
         for i, stream in enumerate(self._system.streams):
             self._stream(f"streams[{i}]", stream)
         for task in self._system.tasks:
-            order = rank(task.deadline_s or float("inf"), f"task {task.name}", task.priority)
+            order = self._rank(task.deadline_s or float("inf"), f"task {task.name}", task.priority)
             last = self._work("compute", task.node, order, ns(task.period_s), ns(task.compute_s), -1)
             self._ends.append(
                 End("task", "", task.name, task.node, order, last, ns(task.period_s), task.deadline_s)
             )  # fmt: skip
-        return Plan(tuple(self._steps), tuple(self._ends), self._jitter)
+        return Plan(tuple(self._steps), tuple(self._ends), self._links, self._jitter)
 
     # ---------------------------------------------------------------- a stream
 
     def _stream(self, where: str, stream: Stream) -> None:
-        order = rank(stream.deadline_s, stream.tag, stream.priority)
+        order = self._rank(stream.deadline_s, stream.tag, stream.priority)
         period = ns(stream.period_s)
         costs = self._costs[self._number[stream.node]]
         legs = self._legs(stream)
         work = ns(stream.compute_s) + costs.publish.ns(stream.bytes)
         for size in sorted({leg.size for leg in legs if leg.scaled_here}):
             work += costs.scale.ns(stream.bytes) + costs.publish.ns(size)
-        inline = [leg for leg in legs if leg.node != stream.node and not recovery.is_pumped(stream.transport, leg.size)]
+        inline = [leg for leg in legs if leg.node != stream.node and not recovery.is_pumped(leg.transport, leg.size)]
         work += sum(costs.send.ns(leg.size) for leg in inline)
         first = self._work("publish", stream.node, order, period, work, -1)
         self._jitter[first] = ns(stream.jitter_s)
@@ -132,38 +140,41 @@ class _Planner:
 
     def _legs(self, stream: Stream) -> list[_Leg]:
         """What leaves the publisher: one leg for every node and content, its own node included."""
-        legs: dict[tuple[str, int, float, bool], _Leg] = {}
+        legs: dict[tuple[str, int, float, bool, str], _Leg] = {}
 
-        def leg(node: str, every: int = 1, size: float = stream.bytes, scaled_here: bool = False) -> _Leg:
-            key = (node, every, size, scaled_here)
-            return legs.setdefault(key, _Leg(node, every, size, scaled_here, [], {}))
+        def leg(
+            node: str, by: str, every: int = 1, size: float = stream.bytes, scaled_here: bool = False
+        ) -> _Leg:  # fmt: skip
+            key = (node, every, size, scaled_here, by if node != stream.node else "")
+            return legs.setdefault(key, _Leg(node, every, size, scaled_here, by, [], {}))
 
         for one in stream.subscribers:
+            by = one.transport or stream.transport
             place = _place(one.at, stream.node, one.node) if one.scales else stream.node
             size = stream.bytes if one.scaled_bytes is None else one.scaled_bytes
             if place == stream.node:
-                leg(one.node, one.every, size, one.scaled_bytes is not None).subscribers.append(one)
+                leg(one.node, by, one.every, size, one.scaled_bytes is not None).subscribers.append(one)
             elif place == one.node:
-                leg(one.node).subscribers.append(one)
+                leg(one.node, by).subscribers.append(one)
             else:
-                leg(place).onward.setdefault((one.node, one.every, size), []).append(one)
+                leg(place, by).onward.setdefault((one.node, one.every, size), []).append(one)
         for pull in stream.pulls:
-            leg(_place(pull.at, stream.node, pull.node))
+            leg(_place(pull.at, stream.node, pull.node), stream.transport)
         return list(legs.values())
 
     def _leg(self, where: str, stream: Stream, leg: _Leg, order: Rank, before: int, period: int) -> int:
         """A copy to a node, and into the ring there; the number of its last step."""
-        return self._copy(where, stream, stream.node, leg.node, leg.size, order, before, period)
+        return self._copy(where, leg.transport, stream.node, leg.node, leg.size, order, before, period)
 
     def _copy(
-        self, where: str, stream: Stream, source: str, to: str, size: float, order: Rank, before: int, period: int
+        self, where: str, transport: str, source: str, to: str, size: float, order: Rank, before: int, period: int
     ) -> int:  # fmt: skip
         if source == to:
             return before
-        if recovery.is_pumped(stream.transport, size):
+        if recovery.is_pumped(transport, size):
             cost = self._costs[self._number[source]].send.ns(size)
             before = self._work("send", source, order, period, cost, before)
-        before = self._network(where, source, to, size, order, before, period, stream.transport)
+        before = self._network(where, source, to, size, order, before, period, transport)
         has_own = class_of_rank(order) in OWN_THREAD
         cost = self._costs[self._number[to]].receive.ns(size)
         return self._work(
@@ -177,11 +188,11 @@ class _Planner:
         node, every, size = onward
         costs = self._costs[self._number[leg.node]]
         work = 0 if size == stream.bytes else costs.scale.ns(stream.bytes) + costs.publish.ns(size)
-        if node != leg.node and not recovery.is_pumped(stream.transport, size):
+        if node != leg.node and not recovery.is_pumped(leg.transport, size):
             work += costs.send.ns(size)
         before = self._work("proxy", leg.node, order, ns(stream.period_s), work, before)
         period = ns(stream.period_s) * every
-        arrived = self._copy(f"{where}.node", stream, leg.node, node, size, order, before, period)
+        arrived = self._copy(f"{where}.node", leg.transport, leg.node, node, size, order, before, period)
         for one in leg.onward[onward]:
             self._subscriber(stream, one, order, arrived, leg, size)
 
@@ -200,7 +211,7 @@ class _Planner:
 
     def _pull(self, where: str, stream: Stream, pull: Pull, first: int, legs: list[_Leg]) -> None:
         """What a client gets has been in the buffer for at most a period, and then takes its way to the client."""
-        order = rank(pull.max_age_s or float("inf"), f"{stream.tag} {pull.name}", stream.priority)
+        order = self._rank(pull.max_age_s or float("inf"), f"{stream.tag} {pull.name}", stream.priority)
         holder = _place(pull.at, stream.node, pull.node)
         buffered = next(
             (step.number for step in self._steps if step.what == "receive" and self._is_of(step, first)
@@ -244,17 +255,25 @@ class _Planner:
         if self._routes.tree(a)[b] == (-1, -1):
             raise AdmissionError(where, f"no way leads from {source!r} to {to!r}; add a link")
         passed = self._routes.nodes(a, b)
-        losses = sum(self._system.links[e].losses for e in self._routes.links(a, b))
+        passing = [self._system.links[e] for e in self._routes.links(a, b)]
+        losses = sum(link.losses for link in passing)
         repaired = 0 if transport == "udp" else losses
+        repeats = 0.0 if transport == "udp" else math.fsum(link.losses * link.lost_share for link in passing)
         path: list[int] = []
         for directed, (here, there) in zip(self._routes.directed(a, b), itertools.pairwise(passed), strict=True):
             link = self._system.links[directed // 2]
             names = f"{self._system.nodes[here].name} to {self._system.nodes[there].name}"
-            before = self._add(
-                kind="link", what="link", where=names, rank=order, period_ns=period, before=before, link=directed // 2,
-                direction=directed % 2, wire_bytes=link.wire_bytes(size), losses=repaired,
-            )  # fmt: skip
-            path.append(before)
+            # Out of the card here, over the link, into the card there.
+            passes = [(self._cards.get(here), 0), (directed // 2, directed % 2), (self._cards.get(there), 1)]
+            for number, direction in passes:
+                if number is not None:
+                    card = number >= len(self._system.links)
+                    before = self._add(
+                        kind="link", what="link", where=self._links[number].b if card else names, rank=order,
+                        period_ns=period, before=before, link=number, direction=direction,
+                        wire_bytes=link.wire_bytes(size), losses=repaired, repeats=repeats,
+                    )  # fmt: skip
+                    path.append(before)
         if not repaired:
             return before
         return self._add(
@@ -281,8 +300,22 @@ class _Leg:
     every: int
     size: float
     scaled_here: bool
+    transport: str
     subscribers: list[Subscriber]
     onward: dict[tuple[str, int, float], list[Subscriber]]
+
+
+def _with_cards(system: System) -> tuple[tuple[Link, ...], dict[int, int]]:
+    """The links, with the cards of nodes after them; and by node the number of its card."""
+    links, cards = list(system.links), {}
+    for i, node in enumerate(system.nodes):
+        own = [link for link in system.links if node.name in (link.a, link.b)]
+        if node.card and own:
+            cards[i] = len(links)
+            mtu, strict = max(link.mtu for link in own), all(link.priorities for link in own)
+            name = f"card of {node.name}"
+            links.append(Link(a=node.name, b=name, bandwidth=node.card, mtu=mtu, priorities=strict))
+    return tuple(links), cards
 
 
 def _place(at: str, publisher: str, subscriber: str) -> str:

@@ -105,24 +105,24 @@ def judge(system: System) -> Verdict:
     names = [node.name for node in system.nodes]
     ways = {}
     for (link, direction), share in found.links.items():
-        ends = (system.links[link].a, system.links[link].b)
+        ends = (found.plan.links[link].a, found.plan.links[link].b)
         ways[" to ".join(ends[::-1] if direction else ends)] = share
     return Verdict(
-        tuple(_judged(system, found, end) for end in found.plan.ends),
+        tuple(_judged(found, end) for end in found.plan.ends),
         dict(zip(names, found.cores, strict=True)),
         ways,
     )
 
 
-def _judged(system: System, found: Analysis, end: End) -> Judged:
-    way = [_part(system, found, step) for step in found.plan.way(end.last)]
+def _judged(found: Analysis, end: End) -> Judged:
+    way = [_part(found, step) for step in found.plan.way(end.last)]
     first = found.plan.way(end.last)[0].number
     bound = found.end_ns[end.last] / NS
     if jitter := found.plan.jitter_ns.get(first, 0):
         way.insert(0, Part("late start", found.plan.steps[first].where, jitter / NS, jitter / NS))
     age = bound + end.period_ns / NS
     if end.kind == "pull":
-        answer = [_part(system, found, step) for step in _answer(found, end)]
+        answer = [_part(found, step) for step in _answer(found, end)]
         period = end.period_ns / NS
         way = [Part(AGE, found.plan.steps[first].where, period, period), *way, *answer]
         bound = age = math.fsum(part.worst_s for part in way)
@@ -138,12 +138,12 @@ def _answer(found: Analysis, end: End) -> list[Step]:
     return way[read:]
 
 
-def _part(system: System, found: Analysis, step: Step) -> Part:
+def _part(found: Analysis, step: Step) -> Part:
     worst = found.delay_ns[step.number] / NS
     if step.kind == "work":
         alone = step.compute_ns / NS
     elif step.kind == "link":
-        link = system.links[step.link]
+        link = found.plan.links[step.link]
         alone = link.latency_s + step.wire_bytes / link.bandwidth
     else:
         alone = worst

@@ -265,5 +265,7 @@ class Subscription(ABC):
     def tag_gone(self, name: str) -> None:
         self.fail(TagDestroyed(name))
 
-    def _granted(self, _: Done) -> None:
+    def _granted(self, answer: Done) -> None:
+        for warning in answer.warnings:
+            logger.warning("%s", warning)
         self.standing = True

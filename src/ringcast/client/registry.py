@@ -88,6 +88,8 @@ class Registry:
         publication.info = answer.info
         self._publications[answer.info.id] = publication
         publication.counted(answer.subscribers)
+        for warning in answer.warnings:
+            logger.warning("%s", warning)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Register a new subscription; its rings are attached on return. Raises what `Subscription.register` does."""

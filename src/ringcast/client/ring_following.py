@@ -28,6 +28,7 @@ from ringcast.client.decoding import Decoders
 from ringcast.client.descriptors import copies
 from ringcast.client.registration import Subscription
 from ringcast.client.rings.intakes import Intakes
+from ringcast.client.rings.profiles import own_profiles
 from ringcast.client.rings.urgent_threads import UrgentThreads
 from ringcast.control.answers import Done
 from ringcast.control.link import Received, close_all
@@ -161,6 +162,7 @@ class RingFollowing(Subscription):
             size=self.scaling.size, rate_hz=self.scaling.rate_hz or 0.0, ordered=self.scaling.ordered,
             priority=self.scaling.priority,
             deadline_s=self.scaling.deadline_s or 0.0, requested=self.scaling.requested,
+            profiles=[] if self.scaling.requested is None else own_profiles(),
             range_hz=span.hz, range_size=span.size, only_best=self.scaling.only_best,
         ), mailbox  # fmt: skip
 
@@ -272,6 +274,8 @@ class RingFollowing(Subscription):
                     reader.rescale(ring, every)
 
     def ring_down(self, incarnation: int, end: int | None) -> None:
+        for publisher in [one for one, ring in self._rings.items() if ring == incarnation]:
+            self.threads.gone(publisher)  # of a stream that moved, another ring is attached by now
         reader = self._reader()
         if reader is not None:
             with self.lock:

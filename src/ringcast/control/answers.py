@@ -30,8 +30,11 @@ class TagOpened(Numbered, frozen=True, tag="opened"):
 
 
 class Published(Numbered, frozen=True, tag="published"):
+    """`warnings` are for whoever asked, in words."""
+
     info: PublisherInfo
     subscribers: int
+    warnings: list[str] = []
 
 
 class Done(Numbered, frozen=True, tag="done", omit_defaults=True):

@@ -15,6 +15,7 @@ from ringcast.model.profile import Profile
 
 Place = Annotated[str, msgspec.Meta(max_length=255)]
 TransportName = Annotated[str, msgspec.Meta(max_length=255)]
+MAX_PROFILES = 64
 PositiveRate = Annotated[float, msgspec.Meta(ge=1e-6, le=1e9)]
 
 
@@ -82,6 +83,8 @@ class Subscribe(Numbered, frozen=True, tag="subscribe"):
     deadline_s: Rate = 0.0
     """From sending to receiving; 0 is none."""
     requested: Profile | None = None
+    profiles: Annotated[list[Profile], msgspec.Meta(max_length=MAX_PROFILES)] = []
+    """Those of the user's own file, one of which may fit where the requested one does not."""
     range_hz: tuple[PositiveRate, PositiveRate] | None = None
     """From the least to the most messages a second, for one that takes what fits; `rate_hz` is what it gets first."""
     range_size: tuple[tuple[Extent, Extent], tuple[Extent, Extent]] | None = None

@@ -213,6 +213,8 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for: class, DSCP and schedule as words; '' is normal."""
     in_force: InForce | None = None
     """What the kernel has; None of a transport that knows no priorities."""
+    bound: str = ""
+    """Of a tag with admitted deadlines: what its bound rests on, or why it is not backed, in words."""
     fidelity: str = ""
     """Of an incoming one for a subscriber with a range: what it may have, and what does not allow more."""
     receiver: Literal["", "daemon", "subscriber"] = ""

@@ -25,6 +25,7 @@ from ringcast.daemon.access.audit import Audit
 from ringcast.daemon.access.node_rights import NodeRights
 from ringcast.daemon.admitting.admitting import this_calibration
 from ringcast.daemon.admitting.capacities import Capacities
+from ringcast.daemon.admitting.overtaken import Overtaken
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
@@ -165,7 +166,10 @@ class Network:
             self.mesh.serve(name, handler)
         self.placing = Placing(local, self.mesh, self._host_of, self.channels, deliver, self.local_changed, background)
         ways = Ways(self.mesh, self._host_of, asyncio.get_running_loop().time, background)
-        self._capacities = Capacities(local.table.node, self.mesh, ways.to, this_calibration, background)
+        self._overtaken = Overtaken(local, deliver, self.local_changed, lambda: not self._capacities.asking)
+        self._capacities = Capacities(
+            local.table.node, self.mesh, ways.to, this_calibration, background, self._losses, self._overtaken.soon
+        )
         local.admitting.others = self._capacities
         self.models = Models(self.mesh, self._node_rights.may_choose)
         self._meeting = Meeting(self._receivers, self.clocks.statuses, self._host_of)
@@ -203,6 +207,7 @@ class Network:
         self._telemetry.close()
         self.outgoing.close()
         self._silence.close()
+        self._overtaken.close()
         self.incoming.close()
         await self.mesh.close()
 
@@ -271,6 +276,7 @@ class Network:
         self.placing.changed(changes)
         self.choosing.changed(changes)
         self._capacities.changed(changes)
+        self._overtaken.changed(changes)
         self.tags.changed(changes)
 
     def _presence(self, presences: list[Presence]) -> None:
@@ -327,6 +333,14 @@ class Network:
         ]  # fmt: skip
         return rows, self.dropped()
 
+    def _losses(self) -> dict[str, float]:
+        """Of streams that come here, by node: the share of messages that was lost of late, before any repair."""
+        found: dict[str, float] = {}
+        for row in map(self._meeting.known, self.channels()):
+            if row.environment is not None and row.environment.loss_percent is not None:
+                found[row.node] = max(found.get(row.node, 0.0), min(1.0, row.environment.loss_percent / 100))
+        return found
+
     def _receivers(self, tag: str) -> int:
         table = self._local.table
         return len({row.owner for row in table.subscribers(tag)} - {row.owner for row in table.publishers(tag)})
@@ -348,7 +362,8 @@ class Network:
     def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
         """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
         ranged = self._local.sharing.ranged.values()
-        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, read_back=read_back)
+        words = self._local.sharing.promises.words
+        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back)
 
 
 def host_of(remote: str) -> str:

@@ -1,21 +1,27 @@
 """A transport that the mesh chooses by itself: `auto:METRIC`, and what was chosen. Pure values.
 
 auto     = "auto:" metric ["," "loss=" number ["%"]]
-metric   = what is to be as good as can be, as in "auto:relate2"
+metric   = what is to be as good as can be, as in "auto:relate2"; "deadline" may say after how long a message is late,
+           as in "auto:deadline=20ms"
 loss     = the share of messages that may be missing, as in "auto:p99,loss=2%"; without it, any transport will do
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import msgspec
 
 AUTO = "auto"
+DEADLINE = "deadline"
+DEADLINE_S = 0.1
+"""Where none is said. Experiments measure this one, so models know no other."""
+LONGEST_DEADLINE_S = 3600.0
 METRICS = {
     "relate2": "relate2",
     "p99": "latency_p99",
-    "deadline": "late_or_lost_100ms",
+    DEADLINE: "late_or_lost_100ms",
     "bandwidth": "wire_bytes_per_update",
     "delivered": "delivered",
 }
@@ -23,10 +29,11 @@ METRICS = {
 
 
 class Automatic(NamedTuple):
-    """`loss` is the share of messages that may be missing; 1: any."""
+    """`loss` is the share of messages that may be missing; 1: any. After `deadline_s` a message is late."""
 
     metric: str
     loss: float = 1.0
+    deadline_s: float = DEADLINE_S
 
 
 class Chosen(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -43,9 +50,13 @@ def is_automatic(transport: str) -> bool:
 
 def automatic(transport: str) -> Automatic:
     """Raises ValueError."""
-    metric, *settings = transport.removeprefix(AUTO).removeprefix(":").split(",")
-    if metric not in METRICS:
+    asked, *settings = transport.removeprefix(AUTO).removeprefix(":").split(",")
+    metric, equals, value = asked.partition("=")
+    if metric not in METRICS or (equals and metric != DEADLINE):
         raise ValueError(f"{transport!r} should be {AUTO}:METRIC, where METRIC is {', '.join(METRICS)}")
+    deadline_s = _seconds(value) if equals else DEADLINE_S
+    if not 0 < deadline_s <= LONGEST_DEADLINE_S:
+        raise ValueError(f"{asked!r} in {transport!r} should be {AUTO}:METRIC with {DEADLINE}=20ms, up to an hour")
     loss = 1.0
     for setting in settings:
         name, _, value = setting.partition("=")
@@ -55,7 +66,17 @@ def automatic(transport: str) -> Automatic:
             loss = -1.0
         if name != "loss" or not 0 <= loss <= 1:
             raise ValueError(f"{setting!r} in {transport!r} should be loss=NUMBER%, from 0% to 100%")
-    return Automatic(metric, loss)
+    return Automatic(metric, loss, deadline_s)
+
+
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(us|ms|s)")
+_UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def _seconds(text: str) -> float:
+    """0 for what is no duration."""
+    found = _DURATION.fullmatch(text)
+    return float(f"{float(found[1]) * _UNITS_S[found[2]]:.12g}") if found else 0.0
 
 
 UNORDERED = " unordered"

@@ -8,21 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringcast.adapt import Chooser
-from ringcast.adapt.deciding import (
-    REST_S,
-    Candidate,
-    Deciding,
-    Ranking,
-    Wish,
-    called,
-    carried,
-    expected_loss,
-    ranked,
-    rule,
-)
+from ringcast.adapt.deciding import REST_S, Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment
+from ringcast.adapt.foretelling import Candidate, expected_loss
+from ringcast.adapt.wanting import Wish
 from ringcast.daemon.choosing.chooser import serves
-from ringcast.transport import find
 
 CALM = Environment(
     receivers=3, loss_percent=1.0, burst=1.0, rate_hz=100.0, payload_bytes=12.0, delay_us=150.0, bandwidth_mbit=100.0,
@@ -100,34 +90,6 @@ def test_a_rule_always_finds_something_that_keeps_the_promise(
         assert expected_loss(one.transport, environment) <= loss
 
 
-@pytest.mark.parametrize(
-    ("label", "text"),
-    [
-        ("udp", "udp"),
-        ("tcp", "tcp"),
-        ("multicast", "multicast"),
-        ("nak", "multicast+nak"),
-        ("ordering+parity:r=4,c=3,patience=10ms", "multicast+parity:r=4,c=3,patience=10ms"),
-        ("lateral+nak:r=4,c=3", "multicast+lateral+nak:r=4,c=3"),
-        ("ordering", "multicast"),
-    ],
-)
-def test_experiments_and_daemons_name_the_same(label: str, text: str) -> None:
-    assert carried(label) == text
-    find(text)
-
-
-def test_more_repairs_lose_less_and_longer_bursts_more() -> None:
-    lossy = around(loss_percent=3.0)
-    assert expected_loss("udp", lossy) == pytest.approx(0.03)
-    assert expected_loss("multicast+nak", lossy) == 0.0
-    one, three = (expected_loss(f"multicast+parity:r=4,c={c}", lossy) for c in (1, 3))
-    assert 0 < three < one < 0.03
-    assert expected_loss("multicast+parity:r=4,c=3", around(loss_percent=3.0, burst=3.0)) > three
-    assert expected_loss("lateral:r=4,c=3", around(loss_percent=3.0, receivers=25)) < 0.03
-    assert all(find(one.transport) for wish in (Wish("relate2"), Wish("bandwidth")) for one in rule(lossy, wish))
-
-
 def ranking(**scores: float) -> Ranking:
     return Ranking([Candidate(name, score) for name, score in sorted(scores.items(), key=lambda one: one[1])], "a test")
 
@@ -175,16 +137,23 @@ def test_whatever_the_noise_changes_become_rare(noise: bytes) -> None:
     assert REST_S == 5.0
 
 
-@pytest.mark.parametrize(
-    ("written", "ordered", "name"),
-    [
-        ("multicast+parity:r=4,c=3", False, "parity:r=4,c=3"),
-        ("multicast+parity:r=4,c=3", True, "ordering+parity:r=4,c=3"),
-        ("multicast+nak", False, "nak"), ("multicast+nak", True, "nak"), ("tcp", True, "tcp"),
-        ("multicast", False, "multicast"), ("udp", True, "ordering+udp"), ("nak", True, ""),
-        ("parity:r=4,c=3", False, ""),
-    ],
-)  # fmt: skip
-def test_what_daemons_write_has_a_name_in_experiments_and_back(written: str, ordered: bool, name: str) -> None:
-    assert called(written, ordered) == name
-    assert not name or carried(name) == written
+def test_what_a_name_says_and_whom_it_serves_is_looked_up_once_for_each_model_and_promise() -> None:
+    asked = []
+
+    def slowly(transport: str, wish: Wish) -> bool:
+        asked.append((transport, wish.reliable))
+        return serves(transport, wish)
+
+    known = model(["udp", "nak"], [0.0, 1.0])
+    for loss in (0.0, 1.0, 5.0):
+        for reliable, names in ((False, ["udp", "multicast+nak"]), (True, ["multicast+nak"])):
+            found = ranked(around(loss_percent=loss), Wish("relate2", reliable=reliable), known, slowly)
+            assert [one.transport for one in found.candidates] == names
+    assert sorted(asked) == [(name, reliable) for name in ("multicast+nak", "udp") for reliable in (False, True)]
+
+
+def test_the_reason_of_a_decision_names_what_was_compared() -> None:
+    deciding = Deciding(settled=1, rest_s=0.0)
+    assert deciding.decide(0.0, "", CALM, ranking(udp=1.0)).why == f"a test: best for {CALM}"
+    found = deciding.decide(1.0, "udp", CALM, ranking(nak=1.0, udp=2.0)._replace(by="{by} a test"))
+    assert found.why == f"{{by}} a test: 1 against 2 of udp, for {CALM}"

@@ -45,7 +45,7 @@ class FakeConnection:
         if type(request) in self.refuse:
             raise self.refuse[type(request)]
         self.before_answer(request)
-        made = None
+        made = Done(id=0)
         if answer is Published:
             self._publishers += 1
             made = Published(id=0, info=info(self._publishers), subscribers=2)

@@ -74,6 +74,17 @@ def test_where_counting_begins(age_ns, how, start):
     assert [(asked["start"], asked["first"]) for asked in reader.attached] == [(start, 40)]
 
 
+def test_the_schedule_of_a_stream_counts_until_its_last_ring_is_gone():
+    reader = Reader()  # kept: the subscription holds it weakly
+    following = RingFollowing(None, 1, "t", reader, start="new", decoders=Decoders())
+    following.attach(ring_up(None, priority="fifo:30"), 3, 4)
+    following.attach(ring_up(None, ring=71, priority="fifo:20"), 3, 4)
+    following.ring_down(70, None)  # it moved
+    assert following.threads.sched == "fifo:19"
+    following.ring_down(71, None)
+    assert following.threads.sched == ""
+
+
 def test_the_end_of_a_publisher_is_told_to_its_last_ring():
     reader = Reader()
     following = RingFollowing(None, 1, "t", reader, start="new", decoders=Decoders())

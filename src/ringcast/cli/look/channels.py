@@ -70,7 +70,7 @@ _FORGED = ("malformed", "absurd", "forged", "replayed", "old_key", "mismatched")
 """What came under a channel's own key and cannot be its sender's."""
 REMEMBERED_NS = 15_000_000_000
 _FORCE_HEADS = ("tag", "direction", "node", "asked", "dscp", "queue", "thread", "cores", "bandwidth", "own",
-                "not in force")  # fmt: skip
+                "not in force", "bound")  # fmt: skip
 _DROPPED_HEADS = ("transport", "reason", "dropped")
 
 
@@ -206,13 +206,13 @@ def _fidelities(rows: list[ChannelStatus]) -> list[Sheet]:
 def _in_force(rows: list[ChannelStatus]) -> list[Sheet]:
     """What the kernel has of channels that have a priority."""
     cells = []
-    for row in sorted((row for row in rows if row.priority), key=order):
+    for row in sorted((row for row in rows if row.priority or row.bound), key=order):
         has = row.in_force or InForce(refused=f"transport {row.transport} knows no priorities")
         thread = f"{has.sched} ({has.thread})" if has.thread else "the publisher's"
         cells.append([
             row.tag, row.direction, row.node, row.priority, has.dscp or "-", _number(has.queue),
             thread if row.in_force else "-", _cores(has.wake_us), has.bandwidth or "-",
-            "yes" if has.own else "no", has.refused or "-",
+            "yes" if has.own else "no", has.refused or "-", row.bound or "-",
         ])  # fmt: skip
     return [("\nin force", _FORCE_HEADS, cells)] if cells else []
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ringcast.adapt.urgency import Channel, Decision, Look, Rule
 from ringcast.cli.parts.access import add_access, connect
+from ringcast.cli.parts.deadlines.arrivals import Arrivals
 from ringcast.cli.parts.ending import terminable
 from ringcast.cli.parts.output import Output, add_json
 from ringcast.cli.program import Misuse
@@ -18,28 +18,24 @@ from ringcast.model.tag import check_pattern
 
 if TYPE_CHECKING:
     from ringcast.session import Session
-    from ringcast.subscriber import Subscriber
 
 HELP = "Watch the deadlines of tags, and raise or lower the class of channels by rule, until Ctrl-C."
 
 EPILOG = """\
-The agent subscribes on this node and counts messages that arrive later than --deadline after they were sent, or not at
-all. After --raise-after looks in a row with more than --share of them, the tag's channels to this node are set one
+The agent counts messages that arrive later than --deadline after they were sent, or not at all: those of this node's
+applications that subscribe to a tag by name, as their own counters have them (latencies in steps of a fifth). Where
+none does, the agent subscribes to the tag itself. Where nothing comes, the publishers' nodes are asked whether they
+send. After --raise-after looks in a row with more than --share of them, the tag's channels to this node are set one
 class higher, as 'ringcast set TAG --node THIS --priority CLASS' does; after --lower-after looks without a miss, one
 class lower again, but never below what they had. If they miss again then, the next wait is twice as long. Each change
-is a line of the timeline, and so is what it did: misses in the looks before and after it. When the agent ends it takes
-back what it set.
+is a line of the timeline, and so is what it did: misses in the looks before and after it. When the agent ends, the
+class is again what was set before it, unless somebody else has set another meanwhile.
 
 examples:
   ringcast agent 'arm/*' --deadline 10ms
   ringcast agent arm/joints --deadline 2ms --share 0.001 --period 5s
   ringcast agent 'arm/**' --deadline 10ms --json | jq 'select(.after)'
 """
-
-
-class _Seen(NamedTuple):
-    messages: int = 0
-    missed: int = 0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,14 +78,15 @@ class Agent:
     def __init__(self, session: Session, pattern: str, rule: Rule) -> None:
         self._session = session
         self._rule = rule
-        self._subscriber: Subscriber[Any] = session.subscribe(pattern, start="new")
+        self._arrivals = Arrivals(session, pattern, rule.deadline_ns)
         self._channels: dict[str, Channel] = {}
-        self._set: set[str] = set()
+        self._set: dict[str, str] = {}
+        self._had: dict[str, str] = {}
 
     def look(self, until: float) -> list[dict[str, Any]]:
         """Watch until that monotonic time, decide and act; a line of the timeline for each tag that sent something."""
         lines = []
-        for tag, seen in sorted(self._watch(until).items()):
+        for tag, seen in sorted(self._arrivals.look(until).items()):
             channel = self._channels.setdefault(tag, Channel(self._rule, self._level_of(tag)))
             decision = channel.look(Look(*seen))
             line: dict[str, Any] = {"time_ns": time.time_ns(), "tag": tag, **seen._asdict(), "class": channel.level}
@@ -100,27 +97,20 @@ class Agent:
         return lines
 
     def close(self) -> None:
-        """Take back what was set."""
-        for tag in self._set:
+        """Take back what was set: the class is what an administrator set for this node before, if anything. What
+        somebody set meanwhile stays."""
+        for tag, level in self._set.items():
             try:
-                self._session.set_channel(tag, node=self._session.node, priority="")
+                if self._setting(tag) == level:
+                    self._session.set_channel(tag, node=self._session.node, priority=self._had[tag])
             except RingcastError:  # the tag is gone, or its keeper: then the setting is too
                 continue
-        self._subscriber.close()
+        self._arrivals.close()
 
-    def _watch(self, until: float) -> dict[str, _Seen]:
-        seen: defaultdict[str, _Seen] = defaultdict(_Seen)
-        while (left := until - time.monotonic()) > 0:
-            try:
-                messages = self._subscriber.recv_many(256, timeout=left)
-            except TimeoutError:
-                break
-            for message in messages:
-                arrived = message.arrived_ns or message.received_ns
-                late = arrived - message.sent_ns > self._rule.deadline_ns
-                before = seen[message.tag]
-                seen[message.tag] = _Seen(before.messages + 1 + message.lost, before.missed + late + message.lost)
-        return seen
+    def _setting(self, tag: str) -> str:
+        """The class that is set for the tag's channels to this node; '' is none."""
+        rows = [row for row in self._session.tags(tag) if row.name == tag and self._session.node in row.settings]
+        return priority.read(rows[0].settings[self._session.node].priority).level if rows else ""
 
     def _level_of(self, tag: str) -> str:
         rows = [row for row in self._session.channels() if row.tag == tag and row.direction == "in"]
@@ -130,10 +120,12 @@ class Agent:
     def _act(self, tag: str, decision: Decision) -> str:
         """'' when it is in force, else why not."""
         try:
+            had = self._setting(tag)
             self._session.set_channel(tag, node=self._session.node, priority=decision.after)
         except RingcastError as exc:
             return str(exc)
-        self._set.add(tag)
+        self._had.setdefault(tag, had)
+        self._set[tag] = decision.after
         return ""
 
 

@@ -72,5 +72,6 @@ def _set(session: Sets, one: Assigned) -> Assigned:
         session.set_channel(one.tag, node=one.node, priority=one.priority, sched=one.sched)
         return one
     except QosMismatch as exc:
-        session.set_channel(one.tag, node=one.node, priority=one.priority)
+        # An earlier schedule would not be what is said here, and its order not that of the deadlines.
+        session.set_channel(one.tag, node=one.node, priority=one.priority, sched="")
         return msgspec.structs.replace(one, sched="", refused=str(exc))

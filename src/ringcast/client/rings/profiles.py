@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ringcast.control.requests import MAX_PROFILES
 from ringcast.errors import BadConfiguration
 
 if TYPE_CHECKING:
@@ -27,6 +28,14 @@ def named(profile: str | Profile) -> Profile:
     found = find(profile, _known(_path()))
     check_carried(found)
     return found
+
+
+def own_profiles() -> list[Profile]:
+    """Those of the user's file, as many as a request may have. Raises BadConfiguration."""
+    from ringcast.qos.profile import built_in
+
+    found = _known(_path())
+    return [one for name, one in found.items() if built_in().get(name) != one][:MAX_PROFILES]
 
 
 def _path() -> Path:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ringcast import _core
@@ -43,17 +44,16 @@ class Shaping:
             raise WouldBlock(f"the publisher on {self._name!r} declared a period of {self._declared.period_s:g} s")
         return self._through(self._ring.send_nowait, data, args, kwargs, wait=False)
 
-    def send_many(self, items: Sequence[Any]) -> int:
+    def send_many(self, items: Sequence[Any], event_ns: int | None = None) -> int:
         if not items:
             raise ValueError("nothing to send")
-        return [self.send(item) for item in items][-1]
+        return [self.send(item, event_ns) for item in items][-1]
 
     def reserve(self, length: int) -> Any:
         """Waits whatever was chosen: there is no message yet that could be dropped."""
         if length > self._declared.max_bytes:
             raise MessageTooLarge(length, self._declared.max_bytes)
-        with self._lock:
-            self._wait()
+        with self._in_time():
             made = self._ring.reserve(length)
             self._bucket.take(time.monotonic_ns())
             return made
@@ -65,27 +65,31 @@ class Shaping:
         if isinstance(body, tuple):
             body = b"".join(body)
         size = memoryview(body).nbytes
-        with self._lock:
+        if size > self._declared.max_bytes and self._on_excess == "wait":
+            raise MessageTooLarge(size, self._declared.max_bytes)
+        with self._in_time() if wait else self._lock:
             if size > self._declared.max_bytes:
-                if self._on_excess == "wait":
-                    raise MessageTooLarge(size, self._declared.max_bytes)
                 return self._drop(f"a message of {size} bytes, declared are {self._declared.max_bytes}")
-            if wait:
-                self._wait()
-            elif self._bucket.wait_ns(time.monotonic_ns()):
+            if not wait and self._bucket.wait_ns(time.monotonic_ns()):
                 return self._drop(f"a message before its time, declared is one every {self._declared.period_s:g} s")
             number = send(body, *args, **kwargs)
             self._bucket.take(time.monotonic_ns())
             return number
 
-    def _wait(self) -> None:
-        left = self._bucket.wait_ns(time.monotonic_ns())
-        if left:
-            self.waited += 1
-            self._tell("made to wait", f"one message every {self._declared.period_s:g} s is declared")
-        while left:
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """With the lock, once a message may go. It sleeps without: who does not want to wait is told at once."""
+        told = False
+        while True:
+            with self._lock:
+                left = self._bucket.wait_ns(time.monotonic_ns())
+                if not left:
+                    yield
+                    return
+                if not told:
+                    self.waited, told = self.waited + 1, True
+                    self._tell("made to wait", f"one message every {self._declared.period_s:g} s is declared")
             time.sleep(left * 1e-9)
-            left = self._bucket.wait_ns(time.monotonic_ns())
 
     def _drop(self, why: str) -> int:
         self.dropped += 1

@@ -102,6 +102,7 @@ class SubscribedRings(_core.RingReader):
         forked child."""
         if self._attachment.is_forked or not self.registration.close(super().close):
             return
+        self.registration.threads.close()
         if self._ready is not None:
             self._ready.close()
         self._finalizer.detach()

@@ -46,6 +46,12 @@ class UrgentThreads:
             self._channels[publisher] = text
             self._follow()
 
+    def gone(self, publisher: int) -> None:
+        """A publisher's stream comes no more: it left, or its channel ended."""
+        with self._lock:
+            if self._channels.pop(publisher, ""):
+                self._follow()
+
     def take(self, sched: str | None = None) -> str:
         """Let the calling thread have the schedule of the channels, also when that changes, or one of its own. Returns
         what the kernel has. Raises ValueError."""
@@ -62,11 +68,21 @@ class UrgentThreads:
 
     def release(self) -> None:
         """The calling thread reads it no more."""
-        thread = threading.get_native_id()
         with self._lock:
-            self._threads.pop(thread, None)
-            if self._given.pop(thread, None):
-                _give(thread, schedule.OTHER)
+            self._let_go(threading.get_native_id())
+
+    def close(self) -> None:
+        """The subscription is closed: no thread reads it any more."""
+        with self._lock:
+            for thread in list(self._threads):
+                self._let_go(thread)
+            self._channels.clear()
+
+    def _let_go(self, thread: int) -> None:
+        self._threads.pop(thread, None)
+        given = self._given.pop(thread, "")
+        if given and _has(thread, given):  # or another subscription gave it a schedule since
+            _give(thread, schedule.OTHER)
 
     def _follow(self) -> None:
         for thread, own in list(self._threads.items()):
@@ -81,6 +97,12 @@ class UrgentThreads:
                 self._given[thread] = wanted
             else:
                 self._given.pop(thread, None)
+
+
+def _has(thread: int, text: str) -> bool:
+    from ringcast.transport.urgent import scheduling
+
+    return scheduling.of(thread) == text
 
 
 def _give(thread: int, text: str) -> bool:

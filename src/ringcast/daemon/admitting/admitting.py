@@ -7,24 +7,29 @@ that would make another miss its deadline is refused too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, NamedTuple
 
 from ringcast.admission.calibration import Calibration, default_path, load, this_machine
 from ringcast.admission.model import AdmissionError, System
-from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
+from ringcast.daemon.table.promised import promised
+from ringcast.daemon.table.rows import Declaration, PublisherRow, SubscriberRow, declaration_key
 from ringcast.daemon.table.table import TagTable
-from ringcast.errors import AdmissionRefused
+from ringcast.errors import AdmissionRefused, QosMismatch
+from ringcast.model.carrier import is_automatic
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
 from ringcast.model.place import Wanted
+from ringcast.model.policy import described_view
+from ringcast.model.priority import read
 from ringcast.model.profile import Profile
 from ringcast.qos.matching import check
 from ringcast.qos.profile import built_in
 from ringcast.scaling.fidelity import Range
 from ringcast.scaling.interface import Size
 from ringcast.scaling.scaled_bytes import scaled_bytes
+from ringcast.transport.urgent import scheduling
 
 if TYPE_CHECKING:
     from ringcast.admission.fidelity import Choice
@@ -56,9 +61,15 @@ def this_calibration() -> Calibration:
 
 
 class Admitting:
-    def __init__(self, table: TagTable, calibration: Callable[[], Calibration] = this_calibration) -> None:
+    """`granted` raises QosMismatch when the kernel of this node, which it is told the name of, refuses a schedule."""
+
+    def __init__(
+        self, table: TagTable, calibration: Callable[[], Calibration] = this_calibration,
+        granted: Callable[[str, str], None] = scheduling.check,
+    ) -> None:  # fmt: skip
         self._table = table
         self._calibration = calibration
+        self._granted = granted
         self.others: Others | None = None
         """What is known of other nodes, where there is a network."""
 
@@ -71,11 +82,13 @@ class Admitting:
         row = PublisherRow(info=info, depth=1, capacity_bytes=1, declared=said)
         self._judge(f"a publisher on {tag!r}", [row], [])
 
-    def subscribe(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> None:
+    def subscribe(
+        self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted, transport: str = ""
+    ) -> None:  # fmt: skip
         """A pattern is judged for every tag that it selects now. Raises AdmissionRefused."""
         if not deadline_s:
             return
-        rows = self._newcomers(pattern, deadline_s, reliable, wanted)
+        rows = self._newcomers(pattern, deadline_s, reliable, wanted, transport)
         self._judge(f"a subscriber to {pattern!r} with a deadline of {deadline_s:g} s", [], rows)
 
     def pull(self, row: SubscriberRow) -> None:
@@ -84,21 +97,25 @@ class Admitting:
         what = f"a history of {row.info.pattern!r} that pulls every {row.pulls_s:g} s{limit}"
         self._judge(what, [], [row])
 
-    def _newcomers(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> list[SubscriberRow]:
+    def _newcomers(
+        self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted, transport: str
+    ) -> list[SubscriberRow]:
         node = self._table.node
         return [
             SubscriberRow(
                 info=SubscriberInfo(
                     id=_NEW, node=node, pattern=tag.name, pid=0, user="", reliable=reliable, program=""
                 ),
-                wanted=wanted, deadline_s=deadline_s,
+                wanted=wanted, deadline_s=deadline_s, transport="" if is_automatic(transport) else transport,
             )
             for tag in self._table.tags(pattern)
         ]  # fmt: skip
 
-    def allowed_for(self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted) -> Allowed:
+    def allowed_for(
+        self, pattern: str, deadline_s: float, reliable: bool, wanted: Wanted, transport: str = ""
+    ) -> Allowed:  # fmt: skip
         """The most of a newcomer's range with which all deadlines are kept."""
-        return self.allowed(self._newcomers(pattern, deadline_s, reliable, wanted)).get(_NEW, Allowed())
+        return self.allowed(self._newcomers(pattern, deadline_s, reliable, wanted, transport)).get(_NEW, Allowed())
 
     def allowed(self, newcomers: Sequence[SubscriberRow] = ()) -> dict[int, Allowed]:
         """By subscriber of this node with a range: what it can have, where that is not the most of it."""
@@ -136,15 +153,32 @@ class Admitting:
         fitting = (size for size in sizes if scaled_bytes(attributes, most, size) <= choice.bytes * (1 + 1e-9))
         return next(fitting, sizes[-1])
 
-    def request(self, pattern: str, requested: Profile | None) -> None:
-        """Compare a subscriber's profile with what the publishers offer that are there; one without a profile offers
-        whatever it does. Raises QosMismatch."""
+    def request(self, pattern: str, requested: Profile | None, own: Sequence[Profile] = ()) -> None:
+        """Compare a subscriber's profile with what the publishers offer that are there, of a view those of the tag that
+        it shows; one without a profile offers whatever it does. `own` are the user's profiles, which may be proposed
+        instead. Raises QosMismatch."""
         if requested is None:
             return
+        known = {**built_in(), **{one.name: one for one in own}}
         for tag in self._table.tags(pattern):
-            for row in self._table.publishers(tag.name):
+            shown = described_view(tag.attributes.schema) if tag.attributes.codec == "view" else None
+            for row in self._table.publishers(tag.name if shown is None else shown.of):
                 if row.offered is not None and row.alive:
-                    check(row.offered, requested, built_in().values())
+                    check(row.offered, requested, known.values())
+
+    def unbacked(self, pattern: str) -> list[str]:
+        """Which bounds this node's kernel or limits do not back: their analysis is of threads with schedules. Only of
+        tags that other nodes take part in, for this node has threads for those alone."""
+        found = []
+        for tag in self._table.tags(pattern):
+            sched = read(promised(self._table, tag.name)).sched
+            nodes = {row.owner for row in self._table.publishers(tag.name)}
+            if sched and len(nodes | {row.owner for row in self._table.subscribers(tag.name)}) > 1:
+                try:
+                    self._granted(sched, self._table.node)
+                except QosMismatch as exc:
+                    found.append(f"the bound of {tag.name!r} is not backed on this node: {exc}")
+        return found[:_MOST_SEARCHED]
 
     def _judge(self, what: str, publishers: list[PublisherRow], subscribers: list[SubscriberRow]) -> None:
         from ringcast.admission.fidelity import settle  # the analysis, which few daemons ever need
@@ -169,6 +203,35 @@ class Admitting:
         hurt = [one for one in after.refused if _key(one) not in known]
         if hurt:
             raise AdmissionRefused(what, tuple(one.sentence() for one in hurt), self._fits(system, publishers))
+
+    def overtaken(self, row: Declaration, unknown: Collection[Declaration]) -> AdmissionRefused | None:
+        """Why a declaration that was let in here must go: `unknown` are earlier ones, by the order that all nodes have
+        them in, of which this node knew nothing then. None: it stays."""
+        from ringcast.admission.fidelity import settle
+        from ringcast.admission.verdict import judge
+        from ringcast.daemon.admitting.declared_system import declared_system
+
+        place = declaration_key(row)
+        late = {declaration_key(one) for one in unknown}
+
+        def missed(without: Collection[tuple[int, str, int]]) -> dict[tuple[str, str, str], Judged]:
+            def counts(one: Declaration) -> bool:
+                return declaration_key(one) <= place and declaration_key(one) not in without
+
+            system = declared_system(self._table, self._calibration(), [], [], self.others, counts)
+            return {_key(one): one for one in judge(settle(system)[0]).refused}
+
+        try:
+            now = missed(())
+            if hurt := now.keys() - missed({place}):
+                hurt -= missed(late).keys() - missed({*late, place})  # what it did without them too
+        except AdmissionError:
+            return None
+        if not hurt:
+            return None
+        who = f"a publisher on {row.info.tag!r}" if isinstance(row, PublisherRow) else f"one of {row.info.pattern!r}"
+        what = f"{who}, let in while node {min(unknown, key=declaration_key).owner} let in another"
+        return AdmissionRefused(what, tuple(now[key].sentence() for key in sorted(hurt)))
 
     def _fits(self, system: System, publishers: list[PublisherRow]) -> tuple[str, ...]:
         from ringcast.admission.fitting import fits

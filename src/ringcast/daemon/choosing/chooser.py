@@ -12,8 +12,10 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from ringcast.adapt.deciding import Deciding, Ranking, Wish, ranked
+from ringcast.adapt.deciding import Deciding, Ranking, ranked
 from ringcast.adapt.environment import Cost, Environment, Surroundings
+from ringcast.adapt.names import chosen_as, keeps_order
+from ringcast.adapt.wanting import Wish
 from ringcast.control import service
 from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Explained, Heard, Lived
 from ringcast.control.limits import MAX_CHOICES_PER_TAG, MAX_WHY_CHARS
@@ -27,7 +29,7 @@ from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.rows import Change, SubscriberRow, TagRow
 from ringcast.errors import QosMismatch, RingcastError
 from ringcast.measure.relate import relate2
-from ringcast.model.carrier import METRICS, Chosen, automatic, choice_key, is_automatic
+from ringcast.model.carrier import UNORDERED, Chosen, automatic, choice_key, is_automatic
 from ringcast.transport import find
 
 logger = logging.getLogger("ringcast.daemon")
@@ -165,22 +167,40 @@ class Choosing:
             return
         chosen = {key: choice for key, choice in row.chosen.items() if key in wishes}
         tag.rankings = {key: found for key, found in tag.rankings.items() if key in wishes}
+        carriers = {key: choice.transport for key, choice in chosen.items()}
+        changes: dict[str, str] = {}
         for key, wish in list(wishes.items())[:MAX_CHOICES_PER_TAG]:
-            ranking = ranked(environment, wish, self.models.of(METRICS[wish.metric], wish.ordered), serves)
+            model = self.models.of(wish.learned, wish.ordered) if wish.learned else None
+            ranking = ranked(environment, wish, model, serves)
             tag.rankings[key] = environment, ranking
             current = chosen[key].transport if key in chosen else ""
             decision = tag.deciding[key].decide(self._loop.time(), current, environment, ranking)
-            cost, carried_by = tag.surroundings.cost(), tag.surroundings.carried_by
-            if cost.messages and len(carried_by) == 1:
-                # Whatever was chosen: an administrator may have pinned another one.
-                (by,), after = carried_by, decision.transport if decision.change else ""
-                self._tell(lived(row.name, key, by, environment, cost, ranking, after, self._now_ns()))
+            changes[key] = decision.transport if decision.change else ""
             if decision.change:
                 logger.info("tag %s (%s): %s, %s", row.name, key, decision.transport, decision.why)
                 chosen[key] = Chosen(decision.transport, printable(decision.why), self._now_ns())
+        self._tell_of(row.name, tag, carriers, changes)
         if chosen != row.chosen:
             self._deliver(self._local.tags.put_chosen(row, chosen))
             self._on_chosen()
+
+    def _tell_of(self, name: str, tag: _Tag, carriers: dict[str, str], changes: dict[str, str]) -> None:
+        """Once for each look, whoever else asked for something: it was one stream, and it cost what it cost."""
+        cost, carried_by = tag.surroundings.cost(), tag.surroundings.carried_by
+        if not cost.messages or len(carried_by) != 1:
+            return
+        # Whatever was chosen: an administrator may have pinned another one.
+        (by,) = carried_by
+        key = asker(by, list(changes), carriers)
+        environment, ranking = tag.rankings[key]
+        self._tell(lived(name, key, by, environment, cost, ranking, changes[key], self._now_ns()))
+
+
+def asker(transport: str, keys: list[str], carriers: dict[str, str]) -> str:
+    """For whom a stream is carried by that: whom it was chosen for, else whoever is promised as much order. Pure."""
+    alike = [key for key in keys if key.endswith(UNORDERED) != keeps_order(transport)]
+    mine = [key for key in (*alike, *keys) if carriers.get(key) == chosen_as(transport)]
+    return next(iter((*mine, *alike, *keys)))
 
 
 def explained(asked: str, chosen: Chosen, around: Environment, ranking: Ranking) -> Explained:
@@ -200,7 +220,7 @@ def lived(
 ) -> Lived:
     """Pure."""
     numbers = around.numbers()
-    mine, best = ranking.score(transport), ranking.candidates[0].score if ranking.candidates else 0.0
+    mine, best = ranking.score(chosen_as(transport)), ranking.candidates[0].score if ranking.candidates else 0.0
     return Lived(
         taken_ns=now_ns, tag=tag, asked=asked, transport=transport, receivers=int(numbers.pop("receivers")), **numbers,
         messages=cost.messages, lost=cost.lost, delivered=cost.delivered, latency_mean=cost.latency_ms,
@@ -220,10 +240,10 @@ def wishes_of(row: TagRow, subscribers: Iterable[SubscriberRow]) -> dict[str, Wi
             # Whoever scales needs an order although it asked for none, so both are at hand.
             for ordered in {True, one.wanted.ordered}:
                 try:
-                    metric, loss = automatic(text)
+                    metric, loss, deadline_s = automatic(text)
                 except ValueError:
                     continue
-                wish = Wish(metric, loss, one.info.reliable, ordered or one.info.reliable)
+                wish = Wish(metric, loss, one.info.reliable, ordered or one.info.reliable, deadline_s)
                 found[choice_key(text, wish.reliable, wish.ordered)] = wish
     return found
 

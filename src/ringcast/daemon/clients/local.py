@@ -73,6 +73,7 @@ class Local:
             table, self.sharing, self.publishers, self.subscribers, self.clients, settings_of, self.rights
         )  # fmt: skip
         self.admitting = Admitting(table)
+        self.publishers.unbacked = self.subscribers.unbacked = self.admitting.unbacked
         self._handlers = self.tags.handlers | self.publishers.handlers | self.subscribers.handlers
 
     def join(
@@ -94,6 +95,7 @@ class Local:
         try:
             request = self.admit(request)
             handler(self.clients[client], request, fds)
+            self._follow_promises(self._effects.changes)
         except BadMessage:
             raise
         except RingcastError as exc:
@@ -107,10 +109,12 @@ class Local:
             self.admitting.publish(request.tag, request.declared)
         elif isinstance(request, Subscribe):
             wanted = options_of(request).wanted
-            self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted)
-            self.admitting.request(request.pattern, request.requested)
+            self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted, request.transport)
+            self.admitting.request(request.pattern, request.requested, request.profiles)
             if request.range_hz is not None or request.range_size is not None:
-                fits = self.admitting.allowed_for(request.pattern, request.deadline_s, request.reliable, wanted)
+                fits = self.admitting.allowed_for(
+                    request.pattern, request.deadline_s, request.reliable, wanted, request.transport
+                )
                 step, _ = Range(request.range_hz, request.range_size).limited(0, *fits)
                 return msgspec.structs.replace(
                     request, rate_hz=step.rate_hz or request.rate_hz, size=step.size or request.size
@@ -127,8 +131,9 @@ class Local:
             reliable=False, program=held.program,
         )  # fmt: skip
         row = SubscriberRow(
-            info=info, wanted=Wanted(at=request.at), deadline_s=request.max_age_s, pulls_s=request.period_s
-        )
+            info=info, wanted=Wanted(at=request.at), deadline_s=request.max_age_s, pulls_s=request.period_s,
+            since=self.table.next_since(),
+        )  # fmt: skip
         self.admitting.pull(row)
         held.pulls[request.buffer] = row.key
         self._effects.note(self.table.put(row))
@@ -148,6 +153,7 @@ class Local:
                 self.subscribers.drop(subscription)
             for ring in list(gone.rings.values()):
                 self.publishers.retire(ring)
+        self._follow_promises(self._effects.changes)
         return self._effects.finish()
 
     def process_died(self, pid: int) -> None:
@@ -164,11 +170,17 @@ class Local:
             if kind is ChangeKind.REMOVED and isinstance(row, SubscriberRow):
                 self.sharing.await_no_longer(row)
         self.publishers.see_off()
+        self._follow_promises(changes)
         self._effects.recount(changes)
         for change in changes:
             if isinstance(change.row, TagRow):
                 self.sharing.rematch(change.row.name)
         return self._effects.finish()
+
+    def _follow_promises(self, changes: Collection[Change]) -> None:
+        """Declarations may have come or gone: their tags' streams are wanted with the priorities that they ask for."""
+        for tag in self.sharing.promises.changed(changes):
+            self.sharing.rematch(tag)
 
     def take_changes(self) -> list[Change]:
         """What this node wrote into the table since the last call."""

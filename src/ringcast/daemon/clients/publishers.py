@@ -48,6 +48,8 @@ class Publishers:
         self._numbers = numbers
         self._on_leaving = on_leaving
         self._leaving: set[int] = set()
+        self.unbacked: Callable[[str], list[str]] = lambda _: []
+        """Why the bound of what was admitted on a tag is not backed by this node, in words."""
         self.rings_of: Counter[int] = Counter()
         """Publishers that there are now, by user."""
         self.bytes_of: Counter[int] = Counter()
@@ -81,6 +83,7 @@ class Publishers:
             capacity_bytes=request.capacity_bytes,
             declared=request.declared,
             offered=request.offered,
+            since=self._table.next_since() if request.declared is not None else 0,
         )
         ring = Ring(row, client.number, tag.attributes, fds, monitor)
         if known is not None:  # its publisher comes back after it lost its connection
@@ -96,7 +99,10 @@ class Publishers:
             self._sharing.forget(self._rings[number], released=True)
         self._add_ring(client, ring)
         ring.announced = len(self._table.subscribers(ring.tag))
-        self._effects.send(client.number, Published(id=request.id, info=info, subscribers=ring.announced))
+        self._effects.send(client.number, Published(
+            id=request.id, info=info, subscribers=ring.announced,
+            warnings=self.unbacked(info.tag) if request.declared is not None else [],
+        ))  # fmt: skip
 
     def _unpublish(self, client: Client, request: Unpublish, fds: list[Descriptor]) -> None:
         expect(fds, 0, request)

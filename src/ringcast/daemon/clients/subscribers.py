@@ -22,6 +22,7 @@ from ringcast.daemon.streams import routes
 from ringcast.daemon.table.rows import SubscriberRow, subscriber_key
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, ClosedError, QosMismatch
+from ringcast.model.carrier import is_automatic
 from ringcast.model.identity import SubscriberInfo
 from ringcast.model.tag import check_name, check_pattern
 from ringcast.scaling.fidelity import Fidelity, Range
@@ -39,6 +40,8 @@ class Subscribers:
         self._rings = sharing.rings
         self._effects = sharing.effects
         self._numbers = numbers
+        self.unbacked: Callable[[str], list[str]] = lambda _: []
+        """Why bounds of what was admitted on these tags are not backed by this node, in words."""
         self.handlers: dict[type[Any], Callable[[Client, Any, list[Descriptor]], None]] = {
             Subscribe: self._subscribe, UseMailbox: self._use_mailbox, Unsubscribe: self._unsubscribe,
             Attached: self._attached, Move: self._move, ListSubscribers: self._list_subscribers,
@@ -63,6 +66,7 @@ class Subscribers:
             client, request.subscription, info, request.role, request.counter_index, options_of(request)
         )  # fmt: skip
         subscription.deadline_s = request.deadline_s
+        subscription.since = self._table.next_since() if request.deadline_s else 0
         span = subscription.options.range
         if span is not None and (request.rate_hz, request.size) != _best(request, span):
             subscription.fidelity = subscription.fidelity._replace(why=ADMISSION)
@@ -72,10 +76,10 @@ class Subscribers:
         if fds:
             subscription.mailbox = client.mailbox(fds[0], next(self._numbers))
         if subscription.counts:
-            row = SubscriberRow(info=info, wanted=subscription.options.wanted, deadline_s=subscription.deadline_s)
-            self._effects.note(self._table.put(row))
+            self._effects.note(self._table.put(_row(subscription)))
         self._sharing.add(subscription)
-        self._effects.send(client.number, Done(id=request.id))
+        warnings = self.unbacked(pattern) if request.deadline_s else []
+        self._effects.send(client.number, Done(id=request.id, warnings=warnings))
 
     def _use_mailbox(self, client: Client, request: UseMailbox, fds: list[Descriptor]) -> None:
         expect(fds, 1, request)
@@ -113,8 +117,7 @@ class Subscribers:
     def _choose(self, subscription: Subscription, options: SubscribeOptions) -> None:
         subscription.options = options
         if subscription.counts:
-            row = SubscriberRow(info=subscription.info, wanted=options.wanted, deadline_s=subscription.deadline_s)
-            self._effects.note(self._table.put(row))
+            self._effects.note(self._table.put(_row(subscription)))
         for tag in {ring.tag for ring in self._rings.matching(subscription.pattern)}:
             self._sharing.rematch(tag)
 
@@ -158,6 +161,15 @@ class Subscribers:
 def _best(request: Subscribe, span: Range) -> tuple[float, Size | None]:
     """Rate and size that it would have with the most of its range."""
     return span.hz[1] if span.hz else request.rate_hz, span.size[1] if span.size else request.size
+
+
+def _row(subscription: Subscription) -> SubscriberRow:
+    """As other nodes are to know it."""
+    options = subscription.options
+    return SubscriberRow(
+        info=subscription.info, wanted=options.wanted, deadline_s=subscription.deadline_s, since=subscription.since,
+        transport="" if is_automatic(options.transport) else options.transport,
+    )  # fmt: skip
 
 
 def options_of(request: Subscribe) -> SubscribeOptions:

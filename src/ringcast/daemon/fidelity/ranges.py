@@ -67,7 +67,11 @@ class Ranges:
             for tag in {row.info.tag for row in declared.values()}
             for row in (*table.subscribers(tag), *table.pulls(tag))
         }
-        known = {number: row.declared for number, row in declared.items()}, asking, set(self._followed)
+        nodes = {row.owner for row in declared.values()} | {owner for owner, _ in asking}
+        known = (
+            {number: row.declared for number, row in declared.items()}, asking, set(self._followed),
+            self._capacities(sorted(nodes)) if declared else [],
+        )  # fmt: skip
         if known == self._known:
             return
         self._known = known
@@ -75,6 +79,16 @@ class Ranges:
         for number, followed in self._followed.items():
             followed.allowed = allowed.get(number, Allowed())
         self._apply()
+
+    def _capacities(self, nodes: list[str]) -> list[object]:
+        """What these nodes said of themselves. Their answers may come after the declarations."""
+        others = self._local.admitting.others
+        if others is None:
+            return []
+        return [
+            (others.of(node), others.card(node), [others.latency_s(node, other) for other in nodes if other != node])
+            for node in nodes
+        ]
 
     def _look(self) -> None:
         self._settle()  # or what has just come would have all of its range until then

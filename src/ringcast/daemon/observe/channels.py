@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ringcast.control.status import ChannelStatus, InForce
@@ -12,17 +12,18 @@ from ringcast.daemon.streams.incoming import IncomingChannels
 from ringcast.daemon.streams.outgoing import OutgoingChannels
 from ringcast.daemon.streams.wanted import IncomingChannel
 from ringcast.daemon.table.table import TagTable
+from ringcast.model import priority
 from ringcast.scaling.fidelity import Range
 from ringcast.transport.interface import Urgent
 
 
 def statuses(
-    table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChannels, ranged: Iterable[Subscription] = (), *,
-    read_back: bool = False,
+    table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChannels, ranged: Iterable[Subscription] = (),
+    promised: Callable[[str], str] = lambda _: "", *, read_back: bool = False,
 ) -> Iterator[ChannelStatus]:  # fmt: skip
     """The channels that there are now, one by one; those that end before their turn are left out. `ranged` are this
-    node's subscriptions with a range. With `read_back` the kernel is asked for the priorities in force, several calls a
-    channel."""
+    node's subscriptions with a range, `promised` says what a tag's admitted deadlines ask for. With `read_back` the
+    kernel is asked for the priorities in force, several calls a channel."""
     ranged = list(ranged)
     tags = {row.info.incarnation: row.info.tag for row in table.all_publishers()}
     for key, sent in list(outgoing.channels.items()):
@@ -31,7 +32,7 @@ def statuses(
                 sent.sending.counters(), direction="out", node=sent.node, incarnation=sent.incarnation,
                 tag=tags.get(sent.incarnation, ""), transport=sent.transport, every=sent.every,
                 size=sent.size, rate_hz=sent.rate_hz, reliable=sent.reliable, priority=sent.priority,
-                in_force=_in_force(sent.sending) if read_back else None,
+                **_forced(sent.sending, sent.priority, promised(tags.get(sent.incarnation, "")), read_back),
             )  # fmt: skip
     for stream, channel in list(incoming.channels.items()):
         if incoming.channels.get(stream) is channel:
@@ -41,7 +42,7 @@ def statuses(
                 size=stream.demand.size, rate_hz=stream.demand.rate_hz, reliable=stream.demand.reliable,
                 priority=stream.demand.priority, fidelity=_fidelity(channel.ring, ranged),
                 receiver="daemon" if stream.demand.reader is None else "subscriber",
-                in_force=_in_force(channel.receiving) if read_back else None,
+                **_forced(channel.receiving, stream.demand.priority, promised(channel.row.info.tag), read_back),
             )  # fmt: skip
 
 
@@ -60,6 +61,23 @@ def _words(one: Subscription) -> str:
     hz = "" if span.hz is None else f"{span.hz[0]:g} to {span.hz[1]:g} Hz"
     size = "" if span.size is None else " to ".join(f"{width}x{height}" for width, height in span.size)
     return f"{', '.join(filter(None, (hz, size)))}: {one.fidelity.why or 'the best'}"
+
+
+def _forced(end: object, asked: str, promised: str, read_back: bool) -> dict[str, Any]:
+    found = _in_force(end) if read_back else None
+    return {"in_force": found, "bound": bound_of(asked, promised, found) if read_back else ""}
+
+
+def bound_of(asked: str, promised: str, found: InForce | None) -> str:
+    """What the bound of a channel's tag rests on: `promised` is what its deadlines ask for, `asked` what the channel is
+    to have, `found` what the kernel has. '' where nothing was promised. Pure."""
+    if not promised:
+        return ""
+    if priority.read(asked).order < priority.read(promised).order:
+        return f"not backed: it is set to {asked or priority.NORMAL}, and its deadline asks for {promised}"
+    if found is None:
+        return "not backed: its transport knows no priorities"
+    return f"not backed: {found.refused}" if found.refused else "backed"
 
 
 def _in_force(end: object) -> InForce | None:

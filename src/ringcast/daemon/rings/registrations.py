@@ -36,6 +36,7 @@ class Subscription:
     ) -> None:
         self.options = options
         self.deadline_s = 0.0
+        self.since = 0
         self.fidelity = Fidelity(options.rate_hz or None, options.size)
         """What its client was told last, of one with a range."""
         self.client = client

@@ -25,6 +25,7 @@ from ringcast.daemon.rings.registrations import Client, Expected, Subscription
 from ringcast.daemon.rings.ring import Core, Ring
 from ringcast.daemon.streams import routes
 from ringcast.daemon.table.matching import PatternIndex
+from ringcast.daemon.table.promised import Promises
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow, publisher_key
 from ringcast.daemon.table.table import TagTable
 from ringcast.model.tag import matches
@@ -45,6 +46,7 @@ class Sharing:
         self.rings = Rings()
         self.effects = Effects(table, self.rings)
         self.paces = paces
+        self.promises = Promises(table)
         self._on_taken = on_taken
         self._table = table
         self._budget = budget
@@ -343,7 +345,8 @@ class Sharing:
 
     def demand(self, options: SubscribeOptions, tag: str, subscriber: int = 0) -> Demand:
         """How streams of a tag come here for a subscriber with these options."""
-        demand = routes.demand(options, self._table.tag(tag), self._table.node, subscriber)
+        words = self.promises.words(tag)
+        demand = routes.demand(options, self._table.tag(tag), self._table.node, subscriber, words)
         return demand if self.read_otherwise is None else demand._replace(reader=self._sole_reader(tag, demand))
 
     def _sole_reader(self, tag: str, demand: Demand) -> tuple[int, int] | None:

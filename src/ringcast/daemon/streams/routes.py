@@ -1,9 +1,10 @@
 """How a subscriber's options, administrative overrides and the tag's attributes become one demand. Pure.
 
 The override for the subscriber comes first, then the one for its node, then the one for all nodes, then what the
-subscriber asked for, then the tag's attributes, then where the daemon that keeps the tag put it. Invariants: the
-demand follows from the options, the subscriber's number and the tag's row alone, so only a changed row moves streams;
-a reliable subscription never gets an unreliable transport, nor an ordered one a transport without an order.
+subscriber asked for, then the tag's attributes, then where the daemon that keeps the tag put it, and of priorities what
+the tag's admitted deadlines ask for. Invariants: the demand follows from the options, the subscriber's number, the
+tag's row and what is promised alone, so only a changed row moves streams; a reliable subscription never gets an
+unreliable transport, nor an ordered one a transport without an order.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from ringcast.transport.registry import check_transport, reliable_names
 _DEFAULT = {False: "nak", True: "tcp"}
 
 
-def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber: int = 0) -> Demand:
+def demand(
+    options: SubscribeOptions, row: TagRow | None, node: str, subscriber: int = 0, promised: str = ""
+) -> Demand:  # fmt: skip
     """How streams of the tag are to come to `node`, for that subscriber (0: one that has no number yet)."""
     setting = setting_for(row, node, subscriber)
     attributes = row.attributes if row is not None else None
@@ -40,7 +43,7 @@ def demand(options: SubscribeOptions, row: TagRow | None, node: str, subscriber:
     transport = next((name for name in chosen if name and _serves(name, options, in_order)), _DEFAULT[options.reliable])
     if not in_order:
         transport = unordered(transport)
-    urgency = settled((setting.priority, options.priority, attributes.priority if attributes else ""))
+    urgency = settled((setting.priority, options.priority, attributes.priority if attributes else "", promised))
     # At the subscriber the reader itself scales, so such subscriptions share the full stream. On this node
     # one stage makes each other size for all.
     if at == SUBSCRIBER or (node_of(at) == node and options.size is None):

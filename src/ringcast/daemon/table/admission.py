@@ -68,7 +68,11 @@ def _plausible(row: Row) -> bool:
     if not (0 <= row.info.id <= _MAX_ID and 0 <= row.info.pid <= _MAX_PID):
         return False
     if isinstance(row, SubscriberRow):
-        return _good_wish(row.wanted) and 0 <= row.deadline_s <= _MAX_HZ and 0 <= row.pulls_s <= _MAX_HZ
+        good = _good_wish(row.wanted) and 0 <= row.deadline_s <= _MAX_HZ and 0 <= row.pulls_s <= _MAX_HZ
+        named = len(row.transport) <= MAX_TRANSPORT_CHARS and row.transport.isprintable()
+        return good and named and 0 <= row.since <= MAX_BORN
+    if not 0 <= row.since <= MAX_BORN:
+        return False
     return 0 <= row.info.incarnation < 2**64 and 0 <= row.end <= _MAX_SEQ and _good_geometry(row)
 
 

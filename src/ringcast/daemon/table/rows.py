@@ -7,7 +7,7 @@ do not count as subscribers.
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import msgspec
 
@@ -62,6 +62,8 @@ class PublisherRow(msgspec.Struct, frozen=True, kw_only=True, tag="pub"):
     end: int = 0
     declared: Declared | None = None
     offered: Profile | None = None
+    since: int = 0
+    """Of a declared one, a logical time: later than all declarations that its node knew of when it let it in."""
 
     @property
     def owner(self) -> str:
@@ -80,6 +82,10 @@ class SubscriberRow(msgspec.Struct, frozen=True, kw_only=True, tag="sub"):
     pulls_s: float = 0.0
     """How often a declared pull client asks at most: nothing is sent to it, and it is nobody's subscriber. 0 is one
     that subscribes."""
+    transport: str = ""
+    """What it asked to get its streams by; '' leaves it to others, also where it is to be chosen (`wanted`)."""
+    since: int = 0
+    """Of one with a deadline, as a publisher's."""
 
     @property
     def owner(self) -> str:
@@ -91,6 +97,19 @@ class SubscriberRow(msgspec.Struct, frozen=True, kw_only=True, tag="sub"):
 
 
 Row = TagRow | PublisherRow | SubscriberRow
+Declaration = PublisherRow | SubscriberRow
+
+
+def is_declaration(row: Row) -> TypeGuard[Declaration]:
+    """Whether it is one of those that admission judges by."""
+    if isinstance(row, PublisherRow):
+        return row.declared is not None and row.alive
+    return isinstance(row, SubscriberRow) and (row.deadline_s > 0 or row.pulls_s > 0)
+
+
+def declaration_key(row: Declaration) -> tuple[int, str, int]:
+    """All nodes have declarations in this order; one that knew of another comes after it."""
+    return row.since, row.owner, row.info.id
 
 
 def tag_key(name: str) -> str:

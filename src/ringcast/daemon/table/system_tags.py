@@ -132,6 +132,7 @@ def encode_channel(row: ChannelStatus) -> msgspec.Raw:
     width, height = fields.pop("size") or (0, 0)
     # No counters; and tables of what was recorded keep their columns.
     del fields["priority"], fields["in_force"], fields["receiver"], fields["fidelity"], fields["choices"]
+    del fields["bound"]
     channel = Channel(**{**fields, "incarnation": f"{row.incarnation:016x}", "width": width, "height": height})
     return msgspec.Raw(msgspec.json.encode(channel))
 

@@ -24,7 +24,18 @@ from ringcast.control.limits import (
 from ringcast.daemon.table.attributes import resolve
 from ringcast.daemon.table.matching import PatternIndex
 from ringcast.daemon.table.replica import Replica
-from ringcast.daemon.table.rows import Change, ChangeKind, Delta, PublisherRow, Row, SubscriberRow, TagRow
+from ringcast.daemon.table.rows import (
+    Change,
+    ChangeKind,
+    Declaration,
+    Delta,
+    PublisherRow,
+    Row,
+    SubscriberRow,
+    TagRow,
+    declaration_key,
+    is_declaration,
+)
 from ringcast.errors import BadMessage, ResourceLimit, UnknownTag
 from ringcast.model.place import Setting
 from ringcast.model.tag import is_pattern, matches
@@ -123,6 +134,15 @@ class TagTable:
     def pulls(self, tag: str) -> list[SubscriberRow]:
         """Pull clients of the tag that declared themselves."""
         return list(self._pulls.matching(tag))
+
+    def declarations(self) -> list[Declaration]:
+        """Of all nodes, those that came first before those that knew of them."""
+        rows: list[Row] = [*self._publishers.items(), *self._subscribers.items(), *self._pulls.items()]
+        return sorted((row for row in rows if is_declaration(row)), key=declaration_key)
+
+    def next_since(self) -> int:
+        """The logical time of a declaration that comes now."""
+        return min(max((row.since for row in self.declarations()), default=0) + 1, MAX_BORN)
 
     def __len__(self) -> int:
         return len(self._seen)

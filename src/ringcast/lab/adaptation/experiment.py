@@ -7,21 +7,23 @@ changes of transport cost there (`switching`). That needs root, and is left out 
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringcast.adapt import Chooser
+from ringcast.adapt.deciding import ENOUGH, Deciding, ranked
+from ringcast.adapt.environment import Environment
 from ringcast.adapt.judging import judged, shipped_examples
 from ringcast.adapt.shipped import ruled, shipped_model
+from ringcast.adapt.wanting import Wish
 from ringcast.lab.adamant.environments import environments
 from ringcast.lab.adamant.field.network import FieldNetwork
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.adaptation import choices, real, switching
 from ringcast.lab.adaptation.choices import REAL, SIMULATED, WITHIN
-from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
+from ringcast.lab.adaptation.living import Carrier, Choosing, Life, anything_serves, live
 from ringcast.lab.adaptation.phases import FIXED, SETTLING, Phase, phases
 from ringcast.lab.adaptation.real import ADAPTIVE
 from ringcast.lab.measuring import sampled
@@ -34,7 +36,9 @@ from ringcast.lab.testbed.network import unavailable
 NEEDS_ROOT = False
 PARTS = (SIMULATED, REAL)
 """What `--part` may name."""
-__all__ = ["NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "pipelines", "run"]
+CHOOSES_BY_LAKE = True
+"""`run` is told which lake may have a model."""
+__all__ = ["CHOOSES_BY_LAKE", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "pipelines", "run"]
 STEADY_S = 600.0
 STEADY_SEEDS = {True: 3, False: 20}
 """By whether it is quick."""
@@ -49,13 +53,15 @@ _STEADY = (
 )  # fmt: skip
 
 
-def run(quick: bool, steps: Steps, part: str = "", folder: Path | None = None) -> Findings:
-    """Raises ModelError, LabError."""
+def run(
+    quick: bool, steps: Steps, part: str = "", folder: Path | None = None, lake: Path | None = None
+) -> Findings:  # fmt: skip
+    """`lake` may have a model that was trained there. Raises ModelError, LabError."""
     findings = Findings()
     if part in ("", REAL):
         findings.add(run_real(quick, steps))
     if part in ("", SIMULATED):
-        findings.add(run_simulated(quick, steps))
+        findings.add(run_simulated(quick, steps, lake))
     return findings
 
 
@@ -77,9 +83,9 @@ def run_real(quick: bool, steps: Steps) -> Findings:
     return findings
 
 
-def run_simulated(quick: bool, steps: Steps) -> Findings:
+def run_simulated(quick: bool, steps: Steps, lake: Path | None = None) -> Findings:
     """Raises ModelError."""
-    model, by = _model()
+    model, by = model_of(lake)
     seeds = range(1, 6 if quick else 21)
     plan = phases(quick)
     steps.expect(len(seeds) + 2)
@@ -113,10 +119,10 @@ def run_simulated(quick: bool, steps: Steps) -> Findings:
     return findings
 
 
-def _model() -> tuple[Chooser | None, str]:
-    """What was trained here, or else the package's. Raises ModelError."""
-    path = Path(os.environ.get("RINGCAST_LAKE", "out/lake")) / "models" / "relate2.json"
-    if path.exists():
+def model_of(lake: Path | None) -> tuple[Chooser | None, str]:
+    """What was trained in that lake, or else the package's. Raises ModelError."""
+    path = lake / "models" / "relate2.json" if lake is not None else None
+    if path is not None and path.exists():
         return Chooser.load(path), f"chosen by {path}"
     found = shipped_model("relate2")
     return found, "chosen by the model of the package" if found is not None else "chosen by the rule alone"
@@ -219,12 +225,9 @@ def _choices(names: Sequence[str], single: str, means: Mapping[str, Sequence[flo
 
 
 def _steady(model: Chooser | None, seeds: int) -> Findings:
-    switches = []
-    for cell in _STEADY:
-        for seed in range(1, seeds + 1):
-            lives = live([Phase("steady", cell, round(STEADY_S * cell.rate_hz))], Choosing(model), seed)
-            # The first choice is none: there was nothing to change.
-            switches.append(max(len(lives[0].chosen) - 2, 0))
+    switches = [
+        changes(cell, round(STEADY_S * cell.rate_hz), model, seed) for cell in _STEADY for seed in range(1, seeds + 1)
+    ]
     name = f"changes in {STEADY_S / 60:.0f} minutes of a steady environment"
     most = f"{name}, most of {len(_STEADY)} environments and {seeds} seeds"
     return Findings(
@@ -233,6 +236,13 @@ def _steady(model: Chooser | None, seeds: int) -> Findings:
             figure(f"{name}, mean of {len(switches)} runs", statistics.fmean(switches), "changes"),
         ]
     )
+
+
+def changes(cell: Cell, messages: int, model: Chooser | None, seed: int = 1) -> int:
+    """How often a choice was replaced by another one. The first choice replaces none, whatever carried it before."""
+    choosing = Choosing(model)
+    live([Phase("steady", cell, messages)], choosing, seed)
+    return max(len(choosing.whys) - 1, 0)
 
 
 def _unseen(model: Chooser) -> Findings:
@@ -256,20 +266,25 @@ def _unseen(model: Chooser) -> Findings:
 
 
 def _decisions(model: Chooser) -> Findings:
-    """Of the model alone, in environments that it was not trained on."""
+    """As a daemon decides after each look, from the environment to the decision, in environments that the model was not
+    trained on, where what would lose more than 2 % is left out."""
     drawn = [
-        {
-            "receivers": cell.receivers, "loss_percent": 100 * cell.loss, "burst": cell.burst, "rate_hz": cell.rate_hz,
-            "payload_bytes": cell.payload_bytes, "delay_us": cell.delay_us, "bandwidth_mbit": cell.bandwidth_mbit,
-        }
+        Environment(
+            receivers=cell.receivers, loss_percent=100 * cell.loss, burst=cell.burst, rate_hz=cell.rate_hz,
+            payload_bytes=cell.payload_bytes, delay_us=cell.delay_us, bandwidth_mbit=cell.bandwidth_mbit,
+            messages=ENOUGH,
+        )
         for cell in environments(200, seed=77)
     ]  # fmt: skip
-    times = []
+    wish, deciding = Wish("relate2", loss=0.02, ordered=False), Deciding()
+    times, current = [], ""
     for number in range(DECISIONS):
         environment = drawn[number % len(drawn)]
         began = time.perf_counter_ns()
-        model.choose(environment)
+        ranking = ranked(environment, wish, model, anything_serves)
+        decision = deciding.decide(float(number), current, environment, ranking)
         times.append(time.perf_counter_ns() - began)
+        current = decision.transport
     times.sort()
     return Findings(
         rows=[

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from ringcast.adapt.deciding import Candidate, Deciding, Ranking, Wish, ranked
+from ringcast.adapt.deciding import Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment, Surroundings
+from ringcast.adapt.foretelling import Candidate
 from ringcast.adapt.model import Chooser
+from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Counted, Heard
 from ringcast.lab.adaptation.phases import SETTLING, Phase
 from ringcast.lab.simulation.packet_loss import Outcome, run
@@ -73,8 +75,13 @@ class Choosing(Carrier):
             self.whys.append(decision.why)
 
     def _ranked(self, environment: Environment) -> Ranking:
-        found = ranked(environment, Wish("relate2", ordered=False), self._model, lambda transport, wish: True)
+        found = ranked(environment, Wish("relate2", ordered=False), self._model, anything_serves)
         return found._replace(candidates=[Candidate(simulated(one.transport), one.score) for one in found.candidates])
+
+
+def anything_serves(transport: str, wish: Wish) -> bool:
+    """Nothing is promised here."""
+    return True
 
 
 def simulated(transport: str) -> str:

@@ -14,8 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ringcast.adapt.deciding import called
-from ringcast.model.carrier import UNORDERED
+from ringcast.adapt.names import called
 from ringcast.spark.declaration import NothingToDo, own_job
 from ringcast.spark.settling import as_declared
 from ringcast.spark.tables.bronze import MESSAGES, RESULTS
@@ -27,12 +26,12 @@ EXPERIMENT = "lived"
 STEP = 1.5
 NUMBERS = ("receivers", "loss_percent", "burst", "rate_hz", "payload_bytes", "delay_us", "bandwidth_mbit")
 COSTS = {"relate2": "ms", "latency_mean": "ms", "delivered": "%"}
+_LOOK = ("machine", "configuration", "measured_at")
 LEAST_LOSS = 0.01
 """Percent; less is none."""
 _TOLD = T.StructType(
     [
         T.StructField("taken_ns", T.LongType()), T.StructField("transport", T.StringType()),
-        T.StructField("asked", T.StringType()),
         T.StructField("messages", T.LongType()),
         *(T.StructField(name, T.DoubleType()) for name in (*NUMBERS, *COSTS)),
     ]
@@ -45,8 +44,8 @@ def lived(messages: DataFrame) -> DataFrame:
         "node", F.from_json(F.col("payload").cast("string"), _TOLD).alias("t")
     )  # fmt: skip
     # Experiments have other names, and learning from both needs the same ones.
-    named = F.udf(lambda transport, asked: called(transport, not asked.endswith(UNORDERED)), "string")
-    told = told.where("t.messages > 0").withColumn("called", named("t.transport", "t.asked")).where("called <> ''")
+    named = F.udf(lambda transport: called(transport), "string")
+    told = told.where("t.messages > 0").withColumn("called", named("t.transport")).where("called <> ''")
     keys = [F.lit("real"), F.lit("1"), F.lit("transport"), F.col("called")]
     for name in NUMBERS:
         keys += [F.lit(name), _rounded(F.col(f"t.{name}"), name)]
@@ -79,14 +78,19 @@ def _rounded(value: Column, name: str) -> Column:
     reads={"messages": MESSAGES, "results": RESULTS},
 )  # fmt: skip
 def lived_job(job: Job) -> None:
+    if not take_in_lived(job):
+        how = "'ringcast record' of '@ringcast/*/choices' and 'ringcast pipeline run ingest' do that"
+        raise NothingToDo("lived", f"the lake has no choices that are not results yet; {how}")
+
+
+def take_in_lived(job: Job) -> bool:
+    """What is recorded and is no result yet becomes one; whether there was any. Recordings of several nodes come in any
+    order, so a look is known by its node, its configuration and its time."""
     known = job.lake.read(RESULTS).where(F.col("experiment") == EXPERIMENT)
-    last = known.agg(F.max("measured_at")).first()
-    rows = lived(job.lake.read(MESSAGES))
-    if last is not None and last[0] is not None:
-        rows = rows.where(F.col("measured_at") > F.lit(last[0]))
+    rows = lived(job.lake.read(MESSAGES)).join(known.select(*_LOOK).distinct(), list(_LOOK), "left_anti")
     job.run.read(MESSAGES.name, None)
     rows = as_declared(rows.withColumn("run_id", F.lit(f"{EXPERIMENT}-{job.run.id}")), RESULTS)
     if rows.isEmpty():
-        how = "'ringcast record' of '@ringcast/*/choices' and 'ringcast pipeline run ingest' do that"
-        raise NothingToDo("lived", f"the lake has no later choices; {how}")
+        return False
     job.run.wrote(RESULTS.name, job.lake.append(RESULTS, rows, job.run.id).rows)
+    return True

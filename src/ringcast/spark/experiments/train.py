@@ -60,6 +60,9 @@ SPLITS = 3
 WHOLES = ("rate_hz", "loss_percent", "receivers")
 """Keys of which whole values are held out."""
 MANY_VALUES, QUARTERS = 10, 4
+THIN = 0.025
+"""Of the environments, at either end of a number: so few are no span that was learned from. In a span that was drawn
+from evenly they take less than a model is asked beyond it (`adapt.model.REACH`)."""
 COVERED = 0.99
 """Of the environments, for which the transports that a family may choose from hold a good one."""
 
@@ -210,18 +213,25 @@ def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1
         whole[key] = learning.whole(FAMILIES[best], key)
     say(f"{best}, of everything")
     wins = {row.best: row["count"] for row in rows.groupBy("best").count().orderBy(F.desc("count"), "best").collect()}
-    ends = rows.agg(*(f(key).alias(f"{f.__name__} {key}") for key in keys for f in (F.min, F.max))).first()
-    assert ends is not None
+    reached = spans(rows, keys)
     model = {
         **learning.models(FAMILIES[best], {"all": rows})["all"],
         "family": best, "share": mean(scores), "constant": mean(constants), "wins": wins,
         "whole": {key: mean(list(found.values())) for key, found in whole.items()},
-        "spans": {key: [ends[f"min {key}"], ends[f"max {key}"]] for key in keys},
+        "spans": reached,
     }  # fmt: skip
     held_out = rows.where(reduce(or_, (held(split) for split in range(splits)))).count()
     rows.unpersist()
     environments.unpersist()
     return Trained(model, shares, scores, constants, wins, total, held_out, whole)
+
+
+def spans(rows: DataFrame, keys: Sequence[str]) -> dict[str, list[float]]:
+    """From where to where the environments are dense. Beyond that a model has learned from single ones, if at all."""
+    ends = [F.percentile(key, F.array(F.lit(THIN), F.lit(1 - THIN))).alias(key) for key in keys]
+    found = rows.agg(*ends).first()
+    assert found is not None
+    return {key: [float(end) for end in found[key]] for key in keys}
 
 
 class _Learning:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ringcast
+from ringcast.model.policy import Periodic
 from ringcast.qos import Profile
 
 
@@ -54,6 +55,29 @@ def test_profiles_of_a_file(session, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="did you mean 'slow'"):
         tag.publisher(profile="slwo")
     assert not kept.closed
+
+
+def test_the_nearest_may_be_one_of_your_own(session, tmp_path, monkeypatch):
+    path = tmp_path / "profiles.toml"
+    path.write_text("[nearly]\nperiod_s = 0.2\nlatency_s = 0.11\nlease_s = 1.0\nhistory = 1\n")
+    monkeypatch.setenv("RINGCAST_PROFILES", str(path))
+    tag = session.tag("t")
+    kept = tag.publisher(profile=Profile(name="own", period_s=0.2, latency_s=0.1, lease_s=1.0, history=1))
+    with pytest.raises(ringcast.QosMismatch, match=r"'sensor'.*'own'.*profile 'nearly' fits"):
+        tag.subscribe(profile="sensor")
+    assert not kept.closed
+
+
+def test_under_a_policy_the_tags_own_publishers_are_compared(session):
+    tag = session.tag("t")
+    kept = tag.publisher(profile="sensor")
+    with pytest.raises(ringcast.QosMismatch, match=r"'control'.*'sensor'"):
+        tag.subscribe(profile="control", policy=Periodic(0.1))
+    with pytest.raises(ValueError, match="no deadline can be promised"):
+        tag.subscribe(deadline_s=0.1, policy=Periodic(0.1))
+    with tag.subscribe(profile="sensor", policy=Periodic(0.05)) as sub:
+        kept.send(b"x")
+        assert sub.recv(10).data == b"x"
 
 
 @pytest.mark.parametrize("pattern", ["t/a", "t/*"])

@@ -53,6 +53,45 @@ def test_a_schedule_of_its_own_stays(kernel):
         threads.take("fifo:0")
 
 
+def test_a_publisher_that_left_counts_no_more(kernel):
+    threads = UrgentThreads()
+    threads.take()
+    threads.channel(1, "fifo:30")
+    threads.channel(2, "fifo:10")
+    threads.gone(1)
+    assert mine(kernel) == (1, 9)
+    threads.channel(2, "")
+    assert mine(kernel) == (0, 0)
+    threads.gone(3)
+
+
+def test_a_closed_subscription_gives_its_threads_back(kernel):
+    threads = UrgentThreads("fifo:9")
+    done, taken = threading.Event(), threading.Event()
+
+    def read():
+        threads.take()
+        taken.set()
+        done.wait()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    taken.wait()
+    assert kernel[reader.native_id][:2] == (1, 8)
+    threads.close()
+    assert kernel[reader.native_id][:2] == (0, 0)
+    done.set()
+    reader.join()
+
+
+def test_what_another_subscription_gave_a_thread_stays(kernel):
+    one, other = UrgentThreads("fifo:9"), UrgentThreads("fifo:20")
+    one.take()
+    other.take()
+    one.close()
+    assert mine(kernel) == (1, 19)
+
+
 def test_a_refusal_leaves_the_thread_as_it_is(monkeypatch, caplog):
     def refuse(thread, values):
         raise OSError(1, "no")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from ringcast.admission.calibration import Calibration, Machine
 from ringcast.admission.model import AdmissionError, Cost, Costs
+from ringcast.admission.verdict import judge
 from ringcast.daemon.admitting.admitting import Admitting
-from ringcast.daemon.admitting.declared_system import declared_system
+from ringcast.daemon.admitting.declared_system import declared_system, transport_of
 from ringcast.daemon.table.rows import PublisherRow, SubscriberRow
 from ringcast.daemon.table.table import TagTable
-from ringcast.errors import AdmissionRefused
+from ringcast.errors import AdmissionRefused, QosMismatch
 from ringcast.model.declared import Declared
 from ringcast.model.identity import PublisherInfo, SubscriberInfo
-from ringcast.model.place import Wanted
+from ringcast.model.place import Setting, Wanted
 
 COST = Cost(fixed_s=1e-4)
 FOUND = Calibration(
@@ -174,3 +176,93 @@ def test_where_the_schema_says_nothing_a_size_has_all_the_bytes(table):
     published(table, "camera", Declared(0.1, 10_100))
     with pytest.raises(AdmissionRefused):
         Admitting(table, lambda: CELLS).subscribe("camera", 0.005, False, Wanted(size=(2, 2)))
+
+
+def elsewhere(tag: str, node: str, number: int = 5, **fields: object) -> SubscriberRow:
+    info = SubscriberInfo(
+        id=number, node=node, pattern=tag, pid=1, user="", reliable=bool(fields.pop("reliable", False)), program=""
+    )  # fmt: skip
+    return SubscriberRow(info=info, **fields)  # type: ignore[arg-type]
+
+
+def test_all_copies_of_a_stream_share_the_card_of_its_node(table):
+    """60 kB every 10 ms to five nodes is 2.6 times what a card of 100 Mbit/s carries, though each way has room."""
+    published(table, "t", Declared(0.01, 60_000))
+    admitting = Admitting(table, lambda: FOUND)
+    rows = [elsewhere("t", f"n{i}", deadline_s=5.0) for i in range(2, 7)]
+    admitting._judge("one", [], rows[:1])
+    with pytest.raises(AdmissionRefused, match="more is asked for than card of n1 can do"):
+        admitting._judge("five", [], rows)
+
+
+def test_streams_of_several_nodes_share_the_card_of_the_one_that_receives_them():
+    nodes = [f"n{i}" for i in range(2, 5)]
+    table = TagTable("n1", 1)
+    table.open_tag("t", {}, create=True)
+    rows = [
+        PublisherRow(info=PublisherInfo(id=1, node=node, tag="t", incarnation=9, pid=1, user="", program=""),
+                     depth=1, capacity_bytes=1, declared=Declared(0.01, 60_000))
+        for node in nodes
+    ]  # fmt: skip
+    subscribed(table, "t", 5.0)
+    admitting = Admitting(table, lambda: FOUND)
+    admitting._judge("one", rows[:1], [])
+    with pytest.raises(AdmissionRefused, match="more is asked for than card of n1 can do"):
+        admitting._judge("three", rows, [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "attributes", "setting", "transport"),
+    [
+        ({}, {}, "", "nak"),
+        ({"reliable": True}, {}, "", "tcp"),
+        ({"transport": "lateral+nak:r=4,c=3"}, {}, "", "lateral+nak:r=4,c=3"),
+        ({}, {"transport": "ack"}, "", "ack"),
+        ({"transport": "nak"}, {}, "ack", "ack"),
+        ({"reliable": True, "transport": "nak"}, {}, "", "nak"),
+    ],
+)
+def test_what_carries_a_stream_is_what_its_channel_has(fields, attributes, setting, transport):
+    table = TagTable("n1", 1)
+    row, _ = table.open_tag("t", attributes, create=True)
+    if setting:
+        table.put(msgspec.structs.replace(row, settings={"n2": Setting(transport=setting)}))
+    found = transport_of(elsewhere("t", "n2", **fields), table.tag("t"))
+    assert found == transport
+
+
+def test_a_recovering_transport_is_computed_with_one_loss_where_nobody_measured_it(table):
+    published(table, "t", Declared(0.01, 64))
+    found = declared_system(table, FOUND, [], [elsewhere("t", "n2", deadline_s=1.0)])
+    assert [part.what for part in judge(found).judged[0].parts].count("recovery") == 1
+    by_udp = declared_system(table, FOUND, [], [elsewhere("t", "n2", deadline_s=1.0, transport="udp")])
+    assert "recovery" not in [part.what for part in judge(by_udp).judged[0].parts]
+
+
+def test_a_bound_that_the_kernel_does_not_back_is_said_so(table):
+    def refuses(sched: str, node: str) -> None:
+        raise QosMismatch(f"the schedule {sched} on node {node!r}", "the kernel does not let this process", "be root")
+
+    published(table, "t", Declared(0.1, 64))
+    subscribed(table, "t", 0.005)
+    assert Admitting(table, never, refuses).unbacked("t") == []  # all on one node: the daemon has no thread for it
+    other = TagTable("n2", 1)
+    other.put(elsewhere("t", "n2", deadline_s=0.005))
+    table.apply(other.delta(table.digest()))
+    (said,) = Admitting(table, never, refuses).unbacked("*")
+    assert said.startswith("the bound of 't' is not backed on this node: ")
+    assert "fifo:32" in said
+    assert Admitting(table, never, lambda sched, node: None).unbacked("t") == []
+
+
+def test_streams_of_one_rung_wait_for_each_other(table):
+    """They have one thread priority, so neither preempts the other: both bounds have the other's time in them."""
+    published(table, "t", Declared(0.1, 64, 0.01), number=1)
+    published(table, "u", Declared(0.1, 64, 0.01), number=2)
+    subscribed(table, "t", 0.0601, number=8)
+    subscribed(table, "u", 0.0600, number=9)
+    found = declared_system(table, FOUND, [], [])
+    bounds = {one.tag: one.bound_s for one in judge(found).judged}
+    assert bounds["u of n1#2"] == bounds["t of n1#1"] > 0.02
+    strict = {one.tag: one.bound_s for one in judge(msgspec.structs.replace(found, rungs=False)).judged}
+    assert strict["u of n1#2"] < 0.02

@@ -10,7 +10,7 @@ from ringcast.admission.model import AdmissionError, Cost, Costs
 from ringcast.control import service
 from ringcast.control.placing import Way
 from ringcast.daemon.admitting.capacities import CAPACITY, AskCapacity, Capacities, Capacity
-from ringcast.daemon.admitting.declared_system import LINK_RATE, declared_system
+from ringcast.daemon.admitting.declared_system import LINK_RATE, declared_system, losses_in_a_row
 from ringcast.daemon.background import Background
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, SubscriberRow
 from ringcast.daemon.table.table import TagTable
@@ -20,6 +20,8 @@ from ringcast.model.identity import PublisherInfo, SubscriberInfo
 
 HERE = Calibration(Machine("p", 2, "k", "v"), Costs(publish=Cost(fixed_s=1e-5)), 1e-4, "now", True)
 THERE = Capacity(cores=8, costs=Costs(receive=Cost(fixed_s=3e-5)), blocking_s=2e-4, link_bps=80_000_000)
+
+LOST = {"b": 0.01, "c": 0.0}
 
 
 class Mesh:
@@ -56,7 +58,7 @@ def heard(rows, answers, calibration=lambda: HERE):
         async def ways(nodes):
             return [Way(node, 1, 0.004, 1.25e9) for node in nodes if node in answers]
 
-        made = Capacities("a", mesh, ways, calibration, background)
+        made = Capacities("a", mesh, ways, calibration, background, lambda: LOST)
         made.changed([Change(ChangeKind.ADDED, row) for row in rows])
         while made._asking or any(task is not asyncio.current_task() for task in asyncio.all_tasks()):
             await asyncio.sleep(0)
@@ -78,15 +80,17 @@ def test_nodes_that_declare_something_are_asked_once():
     assert mesh.asked == [("b", CAPACITY)]
     assert found.of("b") == THERE
     assert found.of("c") is None
-    assert found.way("b", "a") == (10_000_000, 0.002)  # what the administrator there said is less than the card's
-    assert found.way("b", "c") == (0.0, 0.0)
+    assert found.card("b") == 10_000_000  # what the administrator there said
+    assert found.card("a") == 1.25e9  # what the interface that leads there says
+    assert found.latency_s("b", "a") == 0.002
+    assert (found.card("c"), found.latency_s("b", "c")) == (0.0, 0.0)
 
 
 def test_a_node_that_does_not_answer_is_not_known():
     found, mesh = heard([subscriber("b", 0.1)], {})
     assert mesh.asked == [("b", CAPACITY)]
     assert found.of("b") is None
-    assert found.way("a", "b") == (0.0, 0.0)
+    assert (found.card("b"), found.latency_s("a", "b"), found.loss("b", "d")) == (0.0, 0.0, None)
 
 
 def test_what_is_known_is_what_is_judged():
@@ -99,8 +103,9 @@ def test_what_is_known_is_what_is_judged():
     assert (nodes["a"].cores, nodes["b"].cores, nodes["c"].cores) == (2, 8, 1)
     assert nodes["b"].costs == THERE.costs
     assert nodes["c"].costs is None
+    assert (nodes["a"].card, nodes["b"].card, nodes["c"].card) == (1.25e9, 10_000_000, LINK_RATE)
     assert {(link.a, link.b): link.bandwidth for link in system.links} == {
-        ("a", "b"): 10_000_000, ("a", "c"): LINK_RATE, ("b", "c"): LINK_RATE,
+        ("a", "b"): 10_000_000, ("a", "c"): LINK_RATE, ("b", "c"): 10_000_000,
     }  # fmt: skip
 
 
@@ -120,12 +125,34 @@ def test_the_way_between_two_others_is_what_they_measured():
     ways = [Way("c", 2, 0.010, 2e6), Way("x", 1, 0.5, 1.0)]
     there = {"b": msgspec.structs.replace(THERE, ways=ways), "c": msgspec.structs.replace(THERE, link_bps=8_000_000)}
     found, mesh = heard([subscriber("b", 0.1), subscriber("c", 0.1)], there)
-    assert mesh.to == {"b": ["c"], "c": ["b"]}
-    assert found.way("b", "c") == found.way("c", "b") == (1e6, 0.005)  # what the administrator of c said is least
-    assert found.way("b", "d") == (0.0, 0.0)
+    assert mesh.to == {"b": ["a", "c"], "c": ["a", "b"]}
+    assert found.latency_s("b", "c") == found.latency_s("c", "b") == 0.005
+    assert found.latency_s("b", "d") == 0.0
+    assert found.card("c") == 1e6  # what its administrator said
+    assert found.card("b") == 1.0  # its slowest interface: it may be the one that is used
 
 
 def test_this_node_measures_the_ways_that_it_is_asked_for():
     _, mesh = heard([], {"c": THERE, "d": THERE})
     answer = asyncio.run(mesh.services[CAPACITY]("b", service.encode(AskCapacity(to=["a", "c", "nobody"]))))
     assert [way.node for way in service.decode_untrusted(answer, Capacity).ways] == ["c"]
+
+
+def test_what_channels_lost_counts_in_the_direction_that_is_worse():
+    there = {"b": msgspec.structs.replace(THERE, losses={"a": 0.2, "c": 0.5}), "c": THERE, "d": THERE}
+    found, mesh = heard([subscriber(node, 0.1) for node in "bcd"], there)
+    assert found.loss("a", "b") == found.loss("b", "a") == 0.2
+    assert found.loss("b", "c") == 0.5
+    assert found.loss("a", "c") == 0.0  # measured, and nothing was lost
+    assert found.loss("a", "d") is None
+    answer = asyncio.run(mesh.services[CAPACITY]("b", service.encode(AskCapacity())))
+    assert service.decode_untrusted(answer, Capacity).losses == LOST
+
+
+@pytest.mark.parametrize(
+    ("share", "losses"),
+    [(None, 1), (0.0, 0), (1e-9, 1), (1e-6, 1), (1e-3, 2), (0.01, 3), (0.1, 6), (0.9, 16), (1.0, 16)],
+)
+def test_how_often_in_a_row_a_message_may_be_lost(share, losses):
+    """So often that one in a million is lost more often; where nobody measured it, once."""
+    assert losses_in_a_row(share) == losses

@@ -5,10 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ringcast.adapt.deciding import Candidate, Ranking, Wish
+from ringcast.adapt.deciding import Ranking
 from ringcast.adapt.environment import Cost, Environment
+from ringcast.adapt.foretelling import Candidate
+from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Lived
-from ringcast.daemon.choosing.chooser import explained, lived, serves, wishes_of
+from ringcast.daemon.choosing.chooser import asker, explained, lived, serves, wishes_of
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.streams.routes import check_options, check_setting, demand
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
@@ -17,6 +19,11 @@ from ringcast.model.carrier import Automatic, Chosen, automatic
 from ringcast.model.identity import SubscriberInfo
 from ringcast.model.place import Setting, Wanted
 from ringcast.model.tag import TagAttributes
+
+AROUND = Environment(
+    receivers=3, loss_percent=5.0, burst=1.0, rate_hz=100.0, payload_bytes=200.0, delay_us=500.0, bandwidth_mbit=100.0,
+    messages=300,
+)  # fmt: skip
 
 
 def row(transport: str = "", setting: str = "", **chosen: str) -> TagRow:
@@ -68,8 +75,9 @@ def test_a_transport_by_name_pins_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["auto", "auto:", "auto:speed", "auto:p99,loss=2,loss=x", "auto:p99,patience=3", "auto:p99,loss=120%"]
-)
+    "text", ["auto", "auto:", "auto:speed", "auto:p99,loss=2,loss=x", "auto:p99,patience=3", "auto:p99,loss=120%",
+             "auto:deadline=", "auto:deadline=20", "auto:deadline=0ms", "auto:deadline=2h", "auto:p99=20ms"]
+)  # fmt: skip
 def test_what_cannot_be_asked_for_is_refused_with_what_can(text: str) -> None:
     with pytest.raises(ValueError, match=r"auto:METRIC|loss=NUMBER"):
         automatic(text)
@@ -85,22 +93,47 @@ def test_how_much_may_be_missing_is_a_share() -> None:
     assert automatic("auto:p99,loss=0.5") == Automatic("p99", 0.5)
 
 
+def test_a_deadline_may_be_said_and_no_model_knows_another_than_that_of_experiments() -> None:
+    assert automatic("auto:deadline") == Automatic("deadline", 1.0, 0.1)
+    assert automatic("auto:deadline=20ms,loss=2%") == Automatic("deadline", 0.02, 0.02)
+    assert automatic("auto:deadline=0.1s").deadline_s == 0.1
+    (strict,) = wishes_of(row("auto:deadline=20ms"), [subscriber(1)]).values()
+    assert (strict.deadline_s, strict.learned) == (0.02, "")
+    assert Wish("deadline").learned == "late_or_lost_100ms"
+
+
 def test_a_transport_that_is_not_installed_serves_nobody() -> None:
     assert not serves("pigeons", Wish("relate2"))
 
 
 def test_what_was_lived_through_is_told_with_what_was_predicted() -> None:
-    around = Environment(
-        receivers=3, loss_percent=5.0, burst=1.0, rate_hz=100.0, payload_bytes=200.0, delay_us=500.0,
-        bandwidth_mbit=100.0, messages=300,
-    )  # fmt: skip
     ranking = Ranking([Candidate("nak", 1.0), Candidate("udp", 1.2)], "a test")
-    found = lived("cam", "auto:relate2", "udp", around, Cost(95, 5, 95 * 2_000_000), ranking, "nak", 7)
+    found = lived("cam", "auto:relate2", "udp", AROUND, Cost(95, 5, 95 * 2_000_000), ranking, "nak", 7)
     assert (found.tag, found.transport, found.changed_to, found.taken_ns) == ("cam", "udp", "nak", 7)
     assert (found.receivers, found.loss_percent, found.rate_hz) == (3, 5.0, 100.0)
     assert (found.delivered, found.latency_mean, found.relate2) == (95.0, 2.0, 12.0)
     assert found.predicted == pytest.approx(1.2)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Lived) == found
+
+
+def test_what_is_listed_as_unordered_was_predicted_too() -> None:
+    ranking = Ranking([Candidate("multicast+nak", 1.0), Candidate("multicast+parity:r=4,c=3", 1.5)], "a test")
+    listed = demand(
+        SubscribeOptions(transport="multicast+parity:r=4,c=3", ordered=False), row(), "b"
+    ).transport  # fmt: skip
+    found = lived("cam", "auto:relate2 unordered", listed, AROUND, Cost(95, 5, 0), ranking, "", 7)
+    assert found.transport == "multicast+parity+unordered:r=4,c=3"
+    assert found.predicted == pytest.approx(1.5)
+
+
+def test_a_look_is_told_for_whom_the_stream_was_carried_so() -> None:
+    keys = ["auto:relate2", "auto:relate2 unordered"]
+    chosen = {"auto:relate2": "multicast+nak", "auto:relate2 unordered": "multicast+parity:r=4,c=3"}
+    assert asker("multicast+parity+unordered:r=4,c=3", keys, chosen) == "auto:relate2 unordered"
+    assert asker("multicast+nak", keys, chosen) == "auto:relate2"
+    assert asker("multicast+nak", keys, {**chosen, "auto:relate2": "tcp", keys[1]: "multicast+nak"}) == keys[1]
+    assert asker("ack", keys, chosen) == "auto:relate2", "pinned: whoever is promised as much order"
+    assert asker("multicast+unordered", keys, {}) == "auto:relate2 unordered"
 
 
 def test_a_choice_is_explained_with_candidates_in_times_the_best() -> None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from ringcast.adapt.deciding import Ranking
 from ringcast.adapt.environment import Surroundings
+from ringcast.adapt.foretelling import Candidate
+from ringcast.adapt.judging import FOLDER
+from ringcast.cli.program import main
 from ringcast.control.between.choosing import Heard
 from ringcast.lab.adamant.grid import Cell
-from ringcast.lab.adaptation import choices, experiment
-from ringcast.lab.adaptation.experiment import conclude, conclude_phases
-from ringcast.lab.adaptation.living import Carrier, Choosing, Life, live
+from ringcast.lab.adaptation import choices, experiment, living
+from ringcast.lab.adaptation.experiment import changes, conclude, conclude_phases, model_of
+from ringcast.lab.adaptation.living import Carrier, Choosing, live
 from ringcast.lab.adaptation.phases import Phase, phases
 from ringcast.lab.adaptation.real import ADAPTIVE
+from ringcast.lab.measuring.report import Findings
 from ringcast.record.figures import Measured
 
 CALM = Phase("calm", Cell(3, 0.0, 1.0, 100.0, 200, 500.0, 100.0), 600)
@@ -42,6 +48,34 @@ def test_bursts_look_alike_whatever_carries_the_stream(transport: str) -> None:
     found = watching.around.environment()
     assert found is not None
     assert 2.5 < found.burst < 5.5
+
+
+def test_the_first_choice_is_no_change_even_if_it_is_what_carried_it_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    transports = iter(["multicast+nak", "multicast+nak", "multicast"])
+    last = Ranking([Candidate("multicast", 1.0), Candidate("multicast+nak", 9.0)], "a test")
+
+    def told(*_: object) -> Ranking:
+        name = next(transports, "")
+        return Ranking([Candidate(name, 1.0)], "a test") if name else last
+
+    monkeypatch.setattr(living, "ranked", told)
+    assert changes(CALM.cell, 600, None) == 1, "from nak to multicast, and nothing else"
+
+
+def test_it_is_chosen_by_what_was_trained_in_the_lake_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RINGCAST_LAKE", str(tmp_path / "another"))
+    assert "package" in model_of(tmp_path)[1]
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "relate2.json").write_bytes((FOLDER / "relate2.json").read_bytes())
+    assert str(tmp_path) in model_of(tmp_path)[1]
+    assert "package" in model_of(None)[1]
+    given = {}
+    monkeypatch.setattr(experiment, "run", lambda quick, bar, **only: given.update(only) or Findings())
+    command = ["lab", "run", "adaptation", "--quick", "--lake", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    assert given["lake"] == tmp_path
 
 
 def test_a_life_depends_on_its_seed_alone() -> None:
@@ -98,16 +132,11 @@ class Told:
 
 
 def test_a_steady_environment_is_lived_through_with_many_seeds() -> None:
-    seeds: list[int] = []
-
-    def lived(plan: list[Phase], carrier: Carrier, seed: int) -> list[Life]:
-        seeds.append(seed)
-        changes = [(0, "nak"), (1, "a"), (2, "b"), (3, "c")] if seed == 3 else [(0, "nak"), (1, "a")]
-        return [Life(chosen=changes)]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "live", lived)
+        patch.setattr(experiment, "changes", lambda cell, messages, model, seed: 2 if seed == 3 else 0)
         most, mean = experiment._steady(None, 4).rows
-    assert sorted(set(seeds)) == [1, 2, 3, 4]
     assert (most.value, most.met) == (2.0, False), "one seed is enough to fail"
     assert mean.value == 0.5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "changes", lambda cell, messages, model, seed: 2 if seed == 3 else 0)
+        assert experiment._steady(None, 2).rows[0].met is True

@@ -138,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
     experiment = importlib.import_module(EXPERIMENTS[args.experiment][0])
     output = Output(args.json)
     folder = args.out or Path("out") / args.experiment
-    only = _part(experiment, args, folder)
+    only = _part(experiment, args, folder, lake)
     words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
     command = " ".join(["ringcast lab run", args.experiment, *(["--part", args.part] if args.part else []), *words])
     with Bar(told=args.together, hurried=args.together and args.quick) as bar:
@@ -168,13 +168,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _part(experiment: ModuleType, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def _part(experiment: ModuleType, args: argparse.Namespace, folder: Path, lake: Path) -> dict[str, Any]:
     """What an experiment that has parts is told besides. Raises Misuse."""
     parts = getattr(experiment, "PARTS", ())
     if args.part and args.part not in parts:
         known = f"its parts are {', '.join(parts)}" if parts else "it has no parts"
         raise Misuse(f"{args.experiment} has no part {args.part!r}; {known}")
     told: dict[str, Any] = {"part": args.part, "folder": folder} if parts else {}
+    if getattr(experiment, "CHOOSES_BY_LAKE", False):
+        told["lake"] = lake
     # What another one of all measured already.
     return {**told, "beside": folder.parent} if args.together and hasattr(experiment, "BESIDE") else told
 

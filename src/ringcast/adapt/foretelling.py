@@ -1,0 +1,145 @@
+"""What a transport can be expected to cost in an environment, from what is known without having tried. Pure.
+
+By this arithmetic transports are ranked where no model is asked (`rule`), those that would lose too much are left out,
+and what a model says in times the best becomes a number with a unit. A metric's cost is lower the better: what is
+delivered counts as what is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ringcast.adapt.environment import Environment
+from ringcast.adapt.features import HEADS_BYTES
+from ringcast.adapt.names import Makeup, makeup
+from ringcast.adapt.wanting import SLACK, Wish
+from ringcast.model.carrier import METRICS
+
+HEARTBEAT_S = 0.005
+SEND_S = 5e-6
+LEAST_WAY_S = 5e-5
+TAIL = 0.01
+"""Of the messages, p99 is about."""
+UNSEEN_LOSS = 0.001
+"""What has not been lost yet may be: where losses are the cost, a line without any counts as if it lost so many."""
+UNITS = {"relate2": "ms", "p99": "ms", "deadline": "%", "bandwidth": "B/s", "delivered": "%"}
+"""Of what is shown: percent late or lost, percent delivered, bytes per second on the wire."""
+
+
+class Candidate(NamedTuple):
+    """`score`: the lower the better."""
+
+    transport: str
+    score: float
+
+
+def rule(environment: Environment, wish: Wish) -> list[Candidate]:
+    """A few transports by what they can be expected to cost, best first; of equals what waits least. Costs that hardly
+    differ cause no change, so nothing wanders where the environment is between two."""
+    many = environment.receivers > 2
+    names = (
+        "multicast" if many else "udp", "multicast+nak" if many else "nak", "multicast+parity:r=4,c=2,flush=1s",
+        "multicast+parity+nak:r=4,c=1,flush=1s", "tcp",
+    )  # fmt: skip
+    slack = SLACK.get(METRICS[wish.metric], 0.0)
+    rated = [(cost(name, environment, wish) + slack, wait_s(makeup(name), environment), name) for name in names]
+    return [Candidate(name, score) for score, _, name in sorted(rated)]
+
+
+def cost(transport: str, environment: Environment, wish: Wish) -> float:
+    """The metric, in its unit; of `delivered`, the percent that are missing."""
+    made, period_s = makeup(transport), 1 / environment.rate_hz
+    share = min(environment.loss_percent / 100, 1.0)
+    if wish.metric in ("deadline", "delivered"):
+        share = max(share, UNSEEN_LOSS)
+    if wish.metric == "bandwidth":
+        return environment.rate_hz * _bytes(made, environment, share)
+    lost = lost_share(made, share, environment.burst, environment.receivers)
+    if wish.metric == "delivered":
+        return 100 * lost
+    way_s, waits_s = _way_s(environment), wait_s(made, environment)
+    # What is delivered in order holds up those that follow it.
+    held = 1 + (waits_s / period_s / 2 if made.again and waits_s > period_s else 0)
+    delayed = min(max(share - lost, 0.0) * held, 1.0)
+    if wish.metric == "deadline":
+        late = 1 - lost if way_s > wish.deadline_s else delayed if way_s + waits_s > wish.deadline_s else 0.0
+        return 100 * min(lost + late, 1.0)
+    if wish.metric == "p99":
+        return 1e3 * (way_s + waits_s * min(delayed / TAIL, 1.0))
+    return 1e3 * (way_s + share * waits_s * held) * (1 + 100 * lost)
+
+
+def shown(best: str, times: list[float], environment: Environment, wish: Wish) -> list[float]:
+    """The metric of several in `UNITS`, from what the best costs and how many times that each costs."""
+    slack = SLACK.get(METRICS[wish.metric], 0.0)
+    lowest = cost(best, environment, wish) + slack
+    found = [max(lowest * one - slack, 0.0) for one in times]
+    return [max(100 - one, 0.0) for one in found] if wish.metric == "delivered" else found
+
+
+def wait_s(made: Makeup, environment: Environment) -> float:
+    """How long a message that was lost waits for its repair, beyond its way."""
+    way_s, period_s = _way_s(environment), 1 / environment.rate_hz
+    if made.code:
+        return min((made.r - 1) * period_s, made.flush_s) + way_s
+    if not made.again:
+        return 0.0
+    # A later message or a heartbeat reveals a loss, then it is asked for and sent.
+    again_s = min(environment.burst * period_s, HEARTBEAT_S) + 2 * way_s
+    return 2 * again_s + environment.receivers * SEND_S if made.tcp else again_s
+
+
+def more_packets(transport: str) -> float:
+    """How many a receiver gets for each message besides it, where nothing is lost."""
+    made = makeup(transport)
+    return made.c / made.r if made.code else 0.0
+
+
+def expected_loss(transport: str, environment: Environment) -> float:
+    """The share of messages that will be missing, roughly: one repair in a burst is worth less than alone."""
+    loss = min(environment.loss_percent / 100, 1.0)
+    return lost_share(makeup(transport), loss, environment.burst, environment.receivers)
+
+
+def lost_share(made: Makeup, loss: float, burst: float, receivers: int) -> float:
+    """The same, of what was read already. Never more than `loss`."""
+    if made.again:
+        return 0.0
+    if made.code == "lateral":
+        # c repairs of it travel, each helps if the other r - 1 packets are here and it arrives itself.
+        helps = (1 - loss) ** made.r
+        return float(loss * (1 - helps) ** min(made.c, max(receivers - 1, 0)))
+    if made.code:
+        # Poisson: more bursts hit the block than it can spare.
+        return loss * _poisson_above((made.r + made.c) * loss / burst, made.c / burst)
+    return loss
+
+
+def _poisson_above(mean: float, most: float) -> float:
+    """The chance of more than `most` besides one that happened."""
+    term, total, k = math.exp(-mean), 0.0, 0
+    while k + 1 <= most:
+        total += term
+        k += 1
+        term *= mean / k
+    return max(1 - total, 0.0)
+
+
+def _way_s(environment: Environment) -> float:
+    return max(1e-6 * environment.delay_us, LEAST_WAY_S)
+
+
+def _bytes(made: Makeup, environment: Environment, share: float) -> float:
+    """On the wire for each message, from all hosts."""
+    packet, receivers = environment.payload_bytes + HEADS_BYTES, environment.receivers
+    found = packet * (receivers if made.each else 1)
+    if made.code == "lateral":
+        found += packet * receivers * made.c / made.r
+    elif made.code:
+        block = min(made.r, math.floor(made.flush_s * environment.rate_hz) + 1)
+        found += packet * made.c / block * (receivers if made.each else 1)
+    if made.again:
+        # A request, and the message once more.
+        found += share * receivers * (packet + HEADS_BYTES) + (HEADS_BYTES * receivers if made.tcp else 0)
+    return found

@@ -1,0 +1,1 @@
+"""What `ringcast agent` knows of deadlines."""
