@@ -15,9 +15,9 @@ from pathlib import Path
 from ringcast.adapt import Chooser
 from ringcast.adapt.deciding import ENOUGH, Deciding, ranked
 from ringcast.adapt.environment import Environment
-from ringcast.adapt.judging import judged, shipped_examples
+from ringcast.adapt.judging import Examples, held_out_examples, judged, shipped_examples
 from ringcast.adapt.shipped import ruled, shipped_model
-from ringcast.adapt.wanting import Wish
+from ringcast.adapt.wanting import Wish, plain
 from ringcast.lab.adamant.environments import environments
 from ringcast.lab.adamant.field.network import FieldNetwork
 from ringcast.lab.adamant.grid import Cell
@@ -110,7 +110,7 @@ def run_simulated(quick: bool, steps: Steps, lake: Path | None = None) -> Findin
     steps.step("how long a decision takes")
     if model is not None:
         findings.add(_decisions(model))
-        findings.add(_unseen(model))
+        findings.add(beyond_the_grid(model, of_package=by == OF_PACKAGE))
     findings.notes.append(by)
     findings.notes.append(
         f"costs are ReLate2 (ms), mean of {len(adaptive)} seeds, after the first {SETTLING} messages of a phase; "
@@ -119,13 +119,16 @@ def run_simulated(quick: bool, steps: Steps, lake: Path | None = None) -> Findin
     return findings
 
 
+OF_PACKAGE = "chosen by the model of the package"
+
+
 def model_of(lake: Path | None) -> tuple[Chooser | None, str]:
     """What was trained in that lake, or else the package's. Raises ModelError."""
     path = lake / "models" / "relate2.json" if lake is not None else None
     if path is not None and path.exists():
         return Chooser.load(path), f"chosen by {path}"
     found = shipped_model("relate2")
-    return found, "chosen by the model of the package" if found is not None else "chosen by the rule alone"
+    return found, OF_PACKAGE if found is not None else "chosen by the rule alone"
 
 
 def pipelines(part: str) -> tuple[str, ...]:
@@ -245,13 +248,26 @@ def changes(cell: Cell, messages: int, model: Chooser | None, seed: int = 1) -> 
     return max(len(choosing.whys) - 1, 0)
 
 
-def _unseen(model: Chooser) -> Findings:
+def beyond_the_grid(model: Chooser, of_package: bool) -> Findings:
+    """The package's models, that for an order too, in what was held out for them alone; one that was trained here in
+    those environments by which models are let in."""
+    if not of_package:
+        return _unseen(model, shipped_examples(model.metric))
+    found = Findings()
+    for metric in (model.metric, f"{model.metric} in order"):
+        own = shipped_model(metric)
+        if own is not None:
+            found.add(_unseen(own, held_out_examples(metric)))
+    return found
+
+
+def _unseen(model: Chooser, examples: Examples | None) -> Findings:
     """In environments that nobody looked at before the model was finished."""
-    examples = shipped_examples(model.metric)
     if examples is None:
         return Findings()
     found = judged(model.choose, examples)
-    name = f"{len(examples.environments)} environments beyond the grid: within 5 % of the best"
+    order = ", in order" if plain(model.metric)[1] else ""
+    name = f"{len(examples.environments)} environments beyond the grid{order}: within 5 % of the best"
     return Findings(
         rows=[
             at_least(

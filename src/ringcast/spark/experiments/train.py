@@ -49,7 +49,7 @@ from ringcast.spark.experiments.learning.examples import (
 from ringcast.spark.experiments.learning.export import forest, linear, tree
 from ringcast.spark.experiments.results import taken_in
 from ringcast.spark.experiments.unseen import EXPERIMENT as UNSEEN
-from ringcast.spark.experiments.unseen import TUNING
+from ringcast.spark.experiments.unseen import GATE, TUNING
 from ringcast.spark.tables.bronze import RESULTS
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def train_job(job: Job) -> None:
     splits = int(job.options.get("splits") or SPLITS)
     wholes = job.options.get("wholes")
     trained = train(
-        taken_in(job).where(~F.col("experiment").isin(UNSEEN, TUNING)),
+        taken_in(job).where(~F.col("experiment").isin(UNSEEN, TUNING, GATE)),
         metric,
         splits=splits,
         wholes=WHOLES if wholes is None else str(wholes).split(","),

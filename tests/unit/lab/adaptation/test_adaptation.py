@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
 import pytest
 
+from ringcast.adapt import judging
 from ringcast.adapt.deciding import Ranking
 from ringcast.adapt.environment import Surroundings
 from ringcast.adapt.foretelling import Candidate
 from ringcast.adapt.judging import FOLDER
 from ringcast.cli.program import main
 from ringcast.control.between.choosing import Heard
+from ringcast.lab.adamant.environments import GATE_SEED, SEED, TUNING_SEED, UNSEEN_NUMBER, UNSEEN_SEED, environments
 from ringcast.lab.adamant.grid import Cell
 from ringcast.lab.adaptation import choices, experiment, living
 from ringcast.lab.adaptation.experiment import changes, conclude, conclude_phases, model_of
@@ -140,3 +143,28 @@ def test_a_steady_environment_is_lived_through_with_many_seeds() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "changes", lambda cell, messages, model, seed: 2 if seed == 3 else 0)
         assert experiment._steady(None, 2).rows[0].met is True
+
+
+def test_the_packages_models_are_judged_by_what_was_held_out_and_others_by_what_lets_models_in() -> None:
+    model = experiment.shipped_model("relate2")
+    assert model is not None
+    asked = [row for row in experiment.beyond_the_grid(model, of_package=True).rows if row.kind == "asked"]
+    assert ["in order" in row.name for row in asked] == [False, True]
+    assert all(row.met for row in asked)
+    used: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "held_out_examples", lambda metric: used.append("held out"))
+        patch.setattr(experiment, "shipped_examples", lambda metric: used.append("gate"))
+        experiment.beyond_the_grid(model, of_package=False)
+        assert used == ["gate"]
+
+
+def test_no_environment_decides_twice_what_it_was_drawn_for() -> None:
+    drawn = {seed: set(environments(UNSEEN_NUMBER, seed)) for seed in (SEED, TUNING_SEED, UNSEEN_SEED, GATE_SEED)}
+    assert not any(one & other for (_, one), (_, other) in itertools.combinations(drawn.items(), 2))
+    gate, held_out = (of("relate2") for of in (judging.shipped_examples, judging.held_out_examples))
+    assert gate is not None
+    assert held_out is not None
+    assert not {tuple(one) for one in gate.environments} & {tuple(one) for one in held_out.environments}
+    assert gate.transports == held_out.transports
+    assert len(gate.environments) == len(held_out.environments) == UNSEEN_NUMBER
