@@ -36,7 +36,9 @@ QUESTIONS: dict[str, Callable[[Path, bool], Found]] = {
     "sizes": lambda place, quick: one_ring.sizes(place, 4 << 20 if quick else 256 << 20),
     "nodes": lambda place, quick: mesh.nodes(place, 5 if quick else 50, 1000),
     "join": lambda place, quick: mesh.join(place, 5 if quick else 20, 1000 if quick else 10_000),
-    "simulated": lambda place, quick: mesh.simulated((10, 30, 100) if quick else (10, 100, 1000)),
+    "simulated": lambda place, quick: mesh.simulated(
+        (10, 30, 100) if quick else (10, 100, 1000), 1000 if quick else 10_000
+    ),
 }
 PEERS = "peers"
 

@@ -103,7 +103,7 @@ def daemon(
     process = subprocess.Popen([*before, *command, *options], stdin=subprocess.DEVNULL, process_group=0)
     try:
         deadline = time.monotonic() + START_S
-        while not path.exists():
+        while not _answers(path):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"daemon {name} did not start")
             time.sleep(0.01)
@@ -115,6 +115,12 @@ def daemon(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _answers(path: Path) -> bool:
+    """Whether somebody listens there: the file is there a moment before."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        return probe.connect_ex(str(path)) == 0
 
 
 def free_ports(count: int) -> list[int]:

@@ -375,6 +375,7 @@ void bind_reader(nb::module_& m) {
         .def("use_bridge", [](PyReader& r, PyBridge& b) { return r.open().use_port(b.open()); }, "bridge"_a)
         .def("use_signal", [](PyReader& r) { return r.open().use_direct_port(); })
         .def("newest", [](PyReader& r) { return or_none(r.newest()); })
+        .def("heads", [](PyReader& r) { return heads_of(r.open().members()); })
         .def("wait_newer", &PyReader::wait_newer, "sent_ns"_a, "timeout"_a = nb::none())
         .def("poke", [](PyReader& r) { r.open().poke(); })
         .def("fail", &PyReader::fail, "error"_a.none())

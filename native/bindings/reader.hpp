@@ -24,6 +24,18 @@ inline Source& source_of(const Reader::Member& member) { return *static_cast<Sou
     raise_corrupt(source_of(member));
 }
 
+// Of each ring its publisher and the newest message's number; None where it has none.
+inline nb::list heads_of(const std::vector<Reader::MemberPtr>& members) {
+    nb::list out;
+    for (const auto& member : members) {
+        Record record;
+        Reader::Member* from;
+        const bool any = Reader::newest({member}, INT64_MIN, record, from) == Peek::ready;
+        out.append(nb::make_tuple(source_of(*member).publisher, any ? nb::object(nb::int_(record.seq)) : nb::object(nb::none())));
+    }
+    return out;
+}
+
 inline nb::object newest_of(Reader& reader, const std::vector<Reader::MemberPtr>& members, i64 after_ns) {
     for (int attempt = 0; attempt < kPullAttempts; ++attempt) {
         Record record;

@@ -6,13 +6,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "ring/mailbox.hpp"
 #include "ring/memory.hpp"
 #include "system/futex_signal.hpp"
+#include "system/inheriting_mutex.hpp"
 #include "system/thread.hpp"
 
 namespace ringcast {
@@ -43,7 +43,7 @@ private:
 
     Descriptor fd_;
     Mapping map_;
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     std::unordered_map<u32, std::vector<std::shared_ptr<Port>>> ports_;
     Thread thread_;
 };

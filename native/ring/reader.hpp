@@ -104,7 +104,7 @@ public:
     // The doorbells of so many of them as there is room for. Publishers wake whoever sleeps on them from now on.
     static std::size_t watch_bells(const std::vector<MemberPtr>& members, std::span<futex::SeenWord> out);
 
-    // Sleep until there may be something, a signal, a slice of time or the deadline. Without the GIL.
+    // Sleep until there may be something, a signal or the deadline; the main thread also after a slice. Without the GIL.
     futex::WaitResult wait(i64 until_steady_ns);
     // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared. Whether
     // something came meanwhile.
@@ -150,7 +150,8 @@ private:
     void heat(Member* member);
     void heat_all();
     bool ready();
-    bool limit_by_watch(i64 for_ns, const std::atomic<u32>& word);
+    futex::WaitResult sleep_on(std::span<const futex::SeenWord> words, i64 for_ns);
+    bool missed();
     futex::WaitResult slept(futex::WaitResult outcome);
     Inflow* inflow() const {
         return active_.size() == 1 && box_ == nullptr && my_port_ == nullptr ? active_[0]->inflow.get() : nullptr;

@@ -1,5 +1,6 @@
 // How a reader sleeps: on the doorbells of its rings, on a mailbox, or on an eventfd; and how it spins before.
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -32,7 +33,7 @@ bool Reader::spin_planned() {
 }
 
 futex::WaitResult Reader::wait(i64 until_steady_ns) {
-    i64 left = futex::kSliceNs;
+    i64 left = kForever;
     if (until_steady_ns != kForever) {
         left = until_steady_ns - steady_ns();
         if (left <= 0) return look_once();
@@ -56,9 +57,32 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
     return slept(box_ != nullptr ? wait_mailbox(left) : wait_direct(left));
 }
 
-// Whether this sleep needs no timer, because the process's watch ends it (`watched_.end` when it is over).
-bool Reader::limit_by_watch(i64 for_ns, const std::atomic<u32>& word) {
-    return short_sleeps_ >= kShortSleeps && for_ns >= futex::kSliceNs && watched_.begin(word);
+// What is slept on last. Without a timer while messages come quickly; without being woken for nothing while none come.
+futex::WaitResult Reader::sleep_on(std::span<const futex::SeenWord> words, i64 for_ns) {
+    if (for_ns < futex::kSliceNs) return futex::wait_any(words, for_ns);
+    if (short_sleeps_ >= kShortSleeps) {
+        if (!watched_.begin(*words[0].word)) return futex::wait_any(words, for_ns);
+        const futex::WaitResult outcome = futex::wait_unbounded(words);
+        watched_.end();
+        return outcome;
+    }
+    // Python's handlers of signals run in the main thread, which looks for them after every slice.
+    const bool has_signals = gettid() == process_;
+    if (has_signals || !watched_.begin_quiet(*words[0].word, [](void* reader) { return static_cast<Reader*>(reader)->missed(); }, this))
+        return futex::wait_any(words, for_ns);
+    const futex::WaitResult outcome = futex::wait_unbounded(words, for_ns != kForever ? steady_ns() + for_ns : kForever);
+    watched_.end_quiet();
+    return outcome;
+}
+
+// Whether this reader sleeps though there is something for it. Called by the process's watch while it sleeps.
+bool Reader::missed() {
+    if (ready() || (inflow() != nullptr && inflow()->vacant())) return true;
+    const i64 now = steady_ns();
+    if (box_ == nullptr || now < next_sweep_ns_) return false;
+    if (std::any_of(active_.begin(), active_.end(), [](const auto& member) { return member->cursor->behind(); })) return true;
+    next_sweep_ns_ = now + kSweepNs;
+    return false;
 }
 
 futex::WaitResult Reader::slept(futex::WaitResult outcome) {
@@ -153,10 +177,8 @@ futex::WaitResult Reader::wait_direct(i64 for_ns) {
     on_bells_.store(true);
     // After the bell was read: it is rung when the turn to receive becomes free.
     const bool turn = inflow() != nullptr && inflow()->vacant();
-    const bool watched = limit_by_watch(for_ns, *watches[0].word);
     futex::WaitResult outcome = futex::WaitResult::woken;
-    if (!ready() && !turn) outcome = watched ? futex::wait_unbounded({watches.data(), n}) : futex::wait_any({watches.data(), n}, for_ns);
-    if (watched) watched_.end();
+    if (!ready() && !turn) outcome = sleep_on({watches.data(), n}, for_ns);
     on_bells_.store(false, std::memory_order_relaxed);
     return outcome;
 }
@@ -165,9 +187,7 @@ futex::WaitResult Reader::wait_mailbox(i64 for_ns) {
     const futex::SeenWord bell{&box_->bell, box_->bell.load()};
     box_->sleeping.store(1);
     if (ready()) return futex::WaitResult::woken;
-    const bool watched = limit_by_watch(for_ns, box_->bell);
-    const futex::WaitResult outcome = watched ? futex::wait_unbounded({&bell, 1}) : futex::wait(box_->bell, bell.value, for_ns);
-    if (watched) watched_.end();
+    const futex::WaitResult outcome = sleep_on({&bell, 1}, for_ns);
     sweep();
     return outcome;
 }

@@ -61,12 +61,14 @@ WaitResult wait_any(std::span<const SeenWord> words, i64 for_ns) {
     return outcome(syscall(SYS_futex_waitv, vector.data(), words.size(), 0, &until, CLOCK_MONOTONIC));
 }
 
-WaitResult wait_unbounded(std::span<const SeenWord> words) {
+WaitResult wait_unbounded(std::span<const SeenWord> words, i64 until_steady_ns) {
+    const timespec until = to_timespec(until_steady_ns);
+    const timespec* const limit = until_steady_ns != kForever ? &until : nullptr;
     if (words.size() == 1)
-        return outcome(syscall(SYS_futex, words[0].word, FUTEX_WAIT_BITSET, words[0].value, nullptr, nullptr, own_mask()));
-    if (!wait_any_available() || words.empty() || words.size() > kMaxVector) return wait_any(words, kSliceNs);
+        return outcome(syscall(SYS_futex, words[0].word, FUTEX_WAIT_BITSET, words[0].value, limit, nullptr, own_mask()));
+    if (!wait_any_available() || words.empty() || words.size() > kMaxVector) return wait_any(words, std::min(until_steady_ns - steady_ns(), kSliceNs));
     auto vector = vector_of(words);
-    return outcome(syscall(SYS_futex_waitv, vector.data(), words.size(), 0, nullptr, CLOCK_MONOTONIC));
+    return outcome(syscall(SYS_futex_waitv, vector.data(), words.size(), 0, limit, CLOCK_MONOTONIC));
 }
 
 bool wait_any_available() {

@@ -36,8 +36,8 @@ WaitResult wait(const std::atomic<u32>& word, u32 value, i64 for_ns);
 WaitResult wait_any(std::span<const SeenWord> words, i64 for_ns);
 bool wait_any_available();
 
-// As wait_any without an end, for who is woken in any case (system/watched_sleep.hpp).
-WaitResult wait_unbounded(std::span<const SeenWord> words);
+// As wait_any without a slice's end, for who is woken in any case (system/watched_sleep.hpp).
+WaitResult wait_unbounded(std::span<const SeenWord> words, i64 until_steady_ns = INT64_MAX);
 
 void wake_all(std::atomic<u32>& word);
 // Wake who sleeps unbounded on this word in this process, and few others. The word need not exist any more.

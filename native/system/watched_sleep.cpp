@@ -1,12 +1,12 @@
 #include "system/watched_sleep.hpp"
 
-#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "ring/failure.hpp"
-#include "system/inheriting_mutex.hpp"
+#include "system/clock.hpp"
 #include "system/thread.hpp"
 
 namespace ringcast {
@@ -29,6 +29,11 @@ public:
             places_.push_back(place);
             place->listed.store(true);
         }
+        rouse();
+    }
+
+    // Have it look now, and from then on as often as those that are listed need it.
+    void rouse() {
         bell_.fetch_add(1);
         futex::wake_all(bell_);
     }
@@ -37,9 +42,8 @@ private:
     [[noreturn]] void run() {
         for (;;) {
             const u32 bell = bell_.load();
-            if (look()) {
-                const timespec pause{0, WatchedSleep::kLookNs};
-                nanosleep(&pause, nullptr);
+            if (const i64 pause_ns = look(); pause_ns != kForever) {
+                futex::wait(bell_, bell, pause_ns);
             } else {
                 const futex::SeenWord mine{&bell_, bell};
                 futex::wait_unbounded({&mine, 1});
@@ -47,24 +51,41 @@ private:
         }
     }
 
-    // Whether anybody is listed.
-    bool look() {
+    // How long until the next look; for ever while nobody is listed.
+    i64 look() {
         const std::lock_guard lock(mutex_);
         std::erase_if(places_, [](const std::shared_ptr<Place>& place) { return place.use_count() == 1 || forgets(*place); });
-        return !places_.empty();
+        if (places_.empty()) return kForever;
+        const bool quick = std::any_of(places_.begin(), places_.end(), [](const auto& place) { return !quiet(*place); });
+        return quick ? WatchedSleep::kLookNs : futex::kSliceNs;
+    }
+
+    static bool quiet(Place& place) {
+        const std::lock_guard lock(place.asking);
+        return place.missed != nullptr;
+    }
+
+    // Wake one that stayed asleep since the look before, if it is to be woken.
+    static void disturb(Place& place, u32 turns) {
+        const std::lock_guard lock(place.asking);
+        if (place.turns.load() != turns) return;
+        if (place.missed != nullptr && !place.missed(place.sleeper)) return;
+        // Its memory may be gone by now; the kernel says so, and nothing happens.
+        futex::wake_unbounded(*place.word.load(std::memory_order_relaxed));
     }
 
     static bool forgets(Place& place) {
         const u32 turns = place.turns.load();
+        const bool asleep = turns % 2 != 0;
         if (turns != place.seen) {
             place.seen = turns;
             place.unchanged = 0;
+            if (asleep && quiet(place)) disturb(place, turns);
             return false;
         }
         ++place.unchanged;
-        if (turns % 2 != 0) {
-            // Its memory may be gone by now; the kernel says so, and nothing happens.
-            futex::wake_unbounded(*place.word.load(std::memory_order_relaxed));
+        if (asleep) {
+            disturb(place, turns);
             return false;
         }
         if (place.unchanged < kForgetAfter) return false;
@@ -80,29 +101,49 @@ private:
     Thread thread_;
 };
 
-}  // namespace
-
-WatchedSleep::WatchedSleep() : place_(std::make_shared<Place>()) {}
-
-bool WatchedSleep::enlist(const std::shared_ptr<Place>& place) {
-    // Never destroyed: its thread ends with the process. In a child after fork the thread is missing, and its lock may be
-    // held for ever; so the child makes another.
+// Never destroyed: its thread ends with the process. In a child after fork the thread is missing, and its lock may be
+// held for ever; so the child makes another. False if that cannot be, or another thread is here; next time.
+template <typename Use>
+bool with_watch(Use&& use) {
     static InheritingMutex mutex;
     static Watch* watch = nullptr;
     static pid_t process = 0;
-    if (!mutex.try_lock()) return false;  // another thread enlists; next time
-    bool listed = true;
+    if (!mutex.try_lock()) return false;
+    bool used = true;
     try {
         if (process != getpid()) {
             watch = new Watch;
             process = getpid();
         }
-        watch->add(place);
+        use(*watch);
     } catch (const OsRefused&) {
-        listed = false;
+        used = false;
     }
     mutex.unlock();
-    return listed;
+    return used;
+}
+
+}  // namespace
+
+WatchedSleep::WatchedSleep() : place_(std::make_shared<Place>()) {}
+
+// The watch may be in a longer pause than a quick sleeper needs.
+bool WatchedSleep::make_quick() {
+    const Missed before = place_->missed;
+    make_quiet(nullptr, place_->sleeper);
+    if (with_watch([](Watch& watch) { watch.rouse(); })) return true;
+    make_quiet(before, place_->sleeper);
+    return false;
+}
+
+void WatchedSleep::make_quiet(Missed missed, void* sleeper) {
+    const std::lock_guard lock(place_->asking);
+    place_->missed = missed;
+    place_->sleeper = sleeper;
+}
+
+bool WatchedSleep::enlist(const std::shared_ptr<Place>& place) {
+    return with_watch([&](Watch& watch) { watch.add(place); });
 }
 
 }  // namespace ringcast

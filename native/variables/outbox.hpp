@@ -4,16 +4,16 @@
 // cycle is being collected, is what both hold.
 #pragma once
 
-#include <mutex>
 #include <vector>
 
+#include "system/inheriting_mutex.hpp"
 #include "variables/chunk.hpp"
 
 namespace ringcast::variables {
 
 class Outbox {
 public:
-    std::mutex& mutex() { return mutex_; }
+    InheritingMutex& mutex() { return mutex_; }
 
     // ---- with the lock
     Table& table() { return table_; }
@@ -49,7 +49,7 @@ private:
     static constexpr std::size_t kRehearsed = 1024;
 
     enum : std::uint8_t { kClean = 0, kChanged = 1, kNew = 2 };
-    std::mutex mutex_;
+    InheritingMutex mutex_;
     Table table_;
     std::vector<std::uint8_t> dirty_;
     std::vector<u32> changed_;

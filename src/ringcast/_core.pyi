@@ -314,6 +314,9 @@ class RingReader:
     def newest(self) -> Message[Any] | None:
         """The newest message held by any attached ring, without moving a cursor."""
 
+    def heads(self) -> list[tuple[Any, int | None]]:
+        """Of each attached ring its publisher and the number of its newest message, None where it has none."""
+
     def wait_newer(self, sent_ns: int, timeout: float | None = None) -> Message[Any]:
         """Wait until the newest message was sent after `sent_ns`; cursors do not move. For blackboards."""
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ringcast._core import latency_bucket_ns
 from ringcast.errors import ClosedError
 from ringcast.notify import OnError, Service
 from ringcast.qos import Monitor, Profile, QualityEvent
@@ -26,7 +27,9 @@ class QualityCallback(Service):
         on_error: OnError | None,
     ) -> None:  # fmt: skip
         super().__init__(rings, rings.registration, on_error)
-        self._monitor = Monitor(profile, time.monotonic_ns(), rings.lost)
+        times = [one for one in (profile.latency_s, rings.registration.scaling.deadline_s) if one is not None]
+        self._late_ns = round(min(times) * 1e9) if times else None
+        self._monitor = Monitor(profile, time.monotonic_ns(), rings.lost, self._late())
         self._callback = callback
 
     def _turn(self) -> None:
@@ -34,14 +37,27 @@ class QualityCallback(Service):
             return
         if self.owner.closed:
             raise ClosedError("subscriber")
-        newest = self.owner.newest()
-        seen = None if newest is None else (newest.seq, newest.sent_ns)
-        for event in self._monitor.look(time.monotonic_ns(), seen, self.owner.lost):
+        for event in self._monitor.look(time.monotonic_ns(), self._newest(), self.owner.lost, self._late()):
             try:
                 self._callback(event)
                 self.delivered += 1
             except Exception as exc:
                 self._report(exc, event)
+
+    def _newest(self) -> dict[int, int | None]:
+        """By publisher; of a stream that just moved there are two rings."""
+        found: dict[int, int | None] = {}
+        for publisher, seq in self.owner.heads():
+            known = found.get(publisher.incarnation)
+            found[publisher.incarnation] = seq if known is None or (seq is not None and seq > known) else known
+        return found
+
+    def _late(self) -> int:
+        """How many messages were received later than allowed, for sure: latencies are counted in buckets."""
+        if self._late_ns is None:
+            return 0
+        counts = self.owner.latency_histogram()
+        return sum(n for at, n in enumerate(counts) if at and latency_bucket_ns(at - 1) >= self._late_ns)
 
     def _wake(self) -> None:
         pass  # closing sets the event that it waits for

@@ -234,9 +234,11 @@ class Subscriber(Closing, Generic[T_co]):
         self, callback: Callable[[QualityEvent], object], profile: str | Profile = "sensor",
         on_error: OnError | None = None,
     ) -> QualityCallback:  # fmt: skip
-        """Call `callback` on a thread of its own when a promise of the profile is broken: no message for a period
-        ("deadline"), none within the lease ("silent", and "alive" with the next), or messages lost ("lost"). It
-        consumes nothing: receive as you do. Raises ValueError (no such profile), ClosedError, ForkedError."""
+        """Call `callback` on a thread of its own when a promise of the profile is broken: no message of a publisher for
+        a period ("deadline"), none within the lease ("silent", and "alive" with the next), messages received later
+        than the profile's latency or the subscription's `deadline_s` allow ("late"), or lost ("lost"). Each event says
+        which publisher; 0 is all together. It consumes nothing: receive as you do. Raises ValueError (no such
+        profile), ClosedError, ForkedError."""
         from ringcast.client.rings.profiles import named
         from ringcast.quality import QualityCallback
 

@@ -11,6 +11,7 @@
 #include "bindings/module.hpp"
 #include "bindings/payload.hpp"
 #include "path/sending/sender.hpp"
+#include "system/inheriting_mutex.hpp"
 
 namespace ringcast::bindings {
 namespace {
@@ -89,7 +90,7 @@ private:
     }
 
     const i64 max_wait_ns_;
-    std::mutex mutex_;
+    InheritingMutex mutex_;  // a publisher with a schedule pumps its stage itself
     u64 ordinal_ = 0;
     std::atomic<u64> next_seq_;
     std::unique_ptr<Sender> writer_;

@@ -302,6 +302,44 @@ TEST(reader, message_that_nobody_announced_is_found_by_sweeping) {
     }
 }
 
+TEST(reader, a_thread_that_sleeps_quietly_finds_what_nobody_announced) {
+    // Not the main thread, which looks by itself after every slice for the sake of signals.
+    for (const Way way : {Way::direct, Way::mailbox}) {
+        for (const int n : {1, 3}) {
+            Station station(way);
+            for (int i = 0; i < n; ++i) station.add();
+            std::atomic<bool> inside{false};
+            std::jthread receiving([&] {
+                const Inside in(station.reader);
+                CHECK(station.poll().peek == Peek::empty);
+                inside.store(true);
+                CHECK(station.receive().peek == Peek::ready);
+            });
+            while (!inside.load()) std::this_thread::yield();
+            // Long enough that it sleeps; it is right in any case.
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            station.rigs.back().send_some(1);  // and its publisher was killed before it could ring
+            receiving.join();
+        }
+    }
+}
+
+TEST(reader, a_thread_that_sleeps_quietly_is_closed_and_poked) {
+    for (const Way way : {Way::direct, Way::mailbox}) {
+        Station station(way);
+        station.add();
+        std::jthread receiving([&] {
+            const Inside in(station.reader);
+            CHECK(station.receive().peek == Peek::empty);
+            CHECK(station.reader.closed());
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        station.reader.poke();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        station.reader.close();
+    }
+}
+
 TEST(reader, busy_poller_lets_a_reliable_writer_go_on) {
     Station station(Way::direct, true);
     Rig& rig = station.add(1000, kNew, true);

@@ -71,3 +71,68 @@ TEST(watched_sleep, works_in_a_child_after_fork) {
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
+
+namespace {
+
+// A sleeper to whom nothing comes, unless somebody says so without waking it.
+struct Quiet {
+    std::atomic<u32> word{0};
+    std::atomic<bool> something{false};
+    std::atomic<u32> asked{0};
+    WatchedSleep watched;
+
+    static bool missed(void* self) {
+        Quiet& me = *static_cast<Quiet*>(self);
+        ++me.asked;
+        return me.something.load();
+    }
+    futex::WaitResult sleep(i64 until_steady_ns = kForever) {
+        const futex::SeenWord seen{&word, word.load()};
+        while (!watched.begin_quiet(word, missed, this)) std::this_thread::yield();
+        const futex::WaitResult outcome = futex::wait_unbounded({&seen, 1}, until_steady_ns);
+        watched.end_quiet();
+        return outcome;
+    }
+    void wait_until_asked(u32 times) const {
+        while (asked.load() < times) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+};
+
+}  // namespace
+
+TEST(watched_sleep, a_quiet_sleeper_is_woken_only_when_it_missed_something) {
+    Quiet quiet;
+    std::atomic<bool> awake{false};
+    std::jthread sleeper([&] {
+        CHECK(quiet.sleep() == futex::WaitResult::woken);
+        awake.store(true);
+    });
+    quiet.wait_until_asked(3);
+    CHECK(!awake.load());
+    quiet.something.store(true);
+    sleeper.join();
+}
+
+TEST(watched_sleep, nobody_asks_about_a_quiet_sleeper_that_got_up) {
+    Quiet quiet;
+    quiet.something.store(true);
+    CHECK(quiet.sleep() == futex::WaitResult::woken);
+    const u32 asked = quiet.asked.load();
+    std::this_thread::sleep_for(std::chrono::nanoseconds(4 * WatchedSleep::kLookNs));
+    CHECK(quiet.asked.load() == asked);
+}
+
+TEST(watched_sleep, a_quiet_sleep_ends_at_its_deadline) {
+    Quiet quiet;
+    CHECK(quiet.sleep(steady_ns() + 2 * futex::kSliceNs) == futex::WaitResult::timeout);
+}
+
+TEST(watched_sleep, a_quiet_sleeper_may_become_a_quick_one_and_back) {
+    Quiet quiet;
+    for (int i = 0; i < 2; ++i) {
+        quiet.something.store(true);
+        CHECK(quiet.sleep() == futex::WaitResult::woken);
+        quiet.something.store(false);
+        sleep_once(quiet.watched, quiet.word);
+    }
+}

@@ -206,7 +206,8 @@ class ListSubscribers(Numbered, frozen=True, tag="list_subscribers"):
 
 
 class ListNodes(Numbered, frozen=True, tag="list_nodes"):
-    pass
+    clock: str = ""
+    """A node whose clock is asked about: it is probed closely for a while."""
 
 
 class ListChannels(Numbered, frozen=True, tag="list_channels"):

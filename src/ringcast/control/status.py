@@ -149,7 +149,9 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     refused: str = ""
     """What of the priority is not in force, and why."""
     lost: str = ""
-    """Of that, what the channel had whose place this one takes."""
+    """Of that, what the channel had whose place this one took a moment ago."""
+    warning: str = ""
+    """What its threads may hold up: those of the network card."""
 
 
 class ChannelEnvironment(msgspec.Struct, frozen=True, kw_only=True):

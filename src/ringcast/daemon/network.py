@@ -129,6 +129,7 @@ class Network:
         self.clocks = Clocks(
             local.table.node, self.mesh, bind, self._host_of, background, self._clock_event,
             period_s=settings.probe_s, common=settings.common_clock,
+            senders=lambda: (channel.via for channel in self.incoming.channels.values()),
         )  # fmt: skip
         self._clock_events = OwnPublisher(
             local, clocks_tag(local.table.node), CLOCK_ATTRIBUTES, deliver, self.local_changed

@@ -116,7 +116,7 @@ class Requests:
     def handle(self, connection: Connection, request: Request, fds: list[Descriptor]) -> None:
         """Raises BadMessage when the client does not keep to the protocol."""
         if isinstance(request, ListNodes):
-            for page in listing.node_pages(request.id, self._nodes()):
+            for page in listing.node_pages(request.id, self._nodes(request.clock)):
                 connection.push(page)
         elif isinstance(request, ListChannels):
             channels, dropped = self._network.status() if self._network is not None else ([], {})
@@ -312,8 +312,9 @@ class Requests:
         except Exception:
             self._on_mistake(connection, request)
 
-    def _nodes(self) -> list[NodeStatus]:
+    def _nodes(self, clock: str) -> list[NodeStatus]:
         if self._network is not None:
+            self._network.clocks.asked(clock)
             return self._network.nodes()
         alone = NodeStatus(
             name=self._local.table.node, state="here", me=True, linked=False, incarnation=self._local.table.incarnation,

@@ -28,22 +28,23 @@ def main(fd: int) -> int:
         wanted = received.message
         if not isinstance(wanted, StageWanted) or len(received.fds) != 2:
             raise BadMessage("the daemon did not say which stage")
+        ended = threading.Event()
         try:
-            stage = _begin(sock, wanted, *received.fds)
+            stage = _begin(sock, wanted, ended, *received.fds)
         except Exception as exc:  # a plug-in's import may raise anything
             with suppress(ConnectionError):  # the daemon ended while the scaler was loaded
                 link.send(sock, StageDown(id=0, stage=wanted.stage, reason=f"{type(exc).__name__}: {exc}"))
             return 1
         finally:
             received.close()
-        ended = threading.Event()
-        threading.Thread(target=_watch, args=(sock, stage, ended), daemon=True).start()
         stage.run(ended.is_set)
         stage.close()
     return 0
 
 
-def _begin(sock: socket.socket, wanted: StageWanted, ring_fd: int, bell_fd: int) -> Stage:
+def _begin(
+    sock: socket.socket, wanted: StageWanted, ended: threading.Event, ring_fd: int, bell_fd: int
+) -> Stage:  # fmt: skip
     source = StageSource(ring_fd, bell_fd, wanted.depth, wanted.capacity_bytes, wanted.ring)
     stage = Stage(
         source,
@@ -61,6 +62,8 @@ def _begin(sock: socket.socket, wanted: StageWanted, ring_fd: int, bell_fd: int)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         stage.writer.attach_fanout(ours.fileno())
+        # Before the daemon hears of it and gives this thread its schedule: one with a reservation starts no others.
+        threading.Thread(target=_watch, args=(sock, stage, ended), daemon=True).start()
         link.send(sock, up, (stage.writer.ring_fd, stage.writer.bell_fd, theirs.fileno()))
     return stage
 

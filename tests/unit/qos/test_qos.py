@@ -6,7 +6,7 @@ import pytest
 
 from ringcast.errors import BadConfiguration, QosMismatch
 from ringcast.qos import Monitor, Profile, QualityEvent, built_in, mismatches, nearest, read
-from ringcast.qos.matching import check, check_carried
+from ringcast.qos.matching import check, check_carried, factor
 from ringcast.qos.profile import find
 
 MS = 1_000_000
@@ -71,6 +71,27 @@ def test_a_transport_that_loses_cannot_be_reliable():
     check_carried(Profile(name="p", reliable=True, transport="lateral+nak"))
 
 
+def test_a_deadline_holds_for_the_messages_that_a_scaled_stream_has():
+    offered, requested = Profile(period_s=0.1), Profile(period_s=0.3)
+    assert mismatches(offered, requested, every=3) == []
+    assert [one.offered for one in mismatches(offered, requested, every=4)] == ["a message every 0.4 s"]
+    assert [one.offered for one in mismatches(offered, requested, every=3, jitter_s=0.02)] == ["a message every 0.32 s"]
+    known = [Profile(name="a", period_s=0.3), Profile(name="b", period_s=0.5)]
+    assert nearest(offered, requested, known, 4).name == "b"
+    assert [factor(offered, 1, hz) for hz in (0.0, 20.0, 10.0, 5.0, 3.0)] == [1, 1, 1, 2, 4]
+    assert factor(Profile(), 2, 5.0) == 2
+
+
+def test_what_is_repaired_must_be_held_as_long():
+    check_carried(Profile(name="p", history=256, transport="ack"))
+    check_carried(Profile(name="p", transport="ack"))
+    check_carried(Profile(name="p", history=1, transport="nak"))
+    with pytest.raises(QosMismatch, match=r"the last 4 messages.*'ack' repairs 256 packets back.*history of 256"):
+        check_carried(Profile(name="p", history=4, transport="ack"))
+    with pytest.raises(QosMismatch, match="repairs 16 packets back"):
+        check_carried(Profile(name="p", history=8, transport="lateral:r=16"))
+
+
 def test_an_unknown_profile_names_a_near_one():
     with pytest.raises(ValueError, match="did you mean 'sensor'"):
         find("sensr", built_in())
@@ -80,19 +101,48 @@ def test_an_unknown_profile_names_a_near_one():
 
 def test_deadlines_silence_and_losses_are_told_once_each():
     monitor = Monitor(Profile(period_s=0.01, lease_s=0.025), 0)
-    assert monitor.look(5 * MS, "a", 0) == []
-    assert monitor.look(14 * MS, "a", 0) == []
-    assert monitor.look(16 * MS, "a", 0) == [QualityEvent("deadline", 1, 0.011)]
-    assert monitor.look(20 * MS, "a", 0) == []
-    kinds = [event.kind for event in monitor.look(36 * MS, "a", 2)]
+    assert monitor.look(5 * MS, {7: "a"}, 0) == []
+    assert monitor.look(14 * MS, {7: "a"}, 0) == []
+    assert monitor.look(16 * MS, {7: "a"}, 0) == [QualityEvent("deadline", 1, 0.011, 7)]
+    assert monitor.look(20 * MS, {7: "a"}, 0) == []
+    kinds = [event.kind for event in monitor.look(36 * MS, {7: "a"}, 2)]
     assert kinds == ["deadline", "silent", "lost"]
-    assert [event.kind for event in monitor.look(37 * MS, "b", 2)] == ["alive"]
-    assert monitor.look(38 * MS, "b", 2) == []
+    assert [event.kind for event in monitor.look(37 * MS, {7: "b"}, 2)] == ["alive"]
+    assert monitor.look(38 * MS, {7: "b"}, 2) == []
+
+
+def test_one_silent_publisher_of_two_is_noticed():
+    monitor = Monitor(Profile(lease_s=0.025), 0)
+    assert monitor.look(1 * MS, {7: 1, 8: 1}, 0) == []
+    for ms in range(5, 25, 5):
+        assert monitor.look(ms * MS, {7: ms, 8: 1}, 0) == []
+    assert monitor.look(30 * MS, {7: 30, 8: 1}, 0) == [QualityEvent("silent", 1, 0.029, 8)]
+    assert monitor.look(31 * MS, {7: 30, 8: 2}, 0) == [QualityEvent("alive", 1, 0.030, 8)]
+
+
+def test_publishers_come_and_go_and_the_tag_may_be_silent_meanwhile():
+    monitor = Monitor(Profile(lease_s=0.025), 0)
+    assert [event.kind for event in monitor.look(30 * MS, {}, 0)] == ["silent"]
+    assert monitor.look(31 * MS, {7: None}, 0) == []  # it is there, and has sent nothing
+    assert monitor.look(32 * MS, {7: 1}, 0) == [QualityEvent("alive", 1, 0.032, 7)]
+    assert monitor.look(33 * MS, {7: 1, 8: None}, 0) == []
+    assert monitor.look(57 * MS, {7: 2, 8: None}, 0) == []
+    assert monitor.look(59 * MS, {7: 3, 8: None}, 0) == [QualityEvent("silent", 1, 0.026, 8)]
+    assert monitor.look(60 * MS, {7: 4}, 0) == []  # a silent one that left is nobody's concern
+    assert monitor.look(61 * MS, {}, 0) == []
+    assert monitor.look(90 * MS, {}, 0) == [QualityEvent("silent", 1, 0.03, 0)]
+
+
+def test_late_messages_are_told_with_their_number():
+    monitor = Monitor(Profile(latency_s=0.01), 0, late=2)
+    assert monitor.look(1 * MS, {7: 1}, 0, 2) == []
+    assert monitor.look(2 * MS, {7: 2}, 0, 5) == [QualityEvent("late", 3, 0.0)]
+    assert monitor.look(3 * MS, {7: 3}, 0, 5) == []
 
 
 def test_a_publisher_that_never_sends_is_late():
     monitor = Monitor(Profile(period_s=0.01), 0)
-    assert monitor.look(30 * MS, None, 0) == [QualityEvent("deadline", 3, 0.03)]
+    assert monitor.look(30 * MS, {}, 0) == [QualityEvent("deadline", 3, 0.03)]
 
 
 def test_a_profile_makes_class_schedule_and_reservation():

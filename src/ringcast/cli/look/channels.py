@@ -214,7 +214,9 @@ def _in_force(rows: list[ChannelStatus]) -> list[Sheet]:
             thread if row.in_force else "-", _cores(has.wake_us), has.bandwidth or "-",
             "yes" if has.own else "no", has.refused or "-", row.bound or "-",
         ])  # fmt: skip
-    return [("\nin force", _FORCE_HEADS, cells)] if cells else []
+    warned = sorted({row.in_force.warning for row in rows if row.in_force is not None and row.in_force.warning})
+    sheets: list[Sheet] = [("\nin force", _FORCE_HEADS, cells)] if cells else []
+    return [*sheets, *([("\nwarnings", ("of schedules",), [[one] for one in warned])] if warned else [])]
 
 
 def _cores(wake_us: int | None) -> str:

@@ -60,14 +60,14 @@ def load_model(session: Session, path: str | os.PathLike[str]) -> None:
         session._attachment.connection.call(LoadModel(id=0), Done, (file.fileno(),))
 
 
-def nodes(connection: Connection) -> list[NodeStatus]:
+def nodes(connection: Connection, clock: str = "") -> list[NodeStatus]:
     """Raises as `Session.nodes` does."""
-    return [row for page in connection.call_pages(ListNodes(id=0), NodeListing) for row in page.rows]
+    return [row for page in connection.call_pages(ListNodes(id=0, clock=clock), NodeListing) for row in page.rows]
 
 
 def clock(connection: Connection, node: str) -> ClockStatus:
     """Raises as `Session.clock` does."""
-    here = [row.clock for row in nodes(connection) if row.name == node and row.clock is not None]
+    here = [row.clock for row in nodes(connection, node) if row.name == node and row.clock is not None]
     if not here:
         raise BrokenError(f"node {node!r} is not in the mesh; 'ringcast nodes' shows which are")
     if here[0].violation:

@@ -108,10 +108,14 @@ def _has(thread: int, text: str) -> bool:
 def _give(thread: int, text: str) -> bool:
     """False when there is no such thread any more."""
     from ringcast.transport.urgent import scheduling  # only programs that use schedules load it
+    from ringcast.transport.urgent.caution import CAUTION
 
-    refused = scheduling.give(thread, schedule.read(text))
+    wanted = schedule.read(text)
+    refused = scheduling.give(thread, wanted)
     if refused and not scheduling.of(thread):
         return False
     if refused:
         logger.warning("thread %d does not have the schedule %s: %s", thread, text, refused)
+    else:
+        CAUTION.log(wanted)
     return True

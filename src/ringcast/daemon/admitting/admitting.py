@@ -24,7 +24,7 @@ from ringcast.model.place import Wanted
 from ringcast.model.policy import described_view
 from ringcast.model.priority import read
 from ringcast.model.profile import Profile
-from ringcast.qos.matching import check
+from ringcast.qos.matching import check, factor
 from ringcast.qos.profile import built_in
 from ringcast.scaling.fidelity import Range
 from ringcast.scaling.interface import Size
@@ -153,10 +153,13 @@ class Admitting:
         fitting = (size for size in sizes if scaled_bytes(attributes, most, size) <= choice.bytes * (1 + 1e-9))
         return next(fitting, sizes[-1])
 
-    def request(self, pattern: str, requested: Profile | None, own: Sequence[Profile] = ()) -> None:
+    def request(
+        self, pattern: str, requested: Profile | None, own: Sequence[Profile] = (), every: int = 1, rate_hz: float = 0.0
+    ) -> None:  # fmt: skip
         """Compare a subscriber's profile with what the publishers offer that are there, of a view those of the tag that
         it shows; one without a profile offers whatever it does. `own` are the user's profiles, which may be proposed
-        instead. Raises QosMismatch."""
+        instead. One that takes every n-th message, or so many a second, gets them that much less often, and as
+        unevenly as was declared. Raises QosMismatch."""
         if requested is None:
             return
         known = {**built_in(), **{one.name: one for one in own}}
@@ -164,7 +167,9 @@ class Admitting:
             shown = described_view(tag.attributes.schema) if tag.attributes.codec == "view" else None
             for row in self._table.publishers(tag.name if shown is None else shown.of):
                 if row.offered is not None and row.alive:
-                    check(row.offered, requested, known.values())
+                    jitter_s = row.declared.jitter_s if row.declared is not None else 0.0
+                    number = factor(row.offered, every, rate_hz)
+                    check(row.offered, requested, known.values(), number, jitter_s)
 
     def unbacked(self, pattern: str) -> list[str]:
         """Which bounds this node's kernel or limits do not back: their analysis is of threads with schedules. Only of

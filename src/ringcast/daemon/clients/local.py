@@ -110,7 +110,7 @@ class Local:
         elif isinstance(request, Subscribe):
             wanted = options_of(request).wanted
             self.admitting.subscribe(request.pattern, request.deadline_s, request.reliable, wanted, request.transport)
-            self.admitting.request(request.pattern, request.requested, request.profiles)
+            self.admitting.request(request.pattern, request.requested, request.profiles, request.every, request.rate_hz)
             if request.range_hz is not None or request.range_size is not None:
                 fits = self.admitting.allowed_for(
                     request.pattern, request.deadline_s, request.reliable, wanted, request.transport

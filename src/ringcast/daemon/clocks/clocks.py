@@ -1,8 +1,9 @@
 """The clocks of the mesh as this node knows them: who is probed when, and what is told of it.
 
-Each node is asked over the mesh where its probes go; then one goes every period. Invariants: however many nodes there
-are, no more than `MOST_PER_S` probes leave; a node whose clock cannot be had keeps nobody waiting for long; one-way
-traffic feeds nothing here.
+Each node is asked over the mesh where its probes go; then one goes every period, or seldom while no messages come from
+that node and nobody asks about its clock: a mesh that does nothing costs next to nothing, however many nodes it has.
+Invariants: no more than `MOST_PER_S` probes leave; a node whose clock cannot be had keeps nobody waiting for long;
+one-way traffic feeds nothing here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from ringcast import _core
@@ -22,6 +23,7 @@ from ringcast.control import service
 from ringcast.control.service import ClockOpened, OpenClock
 from ringcast.control.status import ClockEvent, ClockStatus
 from ringcast.daemon.background import Background
+from ringcast.daemon.clocks.pace import Pace
 from ringcast.daemon.clocks.peer import PeerClock
 from ringcast.daemon.clocks.probing import Probing, Secret, look
 from ringcast.daemon.mesh.interface import ServingMesh
@@ -30,13 +32,9 @@ from ringcast.errors import BadMessage, QosMismatch, RingcastError
 
 logger = logging.getLogger("ringcast.daemon")
 
-SAME_PERIOD_S = 1.0
-"""Of a node with the very clock that this one has: only to see that it has."""
-FIRST_PERIOD_S = 0.005
-FIRST_PROBES = 8
+LOOK_S = 10.0
+"""How often it is looked from whom messages come."""
 MOST_PER_S = 200
-MORE = 5
-"""Times as many probes go to a node while its bound is wider than its path allows."""
 EAGER = 64
 """In a larger mesh only nodes with which this one exchanges messages are probed."""
 MOST_GONE = 256
@@ -60,22 +58,24 @@ def own_clock_id() -> str:
 class _Probed:
     """A node that is probed, and where."""
 
-    def __init__(self, clock: PeerClock) -> None:
+    def __init__(self, clock: PeerClock, pace: Pace) -> None:
         self.clock = clock
+        self.pace = pace
         self.host = ""
-        self.port = self.sent = 0
+        self.port = 0
         self.secret = Secret(0, b"")
-        self.due_s = 0.0
         self.settled = asyncio.Event()
         self.opening: asyncio.Task[None] | None = None
 
 
 class Clocks:
-    """`node` is this one; `host_of` knows where others are; `told` hears of steps and violations."""
+    """`node` is this one; `host_of` knows where others are; `told` hears of steps and violations; `senders` are the
+    nodes from which messages come."""
 
     def __init__(
         self, node: str, mesh: ServingMesh, host: str, host_of: Callable[[str], Awaitable[str]], background: Background,
         told: Callable[[ClockEvent], None], *, period_s: float = PERIOD_S, common: bool = False,
+        senders: Callable[[], Iterable[str]] = tuple,
     ) -> None:  # fmt: skip
         self._node = node
         self._mesh = mesh
@@ -85,6 +85,8 @@ class Clocks:
         self._told = told
         self._period_s = period_s
         self._common = common
+        self._senders = senders
+        self._look_s = 0.0
         self._nodes: dict[str, _Probed] = {}
         self._gone: dict[str, PeerClock] = {}
         self._loop = asyncio.get_running_loop()
@@ -129,7 +131,7 @@ class Clocks:
     def _probed(self, node: str) -> _Probed:
         if node not in self._nodes:
             clock = self._gone.pop(node, None) or PeerClock(node, common=self._common)
-            probed = self._nodes[node] = _Probed(clock)
+            probed = self._nodes[node] = _Probed(clock, Pace(self._period_s))
             probed.opening = self._background.start(f"clock of {node}", self._open(node, probed))
         return self._nodes[node]
 
@@ -138,6 +140,7 @@ class Clocks:
     async def base(self, node: str) -> _core.TimeBase:
         """The clock of a node, for whoever takes messages from it; waits a moment for the first estimate."""
         probed = self._probed(node)
+        self._want(probed)
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await probed.settled.wait()
@@ -149,7 +152,14 @@ class Clocks:
     def known(self, node: str) -> _core.TimeBase | None:
         """None when there is nothing to translate, as far as is known."""
         probed = self._nodes.get(node)
+        if probed is not None:
+            self._want(probed)
         return None if probed is None or probed.clock.base.same else probed.clock.base
+
+    def asked(self, node: str) -> None:
+        """Somebody asks about that node's clock: it is probed closely for a while."""
+        if (probed := self._nodes.get(node)) is not None:
+            self._want(probed)
 
     def statuses(self) -> dict[str, ClockStatus]:
         now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -189,14 +199,29 @@ class Clocks:
                 retry_s = min(LONGEST_RETRY_S, 2 * retry_s)
                 continue
             probed.clock.opened(same=bool(self._id) and opened.clock == self._id)
-            probed.port, probed.secret, probed.sent = opened.port, Secret(opened.key, opened.secret), 0
+            probed.port, probed.secret = opened.port, Secret(opened.key, opened.secret)
             if probed.clock.is_settled:
                 probed.settled.set()
-            probed.due_s = self._loop.time()
-            self._wake(probed.due_s)
+            self._begin(probed)
             return
 
     # ------------------------------------------------------------------ probing
+
+    def _begin(self, probed: _Probed) -> None:
+        now = self._loop.time()
+        probed.pace.begin(now)
+        self._wake(now)
+
+    def _want(self, probed: _Probed) -> None:
+        if probed.pace.want(self._loop.time()) and probed.port:
+            self._begin(probed)
+
+    def _look_who_sends(self, now: float) -> None:
+        if now < self._look_s:
+            return
+        self._look_s = now + LOOK_S
+        for node in set(self._senders()) & self._nodes.keys():
+            self._want(self._nodes[node])
 
     def _wake(self, at_s: float) -> None:
         if self._timer is None or self._timer.when() > at_s:
@@ -210,20 +235,17 @@ class Clocks:
             return
         self._look_at_own()
         now = self._loop.time()
+        self._look_who_sends(now)
         ready = [probed for probed in self._nodes.values() if probed.port]
         slowest = len(ready) / MOST_PER_S
         for probed in ready:
-            if probed.due_s > now + 0.001:
+            if probed.pace.due_s > now + 0.001:
                 continue
             self._probing.ask(probed.clock.node, probed.host, probed.port, probed.secret)
-            probed.sent += 1
-            first = probed.sent < FIRST_PROBES and not probed.clock.is_same
-            period_s = self._period_s / MORE if probed.clock.is_wide else self._period_s
-            steady = max(period_s, SAME_PERIOD_S if probed.clock.is_same else 0.0, slowest)
-            # From when it was due and not from now, so that a busy loop does not make them fewer.
-            probed.due_s = max(probed.due_s + (FIRST_PERIOD_S if first else steady), now)
+            same, wide = probed.clock.is_same, probed.clock.is_wide
+            probed.pace.probed(now, same=same, wide=wide, slowest_s=slowest)
         if ready:
-            self._wake(min(probed.due_s for probed in ready))
+            self._wake(min(probed.pace.due_s for probed in ready))
 
     def _exchanged(self, node: str, exchange: Exchange) -> None:
         probed = self._nodes.get(node)

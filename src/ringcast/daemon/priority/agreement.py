@@ -16,8 +16,6 @@ from ringcast.control.requests import SetChannel
 from ringcast.control.service import Grant, Granted, Settle, Settled
 from ringcast.control.status import ChannelStatus
 from ringcast.daemon.mesh.interface import ServingMesh
-from ringcast.daemon.priority import process_table
-from ringcast.daemon.priority.network_threads import warning
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import BadMessage, BrokenError, QosMismatch
@@ -25,6 +23,7 @@ from ringcast.model import priority, schedule
 from ringcast.model.place import Setting
 from ringcast.model.priority import Priority
 from ringcast.transport.urgent import scheduling
+from ringcast.transport.urgent.caution import CAUTION
 from ringcast.transport.urgent.links import LINKS, Refused
 
 REQUEST_TIMEOUT_S = 2.0
@@ -106,7 +105,7 @@ class Agreement:
         publishers = {row.info.incarnation for row in self._table.publishers(request.tag)} if request.tag else set()
         await self._check_links(words, request.to, publishers)
         scheduling.check(request.sched, self._table.node, publishers)
-        said = warning(wanted, process_table.tasks(), self._table.node) if wanted.policy != schedule.OTHER else ""
+        said = CAUTION.about(wanted, f"node {self._table.node!r}")
         return service.encode(Granted(warnings=[said] if said else []))
 
     async def _check_links(self, words: Priority, to: list[str], publishers: set[int]) -> None:

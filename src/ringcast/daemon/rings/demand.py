@@ -70,6 +70,9 @@ class StageSpec(NamedTuple):
     """In a process of its own on this node, and not in the publisher's."""
     reliable: bool = False
     """The source waits for the stage; one in the publisher's process never falls behind."""
+    priority: str = ""
+    """Of a process of its own: what its first hop and its thread have (`ringcast.model.priority`). In the publisher's
+    process, stages run in the publisher's threads."""
 
 
 def spec_of(row: PublisherRow, demand: Demand, node: str) -> StageSpec | None:
@@ -79,5 +82,6 @@ def spec_of(row: PublisherRow, demand: Demand, node: str) -> StageSpec | None:
         return None
     here = demand.at.startswith("node:")
     return StageSpec(
-        row.info.incarnation, demand.size, demand.every, demand.rate_hz, here, reliable=here and demand.reliable
-    )
+        row.info.incarnation, demand.size, demand.every, demand.rate_hz, here, reliable=here and demand.reliable,
+        priority=demand.priority if here else "",
+    )  # fmt: skip

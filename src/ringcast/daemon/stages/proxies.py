@@ -313,7 +313,7 @@ class Stages:
 
     def _runner(self, spec: StageSpec, base: Ring, number: int) -> StageRunner:
         if spec.here or base.owner is None:
-            return ProcessRunner(self._background)
+            return ProcessRunner(self._background, spec.priority)
         runner = PublisherRunner(base.owner, base.ring, self._deliver)
         self._runners[number] = runner
         return runner

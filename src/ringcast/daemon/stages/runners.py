@@ -24,6 +24,10 @@ from ringcast.control.requests import StageDown, StageUp
 from ringcast.daemon.background import Background
 from ringcast.daemon.effects import Send
 from ringcast.errors import BadMessage, BrokenError, ResourceLimit
+from ringcast.model import priority
+from ringcast.model.schedule import Schedule
+from ringcast.transport.urgent import scheduling
+from ringcast.transport.urgent.limits import LIMITS
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -107,15 +111,18 @@ class PublisherRunner:
 
 
 class ProcessRunner:
-    """`python -m ringcast.scaling.worker`, with a socket between us."""
+    """`python -m ringcast.scaling.worker`, with a socket between us. Its thread has the schedule of `urgency`, where
+    the kernel and the node's limits allow it; else it runs without."""
 
-    def __init__(self, background: Background) -> None:
+    def __init__(self, background: Background, urgency: str = "") -> None:
         self._background = background
+        self._urgency = urgency
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._on_gone: Callable[[str], None] | None = None
         self._gone = asyncio.Event()
+        self._taken: Schedule | None = None
 
     @property
     def pid(self) -> int | None:
@@ -135,7 +142,18 @@ class ProcessRunner:
             await self.end()
             raise
         self._on_gone = on_gone
+        self._schedule()
         return made
+
+    def _schedule(self) -> None:
+        wanted = priority.read(self._urgency)
+        if wanted.sched and self._process is not None:  # its first thread, which scales, has the process's number
+            why = LIMITS.take(wanted.schedule)
+            if not why:
+                self._taken = wanted.schedule
+                why = scheduling.give(self._process.pid, wanted.schedule)
+            if why:
+                logger.warning("a stage runs without the schedule %s of its channel: %s", wanted.sched, why)
 
     def _read(self, sock: socket.socket, answer: asyncio.Future[Made]) -> None:
         try:
@@ -161,6 +179,9 @@ class ProcessRunner:
 
     async def _bury(self, answer: asyncio.Future[Made]) -> None:
         how = await asyncio.to_thread(self._wait)
+        if self._taken is not None:
+            LIMITS.give_back(self._taken)
+            self._taken = None
         if not answer.done():
             answer.set_exception(BrokenError(f"the stage's process did not begin: it {how}"))
         elif self._on_gone is not None:

@@ -379,9 +379,9 @@ def spec_for(request: OpenChannel | StartChannel) -> StageSpec | None:
     """What a stage on this node has to make for the channel; None when it carries messages as they are."""
     if request.size is None:
         return None
-    every = 1 if request.rate_hz else request.every
+    every, words = 1 if request.rate_hz else request.every, _urgency(request) if request.here else ""
     reliable = request.here and find(request.transport).promises.reliable
-    return StageSpec(request.incarnation, request.size, every, request.rate_hz, request.here, reliable)
+    return StageSpec(request.incarnation, request.size, every, request.rate_hz, request.here, reliable, words)
 
 
 def _urgency(request: OpenChannel | StartChannel) -> str:

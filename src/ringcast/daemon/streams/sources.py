@@ -92,4 +92,4 @@ def relayed(transport: str, reliable: bool, priority: str = "") -> Demand:
 
 
 def _base_of(spec: StageSpec) -> Stream:
-    return Stream(spec.incarnation, relayed("tcp" if spec.reliable else "udp", spec.reliable))
+    return Stream(spec.incarnation, relayed("tcp" if spec.reliable else "udp", spec.reliable, spec.priority))

@@ -7,17 +7,27 @@ traffic until all agree are measured. The seed decides everything but how long t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ringcast.control.peering import TableDelta, TableDigest, TableSummary
 from ringcast.daemon.mesh.core.timing import Timing
 from ringcast.lab.simulation.many_nodes import MeshSimulation
+from ringcast.lab.simulation.settled import settle
 
 _PATIENCE_S = 60.0
 _QUIET_S = 5.0
 _TABLE = (TableDelta, TableDigest, TableSummary)
+
+
+class Spread(NamedTuple):
+    """How a new tag became known to all: `rounds` are steps from node to node, the rest is per node."""
+
+    after_s: float
+    rounds: int
+    messages: float
+    bytes: float
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,12 +72,7 @@ def measure(
         idle = [(now - then) / nodes / _QUIET_S for now, then in zip(_sent(sim), before, strict=True)]
 
     progress("a tag is created")
-    before = _sent(sim, _TABLE)
-    sim.follow(names[1])
-    sim.change(names[1], lambda table: table.open_tag("lab/temperature", {})[1])
-    change_s = _agree(sim)
-    change = [(now - then) / nodes for now, then in zip(_sent(sim, _TABLE), before, strict=True)]
-    rounds = max(node.depth or 0 for node in sim.running())
+    spread = _spread(sim, names)
 
     failure_s = failure_bytes = None
     if not brief:
@@ -77,11 +82,31 @@ def measure(
         failure_s = _agree(sim)
         failure_bytes = (_sent(sim)[1] - before[1]) / nodes
     return Agreement(
-        nodes=nodes, join_s=join_s, join_bytes=join_bytes, change_s=change_s, change_rounds=rounds,
-        change_bytes=change[1], change_messages=change[0], failure_s=failure_s,
+        nodes=nodes, join_s=join_s, join_bytes=join_bytes, change_s=spread.after_s, change_rounds=spread.rounds,
+        change_bytes=spread.bytes, change_messages=spread.messages, failure_s=failure_s,
         failure_bytes=failure_bytes, idle_bytes=idle[1], idle_messages=idle[0],
         largest_bytes=max(node.largest_bytes for node in sim.nodes.values()),
     )  # fmt: skip
+
+
+def spread(nodes: int, seed: int = 1) -> Spread:
+    """A new tag in a mesh whose nodes have found each other: there may be more of them so.
+
+    Raises RuntimeError when the nodes do not agree within a minute of virtual time.
+    """
+    sim = MeshSimulation(seed=seed, timing=Timing())
+    names = [f"n{number}" for number in range(nodes)]
+    settle(sim, names)
+    return _spread(sim, names)
+
+
+def _spread(sim: MeshSimulation, names: list[str]) -> Spread:
+    before = _sent(sim, _TABLE)
+    sim.follow(names[1])
+    sim.change(names[1], lambda table: table.open_tag("lab/temperature", {})[1])
+    after_s = _agree(sim)
+    messages, size = [(now - then) / len(names) for now, then in zip(_sent(sim, _TABLE), before, strict=True)]
+    return Spread(after_s, max(node.depth or 0 for node in sim.running()), messages, size)
 
 
 def rows(result: Agreement) -> list[dict[str, Any]]:

@@ -100,9 +100,11 @@ class MeshSimulation:
     # ------------------------------------------------------------------ what may happen
 
     def start(
-        self, name: str, seeds: Iterable[str] = (), *, address: str = "", old_identity: bool = False
-    ) -> SimulatedNode:
-        """A daemon of that name starts, on the machine at `address`; `seeds` are names of nodes.
+        self, name: str, seeds: Iterable[str] = (), *, address: str = "", old_identity: bool = False,
+        first_tick_s: float = 0.0,
+    ) -> SimulatedNode:  # fmt: skip
+        """A daemon of that name starts, on the machine at `address`; `seeds` are names of nodes. It does nothing by
+        itself before `first_tick_s`.
 
         If one ran there before, nothing is left of it, or with `old_identity` only its number.
         """
@@ -117,7 +119,8 @@ class MeshSimulation:
             incarnation = node.cluster.membership.me.incarnation
         node.table = TagTable(name, life)
         node.cluster = Cluster(
-            node.table, incarnation, rng=Random(self._rng.getrandbits(64)), now_ns=self._clock(node),
+            node.table, incarnation, rng=Random(self._rng.getrandbits(64)),
+            now_ns=self._clock(node) + int(first_tick_s * _S),
             control=(node.address,), seeds=tuple(self.nodes[seed].address for seed in seeds), timing=self._timing,
         )  # fmt: skip
         node.running = True
@@ -237,10 +240,14 @@ class MeshSimulation:
         if other is None or not other.running or other.side != node.side:
             self._handle(node, DialFailed(address, refused=other is not None and other.side == node.side))
             return
+        self.link(node, other)
+
+    def link(self, node: SimulatedNode, other: SimulatedNode) -> None:
+        """The first called the other."""
         there, back = _Pipe(other, next(self._numbers)), _Pipe(node, next(self._numbers))
         there.back, back.back = back, there
         node.links[back.number], other.links[there.number] = there, back
-        self._handle(node, LinkUp(back.number, address))
+        self._handle(node, LinkUp(back.number, other.address))
         self._handle(other, LinkUp(there.number, None))
 
     def _send(self, node: SimulatedNode, number: int, message: PeerMessage) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import ringcast
@@ -19,6 +20,7 @@ from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import Testbed
 from ringcast.lab.testbed.opened import Opened
+from ringcast.lab.testbed.topology import Family
 
 PORT = 7417
 PATIENCE_S = 60.0
@@ -34,20 +36,25 @@ class MeshNodes(Opened):
     """Leaving the `with` block closes the sessions; the daemons end with the testbed. Entering raises LabError."""
 
     def __init__(
-        self, bed: Testbed, names: Sequence[str], environments: Mapping[str, Mapping[str, str]] | None = None
-    ) -> None:
-        """`environments` have, by a node's name, what its daemon finds in the environment besides."""
+        self, bed: Testbed, names: Sequence[str], environments: Mapping[str, Mapping[str, str]] | None = None,
+        *, family: Family = 4, config: Path | None = None,
+    ) -> None:  # fmt: skip
+        """`environments` have, by a node's name, what its daemon finds in the environment besides. All daemons listen
+        on addresses of that family, and read that configuration."""
         self.bed = bed
         self.names = list(names)
         self._environments = environments or {}
+        self._family = family
+        self._configured = ["--config", str(config)] if config is not None else ["--no-config"]
         self.sessions: dict[str, ringcast.Session] = {}
         self.pids: dict[str, int] = {}
 
     def _open(self, stack: ExitStack) -> None:
-        addresses = {name: f"{self.bed.node(name).address()}:{PORT}" for name in self.names}
+        host = "[{}]" if self._family == 6 else "{}"
+        addresses = {name: f"{host.format(self.bed.node(name).address(self._family))}:{PORT}" for name in self.names}
         for number, name in enumerate(self.names):
             peers = [word for other in self.names[:number] for word in ("--peer", addresses[other])]
-            command = [sys.executable, "-m", "ringcast", "daemon", "--no-config", "--name", name]
+            command = [sys.executable, "-m", "ringcast", "daemon", *self._configured, "--name", name]
             command += ["--listen", addresses[name]]
             environment = {**os.environ, **self._environments.get(name, {})}
             process = self.bed.node(name).spawn([*command, "--no-scout", *peers], **_SILENT, env=environment)

@@ -149,7 +149,9 @@ def chain(count: int, rate: str | None = None, loss: str | float | None = None) 
 def star(
     count: int, rate: str | None = None, loss: str | float | None = None, hub: Literal["switch", "router"] = "switch"
 ) -> Topology:
-    """Hosts `a`, `b`, ... around `hub`: a switch, so that multicast reaches all, or a router. Raises TopologyError."""
+    """Hosts `a`, `b`, ... around `hub`: a switch, so that multicast reaches all, or a router. Where all talk to all,
+    more than thirty need a router: the kernel knows 1,024 neighbours of all namespaces together. Raises
+    TopologyError."""
     return Topology(tuple(Wire((name, "hub")) for name in _names(count, "star")), {"hub": hub}, rate, loss)
 
 

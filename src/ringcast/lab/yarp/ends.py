@@ -19,15 +19,19 @@ WAIT_S = 10.0
 LOST_AFTER_S = 1.0
 PAUSE_S = (0.001, 0.007)
 """Between two round trips, at random: not in step with the bursts."""
+LEFT_OUT_S = 0.0003
+"""After a message that a proxy leaves out."""
 WARM_UP = 5
 """Round trips before the first that counts: a channel that was set just now has new threads and sockets."""
 _NUMBER = struct.Struct("<Q")
 
 
 class Ping:
-    """Publishes on `there`, receives on `back`."""
+    """Publishes on `there`, receives on `back`. With `every` above 1 a proxy leaves the others out: those are sent
+    before a round trip is timed, and are done with by then."""
 
-    def __init__(self, session: ringcast.Session, there: str, back: str, transport: str) -> None:
+    def __init__(self, session: ringcast.Session, there: str, back: str, transport: str, every: int = 1) -> None:
+        self._every = every
         self._publisher = session.tag(there).publisher()
         self._subscriber = session.tag(back).subscribe(transport=transport, reliable=transport == "tcp")
         self._number = 0
@@ -57,6 +61,9 @@ class Ping:
     def _round_trip(self, size: int) -> int | None:
         self._number += 1
         body = _NUMBER.pack(self._number).ljust(size, b"\0")
+        while self._publisher.next_seq % self._every:
+            self._publisher.send(body)
+            time.sleep(LEFT_OUT_S)
         start = time.perf_counter_ns()
         self._publisher.send(body)
         try:
@@ -73,11 +80,15 @@ class Ping:
 
 
 class Echo:
-    """Sends everything that comes on `there` back on `back`."""
+    """Sends everything that comes on `there` back on `back`. `at` is where a proxy passes every n-th message only."""
 
-    def __init__(self, session: ringcast.Session, there: str, back: str, transport: str) -> None:
+    def __init__(
+        self, session: ringcast.Session, there: str, back: str, transport: str, every: int = 1, at: str = "publisher"
+    ) -> None:
         self._publisher = session.tag(back).publisher()
-        self._subscriber = session.tag(there).subscribe(transport=transport, reliable=transport == "tcp")
+        self._subscriber = session.tag(there).subscribe(
+            transport=transport, reliable=transport == "tcp", every=every, at=at
+        )
         self._thread = 0
         self._service = self._subscriber.on_message(self._answer)
 
@@ -178,3 +189,37 @@ class Steady:
     def close(self) -> None:
         self.end()
         self._publisher.close()
+
+
+class Flood:
+    """Opens and destroys tags all the time, and lists them: work for the daemon, which tells all others of it."""
+
+    def __init__(self, session: ringcast.Session, tag: str) -> None:
+        self._session = session
+        self._tag = tag
+        self._done = 0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._session.tag(f"{self._tag}/{self._done % 50}").destroy(force=True)
+            self._session.tags("**")
+            self._done += 1
+
+    def end(self) -> int:
+        """How many tags were opened and destroyed since the last time."""
+        if self._thread is not None:
+            self._stop.set()
+            self._thread.join()
+            self._thread = None
+        done, self._done = self._done, 0
+        return done
+
+    def close(self) -> None:
+        self.end()

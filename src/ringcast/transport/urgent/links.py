@@ -26,13 +26,16 @@ from typing import Any
 
 from ringcast.model import priority
 from ringcast.transport.urgent import queues
+from ringcast.transport.urgent.service_curves import has_hfsc
 
 FOLDER = Path("/run/ringcast")
 _PATIENCE_S = 10.0
 _TIDY = ("noqueue", "pfifo_fast", "mq", "fq_codel", "fq", "pfifo")
 """What Linux puts on interfaces by itself."""
 
-_CLASS = re.compile(r"^class htb (\S+) .*?\brate (\S+)", re.MULTILINE)  # not every version has it as JSON
+_CLASS = re.compile(  # not every version has it as JSON
+    r"^class (?:htb (\S+) .*?\brate (\S+)|hfsc (\S+) .*?\brt m1 \S+ d \S+ m2 (\S+))", re.MULTILINE
+)
 Tc = Callable[[list[str], str], str]
 
 
@@ -61,12 +64,17 @@ class Links:
     """`rate_bps` is what every link carries at most, whatever its card says; 0 asks the card. `share` is what of a link
     channels may reserve."""
 
-    def __init__(self, tc: Tc | None = None, folder: Path = FOLDER, net: Path = Path("/sys/class/net")) -> None:
+    def __init__(
+        self, tc: Tc | None = None, folder: Path = FOLDER, net: Path = Path("/sys/class/net"),
+        hfsc: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
+        """`hfsc` says whether the kernel has that queue; it is asked when something is reserved."""
         self.rate_bps = 0
         self.share = queues.MOST_SHARE
         self._tc = tc or _tc
         self._folder = folder
         self._net = net
+        self._hfsc = hfsc
         self._held: dict[str, list[Reservation]] = {}
         self._classes: dict[str, dict[int, int]] = {}  # by interface: code points that have one, and their rates
         self._lock: int | None = None
@@ -198,7 +206,7 @@ class Links:
         after = dict.fromkeys(before, 0) | _by_code(wanted) if wanted else {}
         if after and not self._keep():
             raise Refused("another daemon of this machine keeps the queues of its links")
-        self._tc(queues.commands(dev, self._speed(dev), before, after), "")
+        self._tc(queues.commands(dev, self._speed(dev), before, after, hfsc=self._hfsc()), "")
         if after:
             self._held[dev], self._classes[dev] = wanted, after
             return
@@ -276,7 +284,8 @@ def _by_code(held: list[Reservation]) -> dict[int, int]:
 
 def _rates(shown: str) -> dict[str, int]:
     """Bits per second by class."""
-    return {name: priority.rate_bps(rate) for name, rate in _CLASS.findall(shown)}
+    found = [(htb or hfsc, rate or curve) for htb, rate, hfsc, curve in _CLASS.findall(shown)]
+    return {name: priority.rate_bps(rate) for name, rate in found}
 
 
 def _ours(shown: str) -> list[str]:
@@ -306,5 +315,5 @@ def _tc(lines: list[str], show: str) -> str:
     return done.stdout
 
 
-LINKS = Links()
+LINKS = Links(hfsc=has_hfsc)
 """Of this process."""

@@ -20,6 +20,7 @@ from ringcast.model.schedule import DEADLINE, OTHER, Schedule
 from ringcast.transport.addressing import mark, marking_of
 from ringcast.transport.urgent import scheduling
 from ringcast.transport.urgent.awake import AWAKE
+from ringcast.transport.urgent.caution import CAUTION
 from ringcast.transport.urgent.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Urgency:
         self._schedule = self.asked.schedule
         self._refused: dict[str, str] = {}
         self._lost: dict[str, str] = {}
+        self._warning = ""
         self._since = time.monotonic()
         self._locked: list[_core.LockedMemory] = []
         self._reservation: Reservation | None = None
@@ -87,6 +89,7 @@ class Urgency:
                 self._uncount()
             else:
                 self._stay_awake()
+                self._warning = CAUTION.log(self._schedule)
         self._note("schedule", refused, had=bool(refused and LIMITS.share_of((self._publisher,))))
         waiting = _heirs.setdefault(self._publisher, [])
         if self in waiting:
@@ -177,6 +180,7 @@ class Urgency:
             wake_us=AWAKE.in_force() if self.asked.sched else None,
             locked_bytes=sum(memory.bytes for memory in self._locked),
             refused="; ".join([*self._refused.values(), *missing]), lost="; ".join(self._just_lost(missing)),
+            warning=self._warning,
         )  # fmt: skip
 
     def _just_lost(self, missing: list[str]) -> list[str]:

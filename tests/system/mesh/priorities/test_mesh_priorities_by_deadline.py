@@ -49,7 +49,8 @@ def test_the_shortest_deadline_goes_first(mesh, eventually):
     ]
     eventually(lambda: all(b.knows(name) for name in declared))
     subscribers = [
-        b.session.tag(name).subscribe(**({"deadline_s": 0.009} if name == "arm" else {})) for name in declared
+        b.session.tag(name).subscribe(**({"deadline_s": 0.009, "transport": "udp"} if name == "arm" else {}))
+        for name in declared
     ]
     eventually(lambda: all(row.subscribers == 1 for row in a.session.tags()) and len(a.session.tags()) == 4)
 

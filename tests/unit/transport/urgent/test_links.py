@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from ringcast.transport.urgent import links as links_module
-from ringcast.transport.urgent import queues
+from ringcast.transport.urgent import queues, service_curves
 from ringcast.transport.urgent.links import Links, Refused
 from ringcast.transport.urgent.urgency import Urgency
 
@@ -281,3 +281,67 @@ def test_a_channel_says_what_of_its_bandwidth_the_kernel_keeps(links, kernel, mo
 
 def shown(channel):
     return channel.in_force(None, 0, own=True)
+
+
+class CurveKernel(Kernel):
+    """Shows classes as `tc` shows those of HFSC."""
+
+    def __call__(self, lines, show):
+        if show.startswith("class"):
+            return "".join(
+                f"class hfsc {name} parent 7ca0:1 rt m1 90Mbit d 135us m2 {rate} ls m1 0bit d 0us m2 1Mbit\n"
+                for name, rate in self.rates.items()
+            )
+        self.done += lines
+        for words in map(str.split, lines):
+            if words[0] == "class" and "m2" in words:
+                self.rates[words[words.index("classid") + 1]] = words[words.index("m2") + 1]
+        return ""
+
+
+def test_where_the_kernel_has_it_reservations_are_service_curves(tmp_path):
+    kernel = CurveKernel({"kind": "noqueue", "handle": "0:"})
+    links = Links(
+        lambda lines, show: Kernel.__call__(kernel, [], show) if show.startswith(("qdisc", "address")) else
+        kernel(lines, show), tmp_path / "run", tmp_path, lambda: True,
+    )  # fmt: skip
+    links.rate_bps = LINK
+    one = links.reserve("127.0.0.1", 36, 5_000_000)
+    curve = "rt m1 90000000bit d 135us m2 5000000bit"
+    assert kernel.done == [
+        "qdisc add dev eth7 root handle 7ca0: hfsc default 2",
+        "class add dev eth7 parent 7ca0: classid 7ca0:1 hfsc ls rate 100000000bit ul rate 100000000bit",
+        "class add dev eth7 parent 7ca0:1 classid 7ca0:2 hfsc ls rate 95000000bit ul rate 100000000bit",
+        "qdisc add dev eth7 parent 7ca0:2 pfifo_fast",
+        f"class add dev eth7 parent 7ca0:1 classid 7ca0:34 hfsc {curve} ls rate 5000000bit ul rate 100000000bit",
+        "filter add dev eth7 parent 7ca0: prio 1 protocol ip u32 match ip dsfield 0x90 0xfc flowid 7ca0:34",
+        "filter add dev eth7 parent 7ca0: prio 2 protocol ipv6 u32 match ip6 priority 0x90 0xfc flowid 7ca0:34",
+    ]
+    assert links.in_force(one) == 5_000_000
+    links.release(one)
+    assert kernel.done[-1] == "qdisc delete dev eth7 root handle 7ca0:"
+
+
+def test_service_curves_together_are_never_above_what_may_be_reserved():
+    wanted = {36: 60_000_000, 44: 15_000_000, 10: 0}
+    lines = queues.commands("eth7", LINK, {36: 60_000_000}, wanted, hfsc=True)
+    curves = [line.split() for line in lines if " rt m1 " in line]
+    first = [int(words[words.index("m1") + 1].removesuffix("bit")) for words in curves]
+    assert sum(first) <= queues.MOST_SHARE * LINK
+    assert [words[1] for words in curves] == ["change", "add"]  # the one that is there gives up some of its beginning
+    (released,) = (line for line in lines if "classid 7ca0:1a " in line)
+    assert released.endswith("hfsc ls rate 1000000bit ul rate 100000000bit")
+
+
+def test_the_kernel_is_asked_by_trying():
+    asked = []
+    assert service_curves.probe(lambda command: asked.append(list(command)) or True)
+    assert asked == [["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", "hfsc"]]
+    assert not service_curves.probe(lambda command: False)
+
+
+def test_this_kernel_answers_and_what_cannot_be_run_is_a_no(monkeypatch):
+    """Whatever it says is the same when it is asked again; a command that is not there says no."""
+    assert service_curves.probe() == service_curves.probe() == service_curves.has_hfsc()
+    monkeypatch.setattr(service_curves, "PROBE", ("no-such-command-here",))
+    assert service_curves.probe() is False

@@ -5,11 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ringcast.cli.parts.checks.finding import Finding, limited, missing, ok
 from ringcast.cli.parts.units import show_bytes, show_ns
+from ringcast.model import priority
+
+if TYPE_CHECKING:
+    from ringcast.control.status import ChannelStatus
 
 
 def look(socket_path: str | None) -> list[Finding]:
@@ -85,12 +91,44 @@ def _priorities(path: str) -> list[Finding]:
             asking = [row for row in session.channels() if row.priority]
     except ringcast.RingcastError:
         return []
-    if not asking:
+    return priorities(asking)
+
+
+_REMEDIES = {
+    "schedule": "Schedules take root, CAP_SYS_NICE or LimitRTPRIO=, and room under limits.sched_share.",
+    "bandwidth": "Bandwidth takes tc and ip (iproute2), CAP_NET_ADMIN, and room on the link.",
+    "memory": "Locked memory takes LimitMEMLOCK=.",
+}
+
+
+def priorities(rows: list[ChannelStatus]) -> list[Finding]:
+    """What the kernel has of what these channels ask for, and what their threads may hold up. Pure."""
+    if not rows:
         return []
-    refused = sorted({row.in_force.refused for row in asking if row.in_force is not None and row.in_force.refused})
-    value = f"{len(asking)} channel(s) with one"
-    if not refused:
-        return [ok("priorities", f"{value}, all in force")]
-    said = "; ".join(refused)
-    remedy = "Messages flow without it; 'ringcast channels' shows which. It takes CAP_SYS_NICE or LimitRTPRIO=."
-    return [limited("priorities", f"{value}, not all in force: {said}", remedy)]
+    having = [row for row in rows if row.in_force is not None]
+    refused = sorted({row.in_force.refused for row in having if row.in_force and row.in_force.refused})
+    value = f"{len(rows)} channel(s) with one"
+    found = [ok("priorities", f"{value}, all in force")]
+    if refused:
+        kinds = {kind for row in having for kind in _lacking(row)}
+        remedies = [text for kind, text in _REMEDIES.items() if kind in kinds]
+        remedy = " ".join(["Messages flow without it; 'ringcast channels' shows which.", *remedies])
+        found = [limited("priorities", f"{value}, not all in force: {'; '.join(refused)}", remedy)]
+    warned = sorted({row.in_force.warning for row in having if row.in_force and row.in_force.warning})
+    if warned:
+        remedy = "Packets wait for threads that wait for packets; choose other schedules with 'ringcast set'."
+        found.append(limited("network card's threads", "; ".join(warned), remedy))
+    return found
+
+
+def _lacking(row: ChannelStatus) -> Iterator[str]:
+    """Which kinds of things the kernel did not give the channel."""
+    has, asked = row.in_force, priority.read(row.priority)
+    if has is None or not has.refused:
+        return
+    if asked.sched and has.sched != asked.sched:
+        yield "schedule"
+    if asked.bandwidth and row.direction == "out" and has.bandwidth != asked.bandwidth:
+        yield "bandwidth"
+    if asked.sched and not has.locked_bytes:
+        yield "memory"

@@ -1,20 +1,25 @@
-"""Whether threads may run with real-time policies. Tried in a child process, so that nothing here changes."""
+"""What priorities need: whether threads may run with real-time policies, tried in a child process so that nothing here
+changes; whether cores may be kept awake, and links' bandwidth be reserved."""
 
 from __future__ import annotations
 
 import errno
 import os
 import resource
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from ringcast.cli.parts.checks.finding import Finding, limited, ok
+from ringcast.cli.parts.checks.limits import has_capability
 from ringcast.transport.urgent.awake import DEVICE
 
 _TRY_S = 10.0
+_CAP_NET_ADMIN = 12
 # Each policy is tried in a fork of its own: one that was granted would change what the next is allowed.
 _TRIAL = """\
 import ctypes, json, os, platform, struct
@@ -44,7 +49,7 @@ print(json.dumps({'fifo': attempt(fifo), 'deadline': attempt(deadline)}))
 
 def look() -> list[Finding]:
     tried = _try()
-    return [_fifo(tried.get("fifo")), _deadline(tried.get("deadline")), _throttling(), _sleep()]
+    return [_fifo(tried.get("fifo")), _deadline(tried.get("deadline")), _throttling(), _sleep(), bandwidth()]
 
 
 def _try() -> dict[str, int]:
@@ -97,6 +102,21 @@ def _sleep() -> Finding:
     there = "not permitted" if DEVICE.exists() else "the kernel has no such limit"
     remedy = "Cores that fell asleep run urgent threads later; it takes a daemon of root, or write access by udev."
     return limited(name, f"{DEVICE}: {there}", remedy)
+
+
+def bandwidth(
+    which: Callable[[str], str | None] = shutil.which, allowed: Callable[[int], bool] = has_capability
+) -> Finding:
+    """Whether queues of links can be set up from here."""
+    name = "bandwidth"
+    lacking = [program for program in ("tc", "ip") if which(program) is None]
+    if lacking:
+        remedy = "Bandwidth cannot be reserved for channels; install iproute2."
+        return limited(name, f"there is no {' and no '.join(repr(one) for one in lacking)}", remedy)
+    if not allowed(_CAP_NET_ADMIN):
+        remedy = "Bandwidth is reserved by daemons with CAP_NET_ADMIN alone: root's, or 'ringcast service --bandwidth'."
+        return limited(name, "CAP_NET_ADMIN is missing", remedy)
+    return ok(name, "links' queues may be set up (tc)")
 
 
 def _refusal(code: int | None) -> str:

@@ -1,12 +1,12 @@
-"""The kernel's threads of this machine, as `network_threads` judges them."""
+"""The kernel's threads of this machine, and the interrupts of its network cards, as `network_threads` judges them."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from ringcast.daemon.priority.network_threads import Task
 from ringcast.model.schedule import FIFO, OTHER, RR
+from ringcast.transport.urgent.network_threads import Task
 
 _POLICIES = {os.SCHED_FIFO: FIFO, os.SCHED_RR: RR}
 
@@ -25,3 +25,19 @@ def tasks(proc: Path = Path("/proc")) -> list[Task]:
         except (OSError, UnicodeDecodeError):
             continue
     return found
+
+
+def card_interrupts(net: Path = Path("/sys/class/net")) -> set[int]:
+    """The numbers of the interrupts that network cards have, as far as the kernel says; empty where it does not."""
+    found: set[int] = set()
+    for card in net.iterdir() if net.is_dir() else ():
+        device = card / "device"
+        try:
+            found |= {int(one.name) for one in (device / "msi_irqs").iterdir() if one.name.isdecimal()}
+        except OSError:
+            pass
+        try:
+            found.add(int((device / "irq").read_text()))
+        except (OSError, ValueError):
+            continue
+    return found - {0}
