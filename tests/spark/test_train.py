@@ -26,7 +26,7 @@ from ringcast.record import results as kept
 from ringcast.spark import jobs
 from ringcast.spark.experiments import train as trained
 from ringcast.spark.experiments.learning.examples import combined, costs, cover, examples, held, looked_at, timed
-from ringcast.spark.experiments.train import FAMILIES, NothingToLearn, spans, train
+from ringcast.spark.experiments.train import FAMILIES, NothingToLearn, chosen, spans, train
 from ringcast.spark.lake import Lake
 from ringcast.spark.lineage import Run
 from ringcast.spark.tables.bronze import RESULTS
@@ -62,7 +62,9 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def run(lake: Lake, measured: DataFrame) -> Run:
-    return jobs.run("train", lake, source=measured, options={"metric": "relate2", "splits": 2, "wholes": "receivers"})
+    # Nothing measures these numbers, so it would not be exported.
+    options = {"metric": "relate2", "splits": 2, "wholes": "receivers", "compare": "no"}
+    return jobs.run("train", lake, source=measured, options=options)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,28 @@ def test_the_exported_model_needs_no_spark_and_chooses_nearly_the_best(measured:
     assert chooser.spans["receivers"] == (2, 80)
     assert json.loads(model.read_text())["whole"].keys() == {"receivers"}
     assert model.stat().st_size < 1_000_000
+
+
+def test_what_no_daemon_could_ask_and_what_is_worse_than_the_lake_s_is_not_written(
+    lake: Lake, run: Run, model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = model.read_bytes()
+    with pytest.raises(NothingToLearn, match=r"looks at loss, which no daemon measures.*compare=no"):
+        jobs.run("train", lake, options={"metric": "relate2", "splits": 1, "wholes": ""})
+    assert model.read_bytes() == before
+    asked = {}
+
+    def refuses(model: dict[str, Any], in_use: dict[str, Chooser], examples: object) -> str:
+        asked.update(in_use)
+        return "it is worse than all"
+
+    monkeypatch.setattr(trained, "worse", refuses)
+    there = tmp_path / "mine.json"
+    there.write_bytes(before)
+    with pytest.raises(NothingToLearn, match="worse than all"):
+        jobs.run("train", lake, options={"metric": "relate2", "splits": 1, "wholes": "", "model": str(there)})
+    assert {str(there), str(model), "the model of the package"} == set(asked)
+    assert there.read_bytes() == before
 
 
 def test_what_is_chosen_from_holds_a_good_one_nearly_everywhere() -> None:
@@ -151,6 +175,21 @@ def test_those_who_want_an_order_choose_from_what_keeps_it(spark: SparkSession) 
     (in_order,) = costs(results, "relate2 in order").collect()
     assert set(anyhow.cost) == {"parity:r=4", "nak", "tcp"}
     assert set(in_order.cost) == {"ordering+parity:r=4", "nak", "tcp"}
+
+
+def test_of_families_that_are_as_good_one_is_chosen_that_knows_the_second_best() -> None:
+    assert chosen({"tree": 0.9, "forest": 0.998, "neural": 0.995, "boosted": 0.996}) == "boosted"
+    assert chosen({"tree": 0.9, "forest": 0.998, "neural": 0.99}) == "forest"
+
+
+@pytest.mark.parametrize("name", ["tree", "forest", "linear", "boosted"])
+def test_where_one_transport_is_good_everywhere_it_is_what_a_family_learns(measured: DataFrame, name: str) -> None:
+    rows = examples(costs(measured, "relate2"), KEYS, "relate2", 0.05)
+    rows = rows.withColumns({kind: looked_at(rows, KEYS, KEYS) for kind in ("single", "paired", "timed")})
+    (model,) = FAMILIES[name].learn({"all": rows.limit(20)}, {"all": ["nak"]}, "relate2", 1).values()
+    head = {"metric": "m", "family": name, "share": 1.0, "features": KEYS, "labels": ["nak"], "logarithms": True}
+    chooser = Chooser.parse(msgspec.json.encode({**head, **model}))
+    assert chooser.choose({"loss": 1.0, "rate_hz": 10.0, "receivers": 5.0}) == "nak"
 
 
 def test_few_environments_far_from_the_others_widen_nothing(spark: SparkSession) -> None:

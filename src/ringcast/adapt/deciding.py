@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ringcast.adapt.environment import Environment
-from ringcast.adapt.foretelling import Candidate, expected_loss, lost_share, more_packets, rule
+from ringcast.adapt.foretelling import Candidate, expected_loss, known, lost_share, more_packets, rule
 from ringcast.adapt.model import Chooser
 from ringcast.adapt.names import Makeup, carried, makeup
 from ringcast.adapt.wanting import Wish
@@ -34,11 +34,13 @@ ENOUGH = 30
 
 
 class Ranking(NamedTuple):
-    """Best first. `by` says who ranked them."""
+    """Best first. `by` says who ranked them; `costs`, whether scores are what the metric would be, in any unit. If not,
+    they are votes."""
 
     candidates: list[Candidate]
     by: str
     margin: float = MARGIN
+    costs: bool = True
 
     def score(self, transport: str) -> float | None:
         for name, score in self.candidates:
@@ -58,6 +60,7 @@ class _Plan(NamedTuple):
     labels: list[tuple[int, str, float, Makeup]]
     by: str
     margin: float
+    costs: bool
 
 
 # A decision takes microseconds, and reading names would be most of them.
@@ -66,7 +69,8 @@ def _plan(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: Se
     wish = Wish(metric, reliable=reliable, ordered=ordered)
     names = [(at, carried(label)) for at, label in enumerate(model.labels)]
     labels = [(at, name, 1 + EFFORT * more_packets(name), makeup(name)) for at, name in names if serves(name, wish)]
-    return _Plan(labels, f"the {model.family} for {metric}", FINE_MARGIN if model.predicts_costs else MARGIN)
+    margin = FINE_MARGIN if model.predicts_costs else MARGIN
+    return _Plan(labels, f"the {model.family} for {metric}", margin, model.predicts_costs)
 
 
 _score = itemgetter(1)
@@ -81,7 +85,7 @@ def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: 
         numbers = environment.numbers()
         beyond = model.beyond(numbers)
         if not beyond:
-            labels, ranked_by, margin = _plan(model, wish.metric, wish.reliable, wish.ordered, serves)
+            labels, ranked_by, margin, costs = _plan(model, wish.metric, wish.reliable, wish.ordered, serves)
             rated = model.rated(numbers)
             loss, most = min(environment.loss_percent / 100, 1.0), wish.loss
             if loss > most:
@@ -90,15 +94,21 @@ def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: 
             fit = [_new(Candidate, (name, rated[at] * effort)) for at, name, effort, _ in labels]
             if fit:
                 fit.sort(key=_score)
-                return Ranking(fit, ranked_by, margin)
+                return Ranking(fit, ranked_by, margin, costs)
             by = "nothing that the model knows will do, so by the rule"
         else:
             by = f"{', '.join(beyond)} beyond what the model learned from, so by the rule"
-    return Ranking([one for one in rule(environment, wish) if _fits(one.transport, environment, wish, serves)], by)
+    names = _serving(known(environment, wish), wish.reliable, wish.ordered, serves)
+    if min(environment.loss_percent / 100, 1.0) > wish.loss:
+        names = [name for name in names if expected_loss(name, environment) <= wish.loss]
+    return Ranking(rule(environment, wish, names), by)
 
 
-def _fits(transport: str, environment: Environment, wish: Wish, serves: Serves) -> bool:
-    return expected_loss(transport, environment) <= wish.loss and serves(transport, wish)
+@lru_cache(64)
+def _serving(names: tuple[str, ...], reliable: bool, ordered: bool, serves: Serves) -> list[str]:
+    """Of what the rule knows."""
+    wish = Wish("", reliable=reliable, ordered=ordered)
+    return [name for name in names if serves(name, wish)]
 
 
 class Decision(NamedTuple):

@@ -8,6 +8,7 @@ delivered counts as what is missing.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ringcast.adapt.environment import Environment
@@ -34,38 +35,51 @@ class Candidate(NamedTuple):
     score: float
 
 
-def rule(environment: Environment, wish: Wish) -> list[Candidate]:
+_CODED = ("multicast+parity:r=4,c=2,flush=1s", "multicast+parity+nak:r=4,c=1,flush=1s", "tcp")
+FEW, MANY = (("udp", "nak", *_CODED), ("multicast", "multicast+nak", *_CODED))
+"""What the rule knows: two receivers are each sent to by themselves, unless bytes are what counts."""
+
+
+def known(environment: Environment, wish: Wish) -> tuple[str, ...]:
+    return MANY if environment.receivers > (1 if wish.metric == "bandwidth" else 2) else FEW
+
+
+def rule(environment: Environment, wish: Wish, among: Iterable[str] | None = None) -> list[Candidate]:
     """A few transports by what they can be expected to cost, best first; of equals what waits least. Costs that hardly
     differ cause no change, so nothing wanders where the environment is between two."""
-    many = environment.receivers > 2
-    names = (
-        "multicast" if many else "udp", "multicast+nak" if many else "nak", "multicast+parity:r=4,c=2,flush=1s",
-        "multicast+parity+nak:r=4,c=1,flush=1s", "tcp",
-    )  # fmt: skip
     slack = SLACK.get(METRICS[wish.metric], 0.0)
-    rated = [(cost(name, environment, wish) + slack, wait_s(makeup(name), environment), name) for name in names]
-    return [Candidate(name, score) for score, _, name in sorted(rated)]
+    rated = []
+    for name in known(environment, wish) if among is None else among:
+        made = makeup(name)
+        waits_s = wait_s(made, environment)
+        rated.append((_cost(made, waits_s, environment, wish) + slack, waits_s, name))
+    rated.sort()
+    return [Candidate(name, score) for score, _, name in rated]
 
 
 def cost(transport: str, environment: Environment, wish: Wish) -> float:
     """The metric, in its unit; of `delivered`, the percent that are missing."""
-    made, period_s = makeup(transport), 1 / environment.rate_hz
-    share = min(environment.loss_percent / 100, 1.0)
-    if wish.metric in ("deadline", "delivered"):
+    made = makeup(transport)
+    return _cost(made, wait_s(made, environment), environment, wish)
+
+
+def _cost(made: Makeup, waits_s: float, environment: Environment, wish: Wish) -> float:
+    share, metric = min(environment.loss_percent / 100, 1.0), wish.metric
+    if metric in ("deadline", "delivered"):
         share = max(share, UNSEEN_LOSS)
-    if wish.metric == "bandwidth":
+    if metric == "bandwidth":
         return environment.rate_hz * _bytes(made, environment, share)
     lost = lost_share(made, share, environment.burst, environment.receivers)
-    if wish.metric == "delivered":
+    if metric == "delivered":
         return 100 * lost
-    way_s, waits_s = _way_s(environment), wait_s(made, environment)
+    way_s, period_s = _way_s(environment), 1 / environment.rate_hz
     # What is delivered in order holds up those that follow it.
     held = 1 + (waits_s / period_s / 2 if made.again and waits_s > period_s else 0)
     delayed = min(max(share - lost, 0.0) * held, 1.0)
-    if wish.metric == "deadline":
+    if metric == "deadline":
         late = 1 - lost if way_s > wish.deadline_s else delayed if way_s + waits_s > wish.deadline_s else 0.0
         return 100 * min(lost + late, 1.0)
-    if wish.metric == "p99":
+    if metric == "p99":
         return 1e3 * (way_s + waits_s * min(delayed / TAIL, 1.0))
     return 1e3 * (way_s + share * waits_s * held) * (1 + 100 * lost)
 

@@ -186,6 +186,9 @@ class ChannelChoice(msgspec.Struct, frozen=True, kw_only=True):
     """The model or rule that ranks now."""
     environment: str
     candidates: list[tuple[str, float]]
+    values: list[float] = []
+    """The metric itself, of each candidate, in `unit`: ms, B/s, or % (late or lost; delivered)."""
+    unit: str = ""
 
 
 class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):

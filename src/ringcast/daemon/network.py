@@ -31,6 +31,7 @@ from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
 from ringcast.daemon.choosing.meeting import Meeting
 from ringcast.daemon.choosing.models import Models
+from ringcast.daemon.choosing.spreading import Spreading
 from ringcast.daemon.clients.kept_elsewhere import KeptElsewhere
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.clocks.clocks import Clocks
@@ -173,6 +174,7 @@ class Network:
         )
         local.admitting.others = self._capacities
         self.models = Models(self.mesh, self._node_rights.may_choose)
+        self._spreading = Spreading(self.mesh, self.models, _core.utc_ns, background)
         self._meeting = Meeting(self._receivers, self.clocks.statuses, self._host_of)
         self._hearing = Hearing(
             local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions,
@@ -288,6 +290,7 @@ class Network:
                 self.incoming.follow_soon()
                 self.buffers.node_came(presence.node)
                 self.clocks.node_came(presence.node)
+                self._spreading.node_came(presence.node)
             else:
                 self.clocks.node_gone(presence.node)
                 self.buffers.node_gone(presence.node)
@@ -307,6 +310,11 @@ class Network:
             self._choices.send(msgspec.json.encode(lived))
         except RingcastError as exc:
             self._complaints.warning("choices", "what a choice of transport cost was not published: %s", exc)
+
+    async def load_model(self, fd: int) -> list[str]:
+        """Take a client's file into use, here and on every node that is here. Returns warnings. Raises QosMismatch."""
+        await asyncio.to_thread(self.models.load_from, fd)
+        return await self._spreading.give(row.name for row in self.mesh.nodes() if row.state == "here" and not row.me)
 
     async def _taken(self, node: str, payload: bytes) -> bytes:
         self._deliver(self._local.publishers.taken(node, service.decode_untrusted(payload, RingTaken).incarnation))

@@ -6,7 +6,6 @@ this client's other requests nor anybody's.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
@@ -241,13 +240,13 @@ class Requests:
             slow = BrokenError("the node that was to do it did not answer in time; 'ringcast nodes' shows who is here")
             connection.push(refuse(request_id, slow))
 
-    async def _load(self, request: LoadModel, fds: list[Descriptor]) -> None:
+    async def _load(self, request: LoadModel, fds: list[Descriptor]) -> list[str]:
         if self._network is None:
             raise BrokenError(
                 "this daemon has no network, so it chooses no transport; start it with --listen HOST:PORT"
             )
         expect(fds, 1, request)
-        await asyncio.to_thread(self._network.models.load_from, fds[0].fileno())
+        return await self._network.load_model(fds[0].fileno())
 
     async def _hold(self, client: int, request: HoldBuffer) -> None:
         if self._network is None and request.depth:

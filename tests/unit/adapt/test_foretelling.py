@@ -49,6 +49,7 @@ def test_for_bandwidth_what_sends_least_is_best_and_by_how_many_receivers() -> N
     costs = {one.transport: one.score for one in rule(around(loss_percent=0.0), Wish("bandwidth"))}
     assert costs["multicast"] == pytest.approx(100 * (12 + 60)), "bytes per second"
     assert costs["multicast+nak"] < costs["multicast+parity+nak:r=4,c=1,flush=1s"] < costs["tcp"]
+    assert best(around(receivers=2), "bandwidth") == "multicast", "one datagram for both"
     alone = {one.transport: one.score for one in rule(around(receivers=1), Wish("bandwidth"))}
     assert alone["nak"] < alone["multicast+parity:r=4,c=2,flush=1s"]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ringcast.cli.parts.placing import words
 from ringcast.control.placing import SubscriberPlace
+from ringcast.control.status import ChannelChoice, ChannelStatus
 from ringcast.model.place import Wanted
 
 
@@ -40,3 +43,22 @@ def test_a_sentence_for_everybody_who_may_decide(place: SubscriberPlace, reason:
 def test_who_is_overridden() -> None:
     said = words.overridden(one("setting", overrides="subscriber"))
     assert said == "subscriber b#3 asked for at='subscriber' and is overridden: its proxy is at node:c"
+
+
+def test_candidates_are_listed_with_what_is_predicted_in_its_unit() -> None:
+    def told(**more: Any) -> str:
+        choice = ChannelChoice(
+            asked="auto:bandwidth", transport="multicast", since_ns=0, why="", by="the rule", environment="3 receivers",
+            candidates=[("multicast", 1.0), ("multicast+nak", 1.25)], **more,
+        )  # fmt: skip
+        row = ChannelStatus(
+            direction="in", node="b", tag="cam", incarnation=1, every=1, transport="multicast", reliable=False,
+            messages=1, bytes=1, lost=0, counters={}, choices=[choice],
+        )  # fmt: skip
+        (line,) = words.explained([row])
+        return line.partition("times the best: ")[2]
+
+    assert (
+        told(values=[800.0, 1234567.0], unit="B/s") == "multicast (800 B/s, 1.00); multicast+nak (1,234,567 B/s, 1.25)"
+    )
+    assert told() == "multicast (1.00); multicast+nak (1.25)", "of an older daemon"

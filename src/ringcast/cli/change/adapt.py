@@ -16,12 +16,14 @@ HELP = "Have the mesh choose transports by itself, by a model; show what it chos
 
 EPILOG = """\
 A subscription, a tag or an administrator leaves the transport to the mesh with 'auto:METRIC', where METRIC is what is
-to be as good as it can: relate2 (latency and loss), p99, deadline (late after 100 ms, or lost), bandwidth, delivered.
-'auto:p99,loss=2%' also says how much may be missing. What is reliable or ordered stays so.
+to be as good as it can: relate2 (latency and loss), p99, deadline (late after 100 ms, or lost; 'auto:deadline=20ms'
+says another one), bandwidth, delivered. 'auto:p99,loss=2%' also says how much may be missing. What is reliable or
+ordered stays so.
 The daemon that keeps the tag looks every second at what its receivers counted: receivers, loss and bursts before any
-repair, rate, size, delay, bandwidth. A model ranks the transports: one of the package, or what was loaded. Beyond what
-it learned from a rule does. A model that is worse than the one in force is refused. The choice changes only for
-something clearly better that lasts. Naming a transport pins it.
+repair, rate, size, delay, bandwidth. A model ranks the transports: one of the package, or what was loaded, which
+reaches every node that is here and those that come later. Beyond what it learned from a rule does. A model that is
+worse than the one in force is refused. The choice changes only for something clearly better that lasts. Naming a
+transport pins it.
 
 examples:
   ringcast adapt                                       what was chosen, since when, and why
@@ -48,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     with connect(args, "adapt") as session:
         if args.action == "load":
             chooser = _loaded(args.model)
-            load_model(session, args.model)
+            for warning in load_model(session, args.model):
+                output.note(f"warning: {warning}")
             output.line(f"transports for {_asked(chooser.metric)} are chosen by {args.model}, a {chooser.family}")
             return 0
         now_ns = time.time_ns()

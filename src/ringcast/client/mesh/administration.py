@@ -53,11 +53,12 @@ def observe(connection: Connection, *, measured: bool) -> Observation:
     return decode_untrusted(b"".join(page.piece for page in pages), Observation)
 
 
-def load_model(session: Session, path: str | os.PathLike[str]) -> None:
-    """Have the mesh choose transports by this model. Raises QosMismatch (it is none), BrokenError (the daemon has no
-    network), OSError, DaemonUnavailable, ClosedError, ForkedError."""
+def load_model(session: Session, path: str | os.PathLike[str]) -> list[str]:
+    """Have the mesh choose transports by this model. Returns warnings, in words: which nodes have not taken it. Raises
+    QosMismatch (it is none, or worse than the one in force), BrokenError (the daemon has no network), OSError,
+    DaemonUnavailable, ClosedError, ForkedError."""
     with open(path, "rb") as file:
-        session._attachment.connection.call(LoadModel(id=0), Done, (file.fileno(),))
+        return session._attachment.connection.call(LoadModel(id=0), Done, (file.fileno(),)).warnings
 
 
 def nodes(connection: Connection, clock: str = "") -> list[NodeStatus]:

@@ -16,6 +16,7 @@ from ringcast.control.peering import Name
 
 HEARD = "choosing.heard"
 MODEL = "choosing.model"
+MODELS = "choosing.models"
 MOST_MODEL_BYTES = 4 << 20
 _MOST = 4096
 
@@ -66,6 +67,8 @@ class Explained(msgspec.Struct, frozen=True, array_like=True):
     by: Long
     environment: Long
     candidates: Annotated[list[tuple[Text, Amount]], Meta(max_length=64)]
+    values: Annotated[list[Amount], Meta(max_length=64)] = []
+    unit: Text = ""
 
 
 class AskHeard(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +83,13 @@ class AllHeard(msgspec.Struct, frozen=True, kw_only=True):
     """By tag; and which models are here: when each was loaded (UTC in ns), by metric."""
 
     tags: Annotated[dict[Text, Heard], Meta(max_length=_MOST)]
+    models: Annotated[dict[Text, Count], Meta(max_length=64)] = {}
+
+
+class Versions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which models a node has: when each was loaded (UTC in ns), by metric. The answer has those of the other node,
+    after it took what it lacked."""
+
     models: Annotated[dict[Text, Count], Meta(max_length=64)] = {}
 
 

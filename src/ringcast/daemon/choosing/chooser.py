@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ringcast.adapt.deciding import Deciding, Ranking, ranked
 from ringcast.adapt.environment import Cost, Environment, Surroundings
+from ringcast.adapt.foretelling import UNITS, shown
 from ringcast.adapt.names import chosen_as, keeps_order
 from ringcast.adapt.wanting import Wish
 from ringcast.control import service
@@ -37,7 +38,7 @@ logger = logging.getLogger("ringcast.daemon")
 PERIOD_S = 1.0
 SOON_S = 0.05
 TIMEOUT_S = 0.8
-MOST_CANDIDATES, MOST_TIMES = 32, 1e6
+MOST_CANDIDATES, MOST_TIMES, MOST_VALUE = 32, 1e6, 1e15
 """That are told of."""
 
 
@@ -47,7 +48,7 @@ class _Tag:
     def __init__(self) -> None:
         self.surroundings = Surroundings()
         self.deciding: dict[str, Deciding] = defaultdict(Deciding)
-        self.rankings: dict[str, tuple[Environment, Ranking]] = {}
+        self.rankings: dict[str, tuple[Wish, Environment, Ranking]] = {}
 
 
 class Choosing:
@@ -159,7 +160,7 @@ class Choosing:
         if row is None:
             return []
         known = [(key, *found) for key, found in tag.rankings.items() if key in row.chosen]
-        return [explained(key, row.chosen[key], around, ranking) for key, around, ranking in known]
+        return [explained(key, row.chosen[key], wish, around, ranking) for key, wish, around, ranking in known]
 
     def _choose(self, row: TagRow, tag: _Tag, wishes: dict[str, Wish]) -> None:
         environment = tag.surroundings.environment()
@@ -172,7 +173,7 @@ class Choosing:
         for key, wish in list(wishes.items())[:MAX_CHOICES_PER_TAG]:
             model = self.models.of(wish.learned, wish.ordered) if wish.learned else None
             ranking = ranked(environment, wish, model, serves)
-            tag.rankings[key] = environment, ranking
+            tag.rankings[key] = wish, environment, ranking
             current = chosen[key].transport if key in chosen else ""
             decision = tag.deciding[key].decide(self._loop.time(), current, environment, ranking)
             changes[key] = decision.transport if decision.change else ""
@@ -192,7 +193,7 @@ class Choosing:
         # Whatever was chosen: an administrator may have pinned another one.
         (by,) = carried_by
         key = asker(by, list(changes), carriers)
-        environment, ranking = tag.rankings[key]
+        _, environment, ranking = tag.rankings[key]
         self._tell(lived(name, key, by, environment, cost, ranking, changes[key], self._now_ns()))
 
 
@@ -203,15 +204,19 @@ def asker(transport: str, keys: list[str], carriers: dict[str, str]) -> str:
     return next(iter((*mine, *alike, *keys)))
 
 
-def explained(asked: str, chosen: Chosen, around: Environment, ranking: Ranking) -> Explained:
+def explained(asked: str, chosen: Chosen, wish: Wish, around: Environment, ranking: Ranking) -> Explained:
     """Pure."""
-    best = ranking.candidates[0].score if ranking.candidates else 0.0
-    times = [
-        (one.transport, min(one.score / best, MOST_TIMES) if best > 0 else 0.0)
-        for one in ranking.candidates[:MOST_CANDIDATES]
-    ]  # fmt: skip
+    told = ranking.candidates[:MOST_CANDIDATES]
+    best = told[0].score if told else 0.0
+    times = [min(one.score / best, MOST_TIMES) if best > 0 else 0.0 for one in told]
+    if ranking.costs:
+        values = shown(told[0].transport, times, around, wish) if told else []
+    else:
+        values = [value for one in told for value in shown(one.transport, [1.0], around, wish)]
     return Explained(
-        asked, chosen.transport, chosen.since_ns, chosen.why, printable(ranking.by), printable(str(around)), times
+        asked, chosen.transport, chosen.since_ns, chosen.why, printable(ranking.by), printable(str(around)),
+        [(one.transport, often) for one, often in zip(told, times, strict=True)],
+        [min(value, MOST_VALUE) for value in values], UNITS[wish.metric],
     )  # fmt: skip
 
 

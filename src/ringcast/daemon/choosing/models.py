@@ -20,6 +20,7 @@ from ringcast.control import service
 from ringcast.control.between.choosing import MODEL, MOST_MODEL_BYTES, AskModel, WholeModel
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.errors import BadMessage, QosMismatch
+from ringcast.model.carrier import METRICS
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -81,9 +82,11 @@ class Models:
     def _worse(self, new: Chooser) -> str:
         """Why it is not to replace what is in force, '' where it may."""
         metric, in_order = plain(new.metric)
+        if metric not in METRICS.values():
+            return f"it is for {new.metric!r}, which nobody can ask for; there are {', '.join(METRICS.values())}"
         examples = shipped_examples(new.metric)
         if examples is None:
-            return ""
+            return "there are no environments in this package to judge it by"
         if missing := unseen_by(new, examples):
             return f"it looks at {', '.join(missing)}, which nothing measures; there are {', '.join(examples.numbers)}"
         old = self.of(metric, in_order)
@@ -95,15 +98,20 @@ class Models:
         if not self._may_give(node):
             return
         for metric, loaded_ns in versions.items():
-            known = self._models.get(metric)
-            late = known is not None and known.loaded_ns >= loaded_ns
-            if late or loaded_ns > now_ns + AHEAD_NS or (node, metric, loaded_ns) in self._refused:
+            far = loaded_ns > now_ns + AHEAD_NS
+            if far or not self._lacks(metric, loaded_ns) or (node, metric, loaded_ns) in self._refused:
                 continue
             try:
-                self.load(await self._fetch(node, metric, loaded_ns), loaded_ns, f"node {node}")
+                data = await self._fetch(node, metric, loaded_ns)
+                if self._lacks(metric, loaded_ns):  # a later one may have come meanwhile
+                    self.load(data, loaded_ns, f"node {node}")
             except ModelError as exc:
                 self._refused.add((node, metric, loaded_ns))
                 logger.warning("a model of node %s is not taken: %s", node, exc.reason)
+
+    def _lacks(self, metric: str, loaded_ns: int) -> bool:
+        known = self._models.get(metric)
+        return known is None or known.loaded_ns < loaded_ns
 
     async def _fetch(self, node: str, metric: str, loaded_ns: int) -> bytes:
         answer = await self._mesh.request(node, MODEL, service.encode(AskModel(metric=metric)), TIMEOUT_S)

@@ -29,10 +29,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ringcast.adapt import Chooser
-from ringcast.adapt.judging import refusal, shipped_examples, unseen_by
-from ringcast.adapt.shipped import shipped_model
 from ringcast.errors import RingcastError
 from ringcast.spark.declaration import own_job
+from ringcast.spark.experiments.comparing import judged_by, models_in_use, worse
 from ringcast.spark.experiments.learning import boosting, networks
 from ringcast.spark.experiments.learning.examples import (
     combined,
@@ -47,10 +46,11 @@ from ringcast.spark.experiments.learning.examples import (
     timed,
 )
 from ringcast.spark.experiments.learning.export import forest, linear, tree
+from ringcast.spark.experiments.lived import take_in_lived
 from ringcast.spark.experiments.results import taken_in
 from ringcast.spark.experiments.unseen import EXPERIMENT as UNSEEN
 from ringcast.spark.experiments.unseen import GATE, TUNING
-from ringcast.spark.tables.bronze import RESULTS
+from ringcast.spark.tables.bronze import MESSAGES, RESULTS
 
 if TYPE_CHECKING:
     from ringcast.spark.jobs import Job
@@ -60,9 +60,11 @@ SPLITS = 3
 WHOLES = ("rate_hz", "loss_percent", "receivers")
 """Keys of which whole values are held out."""
 MANY_VALUES, QUARTERS = 10, 4
-THIN = 0.025
+THIN = 0.015
 """Of the environments, at either end of a number: so few are no span that was learned from. In a span that was drawn
 from evenly they take less than a model is asked beyond it (`adapt.model.REACH`)."""
+CLOSE = 0.005
+"""Families whose shares of good choices differ by less are as good."""
 COVERED = 0.99
 """Of the environments, for which the transports that a family may choose from hold a good one."""
 
@@ -117,11 +119,21 @@ class Family:
     """`paired` has products and quotients too. In logarithms they are sums, which a linear model makes itself. `timed`
     and `smooth` have how long things take."""
     covered: float = COVERED
+    ranks: bool = False
+    """Whether it says of every transport what it costs, so that there is a second best."""
+
+
+ONLY: dict[str, Any] = {"trees": [[[[1.0]]]]}
+"""What is exported where there is one label: a leaf."""
 
 
 def _mllib(make: Callable[[int], Any], export: Callable[[Any], dict[str, Any]], vector: str) -> Family:
     def learn(sets: Sets, labels: Mapping[str, list[str]], metric: str, seed: int) -> dict[str, dict[str, Any]]:
-        return {name: export(_fitted(make(seed), vector, rows, labels[name])) for name, rows in sets.items()}
+        return {name: one(rows, labels[name], seed) for name, rows in sets.items()}
+
+    def one(rows: DataFrame, labels: list[str], seed: int) -> dict[str, Any]:
+        # Where one transport is good everywhere there is nothing to tell apart, and estimators need two.
+        return ONLY if len(labels) == 1 else export(_fitted(make(seed), vector, rows, labels))
 
     return Family(learn, vector)
 
@@ -156,7 +168,7 @@ def _by_costs(fit: Callable[..., Any], vector: str, name_of: str) -> Family:
         rows = together.groupBy("set").applyInPandas(one, "set string, found string").collect()
         return {row["set"]: {"predicts": "costs", name_of: msgspec.json.decode(row["found"])} for row in rows}
 
-    return Family(learn, vector, 1.0)
+    return Family(learn, vector, 1.0, ranks=True)
 
 
 FAMILIES = {
@@ -199,14 +211,14 @@ def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1
     scores = [0.0] * splits
     for name, family in FAMILIES.items():
         # What was best where families are chosen, split by split.
-        mine = [at for at in range(splits) if name == max(shares, key=lambda one: shares[one][at])]
+        mine = [at for at in range(splits) if name == chosen({one: found[at] for one, found in shares.items()})]
         if mine:
             say(f"{name}, on what nobody has seen")
             seen, unseen = ({at: sets[which][at] for at in mine} for which in ("seen", "unseen"))
             for at, score in zip(mine, learning.scores(family, seen, unseen), strict=True):
                 scores[at] = score
     constants = [_constant(sets["seen"][split], sets["unseen"][split]) for split in range(splits)]
-    best = max(shares, key=lambda name: mean(shares[name]))
+    best = chosen({name: mean(found) for name, found in shares.items()})
     whole = {}
     for key in (name for name in wholes if name in keys):
         say(f"{best}, whole values of {key} held out")
@@ -224,6 +236,13 @@ def train(results: DataFrame, metric: str, within: float = WITHIN, seed: int = 1
     rows.unpersist()
     environments.unpersist()
     return Trained(model, shares, scores, constants, wins, total, held_out, whole)
+
+
+def chosen(shares: Mapping[str, float]) -> str:
+    """The best family. Of those that are as good or nearly so, one that ranks: promises and accepted losses leave
+    transports out, and what is best of the others is asked then."""
+    close = [name for name, share in shares.items() if share >= max(shares.values()) - CLOSE]
+    return max(close, key=lambda name: (FAMILIES[name].ranks, shares[name]))
 
 
 def spans(rows: DataFrame, keys: Sequence[str]) -> dict[str, list[float]]:
@@ -287,24 +306,18 @@ def _constant(seen: DataFrame, unseen: DataFrame) -> float:
     return float(row[0])
 
 
-def worse(model: dict[str, Any]) -> str:
-    """Why a model is not to be exported, '' where it is no worse than the package's where neither has learned."""
-    new, examples = Chooser.parse(msgspec.json.encode(model)), shipped_examples(model["metric"])
-    old = shipped_model(model["metric"])
-    if examples is None or old is None or unseen_by(new, examples):
-        return ""
-    return refusal(new.choose, old.choose, examples, "the model of the package")
-
-
 def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-@own_job("train", "a model that chooses a transport", reads={"results": RESULTS})
+@own_job("train", "a model that chooses a transport", reads={"results": RESULTS, "messages": MESSAGES})
 def train_job(job: Job) -> None:
     metric = str(job.options.get("metric", "relate2"))
     splits = int(job.options.get("splits") or SPLITS)
     wholes = job.options.get("wholes")
+    if not job.options.get("experiment"):
+        # What daemons told since the last time is recorded, and no result yet.
+        take_in_lived(job)
     trained = train(
         taken_in(job).where(~F.col("experiment").isin(UNSEEN, TUNING, GATE)),
         metric,
@@ -312,9 +325,14 @@ def train_job(job: Job) -> None:
         wholes=WHOLES if wholes is None else str(wholes).split(","),
         say=job.say,
     )
-    if str(job.options.get("compare", "yes")) != "no" and (why := worse(trained.model)):
-        raise NothingToLearn(metric, f"{why}; run more environments, or export it all the same with --set compare=no")
-    path = Path(job.options.get("model") or job.lake.path / "models" / f"{metric}.json")
+    own = job.lake.path / "models" / f"{metric}.json"
+    path = Path(job.options.get("model") or own)
+    if str(job.options.get("compare", "yes")) != "no":
+        in_use = models_in_use(metric, path, own)
+        if why := worse(trained.model, in_use, judged_by(job.lake.read(RESULTS), metric)):
+            raise NothingToLearn(
+                metric, f"{why}; run more environments, or export it all the same with --set compare=no"
+            )
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}")
     draft.write_bytes(msgspec.json.encode({**trained.model, "run_id": job.run.id}))

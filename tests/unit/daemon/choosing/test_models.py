@@ -12,10 +12,15 @@ import pytest
 
 from ringcast.adapt import ModelError
 from ringcast.adapt.judging import FOLDER
-from ringcast.adapt.wanting import plain
+from ringcast.adapt.wanting import IN_ORDER, plain
 from ringcast.control.between.choosing import MODEL, MOST_MODEL_BYTES
 from ringcast.daemon.choosing.models import AHEAD_NS, Models
 from ringcast.errors import QosMismatch
+from ringcast.model.carrier import METRICS
+
+ALL = [f"{metric}{ending}" for metric in METRICS.values() for ending in ("", IN_ORDER)]
+LEARNED = [metric for metric in ALL if plain(metric)[0] not in ("delivered", "wire_bytes_per_update")]
+"""For the others the rule is as good as the best."""
 
 
 class Mesh:
@@ -95,7 +100,7 @@ def test_a_client_is_told_what_is_wrong_with_its_file(pair: tuple[Models, Models
     assert MODEL in pair[2].handlers
 
 
-@pytest.mark.parametrize("metric", ["relate2", "relate2 in order"])
+@pytest.mark.parametrize("metric", LEARNED)
 def test_the_package_brings_models_that_are_in_force_until_another_one_is_loaded(
     pair: tuple[Models, Models, Mesh], metric: str
 ) -> None:
@@ -110,14 +115,23 @@ def test_the_package_brings_models_that_are_in_force_until_another_one_is_loaded
     assert found.labels == ["nak"]
 
 
+@pytest.mark.parametrize("metric", ALL)
 def test_a_client_cannot_load_a_model_that_is_worse_than_the_one_in_force(
-    pair: tuple[Models, Models, Mesh], tmp_path: Path
+    pair: tuple[Models, Models, Mesh], tmp_path: Path, metric: str
 ) -> None:
-    (tmp_path / "model").write_bytes(model("udp"))
+    worst = "multicast" if plain(metric)[0] in ("delivered", "late_or_lost_100ms") else "tcp"
+    (tmp_path / "model").write_bytes(model(worst, metric))
     with (
         open(tmp_path / "model", "rb") as file,
-        pytest.raises(QosMismatch, match="worse than the model in force"),
+        pytest.raises(QosMismatch, match="worse than the " + ("model in force" if metric in LEARNED else "rule")),
     ):
+        pair[0].load_from(file.fileno())
+    assert pair[0].versions() == {}
+
+
+def test_a_model_for_what_nobody_can_ask_for_is_refused(pair: tuple[Models, Models, Mesh], tmp_path: Path) -> None:
+    (tmp_path / "model").write_bytes(model("nak", "usable_frames"))
+    with open(tmp_path / "model", "rb") as file, pytest.raises(QosMismatch, match="which nobody can ask for"):
         pair[0].load_from(file.fileno())
     assert pair[0].versions() == {}
 

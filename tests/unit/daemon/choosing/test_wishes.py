@@ -7,7 +7,7 @@ import pytest
 
 from ringcast.adapt.deciding import Ranking
 from ringcast.adapt.environment import Cost, Environment
-from ringcast.adapt.foretelling import Candidate
+from ringcast.adapt.foretelling import Candidate, cost
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Lived
 from ringcast.daemon.choosing.chooser import asker, explained, lived, serves, wishes_of
@@ -136,13 +136,23 @@ def test_a_look_is_told_for_whom_the_stream_was_carried_so() -> None:
     assert asker("multicast+unordered", keys, {}) == "auto:relate2 unordered"
 
 
-def test_a_choice_is_explained_with_candidates_in_times_the_best() -> None:
-    around = Environment(
-        receivers=3, loss_percent=5.0, burst=1.0, rate_hz=100.0, payload_bytes=64.0, delay_us=50.0, bandwidth_mbit=100.0
-    )
+def test_a_choice_is_explained_with_candidates_in_times_the_best_and_with_what_is_predicted() -> None:
     ranking = Ranking([Candidate("nak", 2.0), Candidate("tcp", 3.0)], "the neural for relate2")
-    told = explained("auto:relate2", Chosen("nak", "it was best", 7), around, ranking)
+    told = explained("auto:relate2", Chosen("nak", "it was best", 7), Wish("relate2"), AROUND, ranking)
     assert (told.asked, told.transport, told.since_ns, told.why) == ("auto:relate2", "nak", 7, "it was best")
     assert told.candidates == [("nak", 1.0), ("tcp", 1.5)]
     assert "5 % loss" in told.environment
     assert told.by == "the neural for relate2"
+    lowest = cost("nak", AROUND, Wish("relate2"))
+    assert told.values == pytest.approx([lowest, 1.5 * lowest])
+    assert 0.5 < lowest < 2.0
+    assert told.unit == "ms"
+
+
+def test_votes_are_no_costs_so_each_candidate_is_foretold_by_itself() -> None:
+    ranking = Ranking([Candidate("multicast+nak", 0.1), Candidate("multicast", 0.9)], "the forest", costs=False)
+    told = explained("auto:delivered", Chosen("nak"), Wish("delivered"), AROUND, ranking)
+    assert told.values == pytest.approx([100.0, 95.0])
+    assert told.unit == "%"
+    nothing = explained("auto:delivered", Chosen("nak"), Wish("delivered"), AROUND, Ranking([], "the rule"))
+    assert (nothing.candidates, nothing.values) == ([], [])

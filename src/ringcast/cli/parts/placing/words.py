@@ -39,9 +39,16 @@ def explained(rows: Iterable[ChannelStatus]) -> list[str]:
             lines.append(f"{row.tag} from {row.node} by {row.transport}: {met(row.environment)}")
     choices = {(row.tag, choice.asked): choice for row in rows for choice in row.choices}
     for (tag, asked), choice in sorted(choices.items()):
-        ranked = ", ".join(f"{transport} {times:.2f}" for transport, times in choice.candidates)
-        lines.append(f"{tag}, {asked}: {choice.environment}; by {choice.by}, times the best: {ranked}")
+        # An older daemon tells no values.
+        values = [f"{_short(value)} {choice.unit}, " for value in choice.values] or [""] * len(choice.candidates)
+        pairs = zip(choice.candidates, values, strict=False)
+        ranked = "; ".join(f"{transport} ({value}{times:.2f})" for (transport, times), value in pairs)
+        lines.append(f"{tag}, {asked}: {choice.environment}; by {choice.by}; predicted, and times the best: {ranked}")
     return lines
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def met(one: ChannelEnvironment) -> str:
