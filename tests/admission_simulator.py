@@ -10,6 +10,7 @@ import heapq
 import itertools
 import random
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ringcast.admission.model import NS, System
@@ -38,8 +39,12 @@ class Simulator:
         self._sending: set[tuple[int, int]] = set()
         self._now = 0
 
-    def run(self, until_ns: int) -> None:
-        for root in self._after[-1]:
+    def run(self, until_ns: int, released: Mapping[int, Sequence[int]] | None = None) -> None:
+        """`released` has, by the number of a stream's first step, when it is released; others are by their periods."""
+        for number, times in (released or {}).items():
+            for count, when in enumerate(times):
+                self._at(when, self._begin, self.plan.steps[number], when, count)
+        for root in [root for root in self._after[-1] if root.number not in (released or {})]:
             phase = self._random.choice((0, self._random.randrange(root.period_ns)))
             for number, nominal in enumerate(range(phase, until_ns, root.period_ns)):
                 late = self._random.choice((0, self.plan.jitter_ns.get(root.number, 0)))

@@ -24,7 +24,7 @@ from ringcast.control.status import ChannelStatus, ClockEvent, ClockStatus, Node
 from ringcast.daemon.access.audit import Audit
 from ringcast.daemon.access.node_rights import NodeRights
 from ringcast.daemon.admitting.admitting import this_calibration
-from ringcast.daemon.admitting.capacities import Capacities
+from ringcast.daemon.admitting.capacities import Capacities, lost_by_node
 from ringcast.daemon.admitting.overtaken import Overtaken
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
@@ -343,12 +343,7 @@ class Network:
         return rows, self.dropped()
 
     def _losses(self) -> dict[str, float]:
-        """Of streams that come here, by node: the share of messages that was lost of late, before any repair."""
-        found: dict[str, float] = {}
-        for row in map(self._meeting.known, self.channels()):
-            if row.environment is not None and row.environment.loss_percent is not None:
-                found[row.node] = max(found.get(row.node, 0.0), min(1.0, row.environment.loss_percent / 100))
-        return found
+        return lost_by_node(map(self._meeting.known, self.channels()))
 
     def _receivers(self, tag: str) -> int:
         table = self._local.table
@@ -366,13 +361,16 @@ class Network:
 
     def _refused(self, tag: str, words: Priority) -> list[str]:
         """Why a tag's channels here do not have what they are to have of these words, or had before."""
-        return agreement.refused((row for row in self.channels(read_back=True) if row.tag == tag), words)
+        return agreement.refused(self.channels(read_back=True, of=tag), words)
 
-    def channels(self, *, read_back: bool = False) -> Iterator[ChannelStatus]:
-        """The channels that there are now, one by one; `read_back` asks the kernel for their priorities in force."""
+    def channels(self, *, read_back: bool = False, of: str | None = None) -> Iterator[ChannelStatus]:
+        """The channels that there are now, or those of one tag, one by one; `read_back` asks the kernel for their
+        priorities in force."""
         ranged = self._local.sharing.ranged.values()
         words = self._local.sharing.promises.words
-        return channels.statuses(self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back)
+        return channels.statuses(
+            self._local.table, self.outgoing, self.incoming, ranged, words, read_back=read_back, of=of
+        )
 
 
 def host_of(remote: str) -> str:

@@ -24,6 +24,7 @@ examples:
   ringcast bench throughput --peers pyzmq,lcm    beside these peers only
   ringcast bench between-nodes --quick           two nodes in network namespaces, packet by packet (root)
   ringcast bench spark --part demo --part commits  only these parts; a wrong name lists them
+  ringcast bench against --tree ../before        channels of this tree beside those of another built one
   ringcast bench all --quick --json              all questions, one list of rows
   ringcast pipeline run history --lake out/lake  every figure of every run beside the one before it
 """
@@ -41,8 +42,11 @@ NAMES = (
     "scrape",
     "scale",
     "slow-page",
+    "against",
     "all",
 )
+
+_ELSEWHERE = {"against": "trees/against.py"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--part", metavar="NAME", action="append", default=[],
         help="only this part of the question, may be repeated; of those that have parts: between-nodes, spark, scale",
     )  # fmt: skip
+    parser.add_argument("--tree", metavar="DIR", default="", help="of 'against': another built checkout")
     parser.add_argument("--lake", metavar="DIR", default="", help="keep the figures there (RINGCAST_LAKE, or out/lake)")
 
 
@@ -68,12 +73,14 @@ def run(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    command = [sys.executable, str(folder / f"{args.name.replace('-', '_')}.py")]
+    script = _ELSEWHERE.get(args.name, f"{args.name.replace('-', '_')}.py")
+    command = [sys.executable, str(folder / script)]
     command += ["--quick"] if args.quick else []
     command += ["--json"] if args.json else []
     command += ["--peers", args.peers] if args.peers else []
     command += [word for part in args.part for word in ("--part", part)]
     command += ["--lake", args.lake] if args.lake else []
+    command += ["--tree", args.tree] if args.tree else []
     benchmark = subprocess.Popen(command)
     while True:
         try:

@@ -20,6 +20,7 @@ from ringcast.admission.model import AdmissionError, Costs
 from ringcast.control import service
 from ringcast.control.peering import Name
 from ringcast.control.placing import Way
+from ringcast.control.status import ChannelStatus
 from ringcast.daemon.background import Background
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.rows import Change, ChangeKind, is_declaration
@@ -161,3 +162,13 @@ class Capacities:
                 losses=dict(sorted(self._losses().items())[:MOST_WAYS]),
             )
         )  # fmt: skip
+
+
+def lost_by_node(rows: Iterable[ChannelStatus]) -> dict[str, float]:
+    """Of streams that come here, by the node that sends them: the share of messages that was lost of late, before any
+    repair. Pure."""
+    found: dict[str, float] = {}
+    for row in rows:
+        if row.environment is not None and row.environment.loss_percent is not None:
+            found[row.node] = max(found.get(row.node, 0.0), min(1.0, row.environment.loss_percent / 100))
+    return found

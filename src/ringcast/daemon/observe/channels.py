@@ -19,15 +19,15 @@ from ringcast.transport.interface import Urgent
 
 def statuses(
     table: TagTable, outgoing: OutgoingChannels, incoming: IncomingChannels, ranged: Iterable[Subscription] = (),
-    promised: Callable[[str], str] = lambda _: "", *, read_back: bool = False,
+    promised: Callable[[str], str] = lambda _: "", *, read_back: bool = False, of: str | None = None,
 ) -> Iterator[ChannelStatus]:  # fmt: skip
-    """The channels that there are now, one by one; those that end before their turn are left out. `ranged` are this
-    node's subscriptions with a range, `promised` says what a tag's admitted deadlines ask for. With `read_back` the
-    kernel is asked for the priorities in force, several calls a channel."""
+    """The channels that there are now, or those of one tag, one by one; those that end before their turn are left out.
+    `ranged` are this node's subscriptions with a range, `promised` says what a tag's admitted deadlines ask for. With
+    `read_back` the kernel is asked for the priorities in force, several calls a channel."""
     ranged = list(ranged)
     tags = {row.info.incarnation: row.info.tag for row in table.all_publishers()}
     for key, sent in list(outgoing.channels.items()):
-        if outgoing.channels.get(key) is sent:
+        if outgoing.channels.get(key) is sent and of in (None, tags.get(sent.incarnation, "")):
             yield _status(
                 sent.sending.counters(), direction="out", node=sent.node, incarnation=sent.incarnation,
                 tag=tags.get(sent.incarnation, ""), transport=sent.transport, every=sent.every,
@@ -35,7 +35,7 @@ def statuses(
                 **_forced(sent.sending, sent.priority, promised(tags.get(sent.incarnation, "")), read_back),
             )  # fmt: skip
     for stream, channel in list(incoming.channels.items()):
-        if incoming.channels.get(stream) is channel:
+        if incoming.channels.get(stream) is channel and of in (None, channel.row.info.tag):
             yield _status(
                 _heard(channel), direction="in", node=channel.via, incarnation=stream.incarnation,
                 tag=channel.row.info.tag, transport=channel.transport, every=channel.ring.every,

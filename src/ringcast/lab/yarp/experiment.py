@@ -185,7 +185,7 @@ def flood_judged(quiet: list[list[float]], flooded: list[list[float]], operation
     return [
         at_most(what, times, "times", MOST_FLOODED),
         at_least("card, critical: tags opened and destroyed meanwhile", operations, "tags", 1),
-        at_least("card, critical: repairs of class low meanwhile", repairs, "messages", 1),
+        at_least("card, critical: repairs that class low asked for meanwhile", repairs, "requests", 1),
     ]
 
 

@@ -154,9 +154,9 @@ class PriorityNetwork(Opened):
                 self.operations += actor.ask("end", name="flood")
 
     def repairs(self) -> int:
-        """How many repairs the channel of class low has received so far."""
+        """How often the channel of class low has asked for repairs so far."""
         rows = [row for row in self.mesh.sessions["b"].channels() if row.direction == "in"]
-        return sum(row.counters.get("recovered", 0) for row in rows if row.transport == REPAIRED)
+        return sum(row.counters.get("naks", 0) for row in rows if row.transport == REPAIRED)
 
     def _flood(self, node: str) -> Actor:
         if node not in self._floods:

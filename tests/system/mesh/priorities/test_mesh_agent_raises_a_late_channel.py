@@ -6,12 +6,17 @@ import subprocess
 import sys
 import threading
 
+import pytest
 
-def test_what_misses_is_raised_and_taken_back(make_mesh, eventually):
+
+@pytest.mark.parametrize("transport", ["", "tcp"])
+def test_what_misses_is_raised_and_taken_back(make_mesh, eventually, transport):
+    """With a transport, it is an application's channel, and there is no other."""
     a, b = make_mesh(2)
     pub = a.session.publisher("arm/joints")
     eventually(lambda: b.knows("arm/joints"))
     stop = threading.Event()
+    service = b.session.subscribe("arm/joints", transport=transport).on_message(lambda _: None) if transport else None
 
     def send():
         while not stop.wait(0.005):
@@ -34,6 +39,7 @@ def test_what_misses_is_raised_and_taken_back(make_mesh, eventually):
                 assert line["done"] == ""
                 changes.append((line["before"], line["after"]))
                 assert [row.priority for row in b.incoming(tag="arm/joints")] == [line["after"]]
+                assert {row.transport for row in b.incoming(tag="arm/joints")} == {transport or "nak"}
         assert changes == [("normal", "high"), ("high", "critical")]
         agent.terminate()
         agent.wait(timeout=30)
@@ -41,6 +47,8 @@ def test_what_misses_is_raised_and_taken_back(make_mesh, eventually):
     finally:
         stop.set()
         sender.join()
+        if service is not None:
+            service.close()
         agent.kill()
         agent.wait()
         agent.stdout.close()

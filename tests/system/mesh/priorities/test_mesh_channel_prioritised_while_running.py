@@ -239,3 +239,33 @@ def test_a_reservation_that_fits_one_thread_and_not_all_is_taken_back(make_mesh,
     pub.send(b"still there")
     assert sub.recv(timeout=10).data == b"still there"
     pub.close()
+
+
+@pytest.mark.skipif(not DEADLINE, reason="needs root")
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_a_reservation_of_most_that_is_allowed_is_kept_when_the_channel_is_opened_anew(
+    make_mesh, eventually, tmp_path, transport
+):
+    config = tmp_path / "ringcast.toml"
+    config.write_text("[limits]\nsched_share = 0.05\n")
+    limited = {"RINGCAST_CONFIG": str(config)}
+    a, b = make_mesh(2, a=limited, b=limited)
+    pub = a.session.publisher("x")
+    eventually(lambda: b.knows("x"))
+    sub = b.session.subscribe("x", transport=transport)
+
+    def in_force():
+        rows = [row for node in (a, b) for row in node.session.channels() if row.tag == "x"]
+        return [(row.priority, row.in_force.sched, row.in_force.refused) for row in rows]
+
+    a.session.set_channel("x", sched="deadline:4ms/100ms")
+    eventually(lambda: in_force() == [("deadline:4ms/100ms", "deadline:4ms/100ms", "")] * 2)
+    a.session.set_channel("x", priority="critical")
+    eventually(lambda: in_force() == [("critical deadline:4ms/100ms", "deadline:4ms/100ms", "")] * 2)
+    a.session.set_channel("x", sched="deadline:5ms/100ms")
+    eventually(lambda: in_force() == [("critical deadline:5ms/100ms", "deadline:5ms/100ms", "")] * 2)
+    with pytest.raises(QosMismatch, match=r"limits\.sched_share"):
+        a.session.set_channel("x", sched="deadline:6ms/100ms")
+    assert in_force() == [("critical deadline:5ms/100ms", "deadline:5ms/100ms", "")] * 2
+    pub.send(b"still there")
+    assert sub.recv(timeout=10).data == b"still there"

@@ -9,7 +9,8 @@ from ringcast.admission.calibration import Calibration, Machine
 from ringcast.admission.model import AdmissionError, Cost, Costs
 from ringcast.control import service
 from ringcast.control.placing import Way
-from ringcast.daemon.admitting.capacities import CAPACITY, AskCapacity, Capacities, Capacity
+from ringcast.control.status import ChannelEnvironment, ChannelStatus
+from ringcast.daemon.admitting.capacities import CAPACITY, AskCapacity, Capacities, Capacity, lost_by_node
 from ringcast.daemon.admitting.declared_system import LINK_RATE, declared_system, losses_in_a_row
 from ringcast.daemon.background import Background
 from ringcast.daemon.table.rows import Change, ChangeKind, PublisherRow, SubscriberRow
@@ -156,3 +157,18 @@ def test_what_channels_lost_counts_in_the_direction_that_is_worse():
 def test_how_often_in_a_row_a_message_may_be_lost(share, losses):
     """So often that one in a million is lost more often; where nobody measured it, once."""
     assert losses_in_a_row(share) == losses
+
+
+def test_the_worst_channel_from_a_node_says_what_is_lost_on_the_way():
+    def channel(node, loss_percent):
+        met = None if loss_percent is None else ChannelEnvironment(
+            seconds=9.0, receivers=1, loss_percent=None if loss_percent < 0 else loss_percent, burst=None, rate_hz=1.0,
+            payload_bytes=1.0, round_trip_us=None, bandwidth_left_mbit=None, cpu_left_percent=None,
+        )  # fmt: skip
+        return ChannelStatus(
+            direction="in", node=node, tag="t", incarnation=1, transport="nak", every=1, reliable=False, messages=1,
+            bytes=1, lost=0, counters={}, environment=met,
+        )  # fmt: skip
+
+    rows = [channel("b", 1.0), channel("b", 3.0), channel("c", 0.0), channel("d", -1), channel("e", None)]
+    assert lost_by_node(rows) == {"b": 0.03, "c": 0.0}  # what tcp hides, and what nobody looked at, is not known
