@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from ringcast.adapt import Chooser
 from ringcast.adapt.judging import FOLDER, Examples, shipped_examples
 from ringcast.spark.experiments.comparing import judged_by, models_in_use, worse
-from ringcast.spark.experiments.unseen import EXPERIMENT
+from ringcast.spark.experiments.unseen import GATE
 
 
 def always(label: str, metric: str = "relate2", feature: str = "loss_percent") -> dict[str, Any]:
@@ -68,7 +68,7 @@ def test_what_would_be_overwritten_is_in_use_and_so_are_the_lake_s_and_the_packa
 def test_metrics_that_the_package_cannot_judge_are_judged_by_the_lake(spark: SparkSession, in_order: bool) -> None:
     metric = "relate2_net in order" if in_order else "relate2_net"
     rows = [
-        (EXPERIMENT, f'{{"loss_percent": {loss}, "transport": "{name}"}}', half, "relate2_net", value)
+        (GATE, f'{{"loss_percent": {loss}, "transport": "{name}"}}', half, "relate2_net", value)
         for loss in (1, 2) for half in (0, 1) for name, value in (("nak", 1.0), ("tcp", 2.0), ("udp", 3.0))
     ]  # fmt: skip
     kinds = "experiment string, configuration string, repetition int, metric string, value double"

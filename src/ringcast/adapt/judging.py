@@ -50,9 +50,20 @@ class Judged(NamedTuple):
 
 
 def shipped_examples(metric: str) -> Examples | None:
-    """Those of the package, for a model of that metric; `metric` may end with " in order"."""
+    """Those of the package by which models of that metric are let in, again and again; `metric` may end with
+    " in order"."""
+    return _examples("gate", metric)
+
+
+def held_out_examples(metric: str) -> Examples | None:
+    """Those of the package that say how good its own models are, and for nothing else: what has decided something about
+    a model is no longer unseen. The next models of the package need others, by another digest."""
+    return _examples("unseen", metric)
+
+
+def _examples(kind: str, metric: str) -> Examples | None:
     base, in_order = plain(metric)
-    path = FOLDER / f"unseen-{base}.json"
+    path = FOLDER / f"{kind}-{base}.json"
     if not path.exists():
         return None
     found = msgspec.json.decode(path.read_bytes(), type=Examples)

@@ -20,6 +20,9 @@ looked at since."""
 UNSEEN_SEED = int.from_bytes(hashlib.sha256(b"ringcast: environments that nobody has looked at, 3").digest()[:4])
 """Of the environments on which models are compared that are finished: nobody chose or tuned anything by them. A digest
 chose it, before any of them was run."""
+GATE_SEED = int.from_bytes(hashlib.sha256(b"ringcast: environments by which models are let in, 1").digest()[:4])
+"""Of the environments by which a new model is compared with the one in use, as often as one is trained or loaded. They
+are not those by which it is said how good the models of the package are: what is looked at often is seen."""
 ONE_RECEIVER = 8
 """Of so many environments, one has a single receiver, to whom nobody can help and multicast is udp."""
 UNSEEN_NUMBER = 500

@@ -19,6 +19,7 @@ from ringcast.lab.adamant import report as adamant_report
 from ringcast.lab.adamant import results as adamant_results
 from ringcast.lab.adamant.environments import (
     CANDIDATES,
+    GATE_SEED,
     TUNING_SEED,
     UNSEEN_NUMBER,
     UNSEEN_SEED,
@@ -37,9 +38,12 @@ from ringcast.lab.simulation import packet_loss
 from ringcast.lab.simulation.workers import workers
 
 NEEDS_ROOT = False
-FIELD, GRID, DRAWN, NEVER_SEEN, FOR_TUNING = PARTS = ("field", "grid", "environments", "unseen", "tuning")
-"""What `--part` may name: the real network, the paper's grid simulated, what models learn from, what finished ones are
-judged by, and what settings of the training are compared by."""
+FIELD, GRID, DRAWN, NEVER_SEEN, FOR_TUNING, FOR_LETTING_IN = PARTS = (
+    "field", "grid", "environments", "unseen", "tuning", "gate"
+)  # fmt: skip
+"""What `--part` may name: the real network, the paper's grid simulated, what models learn from, what the finished ones
+of the package are judged by, once, what settings of the training are compared by, and what any new model is compared
+with the one in use by."""
 __all__ = ["ENVIRONMENTS", "FINDINGS", "NEEDS_ROOT", "PARTS", "PIPELINES", "conclude", "forget", "pipelines", "run",
            "run_grid"]  # fmt: skip
 ENVIRONMENTS = "adamant environments"
@@ -47,7 +51,9 @@ ENVIRONMENTS = "adamant environments"
 TUNING = "adamant tuning"
 """The experiment by which settings of the training are compared."""
 UNSEEN = "adamant unseen"
-"""The experiment by which finished models are compared: `ringcast pipeline run unseen`."""
+"""The experiment by which the package's finished models are judged: `ringcast pipeline run unseen`."""
+GATE = "adamant gate"
+"""The experiment by which models are let in: `ringcast pipeline run unseen --experiment 'adamant gate'`."""
 
 
 @dataclass
@@ -104,6 +110,7 @@ def _draw(
         DRAWN: (ENVIRONMENTS, environment_grid(quick)),
         NEVER_SEEN: (UNSEEN, judged_grid(quick, UNSEEN_SEED, UNSEEN_NUMBER)),
         FOR_TUNING: (TUNING, judged_grid(quick, TUNING_SEED)),
+        FOR_LETTING_IN: (GATE, judged_grid(quick, GATE_SEED, UNSEEN_NUMBER)),
     }  # fmt: skip
     wanted = [grids[part] for part in parts if part in grids]
     steps.expect(sum(len(grid.cells) for _, grid in wanted))

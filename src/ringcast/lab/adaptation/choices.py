@@ -1,14 +1,23 @@
-"""What was chosen when, as a picture; and real phases as rows and tables. Pure."""
+"""What was chosen when, as a picture; real phases as rows and tables; costs to the lake and back. Pure."""
 
 from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from ringcast.lab.adaptation.real import ADAPTIVE, Lived, RealPhase
-from ringcast.lab.measuring.report import Findings, Picture, Series, Table
+from ringcast.lab.adaptation.real import ADAPTIVE, STEADY_S, Lived, RealPhase
+from ringcast.lab.measuring import sampled
+from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import at_most, figure
+from ringcast.record.figures import Measured
+
+EXPERIMENT, METRIC = "adaptation", "phase_relate2"
+SIMULATED, REAL = "simulated", "real"
+"""Parts of the experiment."""
+WITHIN = 1.05
+"""Of the best fixed transport of a phase."""
 
 
 def over_time(
@@ -37,54 +46,92 @@ def over_time(
     return Picture(name, f"{title}; phases: {told}", x, "transport", series, bottom=-float(len(began)))
 
 
-def conclude(plan: Sequence[RealPhase], lived: Lived) -> Findings:
-    """Costs are ReLate2 of what was sent after the first messages of a phase."""
-    costs = {carrier: [one.relate2() for one in found] for carrier, found in lived.came.items()}
+def judged(names: Sequence[str], costs: Mapping[str, Sequence[float]]) -> Findings:
+    """`costs` are ReLate2 of each carrier, by phase: of what was sent after the first messages of a phase."""
     fixed = {carrier: found for carrier, found in costs.items() if carrier != ADAPTIVE}
-    best = [min(fixed, key=lambda name, at=at: fixed[name][at]) for at in range(len(plan))]  # type: ignore[misc]
+    best = [min(fixed, key=lambda name, at=at: fixed[name][at]) for at in range(len(names))]  # type: ignore[misc]
     lowest = [fixed[name][at] for at, name in enumerate(best)]
     ratios = {name: [cost / least for cost, least in zip(of, lowest, strict=True)] for name, of in costs.items()}
-    single = min(fixed, key=lambda name: statistics.fmean(ratios[name]))
-    ours = costs[ADAPTIVE]
+    overall = {name: statistics.fmean(of) for name, of in ratios.items()}
+    single, worst = (pick(fixed, key=lambda name: overall[name]) for pick in (min, max))
     rows = [
-        figure(
-            f"real network, {phase.name}: adaptive, ReLate2 (reference: the best fixed transport there, {best[at]})",
-            ours[at], "ms", lowest[at],
-        )
-        for at, phase in enumerate(plan)
+        at_most(f"real network, {name}: adaptive against the best fixed transport ({best[at]})", ratios[ADAPTIVE][at],
+                "times", WITHIN)
+        for at, name in enumerate(names)
     ]  # fmt: skip
+    everywhere = "real network, all phases: adaptive against the"
     rows += [
-        figure("real network, all phases: adaptive against the best single fixed transport "
-               f"({single}), mean of phases", statistics.fmean(ratios[ADAPTIVE]) / statistics.fmean(ratios[single]),
-               "times"),
-        figure("real network, all phases: adaptive against the worst single fixed transport, mean of phases",
-               statistics.fmean(ratios[ADAPTIVE]) / max(statistics.fmean(ratios[name]) for name in fixed), "times"),
+        at_most(f"{everywhere} best single fixed transport ({single}), mean of phases",
+                overall[ADAPTIVE] / overall[single], "times", 1.0),
+        figure(f"{everywhere} worst single fixed transport, mean of phases",
+               overall[ADAPTIVE] / overall[worst], "times"),
+    ]  # fmt: skip
+    table = Table(
+        "Real network: ReLate2 (ms) by phase", ("carried by", *names, "mean against the best"),
+        [
+            [name, *(f"{cost:.3f}" for cost in costs[name]), f"{overall[name]:.2f}"]
+            for name in sorted(costs, key=lambda name: overall[name])
+        ],
+    )  # fmt: skip
+    bars = [Series(name, list(enumerate(found))) for name, found in costs.items()]
+    title = "Real network: ReLate2 by phase, adaptive and fixed"
+    return Findings(rows, [table], [Picture("real-phases", title, "", "ms", bars, "bars", list(names))])
+
+
+def conclude(plan: Sequence[RealPhase], lived: Lived) -> Findings:
+    """Rows, tables and pictures, and the costs for the lake."""
+    costs = {carrier: [one.relate2() for one in found] for carrier, found in lived.came.items()}
+    found = judged([phase.name for phase in plan], costs)
+    found.measured += measured(REAL, [phase.name for phase in plan], {name: [of] for name, of in costs.items()})
+    found.rows += [
         at_most("real network, phases: messages that came twice to who chose itself",
                 float(sum(one.twice for one in lived.came[ADAPTIVE])), "messages", 0.0),
         figure("real network, phases: changes of transport", float(len(lived.chosen) - 1), "changes"),
     ]  # fmt: skip
-    heads = ("carried by", *(phase.name for phase in plan), "mean against the best")
-    table = Table(
-        "Real network: ReLate2 (ms) by phase", heads,
-        [
-            [name, *(f"{cost:.3f}" for cost in costs[name]), f"{statistics.fmean(ratios[name]):.2f}"]
-            for name in sorted(costs, key=lambda name: statistics.fmean(ratios[name]))
-        ],
-    )  # fmt: skip
     began = [(at, phase.name) for at, phase in zip(lived.began, plan, strict=True)]
-    changes = Table(
-        "Real network: what was chosen, when and why", ("second", "transport", "why"),
-        [[f"{at:.1f}", name, why] for (at, name), why in zip(lived.chosen, lived.whys, strict=True)],
+    found.tables.append(
+        Table(
+            "Real network: what was chosen, when and why", ("second", "transport", "why"),
+            [[f"{at:.1f}", name, why] for (at, name), why in zip(lived.chosen, lived.whys, strict=True)],
+        )
     )  # fmt: skip
     end = lived.began[-1] + plan[-1].seconds
     title = "Real network: what carried the stream"
-    pictures = [over_time("real-choice-over-time", title, "seconds", lived.chosen, began, end)] if lived.chosen else []
-    labels = [phase.name for phase in plan]
-    bars = [Series(name, list(enumerate(found))) for name, found in costs.items()]
-    pictures.append(
-        Picture("real-phases", "Real network: ReLate2 by phase, adaptive and fixed", "", "ms", bars, "bars", labels)
-    )
-    return Findings(rows=rows, tables=[table, changes], pictures=pictures)
+    if lived.chosen:
+        found.pictures.insert(0, over_time("real-choice-over-time", title, "seconds", lived.chosen, began, end))
+    return found
+
+
+def steady(lived: Lived) -> Findings:
+    """Of ten minutes in which nothing changed. The first choice is none: there was nothing to change."""
+    name = f"real network, {STEADY_S / 60:.0f} minutes in which nothing changes: changes of transport"
+    return Findings([at_most(name, float(max(len(lived.chosen) - 1, 0)), "changes", 1.0)])
+
+
+class Cost(NamedTuple):
+    """What is told of ReLate2 in the lake: a repetition is a seed."""
+
+    part: str
+    phase: str
+    carrier: str
+
+
+def measured(part: str, names: Sequence[str], costs: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[Measured]:
+    """`costs` are by carrier, seed and phase."""
+    for carrier, seeds in costs.items():
+        batches = {Cost(part, name, carrier): [[seed[at]] for seed in seeds] for at, name in enumerate(names)}
+        yield from sampled.values(EXPERIMENT, batches, METRIC, "ms")
+
+
+def from_lake(
+    analysed: Analysed, part: str, names: Sequence[str], carriers: Sequence[str]
+) -> tuple[list[str], dict[str, list[float]]]:
+    """Phases and carriers that the last run had, and the mean cost of each, by Spark."""
+    wanted = [Cost(part, name, carrier) for name in names for carrier in carriers]
+    found = sampled.summaries(analysed, EXPERIMENT, METRIC, Cost, wanted)
+    lived = [name for name in names if any(cost.phase == name for cost in found)]
+    had = [carrier for carrier in carriers if any(cost.carrier == carrier for cost in found)]
+    return lived, {carrier: [found[Cost(part, name, carrier)].mean for name in lived] for carrier in had}
 
 
 def unanswered(reason: str) -> Findings:

@@ -1,8 +1,9 @@
 """The phases on a real network, at a reduced size: daemons in network namespaces, kernel loss, a queue as a thin link.
 
-All carriers live through a phase side by side, each on a tag of its own: the kernel loses packets independently of each
-other, so none changes what another meets, and what the machine does meanwhile meets all of them. On a thin link one
-carrier would fill another's queue: there they take turns.
+Carriers live through a phase side by side, each on a tag of its own, AT_ONCE of them: the kernel loses packets
+independently of each other, so none changes what another meets, and what the machine does meanwhile meets all of them.
+On a thin link one carrier would fill another's queue, and packets that are lost in a row would be of different
+carriers: there they take turns.
 """
 
 from __future__ import annotations
@@ -15,22 +16,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ringcast.lab.adamant.field.network import HUB, FieldNetwork
+from ringcast.lab.adamant.grid import BASELINES
+from ringcast.lab.adaptation.phases import FIXED as SIMULATED
 from ringcast.lab.adaptation.phases import SETTLING
 from ringcast.lab.measuring.report import Steps
 from ringcast.measure import relate
 from ringcast.model.carrier import choice_key
 
 ADAPTIVE = "auto:relate2"
-FIXED = ("multicast", "udp", "tcp", "multicast+nak", "multicast+parity:r=4,c=3", "multicast+lateral:r=4,c=3",
-         "multicast+parity+nak:r=4,c=1,flush=1s")  # fmt: skip
+FIXED = tuple(name if name in BASELINES else f"multicast+{name}" for name in SIMULATED)
+"""All that the simulated stream is carried by, as daemons call it."""
 QUICK_FIXED = ("multicast", "multicast+nak", "multicast+parity:r=4,c=3")
 SIZE = 200
 FEW = 3
 THIN = "2mbit"
+AT_ONCE = 9
+"""More streams at a time would wait for each other's processes on two cores."""
+STEADY_S, STEADY_HZ, STEADY_LOSS = 600.0, 50.0, 0.01
 LOOK_S = 0.2
 DRAIN_S = 1.0
 """After so long without a message all that was sent has come, or is lost."""
 DRAIN_PATIENCE_S = 60.0
+JOIN_PATIENCE_S = 60.0
 _PUBLISHER, _RECORDER = "side by side", "recorders"
 
 
@@ -42,6 +49,8 @@ class RealPhase(NamedTuple):
     rate_hz: float = 100.0
     line: str | None = None
     """The publisher's; None: as fast as the machine."""
+    burst: float = 1.0
+    """Packets that are lost in a row, on average."""
 
     @property
     def seconds(self) -> float:
@@ -57,8 +66,20 @@ def phases(quick: bool) -> tuple[RealPhase, ...]:
     return (
         RealPhase("nothing is lost", 1_200), RealPhase("1 % is lost", 1_500, loss=0.01),
         RealPhase("5 % is lost", 1_500, loss=0.05), RealPhase("8 receivers", 1_500, 8, 0.05),
+        RealPhase("bursts of 4", 1_000, loss=0.05, burst=4.0),
         RealPhase("25 Hz", 900, loss=0.03, rate_hz=25.0), RealPhase("a thin link", 1_000, loss=0.02, line=THIN),
     )  # fmt: skip
+
+
+def steady() -> RealPhase:
+    """Ten minutes in which nothing changes."""
+    return RealPhase("nothing changes", round(STEADY_S * STEADY_HZ), loss=STEADY_LOSS, rate_hz=STEADY_HZ)
+
+
+def turns(phase: RealPhase, tags: Sequence[str]) -> list[list[str]]:
+    """Which tags live through the phase at once. What chooses itself is the first, so it does once. Pure."""
+    at_once = 1 if phase.line or phase.burst > 1 else AT_ONCE
+    return [list(tags[first : first + at_once]) for first in range(0, len(tags), at_once)]
 
 
 @dataclass
@@ -128,7 +149,7 @@ class Living:
         for node in nodes:
             self._network.actor(node).post("open", end=_RECORDER, name=_RECORDER, asked=asked)
         for node in nodes:
-            self._network.actor(node).reply()
+            self._network.actor(node).reply(JOIN_PATIENCE_S)
         for node in nodes:
             for tag in asked:
                 self._network.mesh.wait_for_way(tag, self._network.here, node)
@@ -144,13 +165,12 @@ class Living:
     def _through(self, phase: RealPhase) -> dict[str, int]:
         network, nodes = self._network, self._network.there(phase.receivers)
         wire = network.mesh.bed.link(network.here, HUB)
-        network.lose(phase.loss, nodes)
+        network.lose(phase.loss, nodes, phase.burst)
         if phase.line is not None:
             wire.set_rate(phase.line, to=HUB)
         try:
-            turns = [[tag] for tag in self._tags.values()] if phase.line else [list(self._tags.values())]
             firsts: dict[str, int] = {}
-            for tags in turns:
+            for tags in turns(phase, list(self._tags.values())):
                 firsts |= self._publish(phase, tags)
             return firsts
         finally:

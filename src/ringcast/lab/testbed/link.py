@@ -36,7 +36,7 @@ class Link:
         )
 
     def set_loss(self, loss: str | float | None, *, to: str | None = None) -> None:
-        """`0.03`, `3%`, `every 100`; None or 0 for none."""
+        """`0.03`, `3%`, `every 100`, `5% in bursts of 4`; None or 0 for none."""
         wanted = Loss.parse(loss or 0)
         lines = {port.node: scripts.loss_lines(port, self._kind(port), wanted) for port in self._arriving(to)}
         self._change("set the loss of", lines)

@@ -11,6 +11,8 @@ Builds text only; `network` runs it.
 from __future__ import annotations
 
 import itertools
+import random
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +27,10 @@ FILTERS = [FILTER_OF[family] for family in FAMILIES]
 _BURST_BYTES, _BURST_S = 1600, 0.001
 # As a switch's port: what arrives in 50 ms, and never less than two of the largest messages that are sent in one go.
 _QUEUE_BYTES, _QUEUE_S = 128 * 1024, 0.05
+
+PATTERN = 1_000
+"""Packets after which losses in bursts begin again from the first."""
+_LOST = "0x1057"
 
 # Some kernels refuse the first two inside a namespace: there the machine's own limits hold.
 _SETTINGS = {
@@ -135,19 +141,51 @@ def rate_lines(port: Port, rate: str | None) -> list[str]:
 
 def loss_lines(port: Port, kind: Kind, loss: Loss) -> list[str]:
     name, jump = port.interface, f"PREROUTING {_arriving_at(port, kind)} -j {port.interface}"
-    if loss.every:
-        rule = f"-m statistic --mode nth --every {loss.every} --packet {loss.every - 1} -j DROP"
+    if loss.burst > 1:
+        rules = _burst_rules(burst_pattern(loss, seed=zlib.crc32(f"{port.node} {name}".encode())))
+    elif loss.every:
+        rules = [f"-m statistic --mode nth --every {loss.every} --packet {loss.every - 1} -j DROP"]
     else:
-        rule = f"-m statistic --mode random --probability {loss.probability:.9f} -j DROP"
+        rules = [f"-m statistic --mode random --probability {loss.probability:.9f} -j DROP"]
     lines = []
     for table in (f"{command} -w -t mangle" for command in FILTERS):
         if loss == Loss():
             lines.append(f"{table} -D {jump} 2>/dev/null && {table} -F {name} && {table} -X {name} || :")
         else:
             lines.append(f"{table} -N {name} 2>/dev/null || {table} -F {name}")
-            lines.append(f"{table} -A {name} {rule}")
+            lines += [f"{table} -A {name} {rule}" for rule in rules]
             lines.append(f"{table} -C {jump} 2>/dev/null || {table} -A {jump}")
     return lines + _let_switch_filter(kind)
+
+
+def burst_pattern(loss: Loss, seed: int) -> list[int]:
+    """Which of PATTERN packets are lost: exactly that share, in rows whose lengths are drawn as the simulator's are
+    (Gilbert-Elliott: a row ends with a probability of 1 / burst), with gaps of any length between them. Pure."""
+    chance = random.Random(seed)
+    left = round(PATTERN * loss.probability)
+    rows: list[int] = []
+    while left:
+        length = 1
+        while length < left and chance.random() >= 1 / loss.burst:
+            length += 1
+        rows.append(length)
+        left -= length
+    # A row is followed by one packet that comes, at least.
+    gaps = sorted(chance.sample(range(PATTERN - sum(rows)), len(rows)))
+    lost: list[int] = []
+    before = 0
+    for gap, length in zip(gaps, rows, strict=True):
+        first = gap + before
+        lost += range(first, first + length)
+        before += length
+    return lost
+
+
+def _burst_rules(lost: Sequence[int]) -> list[str]:
+    """The kernel's filter cannot remember that a row has begun, but it counts: a rule for every packet of a pattern
+    that is lost, which comes again and again. They mark, because a rule counts only what those before it let pass."""
+    marks = [f"-m statistic --mode nth --every {PATTERN} --packet {at} -j MARK --set-mark {_LOST}" for at in lost]
+    return [*marks, f"-m mark --mark {_LOST} -j DROP"]
 
 
 def cut_lines(port: Port, kind: Kind, cut: bool) -> list[str]:

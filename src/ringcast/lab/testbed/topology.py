@@ -38,29 +38,41 @@ class TopologyError(RingcastError, ValueError):
     """A network that cannot be built as it is written, or a name that is not in it."""
 
 
+MOST_IN_A_ROW, MOST_IN_BURSTS = 50.0, 0.5
+"""Packets, and the share of all."""
+
+
 class Loss(NamedTuple):
-    """Which packets are lost: each with this probability, or, when `every` is above 0, exactly every n-th."""
+    """Which packets are lost: each with this probability, or, when `every` is above 0, exactly every n-th. With `burst`
+    above 1 the same share, but so many in a row on average."""
 
     probability: float = 0.0
     every: int = 0
+    burst: float = 1.0
 
     @classmethod
     def parse(cls, text: str | float) -> Loss:
-        """`0.03`, `3%` or `every 100`. Raises TopologyError."""
+        """`0.03`, `3%`, `every 100` or `5% in bursts of 4`. Raises TopologyError."""
         words = str(text).split()
+        burst = 1.0
         try:
+            if words[1:4] == ["in", "bursts", "of"]:
+                words, burst = words[:1], float(*words[4:])
+                if not 1 <= burst <= MOST_IN_A_ROW or words == ["every"]:
+                    raise ValueError
             if words[:1] == ["every"]:
                 (count,) = words[1:]
                 loss = cls(every=int(count))
                 good = 1 <= loss.every <= 1 << 20
             else:
                 (share,) = words
-                loss = cls(float(share[:-1]) / 100 if share.endswith("%") else float(share))
-                good = 0 <= loss.probability <= 1
+                loss = cls(float(share[:-1]) / 100 if share.endswith("%") else float(share), burst=burst)
+                good = 0 <= loss.probability <= (1 if burst == 1 else MOST_IN_BURSTS)
+                loss = loss if loss.probability else cls()
         except ValueError:
             good = False
         if not good:
-            raise TopologyError(f"{text!r} is not a loss; write it as 3%, 0.03 or 'every 100'")
+            raise TopologyError(f"{text!r} is not a loss; write it as 3%, 0.03, 'every 100' or '5% in bursts of 4'")
         return loss
 
 

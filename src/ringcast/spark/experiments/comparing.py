@@ -1,6 +1,6 @@
 """Whether a model that was just trained may take the place of those in use.
 
-They choose in the same environments, which none of them has learned from: the package's, or the lake's `adamant unseen`
+They choose in the same environments, which none of them has learned from: the package's, or the lake's `adamant gate`
 for metrics that the package has none of. Invariant: nothing is written here.
 """
 
@@ -19,8 +19,7 @@ from ringcast.adapt.judging import Choose, Examples, refusal, shipped_examples, 
 from ringcast.adapt.shipped import ruled, shipped_model
 from ringcast.adapt.wanting import plain
 from ringcast.model.carrier import METRICS
-from ringcast.spark.experiments.unseen import EXPERIMENT as UNSEEN
-from ringcast.spark.experiments.unseen import unseen
+from ringcast.spark.experiments.unseen import GATE, unseen
 
 
 def worse(model: dict[str, Any], in_use: Mapping[str, Chooser], examples: Examples | None) -> str:
@@ -54,10 +53,10 @@ def models_in_use(metric: str, *paths: Path) -> dict[str, Chooser]:
 
 
 def judged_by(results: DataFrame, metric: str) -> Examples | None:
-    """The package's environments that no model has seen, or else the lake's; None where neither has any."""
+    """The package's environments by which models are let in, or else the lake's; None where neither has any."""
     base, in_order = plain(metric)
     if (found := shipped_examples(metric)) is not None:
         return found
-    rows = results.where((F.col("experiment") == UNSEEN) & (F.col("metric") == base))
+    rows = results.where((F.col("experiment") == GATE) & (F.col("metric") == base))
     own = None if rows.isEmpty() else unseen(rows, base).of(in_order)
     return own if own is not None and own.environments else None

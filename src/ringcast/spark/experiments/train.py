@@ -49,7 +49,7 @@ from ringcast.spark.experiments.learning.export import forest, linear, tree
 from ringcast.spark.experiments.lived import take_in_lived
 from ringcast.spark.experiments.results import taken_in
 from ringcast.spark.experiments.unseen import EXPERIMENT as UNSEEN
-from ringcast.spark.experiments.unseen import TUNING
+from ringcast.spark.experiments.unseen import GATE, TUNING
 from ringcast.spark.tables.bronze import MESSAGES, RESULTS
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def train_job(job: Job) -> None:
         # What daemons told since the last time is recorded, and no result yet.
         take_in_lived(job)
     trained = train(
-        taken_in(job).where(~F.col("experiment").isin(UNSEEN, TUNING)),
+        taken_in(job).where(~F.col("experiment").isin(UNSEEN, TUNING, GATE)),
         metric,
         splits=splits,
         wholes=WHOLES if wholes is None else str(wholes).split(","),

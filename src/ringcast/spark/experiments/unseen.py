@@ -1,5 +1,5 @@
-"""`unseen`: environments that no model learned from, with what each transport cost in two runs: models are compared by
-them when they are finished (`ringcast.adapt.judging`).
+"""`unseen`: environments that no model learned from, with what each transport cost in two runs: models are judged by
+them when they are finished, and by others of the same kind (`GATE`) they are let in (`ringcast.adapt.judging`).
 
 The repetitions of an environment are two halves, each a run of its own: the even ones and the odd ones. No model is
 trained, chosen or tuned by these.
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ringcast.spark.jobs import Job
 
 EXPERIMENT = "adamant unseen"
+GATE = "adamant gate"
+"""Others of the same kind, by which a new model is compared with the one in use, as often as there is one."""
 TUNING = "adamant tuning"
 """Others of the same kind, by which settings of the training are compared: no model learns from them either."""
 

@@ -27,14 +27,15 @@ def test_every_carrier_lives_through_every_phase(network: FieldNetwork, monkeypa
         real.RealPhase("calm", 60),
         real.RealPhase("one more", 60, receivers=real.FEW + 1, loss=0.02),
         real.RealPhase("thin", 40, line=real.THIN),
+        real.RealPhase("bursts", 60, loss=0.1, burst=4.0),
     ]
     lived = real.Living(network, (real.ADAPTIVE, "multicast+nak"), CountedSteps()).live(plan)
-    assert len(lived.began) == 3
+    assert len(lived.began) == 4
     for carrier in (real.ADAPTIVE, "multicast+nak"):
-        calm, more, thin = lived.came[carrier]
-        assert (calm.sent, more.sent, thin.sent) == (3 * 30, 4 * 30, 3 * 20)
-        assert not any(one.twice for one in (calm, more, thin))
-    assert [len(one.latencies_ms) for one in lived.came["multicast+nak"]] == [90, 120, 60], "it asks again"
+        calm, more, thin, bursts = lived.came[carrier]
+        assert (calm.sent, more.sent, thin.sent, bursts.sent) == (3 * 30, 4 * 30, 3 * 20, 3 * 30)
+        assert not any(one.twice for one in (calm, more, thin, bursts))
+    assert [len(one.latencies_ms) for one in lived.came["multicast+nak"]] == [90, 120, 60, 90], "it asks again"
 
 
 def test_switches_lose_nothing_and_bring_nothing_twice(network: FieldNetwork, monkeypatch: pytest.MonkeyPatch) -> None:

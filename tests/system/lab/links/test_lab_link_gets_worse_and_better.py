@@ -11,6 +11,7 @@ import pytest
 
 from ringcast.lab.testbed.network import Testbed, unavailable
 from ringcast.lab.testbed.node import Node
+from ringcast.lab.testbed.scripts import PATTERN
 from ringcast.lab.testbed.topology import Topology, TopologyError, Wire, chain, pair, star
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")
@@ -68,6 +69,25 @@ def test_every_tenth_packet_is_lost_and_counted(bed: Testbed) -> None:
     assert stream.nothing_more()
     assert link.dropped(to=middle, families=[4]) == SENT // 10
     assert link.dropped(to="a") == 0
+
+
+def test_losses_in_bursts_are_those_of_the_pattern_again_and_again(bed: Testbed) -> None:
+    link = bed.links[0]
+    middle = link.wire.between[1]
+    stream = Stream(bed.node("a"), bed.node("c"))
+    link.set_loss("5% in bursts of 4", to=middle)
+    numbers: list[int] = []
+    for first in range(0, 2 * PATTERN, SENT):
+        before = link.dropped(to=middle, families=[4])
+        stream.send(SENT)
+        lost = link.dropped(to=middle, families=[4]) - before
+        numbers += [first + number for number in stream.arrived(SENT - lost)]
+        assert stream.nothing_more()
+    missing = sorted(set(range(2 * PATTERN)) - set(numbers))
+    assert len(missing) == 2 * PATTERN // 20
+    assert [at - PATTERN for at in missing if at >= PATTERN] == [at for at in missing if at < PATTERN]
+    rows = sum(1 for at in missing if at - 1 not in missing)
+    assert 2 < len(missing) / rows < 8, "in rows, of four in the mean of many patterns"
 
 
 def test_loss_that_ends_leaves_nothing_behind(bed: Testbed) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from lab_fakes import named
 
 from ringcast.lab.adaptation import choices
-from ringcast.lab.adaptation.real import ADAPTIVE, Came, Lived, RealPhase, came, phases
+from ringcast.lab.adaptation.living import simulated
+from ringcast.lab.adaptation.phases import FIXED as SIMULATED
+from ringcast.lab.adaptation.real import ADAPTIVE, FIXED, Came, Lived, RealPhase, came, phases, steady, turns
 from ringcast.lab.adaptation.switching import COURSES, LOSS, WEAK, Carried, Course, Switched, conclude
 
 CALM, LOSSY = RealPhase("calm", 400), RealPhase("lossy", 1_000, loss=0.05)
@@ -33,10 +35,11 @@ def test_adaptive_stands_beside_the_best_of_each_phase_and_the_best_single_one()
     )  # fmt: skip
     found = choices.conclude([CALM, LOSSY], lived)
     lossy = named(found, "lossy: adaptive")
-    assert (lossy.value, lossy.reference) == (2.2, 2.0)
-    assert "there, b" in lossy.name
+    assert (lossy.value, lossy.met) == (1.1, False), "5 % is asked for"
+    assert "(b)" in lossy.name
+    assert named(found, "calm: adaptive").met is True
     # Against the best: adaptive 1 and 1.1, a 1 and 2, b 3 and 1.
-    assert named(found, "best single").value == 0.7
+    assert (named(found, "best single").value, named(found, "best single").met) == (0.7, True)
     assert "(a)" in named(found, "best single").name
     assert named(found, "changes of transport").value == 1
     assert named(found, "came twice").met is True, "b is not the one that chose itself"
@@ -47,11 +50,39 @@ def test_adaptive_stands_beside_the_best_of_each_phase_and_the_best_single_one()
     assert drawn["phase"] == [(0.0, 0.0), (4.0, 0.0), (4.0, -1.0), (14.0, -1.0)]
 
 
+def test_a_choice_that_is_no_better_than_one_fixed_transport_everywhere_is_missed() -> None:
+    costs = {ADAPTIVE: [1.04, 2.04], "a": [1.0, 2.0], "b": [3.0, 3.0]}
+    rows = choices.judged(["calm", "lossy"], costs).rows
+    assert [row.met for row in rows] == [True, True, False, None]
+
+
+def test_every_transport_that_is_simulated_is_run_for_real_too() -> None:
+    assert [simulated(name) for name in FIXED] == list(SIMULATED)
+    assert len(set(FIXED)) == len(SIMULATED) == 16
+
+
+def test_losses_in_a_row_and_a_thin_link_meet_one_carrier_at_a_time() -> None:
+    tags = [f"t{number}" for number in range(17)]
+    assert [len(some) for some in turns(CALM, tags)] == [9, 8]
+    assert turns(CALM, tags)[0][0] == "t0", "what chooses itself is the first"
+    for alone in (CALM._replace(line="2mbit"), LOSSY._replace(burst=4.0)):
+        assert turns(alone, tags) == [[tag] for tag in tags]
+
+
+def test_ten_minutes_in_which_nothing_changes_may_have_one_change() -> None:
+    assert steady().seconds == 600
+    for changes, met in ((1, True), (2, True), (3, False)):
+        chosen = [(float(at), str(at)) for at in range(changes)]
+        (row,) = choices.steady(Lived(chosen=chosen)).rows
+        assert row.met is met
+
+
 def test_phases_differ_in_loss_receivers_rate_and_line() -> None:
     full = phases(quick=False)
     assert {phase.loss for phase in full} >= {0.0, 0.01, 0.05}
     assert len({phase.receivers for phase in full}) > 1
     assert len({phase.rate_hz for phase in full}) > 1
+    assert {phase.burst for phase in full} == {1.0, 4.0}
     for quick in (False, True):
         assert any(phase.line for phase in phases(quick))
 

@@ -56,12 +56,16 @@ def test_what_spark_says_takes_the_place_of_what_was_said_before() -> None:
     assert (findings.tables[0].rows, findings.pictures[0].title) == ([["new"]], "new")
 
 
+def column(table: Table, head: str) -> list[str]:
+    return [line[list(table.heads).index(head)] for line in table.rows]
+
+
 def test_figure_5_of_paper_003_is_drawn_from_the_lake() -> None:
     cells = yarp.cells("card", quick=True)
     before = yarp._concluded("card", dict.fromkeys(cells, Summary(1, 7e-3, 7e-3, 7e-3, 7e-3)))
     told = Told(yarp.EXPERIMENT, yarp.METRIC, cells)
     yarp.conclude(before, told)
-    assert [line[5] for line in before.tables[0].rows] == [f"{n * 1e6:,.0f}" for n in
+    assert column(before.tables[0], "mean us") == [f"{n * 1e6:,.0f}" for n in
                                                           range(1, len(cells) + 1)]  # fmt: skip
     assert {y for picture in before.pictures for series in picture.series for _, y in series.points} == {
         1e3 * n for n in range(1, len(cells) + 1)
@@ -74,4 +78,4 @@ def test_figure_11_of_paper_001_is_drawn_from_the_lake() -> None:
     before = reservation._concluded(dict.fromkeys(points, Summary(1, 7e-3, 7e-3, 7e-3, 7e-3)))
     reservation.conclude(before, Told(reservation.EXPERIMENT, reservation.METRIC, points))
     assert {y for series in before.pictures[0].series for _, y in series.points} == {2000.0}
-    assert [line[4] for line in before.tables[0].rows] == [f"{n * 1e6:,.0f}" for n in range(1, len(points) + 1)]
+    assert column(before.tables[0], "mean us") == [f"{n * 1e6:,.0f}" for n in range(1, len(points) + 1)]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.errors import RingcastError
+from ringcast.lab.testbed.scripts import PATTERN, burst_pattern
 from ringcast.lab.testbed.topology import Loss, Plan, Topology, TopologyError, Wire, bits_per_second, chain, pair, star
 
 OFFICE = """
@@ -196,6 +197,8 @@ def test_what_is_not_in_the_network_is_named() -> None:
         (0.5, Loss(0.5)),
         ("0.25", Loss(0.25)),
         ("every 100", Loss(every=100)),
+        ("5% in bursts of 4", Loss(0.05, burst=4.0)),
+        ("0% in bursts of 4", Loss()),
         (0, Loss()),
         (1, Loss(1.0)),
     ],
@@ -205,11 +208,43 @@ def test_losses(text: str | float, loss: Loss) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "%", "x%", "-1%", "101%", 1.5, "nan", "every", "every 0", "every -3", "every 2 3"]
+    "text",
+    [
+        "",
+        "%",
+        "x%",
+        "-1%",
+        "101%",
+        1.5,
+        "nan",
+        "every",
+        "every 0",
+        "every -3",
+        "every 2 3",
+        "5% in bursts of",
+        "5% in bursts of 0.5",
+        "5% in bursts of 99",
+        "60% in bursts of 2",
+        "every in bursts of 4",
+    ],
 )
 def test_losses_that_are_none(text: str | float) -> None:
     with pytest.raises(TopologyError, match="is not a loss"):
         Loss.parse(text)
+
+
+@pytest.mark.parametrize(("share", "burst"), [(0.05, 4.0), (0.01, 3.0), (0.3, 2.0), (0.5, 50.0)])
+def test_losses_in_bursts_are_exactly_that_share_in_rows_of_that_length(share: float, burst: float) -> None:
+    rows = []
+    for seed in range(200):
+        lost = burst_pattern(Loss(share, burst=burst), seed)
+        assert len(set(lost)) == len(lost) == round(PATTERN * share)
+        assert lost == sorted(lost)
+        assert lost[-1] < PATTERN
+        rows.append(sum(1 for at in lost if at - 1 not in lost))
+    if burst * 10 < PATTERN * share:  # else the last row of a pattern is cut short too often
+        assert PATTERN * share * len(rows) / sum(rows) == pytest.approx(burst, rel=0.1)
+    assert burst_pattern(Loss(share, burst=burst), 1) != burst_pattern(Loss(share, burst=burst), 2)
 
 
 def test_rates() -> None:

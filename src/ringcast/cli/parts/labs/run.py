@@ -109,7 +109,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--part",
         metavar="PART",
         default="",
-        help="adamant: only field, grid, environments, unseen or tuning; adaptation: only simulated or real",
+        help="adamant: only field, grid, environments, unseen, tuning or gate; adaptation: only simulated or real",
     )
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report, rows and pictures here (out/NAME)")

@@ -74,10 +74,12 @@ class FieldNetwork(Opened):
         for node in nodes:
             self.actor(node).reply(PATIENCE_S + PATIENCE_PER_NODE_S * len(nodes))
 
-    def lose(self, share: float, nodes: Sequence[str]) -> None:
-        """Drop that share of what arrives at these nodes. Raises LabError."""
+    def lose(self, share: float, nodes: Sequence[str], burst: float = 1.0) -> None:
+        """Drop that share of what arrives at these nodes, so many in a row on average. Bursts are of all packets that
+        arrive, whatever stream they are of. Raises LabError."""
+        loss = f"{share} in bursts of {burst:g}" if share and burst > 1 else share or None
         for node in nodes:
-            self.mesh.bed.link(node, HUB).set_loss(share or None, to=node)
+            self.mesh.bed.link(node, HUB).set_loss(loss, to=node)
 
     def packets(self, node: str) -> tuple[int, int]:
         """(packets, bytes) that left a node so far."""
