@@ -10,17 +10,25 @@ from ringcast.notify import Callback, MessageQueue
 
 
 class FakeThreads:
+    """Which threads have taken a schedule and not given it back."""
+
+    def __init__(self):
+        self.reading = set()
+
     def take(self, sched):
-        pass
+        self.reading.add(threading.get_native_id())
+
+    def release(self):
+        self.reading.discard(threading.get_native_id())
 
 
 class FakeRegistration:
     pattern = "a"
     failure = None
-    threads = FakeThreads()
 
     def __init__(self, subscriber) -> None:
         self._subscriber = subscriber
+        self.threads = FakeThreads()
         self.left = threading.Event()
 
     def interrupt(self, consumer, reason):
@@ -74,7 +82,9 @@ def test_errors_between_messages_are_reported_and_passed(subscriber, registratio
     for item in (1, ValueError("undecodable"), BusyError(), 2):
         subscriber.script.put(item)
     assert [got.get(timeout=30) for _ in range(2)] == [1, 2]
+    assert len(registration.threads.reading) == 1
     service.close()
+    assert registration.threads.reading == set()  # another thread may have its number later
     assert told == [(ValueError, None), (BusyError, None)]
     assert (service.delivered, service.failed) == (2, 2)
     assert registration.left.is_set()

@@ -1,8 +1,9 @@
 """`transport="auto:METRIC"`: the daemon that keeps a tag chooses what carries it, and again when that is worth it.
 
 Every second it asks the nodes that receive such a tag what they counted, and decides (`ringcast.adapt.deciding`).
-Invariants: without such a subscriber nothing runs; only tags that this node keeps are written; a tag is written only
-when a choice changes.
+While somebody reads what choices cost (`@ringcast/<node>/choices`), it also looks at its other tags, and tells of them
+too: what an administrator or a subscriber chose is learned from as well. Invariants: without such a subscriber or
+reader nothing runs; only tags that this node keeps are written; a tag is written only when a choice changes.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from ringcast.adapt.deciding import Deciding, Ranking, ranked
-from ringcast.adapt.environment import Cost, Environment, Surroundings
-from ringcast.adapt.foretelling import UNITS, shown
-from ringcast.adapt.names import chosen_as, keeps_order
+from ringcast.adapt.environment import Environment, Surroundings
+from ringcast.adapt.names import keeps_order
 from ringcast.adapt.wanting import Wish
 from ringcast.control import service
 from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Explained, Heard, Lived
-from ringcast.control.limits import MAX_CHOICES_PER_TAG, MAX_WHY_CHARS
+from ringcast.control.limits import MAX_CHOICES_PER_TAG
 from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.hearing import Hearing
 from ringcast.daemon.choosing.models import Models
+from ringcast.daemon.choosing.telling import asker, explained, lived, printable
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.rows import Change, SubscriberRow, TagRow
+from ringcast.daemon.table.system_tags import PREFIX, choices_tag
 from ringcast.errors import QosMismatch, RingcastError
-from ringcast.measure.relate import relate2
-from ringcast.model.carrier import UNORDERED, Chosen, automatic, choice_key, is_automatic
+from ringcast.model.carrier import Chosen, automatic, choice_key, is_automatic
 from ringcast.transport import find
 
 logger = logging.getLogger("ringcast.daemon")
@@ -38,8 +39,9 @@ logger = logging.getLogger("ringcast.daemon")
 PERIOD_S = 1.0
 SOON_S = 0.05
 TIMEOUT_S = 0.8
-MOST_CANDIDATES, MOST_TIMES, MOST_VALUE = 32, 1e6, 1e15
-"""That are told of."""
+MOST_BESIDES = 256
+"""Tags that are told of although nobody leaves them to this node."""
+USUAL = "relate2"
 
 
 class _Tag:
@@ -82,8 +84,13 @@ class Choosing:
 
     def changed(self, changes: Iterable[Change]) -> None:
         """The table changed, here or elsewhere."""
-        if not self._alarm.waiting and self._looking is None and any(_asks(row) for _, row in changes):
+        if self._alarm.waiting or self._looking is not None:
+            return
+        rows = [row for _, row in changes]
+        if any(map(_asks, rows)):
             self._alarm.within(SOON_S)
+        elif any(isinstance(row, SubscriberRow) for row in rows) and self._is_read():
+            self._alarm.within(PERIOD_S)
 
     # ------------------------------------------------------------------ when
 
@@ -100,11 +107,27 @@ class Choosing:
     # ------------------------------------------------------------------ what
 
     def _mine(self) -> Iterator[tuple[str, dict[str, Wish]]]:
-        """Tags that this node keeps and whose transport is left to it, with who asked for what, by key."""
+        """Tags that this node keeps and whose transport is left to it, with who asked for what, by key. While somebody
+        reads what they cost, others that go to another node too, without any wish."""
         table = self._local.table
+        more = MOST_BESIDES if self._is_read() else 0
         for row in table.tags():
-            if row.primary == table.node and (wishes := wishes_of(row, table.subscribers(row.name))):
+            if row.primary != table.node:
+                continue
+            subscribers = table.subscribers(row.name)
+            if wishes := wishes_of(row, subscribers):
                 yield row.name, wishes
+            elif more and not row.name.startswith(PREFIX) and self._goes_out(row.name, subscribers):
+                more -= 1
+                yield row.name, {}
+
+    def _is_read(self) -> bool:
+        """Whether somebody reads what is told of this node's tags."""
+        return bool(self._local.table.subscribers(choices_tag(self._local.table.node)))
+
+    def _goes_out(self, tag: str, subscribers: Iterable[SubscriberRow]) -> bool:
+        publishers = {row.owner for row in self._local.table.publishers(tag)}
+        return bool(publishers) and any(publishers != {row.owner} for row in subscribers)
 
     async def look(self, mine: dict[str, dict[str, Wish]]) -> None:
         """Once, now."""
@@ -166,6 +189,9 @@ class Choosing:
         environment = tag.surroundings.environment()
         if environment is None:
             return
+        if not wishes:
+            self._tell_besides(row.name, tag, environment)
+            return
         chosen = {key: choice for key, choice in row.chosen.items() if key in wishes}
         tag.rankings = {key: found for key, found in tag.rankings.items() if key in wishes}
         carriers = {key: choice.transport for key, choice in chosen.items()}
@@ -185,6 +211,15 @@ class Choosing:
             self._deliver(self._local.tags.put_chosen(row, chosen))
             self._on_chosen()
 
+    def _tell_besides(self, name: str, tag: _Tag, environment: Environment) -> None:
+        """Of a tag that nobody leaves to this node, as if it were asked for the usual metric."""
+        cost, carried_by = tag.surroundings.cost(), tag.surroundings.carried_by
+        if cost.messages and len(carried_by) == 1:
+            (by,) = carried_by
+            wish = Wish(USUAL, ordered=keeps_order(by))
+            ranking = ranked(environment, wish, self.models.of(wish.learned, wish.ordered), serves)
+            self._tell(lived(name, "", by, environment, cost, ranking, "", self._now_ns()))
+
     def _tell_of(self, name: str, tag: _Tag, carriers: dict[str, str], changes: dict[str, str]) -> None:
         """Once for each look, whoever else asked for something: it was one stream, and it cost what it cost."""
         cost, carried_by = tag.surroundings.cost(), tag.surroundings.carried_by
@@ -195,43 +230,6 @@ class Choosing:
         key = asker(by, list(changes), carriers)
         _, environment, ranking = tag.rankings[key]
         self._tell(lived(name, key, by, environment, cost, ranking, changes[key], self._now_ns()))
-
-
-def asker(transport: str, keys: list[str], carriers: dict[str, str]) -> str:
-    """For whom a stream is carried by that: whom it was chosen for, else whoever is promised as much order. Pure."""
-    alike = [key for key in keys if key.endswith(UNORDERED) != keeps_order(transport)]
-    mine = [key for key in (*alike, *keys) if carriers.get(key) == chosen_as(transport)]
-    return next(iter((*mine, *alike, *keys)))
-
-
-def explained(asked: str, chosen: Chosen, wish: Wish, around: Environment, ranking: Ranking) -> Explained:
-    """Pure."""
-    told = ranking.candidates[:MOST_CANDIDATES]
-    best = told[0].score if told else 0.0
-    times = [min(one.score / best, MOST_TIMES) if best > 0 else 0.0 for one in told]
-    if ranking.costs:
-        values = shown(told[0].transport, times, around, wish) if told else []
-    else:
-        values = [value for one in told for value in shown(one.transport, [1.0], around, wish)]
-    return Explained(
-        asked, chosen.transport, chosen.since_ns, chosen.why, printable(ranking.by), printable(str(around)),
-        [(one.transport, often) for one, often in zip(told, times, strict=True)],
-        [min(value, MOST_VALUE) for value in values], UNITS[wish.metric],
-    )  # fmt: skip
-
-
-def lived(
-    tag: str, asked: str, transport: str, around: Environment, cost: Cost, ranking: Ranking, after: str, now_ns: int
-) -> Lived:
-    """Pure."""
-    numbers = around.numbers()
-    mine, best = ranking.score(chosen_as(transport)), ranking.candidates[0].score if ranking.candidates else 0.0
-    return Lived(
-        taken_ns=now_ns, tag=tag, asked=asked, transport=transport, receivers=int(numbers.pop("receivers")), **numbers,
-        messages=cost.messages, lost=cost.lost, delivered=cost.delivered, latency_mean=cost.latency_ms,
-        relate2=relate2(cost.latency_ms, cost.messages + cost.lost, cost.messages) if cost.messages else 0.0,
-        predicted=mine / best if mine is not None and best > 0 else 0.0, by=printable(ranking.by), changed_to=after,
-    )  # fmt: skip
 
 
 def wishes_of(row: TagRow, subscribers: Iterable[SubscriberRow]) -> dict[str, Wish]:
@@ -260,10 +258,6 @@ def serves(transport: str, wish: Wish) -> bool:
     except QosMismatch:
         return False
     return (promises.reliable or not wish.reliable) and (promises.ordered or not wish.ordered)
-
-
-def printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)[:MAX_WHY_CHARS]
 
 
 def _asks(row: object) -> bool:

@@ -3,8 +3,8 @@
 `@ringcast/<node>/channels` has the counters of the channels of a node and what each met in the last seconds, once a
 second: what `ringcast channels` shows, as messages, so that whatever reads tags can read them.
 `@ringcast/<node>/clocks` has what that node sees happen to clocks, `@ringcast/<node>/audit` what its daemon refused
-and to whom, `@ringcast/<node>/choices` what carried the tags whose transport it chooses, and what that cost. Everybody
-may subscribe who may at all, even before a daemon sent something; only the daemon of that node publishes.
+and to whom, `@ringcast/<node>/choices` what carried the tags that it keeps, and what that cost. Everybody may subscribe
+who may at all, even before a daemon sent something; only the daemon of that node publishes.
 `@view/...` is what a proxy makes of a tag (`model/policy.py`).
 """
 

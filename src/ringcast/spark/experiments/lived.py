@@ -1,8 +1,9 @@
 """`lived`: what choices of transports cost in real meshes, as results that `train` learns from.
 
-Daemons tell it on `@ringcast/<node>/choices`: `ringcast record '@ringcast/*/choices'` keeps it, and `ingest` brings it
-into the lake. An environment is never met twice exactly, so its numbers are rounded to steps of `STEP`: looks at
-different transports in nearly the same environment are compared, and repetitions of one are averaged.
+Daemons tell it on `@ringcast/<node>/choices`: `ringcast pipeline run ingest --stream --tag '@ringcast/*/choices'`
+brings it into the lake, or `ringcast record` keeps it until `ingest` does. `train` takes it in by itself. An
+environment is never met twice exactly, so its numbers are rounded to steps of `STEP`: looks at different transports in
+nearly the same environment are compared, and repetitions of one are averaged.
 """
 
 from __future__ import annotations

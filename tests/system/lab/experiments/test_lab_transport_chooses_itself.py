@@ -151,9 +151,10 @@ def test_by_the_loss_and_by_a_model_and_pinned(stream: Stream, eventually: Calla
 
     choices = mesh.sessions[stream.others[0]].subscribe(f"@ringcast/{stream.home}/choices")
     told = choices.recv(timeout=60).data
-    while told["asked"] != LEARNED:
+    # On a busy machine a node may answer too late for one look.
+    while (told["asked"], told["receivers"]) != (LEARNED, 2):
         told = choices.recv(timeout=60).data
-    assert (told["tag"], told["receivers"]) == (TAG, 2)
+    assert told["tag"] == TAG
     assert told["messages"] > 0
     assert told["predicted"] >= 1.0
 

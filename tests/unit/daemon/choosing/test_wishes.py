@@ -10,7 +10,8 @@ from ringcast.adapt.environment import Cost, Environment
 from ringcast.adapt.foretelling import Candidate, cost
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Lived
-from ringcast.daemon.choosing.chooser import asker, explained, lived, serves, wishes_of
+from ringcast.daemon.choosing.chooser import serves, wishes_of
+from ringcast.daemon.choosing.telling import asker, explained, lived
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.streams.routes import check_options, check_setting, demand
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
