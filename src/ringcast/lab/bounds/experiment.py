@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from statistics import median
 from typing import NamedTuple
 
@@ -22,8 +21,10 @@ from ringcast.lab.bounds.outsiders import NONE, Account
 from ringcast.lab.bounds.parts import NEAR, Parts, computed, measured
 from ringcast.lab.bounds.running import Measured, Runner
 from ringcast.lab.bounds.task_sets import linked_set, task_set
+from ringcast.lab.measuring import sampled
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
+from ringcast.lab.measuring.sampled import PIPELINES
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.disturbance import Disturbance
@@ -31,7 +32,8 @@ from ringcast.lab.testbed.network import unavailable
 from ringcast.transport.urgent.awake import AWAKE
 
 NEEDS_ROOT = False
-PIPELINES: tuple[str, ...] = ()
+__all__ = ["NEEDS_ROOT", "PIPELINES", "conclude", "run"]
+EXPERIMENT, METRIC = "bounds", "delay"
 SETS, QUICK_SETS, LEAST_SETS = 40, 12, 6
 TOGETHER_S = 30.0
 """For all sets, where all experiments run in their quick forms."""
@@ -73,18 +75,18 @@ def run(quick: bool, steps: Steps) -> Findings:
     steps.step("calibrating")
     disturbance = Disturbance()
     outcomes = []
-    with AWAKE.held(), Account() as account, ExitStack() as stack:  # awake as while channels have a schedule
+    with AWAKE.held(), Account() as account:  # awake as while channels have a schedule
         found = calibrate(account=account.path)
-        runner = stack.enter_context(Runner(account.path))
-        for seed in steps.rounds(sets, LEAST_SETS, TOGETHER_S):
-            steps.step(f"task set {seed + 1}")
-            cores = len(affinity.cores())
-            system = task_set(seed, cores, found)
-            outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
+        with Runner(account.path) as runner:
+            for seed in steps.rounds(sets, LEAST_SETS, TOGETHER_S):
+                steps.step(f"task set {seed + 1}")
+                system = task_set(seed, len(affinity.cores()), found)
+                outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
         linked, why = _over_a_link(account.path, found, quick, seconds, steps)
     findings = conclude_sets(outcomes)
     findings.rows += linked_rows(linked) if not why else []
     findings.notes += [f"no sets over a link: {why}"] if why else []
+    findings.measured += sampled.values(EXPERIMENT, _delays(outcomes), METRIC, "s")
     findings.rows += disturbance.rows()
     findings.notes.append(_calibrated(found))
     if account.path == NONE:
@@ -126,8 +128,45 @@ def linked_rows(outcomes: Sequence[Outcome]) -> list[Row]:
     ]  # fmt: skip
 
 
+class Stream(NamedTuple):
+    """Of an admitted task set, in the lake."""
+
+    task_set: int
+    stream: int
+    bound_s: float
+
+
+def _delays(outcomes: Sequence[Outcome]) -> dict[Stream, list[list[float]]]:
+    return {
+        Stream(number, at, bound): [[1e-9 * one.delay for one in seen.messages]]
+        for number, outcome in enumerate(outcomes)
+        if outcome.admitted
+        for at, (bound, _, seen) in enumerate(outcome.pairs())
+        if math.isfinite(bound)
+    }
+
+
 def conclude(findings: Findings, analysed: Analysed) -> None:
-    """There is nothing for Spark to do."""
+    """How near streams came to their bounds, as Spark computes it from the lake."""
+    found = sampled.rows_of(analysed, EXPERIMENT, METRIC, Stream)
+    sampled.by_spark(findings, _tightness([(stream.bound_s, row["most"]) for stream, row in found.items()]))
+
+
+def _tightness(longest: Sequence[tuple[float, float]]) -> Findings:
+    """`longest` are bounds and measured maxima, in seconds, of every admitted stream."""
+    shares = [seen / bound for bound, seen in longest]
+    rows = [
+        at_least("measured maximum as a share of the bound, median of admitted streams",
+                 median(shares) if shares else None, "of 1", LEAST_TIGHT),
+        figure("largest share of its bound that a stream took", max(shares, default=None), "of 1"),
+    ]  # fmt: skip
+    picture = Picture(
+        "measured-and-bound", "Measured maximum and computed bound of every admitted stream", "bound (ms)",
+        "measured maximum (ms)",
+        [Series("measured", sorted((bound * 1e3, seen * 1e3) for bound, seen in longest)),
+         Series("bound", sorted((bound * 1e3, bound * 1e3) for bound, _ in longest))],
+    )  # fmt: skip
+    return Findings(rows, [], [picture])
 
 
 def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
@@ -138,16 +177,14 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
     pairs = [pair for one in admitted for pair in one.pairs()]
     misses = sum(one.delay > bound * 1e9 for bound, _, seen in pairs for one in seen.messages)
     missing = sum(seen.missing for _, _, seen in pairs)
-    shares = [seen.longest_s / bound for bound, _, seen in pairs if seen.messages]
+    tightness = _tightness([(bound, seen.longest_s) for bound, _, seen in pairs if seen.messages])
     both = [one for one in feasible if one.admitted]
     findings.rows += [
         at_most("messages of admitted streams that took longer than their bound", misses, "messages", 0),
         at_most("messages of admitted streams that never came", missing, "messages", 0),
         at_least("share of the feasible task sets that are admitted", len(both) / len(feasible) if feasible else None,
                  "of 1", LEAST_ADMITTED),
-        at_least("measured maximum as a share of the bound, median of admitted streams",
-                 median(shares) if shares else None, "of 1", LEAST_TIGHT),
-        figure("largest share of its bound that a stream took", max(shares, default=None), "of 1"),
+        *tightness.rows,
         figure("task sets", len(outcomes), "sets"),
         figure("task sets that are feasible: none missed a deadline while it ran", len(feasible), "sets"),
         figure("task sets that are admitted", len(admitted), "sets"),
@@ -162,12 +199,7 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
         "Task sets", ["set", "streams", "cores busy", "admitted", "feasible", "longest measured / bound", "left out"],
         [_cells(i, one) for i, one in enumerate(outcomes)],
     ))  # fmt: skip
-    findings.pictures.append(Picture(
-        "measured-and-bound", "Measured maximum and computed bound of every admitted stream", "bound (ms)",
-        "measured maximum (ms)",
-        [Series("measured", sorted((bound * 1e3, seen.longest_s * 1e3) for bound, _, seen in pairs)),
-         Series("bound", sorted((bound * 1e3, bound * 1e3) for bound, _, _ in pairs))],
-    ))  # fmt: skip
+    findings.pictures += tightness.pictures
     return findings
 
 
