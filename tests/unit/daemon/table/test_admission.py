@@ -48,6 +48,8 @@ BAD_NUMBERS = [
     changed(TAG, attributes=TagAttributes(schema={"x": "y" * 40_000})), changed(PUBLISHER, depth=0),
     changed(PUBLISHER, capacity_bytes=-1), changed(PUBLISHER, end=-1), changed(PUBLISHER, incarnation=-1),
     changed(PUBLISHER, id=-1), changed(SUBSCRIBER, id=2**63), changed(SUBSCRIBER, pid=-5),
+    changed(PUBLISHER, since=-1), changed(SUBSCRIBER, since=MAX_BORN + 1), changed(SUBSCRIBER, transport="x" * 4000),
+    changed(SUBSCRIBER, transport="nak\n"),
 ]  # fmt: skip
 
 
