@@ -46,24 +46,23 @@ def flow(eventually):
         one.close()
 
 
-def told(reading, tag, number):
-    """So many messages about the tag."""
-    found = []
-    while len(found) < number:
-        data = reading.recv(timeout=60).data
-        found += [data] if data["tag"] == tag else []
-    return found
+def told(reading, tag):
+    """A message about the tag. On a busy machine a model may not be asked for a while."""
+    while True:
+        found = reading.recv(timeout=60).data
+        if found["tag"] == tag and found["by"] == "the neural for relate2":
+            return found
 
 
 def test_also_of_tags_that_nobody_leaves_to_their_keeper(make_mesh, flow):
     keeper, reader, other = make_mesh(3)
     flow("before", keeper, reader, transport="nak")
     reading = other.session.subscribe(f"@ringcast/{keeper.name}/choices")
-    (one,) = told(reading, "before", 1)
+    one = told(reading, "before")
     assert (one["asked"], one["transport"], one["receivers"], one["changed_to"]) == ("", "nak", 1, "")
     assert one["messages"] > 0
     flow("after", keeper, reader, transport="multicast+nak")
-    (one,) = told(reading, "after", 1)
+    one = told(reading, "after")
     assert (one["asked"], one["transport"]) == ("", "multicast+nak")
     assert one["predicted"] >= 1.0
 
@@ -75,7 +74,8 @@ def test_once_for_a_stream_without_an_order(make_mesh, flow):
     reading = reader.session.subscribe(f"@ringcast/{keeper.name}/choices")
     found = []
     while len(found) < 4:
-        found += [one for one in told(reading, "cam", 1) if "parity" in one["transport"]]
+        one = told(reading, "cam")
+        found += [one] if "parity" in one["transport"] else []
     assert {one["transport"] for one in found} == {"multicast+parity+unordered:r=4,c=3"}
     assert {one["asked"] for one in found} == {"auto:relate2 unordered"}
     assert all(one["predicted"] >= 1.0 for one in found), "the model knows it by another name"
