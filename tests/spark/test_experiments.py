@@ -174,6 +174,8 @@ def test_cells_are_all_samples_of_all_repetitions_of_the_last_run(spark: SparkSe
     rows = [row.asDict() for row in lake.read(CELLS).collect()]
     assert {row["experiment"] for row in rows} == {"yarp"}, "the grid has those that name a transport"
     assert {(row["repetitions"], row["unit"]) for row in rows} == {(5, "s")}
+    spans = {(row["least"], row["most"]) for row in rows}
+    assert spans == {(min(flat), max(flat)) for some in batches.values() for flat in [np.ravel(some).tolist()]}
     told = types.SimpleNamespace(rows=lambda table: rows)
     found = sampled.summaries(told, "yarp", "round_trip_under_load", Cell, batches)
     assert len(found) == 2

@@ -21,15 +21,18 @@ from ringcast.lab.bounds.outsiders import NONE, Account
 from ringcast.lab.bounds.parts import NEAR, Parts, computed, measured
 from ringcast.lab.bounds.running import Measured, Runner
 from ringcast.lab.bounds.task_sets import task_set
+from ringcast.lab.measuring import sampled
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
+from ringcast.lab.measuring.sampled import PIPELINES
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.disturbance import Disturbance
 from ringcast.transport.urgent.awake import AWAKE
 
 NEEDS_ROOT = False
-PIPELINES: tuple[str, ...] = ()
+__all__ = ["NEEDS_ROOT", "PIPELINES", "conclude", "run"]
+EXPERIMENT, METRIC = "bounds", "delay"
 SETS, QUICK_SETS, LEAST_SETS = 40, 12, 6
 TOGETHER_S = 30.0
 """For all sets, where all experiments run in their quick forms."""
@@ -78,6 +81,7 @@ def run(quick: bool, steps: Steps) -> Findings:
             system = task_set(seed, cores, found)
             outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
     findings = conclude_sets(outcomes)
+    findings.measured += sampled.values(EXPERIMENT, _delays(outcomes), METRIC, "s")
     findings.rows += disturbance.rows()
     findings.notes.append(_calibrated(found))
     if account.path == NONE:
@@ -85,8 +89,45 @@ def run(quick: bool, steps: Steps) -> Findings:
     return findings
 
 
+class Stream(NamedTuple):
+    """Of an admitted task set, in the lake."""
+
+    task_set: int
+    stream: int
+    bound_s: float
+
+
+def _delays(outcomes: Sequence[Outcome]) -> dict[Stream, list[list[float]]]:
+    return {
+        Stream(number, at, bound): [[1e-9 * one.delay for one in seen.messages]]
+        for number, outcome in enumerate(outcomes)
+        if outcome.admitted
+        for at, (bound, _, seen) in enumerate(outcome.pairs())
+        if math.isfinite(bound)
+    }
+
+
 def conclude(findings: Findings, analysed: Analysed) -> None:
-    """There is nothing for Spark to do."""
+    """How near streams came to their bounds, as Spark computes it from the lake."""
+    found = sampled.rows_of(analysed, EXPERIMENT, METRIC, Stream)
+    sampled.by_spark(findings, _tightness([(stream.bound_s, row["most"]) for stream, row in found.items()]))
+
+
+def _tightness(longest: Sequence[tuple[float, float]]) -> Findings:
+    """`longest` are bounds and measured maxima, in seconds, of every admitted stream."""
+    shares = [seen / bound for bound, seen in longest]
+    rows = [
+        at_least("measured maximum as a share of the bound, median of admitted streams",
+                 median(shares) if shares else None, "of 1", LEAST_TIGHT),
+        figure("largest share of its bound that a stream took", max(shares, default=None), "of 1"),
+    ]  # fmt: skip
+    picture = Picture(
+        "measured-and-bound", "Measured maximum and computed bound of every admitted stream", "bound (ms)",
+        "measured maximum (ms)",
+        [Series("measured", sorted((bound * 1e3, seen * 1e3) for bound, seen in longest)),
+         Series("bound", sorted((bound * 1e3, bound * 1e3) for bound, _ in longest))],
+    )  # fmt: skip
+    return Findings(rows, [], [picture])
 
 
 def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
@@ -97,16 +138,14 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
     pairs = [pair for one in admitted for pair in one.pairs()]
     misses = sum(one.delay > bound * 1e9 for bound, _, seen in pairs for one in seen.messages)
     missing = sum(seen.missing for _, _, seen in pairs)
-    shares = [seen.longest_s / bound for bound, _, seen in pairs if seen.messages]
+    tightness = _tightness([(bound, seen.longest_s) for bound, _, seen in pairs if seen.messages])
     both = [one for one in feasible if one.admitted]
     findings.rows += [
         at_most("messages of admitted streams that took longer than their bound", misses, "messages", 0),
         at_most("messages of admitted streams that never came", missing, "messages", 0),
         at_least("share of the feasible task sets that are admitted", len(both) / len(feasible) if feasible else None,
                  "of 1", LEAST_ADMITTED),
-        at_least("measured maximum as a share of the bound, median of admitted streams",
-                 median(shares) if shares else None, "of 1", LEAST_TIGHT),
-        figure("largest share of its bound that a stream took", max(shares, default=None), "of 1"),
+        *tightness.rows,
         figure("task sets", len(outcomes), "sets"),
         figure("task sets that are feasible: none missed a deadline while it ran", len(feasible), "sets"),
         figure("task sets that are admitted", len(admitted), "sets"),
@@ -121,12 +160,7 @@ def conclude_sets(outcomes: Sequence[Outcome]) -> Findings:
         "Task sets", ["set", "streams", "cores busy", "admitted", "feasible", "longest measured / bound", "left out"],
         [_cells(i, one) for i, one in enumerate(outcomes)],
     ))  # fmt: skip
-    findings.pictures.append(Picture(
-        "measured-and-bound", "Measured maximum and computed bound of every admitted stream", "bound (ms)",
-        "measured maximum (ms)",
-        [Series("measured", sorted((bound * 1e3, seen.longest_s * 1e3) for bound, _, seen in pairs)),
-         Series("bound", sorted((bound * 1e3, bound * 1e3) for bound, _, _ in pairs))],
-    ))  # fmt: skip
+    findings.pictures += tightness.pictures
     return findings
 
 

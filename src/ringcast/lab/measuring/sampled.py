@@ -31,18 +31,27 @@ def values(
                 yield Measured(experiment, configuration, number, metric, float(value), unit)
 
 
-def summaries(
-    analysed: Analysed, experiment: str, metric: str, kind: type[Cell], wanted: Iterable[Cell]
-) -> dict[Cell, Summary]:
-    """What Spark says of the last run's cells, in the order in which they are wanted."""
-    found: dict[Cell, Summary] = {}
+def rows_of(analysed: Analysed, experiment: str, metric: str, kind: type[Cell]) -> dict[Cell, Mapping[str, Any]]:
+    """Rows of the table, by cell, of the experiment's last run."""
+    found: dict[Cell, Mapping[str, Any]] = {}
     for row in analysed.rows(TABLE):
         if (row["experiment"], row["metric"]) == (experiment, metric):
             fields = msgspec.json.decode(row["configuration"])
             if fields.keys() == set(kind._fields):  # type: ignore[attr-defined]
-                summary = Summary(row["samples"], row["mean"], row["std"], row["p50"], row["p99"])
-                found[kind(**fields)] = summary
-    return {cell: found[cell] for cell in wanted if cell in found}
+                found[kind(**fields)] = row
+    return found
+
+
+def summaries(
+    analysed: Analysed, experiment: str, metric: str, kind: type[Cell], wanted: Iterable[Cell]
+) -> dict[Cell, Summary]:
+    """What Spark says of the last run's cells, in the order in which they are wanted."""
+    found = rows_of(analysed, experiment, metric, kind)
+    return {
+        cell: Summary(*(found[cell][name] for name in ("samples", "mean", "std", "p50", "p99")))
+        for cell in wanted
+        if cell in found
+    }
 
 
 def by_spark(findings: Findings, concluded: Findings) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
+from ringcast.lab.measuring import sampled
 from ringcast.lab.measuring.report import Findings, Steps, Table
 from ringcast.lab.measuring.rows import at_least, at_most, figure
 from ringcast.lab.security import costs, datagrams, floods, joining
@@ -13,6 +16,7 @@ from ringcast.lab.security.attacks import KINDS, Outcome, attack
 from ringcast.lab.security.meshes import mesh
 
 NEEDS_ROOT = False
+EXPERIMENT = "security"
 PACKETS, FEW = 1_000_000, 20_000
 MEMORY_BYTES = 256 * 1024
 """What a process may grow by during an attack: allocators round up, and threads touch their stacks."""
@@ -36,6 +40,7 @@ def run(quick: bool, steps: Steps) -> Findings:
         for transport, most in (("udp", 1.25), ("tcp", 1.3)):
             steps.step(f"round trips by {transport}")
             found = costs.round_trips(meshes, transport, rounds, count)
+            findings.measured += sampled.values(EXPERIMENT, _cells(f"round trip by {transport}", found), "taken", "s")
             times = costs.ratio(found["sealed"], found["plain"])
             findings.rows.append(
                 at_most(f"round trip of 64 B by {transport}, sealed against not", times, "times", most)
@@ -44,6 +49,7 @@ def run(quick: bool, steps: Steps) -> Findings:
                 findings.rows.append(figure(f"round trip of 64 B by {transport}, {name}", min(samples) * 1e6, "us"))
         steps.step("throughput")
         rates = costs.throughput(meshes, rounds, 20_000 if quick else 100_000)
+        findings.measured += sampled.values(EXPERIMENT, _cells("1 KiB by tcp", rates), "rate", "messages/s")
         times = costs.ratio(rates["sealed"], rates["plain"])
         findings.rows.append(at_least("messages of 1 KiB a second by tcp, sealed against not", times, "times", 0.7))
         for name, samples in rates.items():
@@ -55,6 +61,18 @@ def run(quick: bool, steps: Steps) -> Findings:
     steps.step("a flood of datagrams")
     findings.rows += datagrams.rows(quick)
     return findings
+
+
+class Compared(NamedTuple):
+    """What was measured in which mesh, in the lake: `sealed` or `plain`."""
+
+    what: str
+    mesh: str
+
+
+def _cells(what: str, found: Mapping[str, Sequence[float]]) -> dict[Compared, list[list[float]]]:
+    """A repetition is a round."""
+    return {Compared(what, name): [[one] for one in samples] for name, samples in found.items()}
 
 
 def judge(findings: Findings, outcomes: dict[str, Outcome]) -> None:

@@ -97,7 +97,7 @@ CELLS = Table(
     "every configuration of an experiment, by metric: all its samples, of all repetitions",
     join(
         columns(experiment=STRING, configuration=STRING, metric=STRING, unit=STRING, repetitions=LONG, samples=LONG,
-                mean=DOUBLE, std=DOUBLE, p50=DOUBLE, p99=DOUBLE),
+                mean=DOUBLE, std=DOUBLE, p50=DOUBLE, p99=DOUBLE, least=DOUBLE, most=DOUBLE),
         RUN,
     ),
     "experiment",

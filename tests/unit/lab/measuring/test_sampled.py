@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ringcast.lab.bounds import experiment as bounds
 from ringcast.lab.measuring import sampled
 from ringcast.lab.measuring.report import Findings, Picture, Table
 from ringcast.lab.measuring.rows import figure
@@ -24,7 +25,7 @@ class Told:
     def __init__(self, experiment: str, metric: str, cells: list[Any]) -> None:
         self._rows = [
             {"experiment": experiment, "metric": metric, "configuration": json.dumps(cell._asdict(), sort_keys=True),
-             "samples": 9, "mean": float(number), "std": 0.5, "p50": 1.0, "p99": 2.0}
+             "samples": 9, "mean": float(number), "std": 0.5, "p50": 1.0, "p99": 2.0, "least": 0.5, "most": 3.0}
             for number, cell in enumerate(cells, 1)
         ]  # fmt: skip
 
@@ -79,3 +80,11 @@ def test_figure_11_of_paper_001_is_drawn_from_the_lake() -> None:
     reservation.conclude(before, Told(reservation.EXPERIMENT, reservation.METRIC, points))
     assert {y for series in before.pictures[0].series for _, y in series.points} == {2000.0}
     assert column(before.tables[0], "mean us") == [f"{n * 1e6:,.0f}" for n in range(1, len(points) + 1)]
+
+
+def test_how_near_streams_came_to_their_bounds_is_computed_from_the_lake() -> None:
+    streams = [bounds.Stream(0, at, bound) for at, bound in enumerate((4.0, 6.0, 30.0))]
+    before = bounds._tightness([(1.0, 0.9)])
+    bounds.conclude(before, Told(bounds.EXPERIMENT, bounds.METRIC, streams))
+    assert [(row.value, row.met) for row in before.rows] == [(0.5, True), (0.75, None)]
+    assert before.pictures[0].series[0].points == [(4e3, 3e3), (6e3, 3e3), (30e3, 3e3)]
