@@ -83,7 +83,7 @@ class Publishers:
             capacity_bytes=request.capacity_bytes,
             declared=request.declared,
             offered=request.offered,
-            since=self._table.next_since() if request.declared is not None else 0,
+            since=self._since(client, request),
         )
         ring = Ring(row, client.number, tag.attributes, fds, monitor)
         if known is not None:  # its publisher comes back after it lost its connection
@@ -103,6 +103,12 @@ class Publishers:
             id=request.id, info=info, subscribers=ring.announced,
             warnings=self.unbacked(info.tag) if request.declared is not None else [],
         ))  # fmt: skip
+
+    def _since(self, client: Client, request: Publish) -> int:
+        """Of a declared one; what takes another's place was declared with that one."""
+        if request.declared is None:
+            return 0
+        return client.rings[request.instead].row.since if request.instead else self._table.next_since()
 
     def _unpublish(self, client: Client, request: Unpublish, fds: list[Descriptor]) -> None:
         expect(fds, 0, request)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from statistics import median
 from typing import NamedTuple
 
@@ -17,10 +16,11 @@ from ringcast.admission.calibration import Calibration
 from ringcast.admission.model import System
 from ringcast.admission.verdict import Verdict, judge
 from ringcast.lab.bounds.calibrating import calibrate
+from ringcast.lab.bounds.linked import LinkedRunner
 from ringcast.lab.bounds.outsiders import NONE, Account
 from ringcast.lab.bounds.parts import NEAR, Parts, computed, measured
 from ringcast.lab.bounds.running import Measured, Runner
-from ringcast.lab.bounds.task_sets import task_set
+from ringcast.lab.bounds.task_sets import linked_set, task_set
 from ringcast.lab.measuring import sampled
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Steps, Table
 from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
@@ -28,6 +28,7 @@ from ringcast.lab.measuring.sampled import PIPELINES
 from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.disturbance import Disturbance
+from ringcast.lab.testbed.network import unavailable
 from ringcast.transport.urgent.awake import AWAKE
 
 NEEDS_ROOT = False
@@ -36,6 +37,8 @@ EXPERIMENT, METRIC = "bounds", "delay"
 SETS, QUICK_SETS, LEAST_SETS = 40, 12, 6
 TOGETHER_S = 30.0
 """For all sets, where all experiments run in their quick forms."""
+LINKED, QUICK_LINKED = 10, 3
+"""Over a link."""
 SECONDS, QUICK_SECONDS = 3.0, 1.5
 LEAST_ADMITTED, LEAST_TIGHT = 0.5, 0.2
 WORDS = {"starts": "until it starts", "computes": "computing", "behind": "behind others", "handed_over": "handed over"}
@@ -72,21 +75,57 @@ def run(quick: bool, steps: Steps) -> Findings:
     steps.step("calibrating")
     disturbance = Disturbance()
     outcomes = []
-    with AWAKE.held(), Account() as account, ExitStack() as stack:  # awake as while channels have a schedule
+    with AWAKE.held(), Account() as account:  # awake as while channels have a schedule
         found = calibrate(account=account.path)
-        runner = stack.enter_context(Runner(account.path))
-        for seed in steps.rounds(sets, LEAST_SETS, TOGETHER_S):
-            steps.step(f"task set {seed + 1}")
-            cores = len(affinity.cores())
-            system = task_set(seed, cores, found)
-            outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
+        with Runner(account.path) as runner:
+            for seed in steps.rounds(sets, LEAST_SETS, TOGETHER_S):
+                steps.step(f"task set {seed + 1}")
+                system = task_set(seed, len(affinity.cores()), found)
+                outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
+        linked, why = _over_a_link(account.path, found, quick, seconds, steps)
     findings = conclude_sets(outcomes)
+    findings.rows += linked_rows(linked) if not why else []
+    findings.notes += [f"no sets over a link: {why}"] if why else []
     findings.measured += sampled.values(EXPERIMENT, _delays(outcomes), METRIC, "s")
     findings.rows += disturbance.rows()
     findings.notes.append(_calibrated(found))
     if account.path == NONE:
         findings.notes.append("there are no accounts of processor time here: when others had a core is not known")
     return findings
+
+
+def _over_a_link(
+    account: str, found: Calibration, quick: bool, seconds: float, steps: Steps
+) -> tuple[list[Outcome], str]:
+    """Sets of streams from one node to another; or in words why there are none."""
+    if why := unavailable() or ("each node needs a core" if len(affinity.cores()) < 2 else ""):
+        return [], why
+    outcomes = []
+    sets = QUICK_LINKED if quick else LINKED
+    steps.expect(sets)
+    with LinkedRunner(account) as runner:
+        for seed in range(sets):
+            steps.step(f"task set {seed + 1} over a link")
+            system = linked_set(seed, found)
+            outcomes.append(Outcome(system, judge(system), runner.run(system, seconds)))
+    return outcomes, ""
+
+
+def linked_rows(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Pure."""
+    pairs = [pair for one in outcomes if one.admitted for pair in one.pairs()]
+    shares = [seen.longest_s / bound for bound, _, seen in pairs if seen.messages]
+    misses = sum(one.delay > bound * 1e9 for bound, _, seen in pairs for one in seen.messages)
+    return [
+        at_most("over a link: messages of admitted streams that took longer than their bound",
+                misses if pairs else None, "messages", 0),
+        figure("over a link: measured maximum as a share of the bound, median of admitted streams",
+               median(shares) if shares else None, "of 1"),
+        figure("over a link: task sets that are admitted", sum(one.admitted for one in outcomes), "sets",
+               len(outcomes)),
+        figure("over a link: messages of admitted streams that never came", sum(seen.missing for *_, seen in pairs),
+               "messages"),
+    ]  # fmt: skip
 
 
 class Stream(NamedTuple):

@@ -23,6 +23,7 @@ from ringcast.lab.bounds.outsiders import NONE
 from ringcast.lab.bounds.parts import Message
 from ringcast.lab.bounds.task_sets import MOST_STREAMS
 from ringcast.lab.bounds.witness import Taken, Witnesses, undisturbed
+from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.local_mesh import local_mesh
 from ringcast.lab.testbed.opened import Opened
@@ -69,6 +70,9 @@ class Process:
             raise LabError(f"a process of the task set cannot go on: {answer['failed']}")
         return answer["done"]
 
+    def pin(self, core: int) -> None:
+        affinity.pin(self._process.pid, {core})
+
     def ask(self, do: str, **what: Any) -> Any:
         self.post(do, **what)
         return self.reply()
@@ -82,6 +86,10 @@ class Process:
 
 
 class Runner(Opened):
+    """On one node."""
+
+    _transport = ""
+
     def __init__(self, account: str = NONE) -> None:
         self._account = account
 
@@ -96,8 +104,9 @@ class Runner(Opened):
         given = fifo_priorities(system)
         pairs = [(stream, self._ends[2 * i], self._ends[2 * i + 1]) for i, stream in enumerate(system.streams)]
         for stream, sender, receiver in pairs:
-            receiver.ask("prepare", role="subscriber", tag=stream.tag)
+            receiver.ask("prepare", role="subscriber", tag=stream.tag, transport=self._transport)
             sender.ask("prepare", role="publisher", tag=stream.tag)
+        self._prioritise(system, given)
         begin = time.monotonic_ns() + _LEAD_NS
         counts = [math.ceil(seconds / stream.period_s) for stream, _, _ in pairs]
         until = begin + round((seconds + _SPARE_S) * NS)
@@ -116,6 +125,9 @@ class Runner(Opened):
             taken += [(began, done) for end in ends for began, done in end.ask("finish")]
         tags = [stream.tag for stream, _, _ in pairs]
         return [judged(tag, rows, taken, count) for tag, rows, count in zip(tags, seen, counts, strict=True)]
+
+    def _prioritise(self, system: System, given: dict[str, int]) -> None:
+        """Threads of daemons that the streams pass: on one node, none."""
 
 
 def judged(tag: str, rows: list[list[int]], taken: list[Taken], count: int) -> Measured:

@@ -60,14 +60,14 @@ class Worker:
         self._own = OwnTime()
         self._taken: list[Taken] = []
 
-    def prepare(self, role: str, tag: str) -> None:
+    def prepare(self, role: str, tag: str, transport: str = "") -> None:
         """Raises RingcastError."""
         self._end = None
         opened = self._session.tag(tag, prefault=True)  # as rings of channels with a schedule are
         if role == "publisher":
             self._end = opened.publisher()
         elif role == "subscriber":
-            self._end = opened.subscribe()
+            self._end = opened.subscribe(transport=transport)
 
     def finish(self) -> list[Taken]:
         """When its core was taken away."""

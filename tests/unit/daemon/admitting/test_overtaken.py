@@ -134,3 +134,14 @@ def test_nobody_is_judged_again_while_the_other_node_is_not_known_yet(seen):
     seen.overtaken._settled = lambda: True
     seen.overtaken.judge()
     assert [notice.publisher for _, notice in seen.taken] == [number]
+
+
+def test_what_takes_anothers_place_was_declared_with_that_one(lab):
+    lab.local.admitting._calibration = lambda: CORE
+    lab.open(1, "t")
+    said = Declared(1.0, 10)
+    first = lab.publish(1, "t", declared=said)
+    lab.publish(2, "t", declared=said)
+    anew = lab.publish(1, "t", declared=said, instead=first)
+    since = {row.key: row.since for row in lab.local.table.declarations()}
+    assert since[f"pub:{anew}"] == since[f"pub:{first}"] == 1
