@@ -55,9 +55,9 @@ Serves = Callable[[str, Wish], bool]
 
 class _Plan(NamedTuple):
     """What of a ranking does not depend on the environment: the labels of a model that keep a promise, by their number,
-    with the name that daemons write, what its packets count, and what it says."""
+    with the name that daemons write, what its packets count, whether it asks again, and what else it says."""
 
-    labels: list[tuple[int, str, float, Makeup]]
+    labels: list[tuple[int, str, float, bool, Makeup]]
     by: str
     margin: float
     costs: bool
@@ -68,7 +68,10 @@ class _Plan(NamedTuple):
 def _plan(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: Serves) -> _Plan:
     wish = Wish(metric, reliable=reliable, ordered=ordered)
     names = [(at, carried(label)) for at, label in enumerate(model.labels)]
-    labels = [(at, name, 1 + EFFORT * more_packets(name), makeup(name)) for at, name in names if serves(name, wish)]
+    labels = [
+        (at, name, 1 + EFFORT * more_packets(name), made.again, made)
+        for at, name in names if serves(name, wish) for made in [makeup(name)]
+    ]  # fmt: skip
     margin = FINE_MARGIN if model.predicts_costs else MARGIN
     return _Plan(labels, f"the {model.family} for {metric}", margin, model.predicts_costs)
 
@@ -90,8 +93,12 @@ def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: 
             loss, most = min(environment.loss_percent / 100, 1.0), wish.loss
             if loss > most:
                 burst, receivers = environment.burst, environment.receivers
-                labels = [one for one in labels if lost_share(one[3], loss, burst, receivers) <= most]
-            fit = [_new(Candidate, (name, rated[at] * effort)) for at, name, effort, _ in labels]
+                fit = [
+                    _new(Candidate, (name, rated[at] * effort)) for at, name, effort, again, made in labels
+                    if again or lost_share(made, loss, burst, receivers) <= most
+                ]  # fmt: skip
+            else:
+                fit = [_new(Candidate, (name, rated[at] * effort)) for at, name, effort, _, _ in labels]
             if fit:
                 fit.sort(key=_score)
                 return Ranking(fit, ranked_by, margin, costs)

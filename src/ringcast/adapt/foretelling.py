@@ -132,12 +132,12 @@ def lost_share(made: Makeup, loss: float, burst: float, receivers: int) -> float
 
 def _poisson_above(mean: float, most: float) -> float:
     """The chance of more than `most` besides one that happened."""
-    term, total, k = math.exp(-mean), 0.0, 0
-    while k + 1 <= most:
-        total += term
-        k += 1
+    term = math.exp(-mean)
+    left = 1.0
+    for k in range(1, int(most) + 1):
+        left -= term
         term *= mean / k
-    return max(1 - total, 0.0)
+    return max(left, 0.0)
 
 
 def _way_s(environment: Environment) -> float:

@@ -1,7 +1,7 @@
 """The phases on a real network, at a reduced size: daemons in network namespaces, kernel loss, a queue as a thin link.
 
-Carriers live through a phase side by side, each on a tag of its own, AT_ONCE of them: the kernel loses packets
-independently of each other, so none changes what another meets, and what the machine does meanwhile meets all of them.
+All carriers live through a phase side by side, each on a tag of its own: the kernel loses packets independently of each
+other, so none changes what another meets, and what the machine does meanwhile meets all of them.
 On a thin link one carrier would fill another's queue, and packets that are lost in a row would be of different
 carriers: there they take turns.
 """
@@ -30,8 +30,6 @@ QUICK_FIXED = ("multicast", "multicast+nak", "multicast+parity:r=4,c=3")
 SIZE = 200
 FEW = 3
 THIN = "2mbit"
-AT_ONCE = 9
-"""More streams at a time would wait for each other's processes on two cores."""
 STEADY_S, STEADY_HZ, STEADY_LOSS = 600.0, 50.0, 0.01
 LOOK_S = 0.2
 DRAIN_S = 1.0
@@ -77,9 +75,8 @@ def steady() -> RealPhase:
 
 
 def turns(phase: RealPhase, tags: Sequence[str]) -> list[list[str]]:
-    """Which tags live through the phase at once. What chooses itself is the first, so it does once. Pure."""
-    at_once = 1 if phase.line or phase.burst > 1 else AT_ONCE
-    return [list(tags[first : first + at_once]) for first in range(0, len(tags), at_once)]
+    """Which tags live through the phase at once. Pure."""
+    return [[tag] for tag in tags] if phase.line or phase.burst > 1 else [list(tags)]
 
 
 @dataclass

@@ -18,6 +18,9 @@ PAPERS = {
 }
 
 
+NUMBERED = {"000": (3, 18), "001": (4, 12), "002": (2, 7), "003": (1, 5), "004": (3, 22)}
+"""How many tables and figures each paper has, counted in the papers."""
+
 BEYOND = {
     "adaptation": "A transport that chooses itself (the future work of paper 004)",
     "bounds": "Measured delays beside computed bounds",

@@ -63,8 +63,7 @@ def test_every_transport_that_is_simulated_is_run_for_real_too() -> None:
 
 def test_losses_in_a_row_and_a_thin_link_meet_one_carrier_at_a_time() -> None:
     tags = [f"t{number}" for number in range(17)]
-    assert [len(some) for some in turns(CALM, tags)] == [9, 8]
-    assert turns(CALM, tags)[0][0] == "t0", "what chooses itself is the first"
+    assert turns(CALM, tags) == [tags], "what the machine does meanwhile meets all"
     for alone in (CALM._replace(line="2mbit"), LOSSY._replace(burst=4.0)):
         assert turns(alone, tags) == [[tag] for tag in tags]
 

@@ -17,7 +17,7 @@ from ringcast.cli.parts.labs import everything
 from ringcast.lab.measuring.report import Picture, Series, Table
 from ringcast.lab.measuring.rows import Row, number
 from ringcast.lab.report import comparing, judging, running
-from ringcast.lab.report.entries import PAPERS, entries, matches, reasons
+from ringcast.lab.report.entries import NUMBERED, PAPERS, entries, matches, reasons
 from ringcast.lab.report.gathering import FIGURES, ROWS, STATE, Figures, Run, found, from_lake, ran
 from ringcast.lab.report.page import page, rows_of
 
@@ -51,7 +51,7 @@ def test_every_table_and_figure_of_the_papers_has_an_entry_that_says_something()
         assert entry.experiment or entry.instead, entry.key
         assert bool(entry.experiment) == bool(entry.rows or entry.tables or entry.pictures), entry.key
     counted = {paper: (max(kinds["Table"], default=0), max(kinds["Figure"])) for paper, kinds in numbers.items()}
-    assert counted == {"000": (3, 18), "001": (4, 12), "002": (2, 7), "003": (1, 5), "004": (3, 22)}
+    assert counted == NUMBERED
     for kinds in numbers.values():
         for found_ in kinds.values():
             assert found_ == set(range(1, len(found_) + 1)), "none is left out"
@@ -128,6 +128,7 @@ def test_ten_minutes_are_asked_of_the_quick_form(quick: bool, seconds: float, me
     rows = judging.rows(found({}), {}, quick, seconds)
     assert [row.met for row in rows if row.unit == "s"] == met
     assert rows[0].met is True
+    assert judging.rows(found({})[1:], {}, quick, seconds)[0].met is False, "one has no entry"
 
 
 def test_experiments_that_are_in_no_paper_have_a_part_of_their_own(tmp_path: Path) -> None:
