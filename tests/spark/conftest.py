@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import sys
-import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
@@ -72,10 +70,8 @@ def patiently() -> Callable[[Callable[[], object]], None]:
 @pytest.fixture
 def command_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands that this process runs take the tests' session, and leave it open."""
-    module = types.ModuleType("ringcast.spark.session")
-    module.open_session = lambda *args, **settings: spark  # type: ignore[attr-defined]
-    module.opened = lambda *args, **settings: contextlib.nullcontext(spark)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "ringcast.spark.session", module)
+    monkeypatch.setattr("ringcast.spark.session.open_session", lambda *args, **settings: spark)
+    monkeypatch.setattr("ringcast.spark.session.opened", lambda *args, **settings: contextlib.nullcontext(spark))
 
 
 @pytest.fixture(scope="session")

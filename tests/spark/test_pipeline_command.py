@@ -65,7 +65,11 @@ def test_from_messages_to_a_page(lake: Path, tmp_path: Path, capsys: pytest.Capt
 
 def test_mistakes_are_said_in_a_sentence(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, code, sentence in (
-        (["run", "brew"], 2, "there is no pipeline 'brew'; there are components, contrasts, dispatch, fire, fit, fuse"),
+        (
+            ["run", "brew"],
+            2,
+            "there is no pipeline 'brew'; there are cells, components, contrasts, dispatch, fire, fit",
+        ),
         (["run", "qos", "--from", "2026-01-01"], 2, "give both --from and --to"),
         (["run", "qos", "--from", "noon"], 2, "'noon' is not a time"),
         (["lineage", "gold.dust"], 1, "there is no table 'gold.dust'; there are bronze.messages"),
