@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ends.room import choose
 from harness import floors
 from harness.command import main
 from harness.floors import LINE
@@ -133,6 +134,9 @@ def _collect(run: Run) -> Rates:
     rounds, seconds = (15, 0.05) if run.quick else (31, 0.2)
     rates: Rates = defaultdict(dict)
     ring = floors.prepare_ring(run)
+    here, there = run.cores[0], run.cores[-1]
+    room = choose(floors.line_ns(run, here, there) if here != there else None)
+    run.notes.append(f"contenders that can say so have room for {room} messages of 1 MiB (ends/room.py)")
     run.expect("throughput", rounds * len(KINDS))
     with Turns(run, "throughput", lambda group: _Pair(run, group, seconds)) as turns:
         for number in range(rounds):

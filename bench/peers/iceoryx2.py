@@ -16,9 +16,10 @@ import iceoryx2 as iox2
 import numpy as np
 
 from ends.interface import IDLE_S, PAYLOAD, Link, Peer, Place, Sink, Source, wait_for
+from ends.room import chosen
 
 SMALL, LARGE = 64, 1 << 20
-BUFFER = {SMALL: 1024, LARGE: 4}
+BUFFER = {SMALL: 1024, LARGE: chosen()}
 """Samples a subscriber can have waiting, by their largest size: all of them are allocated beforehand."""
 PREFIX = "rcbench_"
 Bytes = iox2.Slice[ctypes.c_uint8]

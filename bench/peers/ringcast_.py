@@ -23,10 +23,10 @@ import ringcast
 import ringcast._core
 from ends.asynchronous import AsyncLink
 from ends.interface import PAYLOAD, STOP, Asking, End, Keeper, Link, Peer, Place, Puller, Sink, Source
+from ends.room import chosen
 
 MAX_WAIT_S = 10.0
-LARGE = {"depth": 64, "capacity_bytes": 4 << 20, "max_wait_s": MAX_WAIT_S}
-"""Room for a few messages of 1 MiB, little enough to stay in the caches."""
+LARGE = {"depth": 2 * chosen(), "capacity_bytes": chosen() << 20, "max_wait_s": MAX_WAIT_S}
 SMALL = {"max_wait_s": MAX_WAIT_S}
 
 
