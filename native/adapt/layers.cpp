@@ -11,29 +11,45 @@ namespace {
 
 constexpr std::size_t kBlock = 32;
 
-// Eight of these are the sums of a block. As an array of floats they would be loaded and stored for every input.
+// A few of these are the sums of a block. As an array of floats they would be loaded and stored for every input.
 using Four = float __attribute__((vector_size(16)));
-constexpr std::size_t kFours = kBlock * sizeof(float) / sizeof(Four);
+using Eight = float __attribute__((vector_size(32)));
 
-Four four(const float* from) {
-    Four made;
-    std::memcpy(&made, from, sizeof made);
-    return made;
-}
-
-void block(const float* constants, const float* from, std::size_t inputs, const float* row, float* to) {
-    Four sums[kFours];
+template <typename Some>
+[[gnu::always_inline]] inline void block_by(const float* constants, const float* from, std::size_t inputs, const float* row, float* to) {
+    constexpr std::size_t each = sizeof(Some) / sizeof(float), several = kBlock / each;
+    static_assert(each > 1);
+    Some sums[several], weights;
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < kFours; ++i) sums[i] = four(constants + 4 * i);
+    for (std::size_t i = 0; i < several; ++i) std::memcpy(&sums[i], constants + each * i, sizeof(Some));
     for (std::size_t input = 0; input < inputs; ++input, row += kBlock) {
-        const float value = from[input];
-        const Four all{value, value, value, value};
+        const Some all = from[input] - Some{};
 #pragma GCC unroll 8
-        for (std::size_t i = 0; i < kFours; ++i) sums[i] += all * four(row + 4 * i);
+        for (std::size_t i = 0; i < several; ++i) {
+            std::memcpy(&weights, row + each * i, sizeof(Some));
+            sums[i] += all * weights;
+        }
     }
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < kFours; ++i) std::memcpy(to + 4 * i, &sums[i], sizeof(Four));
+    for (std::size_t i = 0; i < several; ++i) std::memcpy(to + each * i, &sums[i], sizeof(Some));
 }
+
+using Block = void (*)(const float*, const float*, std::size_t, const float*, float*);
+
+void block_usual(const float* constants, const float* from, std::size_t inputs, const float* row, float* to) {
+    block_by<Four>(constants, from, inputs, row, to);
+}
+
+#if defined(__x86_64__)
+// The same additions in the same order, so the same sums.
+[[gnu::target("avx2")]] void block_wide(const float* constants, const float* from, std::size_t inputs, const float* row, float* to) {
+    block_by<Eight>(constants, from, inputs, row, to);
+}
+
+Block fastest_block() { return __builtin_cpu_supports("avx2") ? block_wide : block_usual; }
+#else
+Block fastest_block() { return block_usual; }
+#endif
 
 std::size_t in_blocks(std::size_t outputs) { return (outputs + kBlock - 1) / kBlock * kBlock; }
 
@@ -67,6 +83,7 @@ Layers::Packed Layers::packed(const Layer& layer, std::size_t inputs) {
 }
 
 void Layers::scores(const double* numbers, Scratch& scratch, double* scores) const {
+    static const Block block = fastest_block();
     const double* const values = features_.values(numbers, scratch.values);
     scratch.from.resize(widest_), scratch.to.resize(widest_);
     std::fill(scores, scores + labels_, 0.0);

@@ -294,6 +294,8 @@ def _decisions(model: Chooser) -> Findings:
     ]  # fmt: skip
     wish, deciding = Wish("relate2", loss=0.02, ordered=False), Deciding()
     times, current = [], ""
+    for environment in drawn:  # as in a daemon that has decided before
+        ranked(environment, wish, model, anything_serves)
     for number in range(DECISIONS):
         environment = drawn[number % len(drawn)]
         began = time.perf_counter_ns()
