@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 import msgspec
 
+from ringcast.codec.prepared import decoder_of
 from ringcast.errors import AskFailed, NobodyServes, ResourceLimit, RingcastError, ServerGone
 from ringcast.message import Message, T
 from ringcast.model.closing import Closing
@@ -259,6 +260,6 @@ class Asker(Closing, Generic[T]):
             return None
         payload = answer[HEADER.size :]
         if kind == ERROR:
-            failure = msgspec.msgpack.decode(payload, type=Failure)
+            failure = decoder_of(Failure).decode(payload)
             raise AskFailed(self.name, failure.kind, failure.text)
         return payload if self._codec.decode is None else self._codec.decode(payload)

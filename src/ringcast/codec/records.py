@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ringcast.codec import schema as schemas
+from ringcast.codec.prepared import made
 from ringcast.errors import CodecError, DecodeError, EncodeError
 
 # Whatever msgspec raises for a value: unsupported types, integers out of range, lone surrogates, unset fields, loops.
@@ -31,7 +32,7 @@ class RecordCodec:
         self._checked = kind is not Any
         self._check = kind
         self._plain = format.Decoder().decode
-        self._typed = format.Decoder(kind).decode if into else None
+        self._typed = made(kind, format).decode if into else None
 
     def encode(self, value: Any) -> bytes:
         try:

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, Union
 
 import msgspec
 
+from ringcast.codec.prepared import made
+
 Description = dict[str, Any]
 
 _MAX_NESTING = 32
@@ -50,7 +52,7 @@ def checking_type(description: Description) -> Any:
     """A type that `msgspec.convert` can hold decoded plain values against; `Any` where nothing can be said."""
     try:
         kind = _type(description, description.get("$defs", {}), (), 0)
-        msgspec.json.Decoder(kind)  # some types can be written down that msgspec cannot check
+        made(kind, msgspec.json)  # some types can be written down that msgspec cannot check
         return kind
     except (TypeError, ValueError, AttributeError, RecursionError):
         return Any
@@ -159,7 +161,7 @@ def _object(node: Description, definitions: Mapping[str, Any], inside: tuple[str
 def _union(options: list[Any]) -> Any:
     kind: Any = Union[tuple(options)]  # noqa: UP007 - the number of options is only known here
     try:
-        msgspec.json.Decoder(kind)
+        made(kind, msgspec.json)
     except TypeError:  # two records, say: msgspec tells only tagged ones apart
         return Any
     return kind

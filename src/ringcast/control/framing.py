@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from ringcast.codec.prepared import made
 from ringcast.control.answers import Answer
 from ringcast.control.notices import Notice
 from ringcast.control.requests import Request
@@ -42,12 +43,12 @@ def decode_reply_untrusted(packet: bytes) -> Answer | Notice:
 # A daemon needs the one and a client the other, and each takes milliseconds to make.
 @cache
 def _requests() -> msgspec.msgpack.Decoder[Request]:
-    return msgspec.msgpack.Decoder(Request)
+    return made(Request)  # type: ignore[no-any-return]
 
 
 @cache
 def _replies() -> msgspec.msgpack.Decoder[Answer | Notice]:
-    return msgspec.msgpack.Decoder(Answer | Notice)
+    return made(Answer | Notice)  # type: ignore[no-any-return]
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[_T], packet: bytes) -> _T:

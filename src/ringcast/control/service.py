@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from ringcast.codec.prepared import decoder_of
 from ringcast.errors import BadMessage
 from ringcast.model.identity import PublisherInfo
 
@@ -343,6 +344,6 @@ def encode(message: msgspec.Struct) -> bytes:
 def decode_untrusted(payload: bytes, kind: type[_T]) -> _T:
     """Raises BadMessage."""
     try:
-        return msgspec.msgpack.decode(payload, type=kind)
+        return decoder_of(kind).decode(payload)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError, ValueError) as exc:
         raise BadMessage(str(exc)) from exc

@@ -17,6 +17,7 @@ import msgspec
 
 from ringcast import _core
 from ringcast.client.connection import Connection
+from ringcast.codec.prepared import decoder_of
 from ringcast.control.link import Received
 from ringcast.control.notices import IntakeWanted
 from ringcast.control.requests import IntakeDown, IntakeUp
@@ -51,7 +52,7 @@ class Intakes:
         from ringcast.transport.interface import Channel, MirrorBefore
         from ringcast.transport.stack_receiving import open_mirror
 
-        channel = msgspec.msgpack.decode(notice.channel, type=Channel)
+        channel = decoder_of(Channel).decode(notice.channel)
         before = None if notice.before is None else MirrorBefore(fds[2], *notice.before)
         delivery = _core.Delivery(fds[0], attended=True)
         with self._lock:
