@@ -1,8 +1,7 @@
 """How many messages of 1 MiB contenders have room for, where that can be said: the same for all of them.
 
-Cores that share a cache are fastest with a few, which stay in it. A core that writes what another one has in a cache of
-its own waits for that cache, so there it is better to come back to a place after it was forgotten: with more than a
-cache holds.
+Cores that share a cache are fastest with a few, which stay in it. On a machine whose cores share none, more than a
+cache holds were twice as fast: presumably a core that writes what another one has in a cache of its own waits for it.
 """
 
 from __future__ import annotations
